@@ -10,6 +10,8 @@
 #include "rewrite/guards.h"
 #include "gen.h"
 
+#include "ops/projections/projections.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,6 +51,8 @@ static lop_attr an_attr(draw *d, const lop_op *op) {
     if (op == &lop_op_part) a.i[0] = world_pick(&w, 0, 2);
     if (op == &lop_op_diagonal && world_pick(&w, 0, 2)) a.i[0] = world_pick(&w, -3, 4);
     if (op == &lop_op_element) a = t_ints(world_pick(&w, 0, 3), world_pick(&w, 0, 3), 0, 0);
+    if (op == &lop_op_diagonal_sums) a = gen_lines(&d->g);
+    if (op == &lop_op_entry_sums) a = t_ints(LOP_AT_COO, world_pick(&w, 0, 5), 0, 0);
     if (op->cls == LOP_ACTION && world_pick(&w, 0, 2))
         a.i[3] = (world_pick(&w, 0, 2) ? dt : LOP_c128) + 1;
     if (op == &lop_op_sliced ||
@@ -117,6 +121,16 @@ static const lop_node *a_hole(draw *d, const lop_op *parent, int place) {
     if (parent == &lop_op_hankel && place == 1) return gen_pair(&d->g, m, n);
     if (d->kernels && parent == &lop_op_elementwise) return a_kernel(d);
     if (d->grids && parent == &lop_op_sum) return of_grid(d, place);
+    if (parent == &lop_op_entry_sums && place > 0) { /* rows or columns that all sizes have */
+        const lop_node *index = NULL;
+        int64_t least = d->size[0];
+        for (int i = 1; i < 3; i++)
+            if (d->size[i] < least) least = d->size[i];
+        return lop_rand_index(&w.rand, least > 0 ? 3 : 0, 0, least > 0 ? least : 1, &index) ==
+                       LOP_OK
+                   ? index
+                   : NULL;
+    }
     if (parent->cls == LOP_ACTION && place == 0 && m == n && !world_pick(&w, 0, 6))
         return gen_assumed(&d->g, n);
     if (parent->cls == LOP_ACTION)
@@ -228,6 +242,9 @@ static const lop_node *by_name(gen *g, const char *rule) {
     if (!strcmp(rule, "diagonal-band") || !strcmp(rule, "trace-band"))
         return gen_band_product(g, rule);
     if (strstr(rule, "bordered") || strstr(rule, "block-views")) return gen_bordered(g, rule);
+    if (!strcmp(rule, "entries-band") || !strcmp(rule, "entries-view") ||
+        !strcmp(rule, "entries-triangle"))
+        return gen_entries(g, rule);
     if (strstr(rule, "-digits")) return gen_digits(g, rule);
     if (strstr(rule, "shift") || strstr(rule, "add-eye") || strstr(rule, "eye-add"))
         return gen_shift(g, rule);
@@ -263,7 +280,8 @@ static const char *const asked[] = {"view-view",  "view-real",      "view-sum", 
                                     "view-zeros", "view-identity"};
 enum { ASKED = sizeof asked / sizeof asked[0] };
 static bool asks(const lop_rule *rule) {
-    return rule->build == lop_build_solve_view || rule->build == lop_build_settle_views;
+    return rule->build == lop_build_solve_view || rule->build == lop_build_settle_view ||
+           rule->build == lop_build_settle_views;
 }
 
 /* A table of this row alone (owned; NULL if it does not compile), with row[0] in it, and its left

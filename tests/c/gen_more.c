@@ -401,3 +401,37 @@ const lop_node *gen_results(gen *g) {
     }
     return program ? t_one_of(w, "todense", NULL, program) : NULL;
 }
+
+const lop_node *gen_entries(gen *g, const char *rule) {
+    const int64_t n = 8 + pick(g, 3);
+    const bool half = !strcmp(rule, "entries-triangle");
+    const lop_attr at = t_ints(2, half ? 0 : pick(g, 5), 0, 0); /* LOP_AT_COO */
+    lop_status st = LOP_OK;
+    world *w = g->w;
+    const lop_node *child[3] = {gen_instance(g, &lop_op_tridiagonal, n, n, &st)}, *out = NULL;
+    if (!strcmp(rule, "entries-view")) {
+        const lop_attr mode = t_ints(pick(g, 2) ? LOP_T : LOP_H, 0, 0, 0);
+        const lop_node *u = t_one_of(w, "dense", NULL, gen_array(g, 2, n, 2)),
+                       *v = t_one_of(w, "dense", NULL, gen_array(g, 2, 2, n));
+        lop_node_unref(child[0]);
+        child[0] = t_one_of(w, "view", &mode, t_two_of(w, "prod", u, v));
+    }
+    if (half) {
+        const lop_attr lower = t_ints(pick(g, 2), 0, 0, 0);
+        const lop_node like = {.shape = {.ndim = 2, .dim = {n, n}}, .dtype = LOP_f64, .core = 2};
+        const lop_node *ones = NULL;
+        if (lop_node_make(&w->ctx, &lop_op_ones, NULL, 0, NULL, &like, &ones, &w->err) == LOP_OK)
+            child[0] =
+                t_two_of(w, "elementwise", child[0], t_one_of(w, "triangular", &lower, ones));
+    }
+    for (int i = 1; i < 3; i++)
+        if (lop_rand_index(&w->rand, 6, 0, n, &child[i]) != LOP_OK) child[i] = NULL;
+    if (child[0] && child[1] && child[2]) out = t_node(w, "entry_sums", &at, 3, child);
+    for (int i = 0; i < 3; i++) lop_node_unref(child[i]);
+    return out;
+}
+
+lop_attr gen_lines(gen *g) {
+    const int64_t anti = world_pick(g->w, 0, 3) == 0, circular = world_pick(g->w, 0, 3) == 0;
+    return t_ints(anti, circular, !anti && world_pick(g->w, 0, 3) == 0, 0);
+}

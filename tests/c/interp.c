@@ -334,7 +334,7 @@ static const tv *constant(ip *p, const lop_node *node, const char *what) {
         return t;
     }
     const int64_t wrap = !strcmp(what, "bandprobe") ? t->n : INT64_MAX;
-    for (int64_t i = 0; !strcmp(what, "ones") && i < t->nb * t->m; i++) t->v[i] = one();
+    for (int64_t i = 0; !strcmp(what, "ones") && i < t->nb * t->m * t->n; i++) t->v[i] = one();
     if (!strcmp(what, "ones") || !strcmp(what, "zeros")) return t;
     for (int64_t e = 0; e < t->nb; e++)
         for (int64_t i = 0; i < t->m; i++)
@@ -559,6 +559,7 @@ static const tv *dispatch(ip *p, const lop_node *node) {
     if (is_composed(s)) return composed(p, node, s);
     if (in_bytes(node)) return results(p, node);
     if (IS("probe")) return constant(p, node, "ones"); /* any numbers do */
+    if (ip_is_projection(s)) return ip_projection(p, node);
     if (node->n == 0) return fail(p, s);
     bool bools = p->bools, inside = p->inside, action = node->op->cls == LOP_ACTION;
     if (action) p->bools = working(node) == LOP_b8;

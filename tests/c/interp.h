@@ -66,6 +66,8 @@ const tv *ip_solve(ip *p, const tv *a, lop_mode mode, const tv *b); /* mode(a)^-
 bool ip_is_conv(const lop_node *node);
 const tv *ip_conv(ip *p, const lop_node *node);
 const tv *ip_kernel(ip *p, const lop_node *node); /* interp_kernel.c */
+bool ip_is_projection(const char *name);
+const tv *ip_projection(ip *p, const lop_node *node); /* interp_projections.c */
 
 /* Is `got` (any strides) within factor * u(dtype) * mag of `want`? Integers and bool must be equal.
  * Otherwise says where in `why`. */

@@ -293,7 +293,8 @@ lop_status t_run(world *w, const lop_node *root, int layout, placed *out) {
 }
 
 bool t_may_fft(const lop_node *node) {
-    if (node->op == &lop_op_toeplitz || ip_is_conv(node)) return true;
+    if (node->op == &lop_op_toeplitz || node->op == &lop_op_diagonal_sums || ip_is_conv(node))
+        return true;
     for (int i = 0; i < node->n; i++)
         if (t_may_fft(node->child[i])) return true;
     return false;

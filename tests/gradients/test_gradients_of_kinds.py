@@ -3,6 +3,7 @@ a dense cotangent."""
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from gradients.differences import check, check_second
 
 import pylinop as pl
@@ -26,6 +27,23 @@ class Make:
 
     def square(self, n):
         return self.a(n, n) + 3 * n * np.eye(n)
+
+
+def csr():
+    """A pattern of twelve entries, the diagonal among them."""
+    rows, cols = [*range(N), 0, 2, 2, 5, 6], [*range(N), 3, 0, 5, 1, 4]
+    return sp.coo_array((np.ones(12), (rows, cols)), shape=(N, N)).tocsr()
+
+
+def coo():
+    """Some entries twice."""
+    rows, cols = [*range(N), 0, 2, 2, 4], [*range(N), 3, 0, 0, 4]
+    return sp.coo_array((np.ones(N + 4), (rows, cols)), shape=(N, N))
+
+
+def on_diagonal(S):
+    S = S.tocoo()
+    return S.row == S.col
 
 
 # name -> (make, arrays): the operator made of LazyArrays, and its parameters' values
@@ -71,6 +89,59 @@ KINDS = {
         pl.HadamardProduct,
         [m.square(N), m.square(N)],
     ),
+    "circulant, two levels": lambda m: (
+        lambda c: pl.Circulant(c, levels=2),
+        [m.first(6).reshape(2, 3)],
+    ),
+    "convolution": lambda m: (lambda k: pl.Convolution(k, N), [m.a(3)]),
+    "convolution, same": lambda m: (
+        lambda k: pl.Convolution(k, N, mode="same"),
+        [m.a(3) + 9 * (np.arange(3) == 1)],
+    ),
+    "convolution, valid": lambda m: (lambda k: pl.Convolution(k, N, mode="valid"), [m.a(3)]),
+    "convolution, long and valid": lambda m: (
+        lambda k: pl.Convolution(k, 3, mode="valid"),
+        [m.a(N)],
+    ),
+    "convolution, wrapped twice": lambda m: (
+        lambda k: pl.Convolution(k, 4, mode="circular"),
+        [m.first(N)],
+    ),
+    "convolution, image": lambda m: (
+        lambda k: pl.Convolution(k, (3, 4), mode="same"),
+        [m.a(3, 2) + 20 * (np.arange(6) == 2).reshape(3, 2)],
+    ),
+    "multitoeplitz": lambda m: (
+        pl.MultilevelToeplitz,
+        [m.a(3, 5) + 30 * (np.arange(15) == 7).reshape(3, 5)],
+    ),
+    "multitoeplitz, rectangles": lambda m: (
+        lambda t: pl.MultilevelToeplitz(t, (2, 2)),
+        [m.a(4, 3)],
+    ),
+    "blocktridiagonal": lambda m: (
+        pl.BlockTridiagonal,
+        [m.a(2, 3, 3), m.a(3, 3, 3) + 9 * np.eye(3), m.a(2, 3, 3)],
+    ),
+    "blocktridiagonal, adjoint": lambda m: (
+        pl.BlockTridiagonal,
+        [m.a(2, 2, 2), m.a(3, 2, 2) + 9 * np.eye(2)],
+    ),
+    "sparse": lambda m: (lambda x: pl.Sparse(csr(), x), [m.a(12) + 9 * on_diagonal(csr())]),
+    "sparse, columns": lambda m: (lambda x: pl.Sparse(csr().tocsc(), x), [m.a(12)]),
+    "sparse, twice": lambda m: (lambda x: pl.Sparse(coo(), x), [m.big(N + 4)]),
+    "sparse, rectangle": lambda m: (lambda x: pl.Sparse(csr()[:3], x), [m.a(csr()[:3].nnz)]),
+    "sparsetriangular": lambda m: (
+        lambda x: pl.SparseTriangular(pl.Sparse(csr(), x)),
+        [m.a(12) + 9 * on_diagonal(csr())],
+    ),
+    "sparsetriangular, upper unit": lambda m: (
+        lambda x: pl.SparseTriangular(pl.Sparse(csr(), x), lower=False, unit_diagonal=True),
+        [m.a(12)],
+    ),
+    "khatrirao": lambda m: (pl.KhatriRao, [m.a(3, 4), m.a(2, 4)]),
+    "khatrirao, square": lambda m: (pl.KhatriRao, [m.a(3, 6), m.a(2, 6)]),
+    "khatrirao, one row": lambda m: (pl.KhatriRao, [m.square(N), m.big(1, N)]),
     "blockdiag": lambda m: (pl.BlockDiag, [m.square(3), m.square(4)]),
     "block": lambda m: (
         lambda a, b, c, d: pl.Block([[a, b], [c, d]]),

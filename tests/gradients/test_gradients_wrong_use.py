@@ -88,8 +88,8 @@ def test_kinds_without_a_derivative_are_named():
     ):
         with pytest.raises((NotImplementedError, TypeError, ValueError)):
             pl.grad(lambda v: np.sum(f(v)))(D)
-    with pytest.raises(NotImplementedError, match="KhatriRao"):
-        pl.grad(lambda a: np.sum(pl.KhatriRao(a, a) @ np.ones(1)))(p)
+    with pytest.raises(NotImplementedError, match="QuasiSeparable"):
+        pl.grad(lambda p: np.sum(pl.QuasiSeparable(D, p, np.ones((3, 1)), np.ones((3, 1))) @ D))(p)
 
 
 def test_batches_of_parameters_raise():

@@ -45,6 +45,8 @@ MEASURE = {
     "todense": lambda a: 2 ** (3 * a),
     "diagonal": lambda a: 2 ** (3 * a),
     "element": lambda a: 2 ** (3 * a),
+    "diagonal_sums": lambda a: 2 ** (3 * a),
+    "entry_sums": lambda a, p, q: 2 ** (3 * a) * (p + q),
     "trace": lambda a: 2 ** (4 * a),
     "scaledet": lambda a: 2 ** (4 * a),
 }
@@ -110,7 +112,9 @@ def test_every_guard_has_a_name():
     core = Path(__file__).resolve().parents[2] / "src" / "c" / "rules"
     text = "".join(
         (core / name).read_text("utf-8")
-        for name in ("rules.c", "first.def", "close.def", "solve.def", "inverse.def", "cast.def")
+        for name in (
+            "rules.c first.def close.def solve.def inverse.def cast.def projections.def".split()
+        )
     )
     rows = re.findall(r'\{"([\w-]+)",\s*LOP_(?:CLOSE|FIRST|PUSH),(.*?)\},\n', text, re.DOTALL)
     assert len(rows) == len([row for row in pl.rules() if row["origin"] == "table"])

@@ -63,18 +63,17 @@ const lop_node *lop_vjp_times(lop_vjp *v, double re, double im, const lop_node *
     if (v->st != LOP_OK || (re == 1 && im == 0)) return v->st == LOP_OK ? a : NULL;
     return lop_vjp_make(v, &lop_op_scaled, &attr, a, NULL);
 }
-/* The real part, where that is due and more than `a`. */
-static const lop_node *real_of(lop_vjp *v, const lop_node *a) {
+const lop_node *lop_vjp_real(lop_vjp *v, const lop_node *a) {
     if (v->st != LOP_OK || !v->real || !lop_is_complex(a->dtype)) return v->st == LOP_OK ? a : NULL;
     return lop_vjp_make(v, &lop_op_part, NULL, a, NULL);
 }
 const lop_node *lop_vjp_diagonal(lop_vjp *v, const lop_node *a, int64_t k) {
-    if (!(a = real_of(v, a))) return NULL;
+    if (!(a = lop_vjp_real(v, a))) return NULL;
     const lop_attr attr = {.i = {k, 0, 0, (int64_t)a->dtype + 1}};
     return lop_vjp_make(v, &lop_op_diagonal, &attr, a, NULL);
 }
 const lop_node *lop_vjp_dense(lop_vjp *v, const lop_node *a) {
-    if (!(a = real_of(v, a))) return NULL;
+    if (!(a = lop_vjp_real(v, a))) return NULL;
     const lop_attr attr = {.i = {0, 0, 0, (int64_t)a->dtype + 1}};
     return lop_vjp_make(v, &lop_op_todense, &attr, a, NULL);
 }
@@ -88,6 +87,11 @@ const lop_node *lop_vjp_cut(lop_vjp *v, const lop_node *a, int axis, int64_t sta
 const lop_node *lop_vjp_eye(lop_vjp *v, int64_t n, lop_dtype dt) {
     const lop_node like = {.shape = {.ndim = 2, .dim = {n, n}}, .dtype = dt, .core = 2};
     return lop_vjp_like(v, &lop_op_identity, &like);
+}
+const lop_node *lop_vjp_zeros(lop_vjp *v, int64_t n, lop_dtype dt) {
+    const lop_node like = {.shape = {.ndim = 2, .dim = {n, n}}, .dtype = dt, .core = 2};
+    const lop_node *none = lop_vjp_like(v, &lop_op_zeros, &like);
+    return none ? lop_vjp_diagonal(v, none, 0) : NULL;
 }
 bool lop_vjp_thin(lop_vjp *v, const lop_node *g, int64_t most, const lop_node **a,
                   const lop_node **b) {
@@ -116,7 +120,7 @@ lop_status lop_cotangent(lop_ctx *ctx, const lop_node *self, int child, const lo
     const bool one = !lop_nbatch(self) && !lop_nbatch(g);
     const lop_node *made =
         self->op->vjp && one ? self->op->vjp(&v, self, child, g) : lop_vjp_unable(&v);
-    if (v.st == LOP_OK && made->op->cls == LOP_OPERATOR) made = real_of(&v, made);
+    if (v.st == LOP_OK && made->op->cls == LOP_OPERATOR) made = lop_vjp_real(&v, made);
     if (v.st == LOP_OK && v.real && lop_is_complex(made->dtype)) v.st = LOP_UNABLE;
     if (v.st == LOP_OK) *out = lop_node_ref(made);
     for (int i = 0; i < v.n; i++) lop_node_unref(v.made[i]);

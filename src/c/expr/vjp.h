@@ -43,12 +43,15 @@ const lop_node *lop_vjp_view(lop_vjp *v, const lop_node *a, lop_mode mode);
 const lop_node *lop_vjp_inverse(lop_vjp *v, const lop_node *a);
 /* (re + i im) a, of an operator. */
 const lop_node *lop_vjp_times(lop_vjp *v, double re, double im, const lop_node *a);
+/* Its real part, where the child is real and `a` is not. */
+const lop_node *lop_vjp_real(lop_vjp *v, const lop_node *a);
 /* Of an operator, as an array that a child is made of: diagonal k, the dense form. */
 const lop_node *lop_vjp_diagonal(lop_vjp *v, const lop_node *a, int64_t k);
 const lop_node *lop_vjp_dense(lop_vjp *v, const lop_node *a);
 /* Rows (axis 0) or columns (axis 1) start, ..., start + count - 1 of an operator. */
 const lop_node *lop_vjp_cut(lop_vjp *v, const lop_node *a, int axis, int64_t start, int64_t count);
-/* The identity. */
+/* A vector of zeros; the identity. */
+const lop_node *lop_vjp_zeros(lop_vjp *v, int64_t n, lop_dtype dt);
 const lop_node *lop_vjp_eye(lop_vjp *v, int64_t n, lop_dtype dt);
 /* Is it a product through at most so many columns? Its factors. */
 bool lop_vjp_thin(lop_vjp *v, const lop_node *g, int64_t most, const lop_node **a,

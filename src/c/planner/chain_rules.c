@@ -172,6 +172,45 @@ LOP_BUILD(chain_diagonal) {
     return st;
 }
 
+/* Cut where both halves and the reading cost least; NOMATCH where the whole is read for less. */
+lop_status lop_chain_pair(const lop_match *m, const lop_maker *mk, const lop_pair_reader *r,
+                          const lop_node **out) {
+    lop_chain ch;
+    lop_chdp d;
+    lop_builder b;
+    const lop_node *left = NULL, *right = NULL;
+    if (!one_term(&ch, m, mk, m->root->dtype, 2)) return LOP_NOMATCH;
+    const lop_chterm *t = &ch.state.term[ch.state.group[0].term[0]];
+    lop_chmake_open(&b, &ch, mk);
+    lop_chain_items(&b.memo, t, 0, -1, &d);
+    d.loose = true;
+    lop_chain_dp(&b.memo, &d);
+    const int n = d.n;
+    int best = -1;
+    double least = d.cost[0][n - 1] + r->whole;
+    for (int k = 0; k + 1 < n; k++) {
+        const double cost =
+            d.cost[0][k] + d.cost[k + 1][n - 1] + r->seconds(m, ch.costs, d.p[k + 1]);
+        if (cost >= least * (1 - 1e-9)) continue;
+        best = k;
+        least = cost;
+    }
+    lop_status st = best < 0 ? LOP_NOMATCH : LOP_OK;
+    if (st == LOP_OK) {
+        lop_chmake_say_span(&b, &d, 0, best);
+        lop_chmake_say(&b, " . ");
+        lop_chmake_say_span(&b, &d, best + 1, n - 1);
+        st = lop_chmake_span(&b, &d, 0, best, NULL, &left);
+    }
+    if (st == LOP_OK) st = lop_chmake_span(&b, &d, best + 1, n - 1, NULL, &right);
+    if (st == LOP_OK) st = r->make(m, mk, left, right, out);
+    if (st == LOP_OK) st = lop_chmake_scaled(&b, t, *out, out);
+    lop_node_unref(left);
+    lop_node_unref(right);
+    lop_chmake_close(&b, st == LOP_OK ? lop_chain_written(ch.dt, m->root->child[0], NULL) : 0);
+    return st;
+}
+
 /* tr(A B C) = sum of (B C)^T o A, for the rotation and the cut that cost least. The factors twice
  * in a row hold all rotations. */
 LOP_BUILD(chain_trace) {

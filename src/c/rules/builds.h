@@ -58,6 +58,7 @@ lop_status lop_join(const lop_maker *mk, const lop_op *op, const lop_attr *attr,
 lop_status lop_make_diagonal(const lop_maker *mk, const lop_node *a, const lop_node **out);
 /* solve_views.c */
 LOP_BUILD(solve_view);
+LOP_BUILD(settle_view);
 LOP_BUILD(settle_views);
 LOP_BUILD(solve_inverse);
 /* powers.c */
@@ -154,6 +155,10 @@ LOP_BUILD(toeplitz_det);
 LOP_BUILD(hankel_det);
 LOP_BUILD(toeplitz_plus);
 LOP_BUILD(toeplitz_inverse_diagonal);
+/* The columns x, w, z and v of toeplitz_inverse_diagonal, of a Toeplitz or a Hankel matrix; NOMATCH
+ * where the dense way is as good. Owned, four. */
+lop_status lop_toeplitz_inverse_columns(const lop_maker *mk, const lop_node *a, lop_dtype dt,
+                                        const lop_node **column) LOP_MUST_CHECK;
 /* quasiseparable.c */
 LOP_BUILD(quasi_sum);
 LOP_BUILD(quasi_elementwise);
@@ -203,12 +208,29 @@ LOP_BUILD(value_prod_krons);
 LOP_BUILD(value_prod_blocks);
 LOP_BUILD(diagonal_ends);
 LOP_BUILD(trace_ends);
+/* projections.c */
+LOP_BUILD(projection_scaled);
+LOP_BUILD(projection_update);
+LOP_BUILD(sums_view);
+LOP_BUILD(sums_band);
+LOP_BUILD(sums_inverse_view);
+LOP_BUILD(sums_inverse_circulant);
+LOP_BUILD(sums_inverse_toeplitz);
+LOP_BUILD(sums_toeplitz);
+LOP_BUILD(sums_product);
+LOP_BUILD(sums_dense);
+LOP_BUILD(entries_band);
+LOP_BUILD(entries_product);
+LOP_BUILD(entries_triangle);
+LOP_BUILD(entries_dense);
 /* inverse_diagonals.c */
 LOP_BUILD(diagonal_inverse_opened);
 LOP_BUILD(trace_inverse_bands);
 LOP_BUILD(circulant_inverse_diagonal);
-/* Diagonal at->i[0] of the inverse of the dense form of `a`, by a factor: what the ways by
+/* The inverse of the dense form of `a` by a factor, and its diagonal at->i[0]: what the ways by
  * structure fall back to. Owned in *out. */
+lop_status lop_inverse_array(const lop_maker *mk, const lop_node *a, lop_dtype dt,
+                             const lop_node **out) LOP_MUST_CHECK;
 lop_status lop_inverse_diagonal(const lop_maker *mk, const lop_node *a, const lop_attr *at,
                                 lop_dtype dt, const lop_node **out) LOP_MUST_CHECK;
 /* diag(V diag(d)^-1 V^H) for V the Kron of n operators v. Owned in *out. */

@@ -4,23 +4,31 @@
 #include "expr/properties.h"
 #include "rewrite/guards.h"
 
-/* Diagonal attr.i[0] of the inverse of the dense form: the safer arm of those by structure. */
-lop_status lop_inverse_diagonal(const lop_maker *mk, const lop_node *a, const lop_attr *at,
-                                lop_dtype dt, const lop_node **out) {
-    const lop_attr d = {.i = {0, 0, 0, (int64_t)dt + 1}}, k = {.i = {at->i[0], 0, 0, 0}},
-                   tried = {.i = {1, 0, 0, 0}};
+/* The inverse of the dense form: the safer arm of those by structure. */
+lop_status lop_inverse_array(const lop_maker *mk, const lop_node *a, lop_dtype dt,
+                             const lop_node **out) {
+    const lop_attr d = {.i = {0, 0, 0, (int64_t)dt + 1}}, tried = {.i = {1, 0, 0, 0}};
     const lop_node like = {.shape = a->shape, .dtype = dt, .core = 2};
-    const lop_node *dense = NULL, *unit = NULL, *inverse = NULL;
+    const lop_node *dense = NULL, *unit = NULL;
     const bool cholesky = lop_infer_hermitian(a);
     lop_status st = lop_make1(mk, &lop_op_todense, &d, a, &dense);
     /* not `invert`, whose scratch would be had in any case */
     if (st == LOP_OK) st = lop_make(mk, "eye", NULL, 0, NULL, &like, &unit);
     if (st == LOP_OK)
         st = lop_make2(mk, cholesky ? &lop_op_cholesky_solve : &lop_op_lu_solve,
-                       cholesky ? &tried : NULL, dense, unit, &inverse);
-    if (st == LOP_OK) st = lop_make1(mk, &lop_op_array_diagonal, &k, inverse, out);
-    const lop_node *gone[] = {dense, unit, inverse};
-    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+                       cholesky ? &tried : NULL, dense, unit, out);
+    lop_node_unref(dense);
+    lop_node_unref(unit);
+    return st;
+}
+lop_status lop_inverse_diagonal(const lop_maker *mk, const lop_node *a, const lop_attr *at,
+                                lop_dtype dt, const lop_node **out) {
+    const lop_attr k = {.i = {at->i[0], 0, 0, 0}};
+    const lop_node *inverse;
+    lop_status st = lop_inverse_array(mk, a, dt, &inverse);
+    if (st != LOP_OK) return st;
+    st = lop_make1(mk, &lop_op_array_diagonal, &k, inverse, out);
+    lop_node_unref(inverse);
     return st;
 }
 

@@ -393,6 +393,8 @@ const lop_rule lop_rule_table[] = {
     {"element-column", LOP_PUSH, "(element@k ?a)", NULL, lop_when_no_element,
      lop_build_element_column, "from a product with a unit vector"},
 
+#include "projections.def"
+
     /* -- determinants, as scaled products */
     {"scaledet-identity", LOP_PUSH, "(scaledet@k (identity))", NULL, NULL, lop_build_det_const,
      "det I = 1"},

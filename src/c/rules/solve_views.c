@@ -59,9 +59,13 @@ static lop_status settle(const lop_maker *mk, const lop_node **a, int depth, int
 
 /* The root's action on its operand with the views moved down. */
 static lop_status settled(const lop_match *m, const lop_maker *mk, const lop_node **out) {
-    const lop_node *root = m->root, *child[2] = {lop_node_ref(root->child[0]), NULL};
+    const lop_node *root = m->root, *child[4] = {lop_node_ref(root->child[0])};
     int left = MOST;
-    if (root->n > 1) child[1] = root->child[1];
+    if (root->n > 4) {
+        lop_node_unref(child[0]);
+        return LOP_NOMATCH;
+    }
+    for (int i = 1; i < root->n; i++) child[i] = root->child[i];
     lop_status st = settle(mk, &child[0], DEPTH, &left);
     if (st == LOP_OK && child[0] == root->child[0]) st = LOP_NOMATCH;
     if (st == LOP_OK) st = lop_make_op(mk, root->op, &root->attr, root->n, child, NULL, out);
@@ -91,5 +95,7 @@ LOP_BUILD(solve_inverse) {
     return st;
 }
 
+/* A view whose parts it moves to. */
+LOP_BUILD(settle_view) { return settled(m, mk, out); }
 /* A sum or a Block that has views among its terms. */
 LOP_BUILD(settle_views) { return has_views(m->root->child[0]) ? settled(m, mk, out) : LOP_NOMATCH; }

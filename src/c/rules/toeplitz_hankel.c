@@ -119,28 +119,34 @@ static lop_status det(const lop_match *m, const lop_maker *mk, bool hankel, cons
 LOP_BUILD(toeplitz_det) { return det(m, mk, false, out); }
 LOP_BUILD(hankel_det) { return det(m, mk, true, out); }
 
-/* Diagonal k of T^-1, by its first and last columns. */
-LOP_BUILD(toeplitz_inverse_diagonal) {
-    const lop_node *a = m->root->child[0]->child[0], *x = NULL, *child[5] = {NULL};
-    const lop_dtype dt = m->root->dtype;
-    const int64_t n = lop_rows(a), own = hermitian(a->child[0], a->child[1]),
-                  fewest = mk->ctx->toeplitz ? mk->ctx->toeplitz
-                           : own             ? FEWEST
-                                             : FEWEST_GENERAL;
-    const lop_attr k = {.i = {m->root->attr.i[0], 0, 0, 0}};
+lop_status lop_toeplitz_inverse_columns(const lop_maker *mk, const lop_node *a, lop_dtype dt,
+                                        const lop_node **column) {
+    const bool own = a->op == &lop_op_toeplitz && hermitian(a->child[0], a->child[1]);
+    const int64_t n = lop_rows(a), fewest = mk->ctx->toeplitz ? mk->ctx->toeplitz
+                                            : own             ? FEWEST
+                                                              : FEWEST_GENERAL;
     const lop_node like = {.shape = {.ndim = 2, .dim = {n, 1}}, .dtype = dt, .core = 2};
     if (!lop_is_square(a) || !lop_is_blas(dt) || n < fewest) return LOP_NOMATCH;
     lop_status st = LOP_OK;
     for (int i = 0; st == LOP_OK && i < 3; i++) {
         const lop_attr at = {.i = {i ? n - 1 : 0, 0, 0, 0}};
-        x = NULL;
+        const lop_node *x = NULL;
         st = lop_make(mk, i < 2 ? "unit" : "probe", i < 2 ? &at : NULL, 0, NULL, &like, &x);
-        if (st == LOP_OK) st = lop_make2(mk, &lop_op_solve, NULL, a, x, &child[i]);
+        if (st == LOP_OK) st = lop_make2(mk, &lop_op_solve, NULL, a, x, &column[i]);
         if (i == 2)
-            child[3] = x;
+            column[3] = x;
         else
             lop_node_unref(x);
     }
+    return st;
+}
+
+/* Diagonal k of T^-1, by its first and last columns. */
+LOP_BUILD(toeplitz_inverse_diagonal) {
+    const lop_node *a = m->root->child[0]->child[0], *child[5] = {NULL};
+    const lop_dtype dt = m->root->dtype;
+    const lop_attr k = {.i = {m->root->attr.i[0], 0, 0, 0}};
+    lop_status st = lop_toeplitz_inverse_columns(mk, a, dt, child);
     if (st == LOP_OK) st = lop_inverse_diagonal(mk, a, &k, dt, &child[4]);
     if (st == LOP_OK)
         st = lop_make_op(mk, &lop_op_toeplitz_inverse_diagonal, &k, 5, child, NULL, out);

@@ -378,7 +378,11 @@ LOP_BUILD(part_value) {
     const lop_node *a = HOLE(m, 'a'), *value;
     lop_attr own = m->root->attr;
     own.i[3] = (int64_t)lop_promote(a->dtype, (lop_dtype)(own.i[3] - 1)) + 1;
-    lop_status st = lop_make1(mk, m->root->op, &own, a, &value);
+    const lop_node *child[3] = {a};
+    if (m->root->n > 3) return LOP_NOMATCH;
+    for (int i = 1; i < m->root->n; i++)
+        child[i] = m->root->child[i]; /* where a projection looks */
+    lop_status st = lop_make_op(mk, m->root->op, &own, m->root->n, child, NULL, &value);
     return st == LOP_OK ? part_of_array(mk, &ATTR(m, 'p'), m->root->dtype, value, out) : st;
 }
 

@@ -71,18 +71,31 @@ def cast(S: Any, dtype: Any) -> Any:
     return S.astype(dtype)
 
 
-def parts_of_sparse(A: Any) -> Any:
-    """Arrays and numbers of a scipy.sparse matrix: (data, indices, indptr) or (data, row, col)."""
+def parts_of_sparse(A: Any, data: Any = None) -> Any:
+    """Arrays and numbers of a scipy.sparse matrix: (data, indices, indptr) or (data, row, col);
+    `data` in place of its own where that is given."""
     if not issparse(A):
         raise TypeError(
             f"Sparse takes a scipy.sparse matrix, got {type(A).__name__}; arrays go to Dense"
         )
     if A.ndim != 2:
         raise ValueError(f"Sparse takes a 2-dimensional matrix, got shape {A.shape}")
-    if A.format not in _FORMATS:
+    layout = A.format
+    if layout not in _FORMATS:
         A = sparse_arrays.checked(A).tocsr()
     m, n = A.shape
     arrays = sparse_arrays.parts_of(A)
+    if data is not None:
+        if layout not in _FORMATS:
+            raise ValueError(
+                f"Sparse(A, data=...): the order of the numbers of a {layout!r} matrix is not that "
+                "of its operator: give A.tocsr(), A.tocsc() or A.tocoo()"
+            )
+        if data.shape != arrays[0].shape:
+            raise ValueError(
+                f"Sparse(A, data=...): {data.shape} numbers for {arrays[0].shape} entries of A"
+            )
+        arrays = (data, *arrays[1:])
     return tuple(np.asarray(v) for v in arrays), (_FORMATS[A.format], m, n)
 
 

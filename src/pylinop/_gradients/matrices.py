@@ -16,6 +16,7 @@ from .._lazy.kinds import FORM, filled, lazily, parameters
 from .._lazy.leaves import lazy
 from .._lazy.numpy_functions import diagonal
 
+_RAVELED = frozenset("circulant convolution multitoeplitz blocktridiagonal".split())
 _COMPOSITES = ("sum", "prod", "scaled", "view", "inverse", "power", "part")
 
 
@@ -27,6 +28,7 @@ class Slot(NamedTuple):
     size: int | None = None  # and of that child
     mirrored: bool = False  # the second child is the parameter's conjugate
     first: bool = True  # is the first number read?
+    raveled: bool = False  # the child is a vector, whatever the parameter's shape
 
 
 class Cotangent:
@@ -81,11 +83,13 @@ def slot_of(cls: Any, number: int, place: int, given: dict[int, Any]) -> Slot:
         c, r = given[0], given.get(1)
         all_of_them = c.shape[0] + (c if r is None else r).shape[0] - 1
         return Slot((0,), (c.shape[0] - 1) * number, all_of_them, first=not number)
+    if head == "sparse":
+        return Slot((0,))
     if head == "kernel":
         return _kernel_slot(number, given)
     if head == "lowrankupdate":
         return Slot((1, 2) if number == 1 and given.get(2) is None else (number,))
-    return Slot((at,))
+    return Slot((at,), raveled=head in _RAVELED)
 
 
 def _kernel_slot(number: int, given: dict[int, Any]) -> Slot:
@@ -113,7 +117,7 @@ def cotangent(op: Any, g: Any, key: Any, slot: Slot, like: Any) -> Any:
     shape of `like`."""
     shape, total = tuple(like.shape), None
     dtype = _cotangent_dtype(like, g)
-    matrix = isinstance(like, _core.Operator) or len(shape) == 2
+    matrix = isinstance(like, _core.Operator) or (len(shape) == 2 and not slot.raveled)
     size = math.prod(shape) if slot.size is None else slot.size
     for child in slot.children:
         made = shape if matrix else (size, size)
@@ -160,7 +164,9 @@ def parts(op: Any) -> list[tuple[Any, Any]]:
     if op._init is None:
         return [(k, x) for k, x in enumerate(op._operands) if isinstance(x, _core.Operator)]
     listed = _is_list(type(op))
-    found = []
+    found: list[tuple[Any, Any]] = []
+    if op._head == "sparse":
+        return [((1, 0), op._arrays[0])] if op._arrays[0].dtype.kind in "fc" else []
     for k, x in enumerate(op._init):
         if isinstance(x, _core.Operator) or (isinstance(x, np.ndarray) and x.dtype.kind in "fc"):
             found.append(((0, k) if listed else (k, 0), x))
@@ -228,6 +234,8 @@ def _arguments(op: Any) -> tuple[Any, list[Any], dict[str, Any]]:
 
 def given(op: Any) -> list[Any]:
     """The positional arguments that make an operator of a kind."""
+    if op._head == "sparse":
+        return [op._given("A"), op._arrays[0]]
     if op._head != "block":
         return list(op._init)
     columns = op._attrs[1]
@@ -271,6 +279,14 @@ def tangent(op: Any, key: Any, h: Any) -> Any:
         m = values["c"].shape[0]
         n = m if values.get("r") is None else values["r"].shape[0]
         return cls(h[:m], h[m - 1 : m + n - 1])
+    if head == "sparse":
+        return cls(values["A"], h)
+    if head == "sparsetriangular":
+        n = h.shape[0]
+        half = _core.Triangular(np.broadcast_to(1.0, (n, n)), lower=values.get("lower", True))
+        inside = _core.HadamardProduct(h, half)
+        unit = values.get("unit_diagonal")
+        return inside - _core.Diag(diagonal(h)) if unit else inside
     if head == "triangular" and values.get("unit_diagonal"):
         return cls(**{**values, name: h}) - _core.Identity(h.shape[0])
     if head in _JOINTLY:
@@ -306,7 +322,7 @@ def _as_parameter(y: Any, h: Any) -> Any:
         return h
     name = parameters(cls)[number][0]
     x = kwargs[name] if name in kwargs else args[number]
-    if isinstance(x, _core.Operator) or x.ndim == 2:
+    if isinstance(x, _core.Operator) or (x.ndim == 2 and _head_of(cls) not in _RAVELED):
         return h
     v = diagonal(h)
     return v.reshape(x.shape) if x.ndim != 1 and v.size == math.prod(x.shape) else v

@@ -91,6 +91,9 @@ class _Reader:
 
 def _hollow(x: Any, takes: int) -> Any:
     """Something of the shape and dtype of x, without memory."""
+    if takes == FORM and x._head == "made" and isinstance(x._more[0], Kind):
+        made, inner = x._more  # a kind that takes another takes no other
+        return made(*(_hollow(y, t) for y, t in zip(x._args, inner, strict=True)))
     array = np.broadcast_to(np.ones((), x.dtype), x.shape)
     return _core.Dense(array) if takes == FORM else array
 

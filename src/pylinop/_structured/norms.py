@@ -206,11 +206,7 @@ def _entries(op: Any) -> tuple[Any, Any, Any]:
 
 @sums.row("sparse")
 def _(op: Any, axis: int) -> Any:
-    if (
-        op._init is None
-        or not scipy_bridge.issparse(op._given("A"))
-        or op._given("A").dtype.kind in "bui"
-    ):
+    if op._init is None or not scipy_bridge.issparse(op._given("A")) or op.dtype.kind in "bui":
         return NotImplemented
     i, j, v = _entries(op)
     own = -1 if axis == -2 else -2
@@ -340,11 +336,7 @@ def _(op: Any) -> Any:
 
 @frobenius.row("sparse")
 def _(op: Any) -> Any:
-    if (
-        op._init is None
-        or not scipy_bridge.issparse(op._given("A"))
-        or op._given("A").dtype.kind in "bui"
-    ):
+    if op._init is None or not scipy_bridge.issparse(op._given("A")) or op.dtype.kind in "bui":
         return NotImplemented
     return _length(_entries(op)[2])
 

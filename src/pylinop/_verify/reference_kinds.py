@@ -74,23 +74,26 @@ def _picked(leaf: Any, x: Any) -> Any:
     return y
 
 
-def _entries(a: Any) -> tuple[Any, ...]:
-    """(rows, columns, numbers) of SciPy's sparse matrix; its arrays may have room at the ends."""
+def _entries(a: Any, data: Any) -> tuple[Any, ...]:
+    """(rows, columns, numbers) of SciPy's sparse matrix, its own unless others are given. The
+    arrays may have room at the ends."""
+    data = a.data if data is None else data
     if getattr(a, "format", "") == "coo" and hasattr(a, "row"):
-        return a.row, a.col, a.data
+        return a.row, a.col, data
     if getattr(a, "format", "") not in ("csr", "csc"):
         raise NotVerified("a sparse matrix that is not SciPy's")
     used = slice(int(a.indptr[0]), int(a.indptr[-1]))
     major = np.repeat(np.arange(len(a.indptr) - 1), np.diff(a.indptr))
     pair = (major, a.indices[used]) if a.format == "csr" else (a.indices[used], major)
-    return *pair, a.data[used]
+    return *pair, data[used]
 
 
 def _sparse(leaf: Any, x: Any) -> Any:
     a = leaf.given("A")
     if getattr(a, "_head", "") == "sparse" and a._init is not None:
-        a = a._given("A")
-    row, col, v = _entries(a)
+        row, col, v = _entries(a._given("A"), a._given("data"))
+    else:
+        row, col, v = _entries(a, leaf.given("data") if leaf.op._head == "sparse" else None)
     i, j = (col, row) if leaf.turned else (row, col)
     y = zeros(leaf, x, v := leaf.get(v))
     if leaf.op._head == "sparsetriangular":

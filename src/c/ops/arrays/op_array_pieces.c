@@ -45,9 +45,10 @@ const lop_op lop_op_eye = {LOP_NAMED(eye), .cls = LOP_ARRAY, .infer = infer_eye,
 const lop_op lop_op_unit = {LOP_NAMED(unit), .cls = LOP_ARRAY, .ints = 1, .infer = infer_unit,
                             .lower = lower_eye};
 
-/* ones: a vector, no children. */
+/* ones: a vector or a matrix, no children. */
 static lop_status infer_ones(lop_node *n, lop_err *err) {
-    return n->core == 1 ? LOP_OK : lop_fail(err, LOP_DIM, "ones is a vector");
+    return n->core == 1 || n->core == 2 ? LOP_OK
+                                        : lop_fail(err, LOP_DIM, "ones is a vector or a matrix");
 }
 static lop_status run_ones(const lop_call *c) {
     double one = 1;

@@ -5,6 +5,7 @@
  * A product reads x's rows times B's columns as p k columns and multiplies them by A: its cost is
  * that of A. */
 #include "expr/random_instance.h"
+#include "expr/vjp.h"
 #include "kernels/common/kernels.h"
 
 static lop_status infer(lop_node *n, lop_err *err) {
@@ -125,6 +126,30 @@ static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype d
     return st;
 }
 
+/* A n x 1 matrix of ones. */
+static const lop_node *ones(lop_vjp *v, int64_t n, lop_dtype dt) {
+    const lop_node like = {.shape = {.ndim = 2, .dim = {n, 1}}, .dtype = dt, .core = 2};
+    const lop_node *all = lop_vjp_like(v, &lop_op_ones, &like);
+    return all ? lop_vjp_make(v, &lop_op_dense, NULL, all, NULL) : NULL;
+}
+/* The product is ((I (x) 1) A) o ((1 (x) I) B), element by element. */
+static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lop_node *g) {
+    const lop_node *spread[2];
+    const int64_t m = lop_rows(self->child[0]), p = lop_rows(self->child[1]);
+    for (int i = 0; i < 2; i++) {
+        const lop_node *eye = lop_vjp_eye(v, i ? p : m, self->dtype),
+                       *all = ones(v, i ? m : p, self->dtype);
+        if (!eye || !all) return NULL;
+        spread[i] = i ? lop_vjp_make(v, &lop_op_kron, NULL, all, eye)
+                      : lop_vjp_make(v, &lop_op_kron, NULL, eye, all);
+        if (!spread[i]) return NULL;
+    }
+    const lop_node *other = lop_vjp_prod(v, spread[1 - child], self->child[1 - child]);
+    if (!other || !(other = lop_vjp_view(v, other, LOP_C))) return NULL;
+    const lop_node *both = lop_vjp_make(v, &lop_op_elementwise, NULL, g, other);
+    return both ? lop_vjp_prod(v, lop_vjp_view(v, spread[child], LOP_T), both) : NULL;
+}
+
 const lop_op lop_op_khatrirao = {
     LOP_NAMED(khatrirao),
     .title = "KhatriRao",
@@ -142,6 +167,7 @@ const lop_op lop_op_khatrirao = {
             .limits = "The second factor is made dense.",
             .example = ">>> pl.KhatriRao(np.array([[1., 2.]]), np.array([[3., 4.], [5., 6.]]))"
                        ".toarray()\narray([[ 3.,  8.],\n       [ 5., 12.]])"},
+    .vjp = vjp,
     .infer = infer_kind,
     .flops = flops,
     .random = random_instance};

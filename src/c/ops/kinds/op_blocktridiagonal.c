@@ -12,6 +12,7 @@
 
 #include "expr/random_instance.h"
 #include "kernels/common/kernels.h"
+#include "ops/projections/projections.h"
 
 static lop_status wrong_count(const lop_node *n, int i, int64_t blocks, lop_err *err) {
     static const char *const where[3] = {"below", "on", "above"}, *const name[3] = {"lower", "diag",
@@ -182,6 +183,15 @@ static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype d
     return st;
 }
 
+/* Without U the blocks below stand above too, as adjoints. */
+static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lop_node *g) {
+    const int64_t b = self->attr.i[0];
+    const lop_node *own = lop_vjp_blocks(v, g, b, child - 1);
+    if (child != 0 || self->n == 3) return own;
+    return lop_vjp_make(v, &lop_op_add, NULL, own,
+                        lop_vjp_blocks(v, lop_vjp_view(v, g, LOP_H), b, -1));
+}
+
 const lop_op lop_op_blocktridiagonal = {
     LOP_NAMED(blocktridiagonal),
     .title = "BlockTridiagonal",
@@ -224,6 +234,7 @@ const lop_op lop_op_blocktridiagonal = {
             .example = ">>> A = pl.BlockTridiagonal(-np.ones((2, 1, 1)), 2 * np.ones((3, 1, 1)))\n"
                        ">>> pl.solve(A, [1., 0., 1.])\narray([1., 1., 1.])"},
     .bands = bands,
+    .vjp = vjp,
     .infer = infer,
     .trait = trait,
     .apply = apply,

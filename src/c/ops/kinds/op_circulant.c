@@ -71,7 +71,10 @@ static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype d
 }
 
 static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lop_node *g) {
-    return child ? lop_vjp_unable(v) : lop_vjp_sums(v, g, &(lop_sums){LOP_ROUND, self->child[1]});
+    const lop_node *n = self->child[1];
+    if (child) return lop_vjp_unable(v);
+    return n->shape.ndim == 1 ? lop_vjp_sums(v, g, (lopk_lines){.circular = true})
+                              : lop_vjp_boxes(v, g, LOP_CONV_CIRCULAR, n, n);
 }
 
 const lop_op lop_op_circulant = {

@@ -5,32 +5,13 @@
  * Short kernels go by loops over their taps, long ones by FFT: convolution.c. */
 #include "ops/shared/convolution.h"
 
-#include <string.h>
+#include "ops/projections/projections.h"
 
-enum { FULL, SAME, VALID, CIRCULAR };
+enum { FULL = LOP_CONV_FULL, SAME, VALID, CIRCULAR };
 
 /* False where neither is at least as large as the other on all levels (valid). */
 static bool geometry(const lop_node *self, lopk_conv *c) {
-    const lop_shape *k = &self->child[1]->shape, *n = &self->child[2]->shape;
-    memset(c, 0, sizeof *c);
-    c->levels = n->ndim;
-    c->circular = self->attr.i[0] == CIRCULAR;
-    bool larger = false, smaller = false;
-    for (int l = 0; l < n->ndim; l++) {
-        c->g[l] = k->dim[l];
-        c->in[l] = c->out[l] = n->dim[l];
-        larger = larger || n->dim[l] > k->dim[l];
-        smaller = smaller || n->dim[l] < k->dim[l];
-        if (c->in[l] == 0) continue;
-        if (self->attr.i[0] == FULL) c->out[l] = n->dim[l] + k->dim[l] - 1;
-        if (self->attr.i[0] == SAME) c->shift[l] = (k->dim[l] - 1) / 2;
-        if (self->attr.i[0] == VALID) {
-            const bool more = n->dim[l] >= k->dim[l];
-            c->out[l] = (more ? n->dim[l] - k->dim[l] : k->dim[l] - n->dim[l]) + 1;
-            c->shift[l] = (more ? k->dim[l] : n->dim[l]) - 1;
-        }
-    }
-    return self->attr.i[0] != VALID || !(larger && smaller);
+    return lop_conv_geometry(self->attr.i[0], &self->child[1]->shape, &self->child[2]->shape, c);
 }
 
 static lop_status infer(lop_node *n, lop_err *err) {
@@ -115,6 +96,11 @@ static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype d
     return st;
 }
 
+static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lop_node *g) {
+    return child ? lop_vjp_unable(v)
+                 : lop_vjp_boxes(v, g, self->attr.i[0], self->child[1], self->child[2]);
+}
+
 const lop_op lop_op_convolution = {
     LOP_NAMED(convolution),
     .title = "Convolution",
@@ -146,6 +132,7 @@ const lop_op lop_op_convolution = {
             .example = ">>> pl.Convolution([1, 2, 1], 4, mode=\"same\") @ np.array([0, 1, 0, 0])\n"
                        "array([1, 2, 1, 0])"},
     .infer = infer,
+    .vjp = vjp,
     .apply = apply,
     .dense = dense,
     .diagonal = diagonal,

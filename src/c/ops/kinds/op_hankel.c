@@ -82,7 +82,7 @@ static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype d
 /* Of all m + n - 1 antidiagonals, however many numbers there are. */
 static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lop_node *g) {
     (void)self;
-    return child ? lop_vjp_unable(v) : lop_vjp_sums(v, g, &(lop_sums){LOP_ANTI, NULL});
+    return child ? lop_vjp_unable(v) : lop_vjp_sums(v, g, (lopk_lines){.anti = true});
 }
 
 const lop_op lop_op_hankel = {

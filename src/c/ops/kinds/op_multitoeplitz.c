@@ -6,20 +6,10 @@
  * Products are convolutions of boxes: convolution.c. */
 #include "ops/shared/convolution.h"
 
-#include <string.h>
+#include "ops/projections/projections.h"
 
 static bool geometry(const lop_node *p, const lop_node *n, lopk_conv *c) {
-    memset(c, 0, sizeof *c);
-    c->levels = n->shape.ndim;
-    bool fits = p->shape.ndim == n->shape.ndim;
-    for (int l = 0; fits && l < n->shape.ndim; l++) {
-        c->g[l] = p->shape.dim[l];
-        c->in[l] = n->shape.dim[l];
-        fits = c->g[l] >= c->in[l] - 1;
-        c->out[l] = c->g[l] - (c->in[l] - 1);
-        c->shift[l] = c->in[l] - 1;
-    }
-    return fits;
+    return lop_conv_geometry(LOP_CONV_DIAGONALS, &p->shape, &n->shape, c);
 }
 
 static lop_status infer(lop_node *n, lop_err *err) {
@@ -88,6 +78,11 @@ static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype d
     return st;
 }
 
+static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lop_node *g) {
+    return child ? lop_vjp_unable(v)
+                 : lop_vjp_boxes(v, g, LOP_CONV_DIAGONALS, self->child[1], self->child[2]);
+}
+
 const lop_op lop_op_multitoeplitz = {
     LOP_NAMED(multitoeplitz),
     .title = "MultilevelToeplitz",
@@ -119,6 +114,7 @@ const lop_op lop_op_multitoeplitz = {
                        "array([[-4,  1,  1,  0],\n       [ 1, -4,  0,  1],\n"
                        "       [ 1,  0, -4,  1],\n       [ 0,  1,  1, -4]])"},
     .infer = infer,
+    .vjp = vjp,
     .apply = apply,
     .dense = dense,
     .diagonal = diagonal,

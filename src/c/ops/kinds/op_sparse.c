@@ -5,6 +5,7 @@
  * Every index is checked on each call. Cost: 2 nnz k flops, bound by memory. */
 #include "expr/random_instance.h"
 #include "kernels/common/kernels.h"
+#include "ops/projections/projections.h"
 #include "ops/shared/sparse_solver.h"
 
 enum { CSR, CSC, COO };
@@ -197,6 +198,10 @@ static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype d
     return st;
 }
 
+static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lop_node *g) {
+    return child ? lop_vjp_unable(v) : lop_vjp_entries(v, g, self, 0);
+}
+
 const lop_op lop_op_sparse = {
     LOP_NAMED(sparse),
     .title = "Sparse",
@@ -205,7 +210,10 @@ const lop_op lop_op_sparse = {
     .max = 3,
     .ints = 3,
     .param = {{"A", LOP_P_FOREIGN, 2, NULL,
-               "Any scipy.sparse matrix or array; CSR, CSC and COO are taken without copying."}},
+               "Any scipy.sparse matrix or array; CSR, CSC and COO are taken without copying."},
+              {"data", LOP_P_ARRAY, 1, "None",
+               "The numbers, in place of ``A.data`` and in its order, of an A in CSR, CSC or COO; "
+               "a LazyArray makes the matrix one. Borrowed."}},
     .doc = {.brief = "A sparse matrix from scipy.sparse, without copying.",
             .extended = "Its data, indices and pointers are borrowed and checked on each call.",
             .cost = "Build: O(1) for CSR, CSC, COO; others are converted once. Product with k "
@@ -222,6 +230,7 @@ const lop_op lop_op_sparse = {
             .example = ">>> import scipy.sparse as sp\n>>> pl.Sparse(sp.csr_array(np.eye(2))) @ "
                        "np.ones(2)\narray([1., 1.])"},
     .infer = infer,
+    .vjp = vjp,
     .apply = apply,
     .dense = dense,
     .diagonal = diagonal,

@@ -8,6 +8,7 @@
 #include "kernels/dense/k_blas.h"
 #include "kernels/sparse/k_sparse_triangular.h"
 #include "kernels/common/kernels.h"
+#include "expr/vjp.h"
 
 enum { CSR, CSC };
 
@@ -169,6 +170,20 @@ static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype d
     return st;
 }
 
+/* What counts of G is its triangle. */
+static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lop_node *g) {
+    const int64_t n = lop_rows(self);
+    const lop_node like = {.shape = {.ndim = 2, .dim = {n, n}}, .dtype = g->dtype, .core = 2};
+    const lop_attr lower = {.i = {self->attr.i[0], 0, 0, 0}};
+    const lop_node *ones = lop_vjp_like(v, &lop_op_ones, &like);
+    if (child || !ones) return lop_vjp_unable(v);
+    const lop_node *half = lop_vjp_make(v, &lop_op_elementwise, NULL, g,
+                                        lop_vjp_make(v, &lop_op_triangular, &lower, ones, NULL));
+    if (!self->attr.i[1]) return half;
+    const lop_node *d = lop_vjp_make(v, &lop_op_diag, NULL, lop_vjp_diagonal(v, g, 0), NULL);
+    return d ? lop_vjp_sum(v, half, lop_vjp_times(v, -1, 0, d)) : NULL;
+}
+
 const lop_op lop_op_sparsetriangular = {
     LOP_NAMED(sparsetriangular),
     .title = "SparseTriangular",
@@ -192,6 +207,7 @@ const lop_op lop_op_sparsetriangular = {
                        "[[2., 7.], [1., 4.]]))\n>>> L @ np.array([1., 1.]), pl.inv(L) @ "
                        "np.array([2., 5.])\n(array([2., 5.]), array([1., 1.]))"},
     .infer = infer,
+    .vjp = vjp,
     .apply = apply,
     .dense = dense,
     .diagonal = diagonal,

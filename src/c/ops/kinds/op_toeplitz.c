@@ -258,9 +258,12 @@ static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype d
     return st;
 }
 
+/* Both are parts of the sums along all diagonals. */
 static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lop_node *g) {
-    (void)self;
-    return lop_vjp_sums(v, g, &(lop_sums){child ? LOP_UP : LOP_DOWN, NULL});
+    const int64_t m = lop_rows(self), n = lop_cols(self);
+    if (m == 0 || n == 0) return lop_vjp_zeros(v, child ? n : m, g->dtype);
+    const lop_node *all = lop_vjp_sums(v, g, (lopk_lines){0});
+    return child ? lop_vjp_run(v, all, n - 1, -1, n) : lop_vjp_run(v, all, n - 1, 1, m);
 }
 
 const lop_op lop_op_toeplitz = {

@@ -1,209 +1,362 @@
-/* op_diagonal_sums.c: what a cotangent means for matrices with few numbers: sums along diagonals.
+/* op_diagonal_sums.c: sums along the diagonals of an operator: the gradients of Toeplitz, circulant
+ * and Hankel matrices.
  *
- *   diagonal_sums  of a matrix, attr.i[0]: along the diagonals from the main one down (i - j = 0,
- *                  1, ...), up (j - i), along the antidiagonals (i + j), or down and round
- *                  ((i - j) mod n)
- *   band_join      the diagonals u, ..., -l of a matrix of n columns as columns of an array, the
- *                  transpose of LAPACK's of bands; zeros where they do not reach
- *
- * Of a product of a column and a row the sums are a correlation, which goes as a product with a
- * Hankel or circulant matrix, by FFT where that pays. */
+ *   diagonal_sums          of an operator, m x n: s[l + n - 1] = sum of its entries over
+ *                          i - j = l, m + n - 1 numbers. attr.i[0]: over i + j = l, s[l].
+ *                          attr.i[1]: of n x n, the n sums over (i - j) mod n (with attr.i[0],
+ *                          (i + j) mod n). attr.i[2]: over j - i = l, s[l + m - 1]. attr.i[3]:
+ * dtype array_diagonal_sums    the same of a matrix: one pass pair_diagonal_sums     of the product
+ * of two, m x k and k x n: 2 k + 1 transforms, or directly line_diagonal_sums     of a matrix with
+ * one diagonal, the child: attr.i = flags, m, n, offset toeplitz_diagonal_sums of the Toeplitz
+ * matrix of two vectors toeplitz_inverse_sums  children x, w, z, v, alt: of T^-1 by its first and
+ * last columns (attr.i[3]: of a Hankel's), checked as toeplitz_inverse_diagonal is, by z = T^-1 v
+ * for a probe v; else alt, the sums of the dense inverse */
 #include "projections.h"
-#include "kernels/common/kernels.h"
 
-/* -- sums of a matrix that is there */
+#include "kernels/common/kernels.h"
+#include "kernels/fft/k_fft.h"
+#include "ops/shared/factor.h"
+
+#include <complex.h>
+#include <math.h>
+
+lop_status lop_projection_dtype(lop_node *n, lop_err *err) {
+    const lop_node *a = n->child[0];
+    if (a->op->cls != LOP_OPERATOR)
+        return lop_fail(err, LOP_DIM, "%s takes an operator", n->op->name);
+    if (n->attr.i[3] < 0 || n->attr.i[3] > LOP_NDTYPE) return lop_fail(err, LOP_DTYPE, NULL);
+    if (n->attr.i[3] == 0 && a->dtype < LOP_NDTYPE) n->attr.i[3] = (int64_t)a->dtype + 1;
+    n->dtype = n->attr.i[3] ? (lop_dtype)(n->attr.i[3] - 1) : a->dtype;
+    n->weak = LOP_STRONG;
+    if (!lop_is_blas(n->dtype) ||
+        (!a->weak && lop_is_complex(a->dtype) && !lop_is_complex(n->dtype)))
+        return lop_fail(err, LOP_DTYPE, "%s of a %s operator cannot be computed in %s", n->op->name,
+                        lop_dtype_name(a->dtype), lop_dtype_name(n->dtype));
+    return LOP_OK;
+}
+
+/* The batch is in n->shape: adds the vector of sums of m x n. */
+static lop_status count_lines(lop_node *n, const lop_attr *how, int64_t rows, int64_t cols,
+                              lop_err *err) {
+    const lopk_lines lines = lop_lines_of(how);
+    int64_t all;
+    if (!lop_add_ok(rows, cols, &all)) return lop_fail(err, LOP_OVERFLOW, NULL);
+    if ((lines.circular && rows != cols) || (lines.anti && lines.flip))
+        return lop_fail(err, LOP_DIM,
+                        "%s: sums modulo n are those of a square matrix, and those "
+                        "over i + j have one direction",
+                        n->op->name);
+    n->shape.dim[n->shape.ndim++] = lopk_lines_count(lines, rows, cols);
+    n->core = 1;
+    return LOP_OK;
+}
 
 static lop_status infer_sums(lop_node *n, lop_err *err) {
     const lop_node *a = n->child[0];
-    int64_t m, count;
-    if (a->op->cls == LOP_OPERATOR || a->core != 2 || n->attr.i[0] < 0 || n->attr.i[0] > LOP_ROUND)
-        return lop_fail(err, LOP_DIM, "diagonal_sums takes a matrix");
-    m = lop_rows(a);
-    count = n->attr.i[0] == LOP_UP ? lop_cols(a) : m;
-    if (n->attr.i[0] == LOP_ANTI &&
-        (!lop_add_ok(m, lop_cols(a), &count) || (count -= count > 0) < 0))
-        return lop_fail(err, LOP_OVERFLOW, NULL);
+    lop_status st = lop_projection_dtype(n, err);
+    if (st != LOP_OK) return st;
     n->shape = a->shape;
-    n->shape.ndim--;
-    n->shape.dim[n->shape.ndim - 1] = count;
-    n->core = 1;
+    n->shape.ndim -= 2;
+    return count_lines(n, &n->attr, lop_rows(a), lop_cols(a), err);
+}
+const lop_op lop_op_diagonal_sums = {
+    LOP_NAMED(diagonal_sums), .cls = LOP_ACTION, .min = 1, .max = 1, .ints = 4,
+    .infer = infer_sums};
+
+/* -- of one matrix */
+
+static lop_status want_blas(const lop_node *n, lop_err *err) {
+    return lop_is_blas(n->dtype) && !n->weak ? LOP_OK
+                                             : lop_fail(err, LOP_DTYPE,
+                                                        "%s takes floats of a "
+                                                        "dtype of their own",
+                                                        n->op->name);
+}
+static lop_status infer_array(lop_node *n, lop_err *err) {
+    const lop_node *a = n->child[0];
+    if (a->core != 2) return lop_fail(err, LOP_DIM, "%s takes a matrix", n->op->name);
+    n->shape = a->shape;
+    n->shape.ndim -= 2;
     n->dtype = a->dtype;
     n->weak = a->weak;
+    lop_status st = want_blas(n, err);
+    return st == LOP_OK ? count_lines(n, &n->attr, lop_rows(a), lop_cols(a), err) : st;
+}
+static lop_status run_array(const lop_call *c) {
+    lopk_diagonal_sums(c->a[0], lop_lines_of(&c->step->attr), c->a[1], c->scratch);
     return LOP_OK;
 }
-
-/* Row by row: each is added where its elements belong, from place `at` on in steps of one or minus
- * one. */
-static lop_status run_sums(const lop_call *c) {
-    const lop_mat *out = c->a[0], *a = c->a[1];
-    const int64_t how = c->step->attr.i[0], n = a->n, size = (int64_t)lop_dtype_size(a->dt),
-                  all = out->m;
-    lopk_zero(out);
-    for (int64_t i = 0; i < a->m; i++) {
-        int64_t from = 0, count = n,
-                at = i; /* element `from` goes to `at`, later ones to at + by */
-        int64_t by = how == LOP_UP || how == LOP_ANTI ? 1 : -1;
-        if (how == LOP_UP) {
-            from = i;
-            count = n - i;
-            at = 0;
-        }
-        if (how == LOP_DOWN && count > i + 1) count = i + 1;
-        while (from < n && count > 0) {
-            const int64_t run = how == LOP_ROUND && count > at + 1 ? at + 1 : count;
-            const lop_mat
-                part = {(char *)a->p + (i * a->rs + from * a->cs) * size, run, 1, a->cs, 0, a->dt},
-                to = {(char *)out->p + at * out->rs * size, run, 1, by * out->rs, 0, a->dt};
-            lopk_add(&to, &to, &part);
-            from += run;
-            count -= run;
-            at = all - 1;
-        }
-    }
-    return LOP_OK;
+static lop_status too_large(lop_emit *e, int64_t m, int64_t n) {
+    return lop_fail(lop_emit_err(e), LOP_OVERFLOW, "%lld x %lld has too many diagonals",
+                    (long long)m, (long long)n);
 }
-static lop_status lower_sums(lop_emit *e, const lop_node *self, int out) {
-    lop_status st;
-    int in = lop_emit_cast(e, lop_emit_value(e, self->child[0]), self->dtype, &st);
-    if (in < 0) return st;
-    lop_step *s = lop_emit_step(e, "diagonal-sums", run_sums, out, 1, &in);
+static lop_status lower_array(lop_emit *e, const lop_node *self, int out) {
+    const lop_node *a = self->child[0];
+    const int in = lop_emit_value(e, a);
+    const size_t scratch = lopk_lines_bytes(lop_rows(a), lop_cols(a), self->dtype);
+    if (!scratch) return too_large(e, lop_rows(a), lop_cols(a));
+    lop_step *s = lop_emit_step(e, "diagonal-sums", run_array, out, 1, &in);
     if (!s) return LOP_NOMEM;
     s->attr = self->attr;
+    s->scratch = scratch;
     s->flops = lop_slot_elements(e, in);
     return LOP_OK;
 }
-const lop_op lop_op_diagonal_sums = {
-    LOP_NAMED(diagonal_sums), .cls = LOP_ARRAY,   .min = 1, .max = 1, .ints = 1,
-    .infer = infer_sums,      .lower = lower_sums};
+const lop_op lop_op_array_diagonal_sums = {
+    LOP_NAMED(array_diagonal_sums), .cls = LOP_ARRAY,    .min = 1, .max = 1, .ints = 3,
+    .infer = infer_array,           .lower = lower_array};
 
-/* -- bands: attr.i = l, u, rows of the matrix, its columns */
+/* -- of a product */
 
-static lop_status infer_join(lop_node *n, lop_err *err) {
-    const int64_t l = n->attr.i[0], u = n->attr.i[1];
-    if (l < 0 || u < 0 || n->n != l + u + 1)
-        return lop_fail(err, LOP_DIM, "band_join takes one vector a diagonal");
-    for (int i = 0; i < n->n; i++)
-        if (n->child[i]->op->cls == LOP_OPERATOR || n->child[i]->core != 1 ||
-            lop_nbatch(n->child[i]) || n->child[i]->dtype != n->child[0]->dtype ||
-            lop_cols(n->child[i]) != lop_diag_length(n->attr.i[2], n->attr.i[3], u - i))
-            return lop_fail(err, LOP_DIM, "band_join: diagonals of other lengths");
-    n->shape.ndim = 2;
-    n->shape.dim[0] = n->attr.i[3];
-    n->shape.dim[1] = n->n;
-    n->core = 2;
-    n->dtype = n->child[0]->dtype;
-    n->weak = n->child[0]->weak;
+static const int64_t LONGEST = (int64_t)1 << 40; /* the FFT's own limit */
+
+/* The length of the transforms; 0: there is none. */
+static int64_t length_of(int64_t m, int64_t n, lop_dtype dt) {
+    int64_t N;
+    return lop_add_ok(m, n, &N) && N <= LONGEST ? lopk_fft_good(N, dt) : 0;
+}
+static double fft_flops(int64_t N, lop_dtype dt) {
+    return (lop_is_complex(dt) ? 5.0 : 2.5) * (double)N * log2((double)N + 1);
+}
+static bool is_direct(lop_dtype dt, int64_t m, int64_t n) {
+    return (m > n ? m : n) <= lopk_toeplitz_crossover(dt, m, n);
+}
+double lop_pair_sums_flops(lop_dtype dt, int64_t m, int64_t n, int64_t k) {
+    const double by = lop_is_complex(dt) ? 4 : 1;
+    if (is_direct(dt, m, n)) return 2 * by * (double)m * (double)n * (double)k;
+    return (2 * (double)k + 1) * fft_flops(length_of(m, n, dt), dt);
+}
+
+static lop_status infer_pair(lop_node *n, lop_err *err) {
+    const lop_node *a = n->child[0], *b = n->child[1];
+    if (a->core != 2 || b->core != 2 || lop_cols(a) != lop_rows(b))
+        return lop_fail(err, LOP_DIM, "%s takes A and B that multiply", n->op->name);
+    lop_status st = lop_shape_batch(&a->shape, 2, &b->shape, 2, &n->shape, err);
+    if (st != LOP_OK) return st;
+    lop_node_promote(n, a, b);
+    st = want_blas(n, err);
+    return st == LOP_OK ? count_lines(n, &n->attr, lop_rows(a), lop_cols(b), err) : st;
+}
+static lop_status run_pair(const lop_call *c) {
+    lopk_pair_diagonal_sums(c->a[0], lop_lines_of(&c->step->attr), c->a[1], c->a[2], c->scratch);
     return LOP_OK;
 }
-static lop_status run_place(const lop_call *c) {
-    const int64_t *at = c->step->attr.i;
-    const lop_mat *out = c->a[0], *d = c->a[1];
-    const int64_t from = at[0] * out->rs + at[1] * out->cs;
-    const lop_mat to = {
-        (char *)out->p + from * (int64_t)lop_dtype_size(out->dt), d->m, 1, out->rs, 0, out->dt};
-    lopk_copy(&to, d);
+static lop_status run_pair_fft(const lop_call *c) {
+    lopk_pair_diagonal_sums_fft(c->a[0], lop_lines_of(&c->step->attr), c->a[1], c->a[2], c->a[3]->p,
+                                c->scratch);
     return LOP_OK;
 }
-static lop_status run_clear(const lop_call *c) {
-    lopk_zero(c->a[0]);
+static lop_status run_plan(const lop_call *c) {
+    const int64_t *i = c->step->attr.i;
+    return lopk_fft_plan_init(c->a[0]->p, i[0], (lop_dtype)i[1]) == LOP_OK
+               ? LOP_OK
+               : lop_fail(c->err, LOP_INTERNAL, "no FFT of length %lld", (long long)i[0]);
+}
+/* The slot of a plan of length N; -1 with the status in *st. */
+static int emit_plan(lop_emit *e, int64_t N, lop_dtype dt, lop_status *st) {
+    const lop_attr attr = {.i = {N, dt, 0, 0}};
+    return lop_emit_derived(e, "fft-plan", run_plan, lopk_fft_plan_bytes(N, dt), 0, NULL, &attr, 0,
+                            0, st);
+}
+static bool by_fft(lop_emit *e, lop_dtype dt, int64_t m, int64_t n) {
+    const int64_t asked = lop_emit_fft_min(e);
+    if (!lop_emit_fft(e) || m == 0 || n == 0) return false;
+    return asked > 0 ? (m > n ? m : n) >= asked : !is_direct(dt, m, n);
+}
+
+static lop_status lower_pair(lop_emit *e, const lop_node *self, int out) {
+    const int64_t m = lop_rows(self->child[0]), n = lop_cols(self->child[1]),
+                  k = lop_cols(self->child[0]);
+    const lop_dtype dt = self->dtype;
+    const bool fft = by_fft(e, dt, m, n) && k > 0;
+    const int64_t N = fft ? length_of(m, n, dt) : 0;
+    const size_t scratch = fft ? lopk_lines_fft_bytes(m, n, N, dt) : lopk_lines_bytes(m, n, dt);
+    lop_status st = LOP_OK;
+    int in[3];
+    if (!scratch) return too_large(e, m, n);
+    for (int i = 0; i < 2; i++) {
+        in[i] = lop_emit_cast(e, lop_emit_value(e, self->child[i]), dt, &st);
+        if (in[i] < 0) return st;
+    }
+    if (fft && (in[2] = emit_plan(e, N, dt, &st)) < 0) return st;
+    lop_step *s = fft ? lop_emit_step(e, "diagonal-sums-fft", run_pair_fft, out, 3, in)
+                      : lop_emit_step(e, "diagonal-sums-pair", run_pair, out, 2, in);
+    if (!s) return LOP_NOMEM;
+    const double batch =
+        lop_slot_elements(e, out) /
+        (double)(self->shape.dim[lop_nbatch(self)] > 0 ? self->shape.dim[lop_nbatch(self)] : 1);
+    s->attr = self->attr;
+    s->scratch = scratch;
+    s->flops = batch * (fft ? (2 * (double)k + 1) * fft_flops(N, dt)
+                            : 2 * (double)m * (double)n * (double)k);
     return LOP_OK;
 }
-static lop_status lower_join(lop_emit *e, const lop_node *self, int out) {
+const lop_op lop_op_pair_diagonal_sums = {
+    LOP_NAMED(pair_diagonal_sums), .cls = LOP_ARRAY,   .min = 2, .max = 2, .ints = 3,
+    .infer = infer_pair,           .lower = lower_pair};
+
+/* -- of one diagonal */
+
+static lop_attr unpacked(const lop_attr *a) {
+    return (lop_attr){.i = {a->i[0] & 1, a->i[0] >> 1 & 1, a->i[0] >> 2 & 1, 0}};
+}
+static lop_status infer_line(lop_node *n, lop_err *err) {
+    const lop_node *d = n->child[0];
+    const lop_attr how = unpacked(&n->attr);
+    const int64_t *i = n->attr.i;
+    if (d->core != 1 || i[0] < 0 || i[0] > 7 || i[1] < 0 || i[2] < 0 ||
+        lop_cols(d) != lop_diag_length(i[1], i[2], i[3]))
+        return lop_fail(err, LOP_DIM, "%s takes a diagonal", n->op->name);
+    n->shape = d->shape;
+    n->shape.ndim--;
+    n->dtype = d->dtype;
+    n->weak = d->weak;
+    lop_status st = want_blas(n, err);
+    return st == LOP_OK ? count_lines(n, &how, i[1], i[2], err) : st;
+}
+static lop_status run_line(const lop_call *c) {
+    const lop_attr *a = &c->step->attr, how = unpacked(a);
+    lopk_line_sums(c->a[0], lop_lines_of(&how), a->i[1], a->i[2], a->i[3], c->a[1], c->scratch);
+    return LOP_OK;
+}
+static lop_status lower_line(lop_emit *e, const lop_node *self, int out) {
+    const int in = lop_emit_value(e, self->child[0]);
+    const size_t scratch = lopk_lines_bytes(self->attr.i[1], self->attr.i[2], self->dtype);
+    if (!scratch) return too_large(e, self->attr.i[1], self->attr.i[2]);
+    lop_step *s = lop_emit_step(e, "diagonal-sum", run_line, out, 1, &in);
+    if (!s) return LOP_NOMEM;
+    s->attr = self->attr;
+    s->scratch = scratch;
+    s->flops = lop_slot_elements(e, in);
+    return LOP_OK;
+}
+const lop_op lop_op_line_diagonal_sums = {
+    LOP_NAMED(line_diagonal_sums), .cls = LOP_ARRAY,   .min = 1, .max = 1, .ints = 4,
+    .infer = infer_line,           .lower = lower_line};
+
+/* -- of a Toeplitz matrix */
+
+static lop_status infer_toeplitz(lop_node *n, lop_err *err) {
+    const lop_node *c = n->child[0], *r = n->child[1];
+    if (c->core != 1 || r->core != 1)
+        return lop_fail(err, LOP_DIM, "%s takes two vectors", n->op->name);
+    lop_status st = lop_shape_batch(&c->shape, 1, &r->shape, 1, &n->shape, err);
+    if (st != LOP_OK) return st;
+    lop_node_promote(n, c, r);
+    st = want_blas(n, err);
+    if (st == LOP_OK && n->attr.i[0])
+        return lop_fail(err, LOP_DIM, "%s has no sums over i + j", n->op->name);
+    return st == LOP_OK ? count_lines(n, &n->attr, lop_cols(c), lop_cols(r), err) : st;
+}
+static lop_status run_toeplitz(const lop_call *c) {
+    lopk_toeplitz_sums(c->a[0], lop_lines_of(&c->step->attr), c->a[1], c->a[2], c->scratch);
+    return LOP_OK;
+}
+static lop_status lower_toeplitz(lop_emit *e, const lop_node *self, int out) {
+    const int64_t m = lop_cols(self->child[0]), n = lop_cols(self->child[1]);
+    const size_t scratch = lopk_lines_bytes(m, n, self->dtype);
     lop_status st;
-    if (!lop_emit_step(e, "zero", run_clear, out, 0, NULL)) return LOP_NOMEM;
-    for (int i = 0; i < self->n; i++) {
-        int in = lop_emit_cast(e, lop_emit_value(e, self->child[i]), self->dtype, &st);
-        if (in < 0) return st;
-        lop_step *s = lop_emit_step(e, "place", run_place, out, 1, &in);
-        if (!s) return LOP_NOMEM;
-        const int64_t k = self->attr.i[1] - i;
-        s->attr.i[0] = k > 0 ? k : 0;
-        s->attr.i[1] = i;
-        s->flags = LOP_STEP_PLACES;
+    int in[2];
+    if (!scratch) return too_large(e, m, n);
+    for (int i = 0; i < 2; i++) {
+        in[i] = lop_emit_cast(e, lop_emit_value(e, self->child[i]), self->dtype, &st);
+        if (in[i] < 0) return st;
     }
+    lop_step *s = lop_emit_step(e, "toeplitz-sums", run_toeplitz, out, 2, in);
+    if (!s) return LOP_NOMEM;
+    s->attr = self->attr;
+    s->scratch = scratch;
+    s->flops = lop_slot_elements(e, out);
     return LOP_OK;
 }
-const lop_op lop_op_band_join = {
-    LOP_NAMED(band_join), .cls = LOP_ARRAY,   .min = 1, .max = -1, .ints = 4,
-    .infer = infer_join,  .lower = lower_join};
+const lop_op lop_op_toeplitz_diagonal_sums = {
+    LOP_NAMED(toeplitz_diagonal_sums), .cls = LOP_ARRAY,       .min = 2, .max = 2, .ints = 3,
+    .infer = infer_toeplitz,           .lower = lower_toeplitz};
 
-/* -- by the form of the cotangent */
+/* -- of the inverse of one */
 
-enum { THIN = 8, DEEPEST = 24 };
-
-static const lop_node *sizes(lop_vjp *v, int64_t rows, int64_t cols) {
-    const lop_node like = {
-        .shape = {.ndim = 2, .dim = {rows, cols}}, .dtype = LOP_f64, .weak = LOP_WEAK};
-    return lop_vjp_like(v, &lop_op_sizes, &like);
+static lop_status infer_inverse(lop_node *n, lop_err *err) {
+    const lop_node *x = n->child[0], *alt = n->child[4];
+    if (x->core != 2 || lop_cols(x) != 1 || lop_rows(x) < 1 || !lop_is_blas(x->dtype) || x->weak)
+        return lop_fail(err, LOP_DIM, "%s takes columns", n->op->name);
+    for (int i = 1; i < 4; i++) {
+        const lop_node *y = n->child[i];
+        if (y->core != 2 || y->dtype != x->dtype || y->weak || lop_cols(y) != 1 ||
+            lop_rows(y) != lop_rows(x) || (i < 3 && !lop_shape_equal(&x->shape, &y->shape)))
+            return lop_fail(err, LOP_DIM, "%s takes columns alike", n->op->name);
+    }
+    n->shape = x->shape;
+    n->shape.ndim -= 2;
+    n->dtype = x->dtype;
+    lop_status st = count_lines(n, &n->attr, lop_rows(x), lop_rows(x), err);
+    if (st == LOP_OK &&
+        (alt->core != 1 || alt->dtype != n->dtype || !lop_shape_equal(&alt->shape, &n->shape)))
+        return lop_fail(err, LOP_DIM, "the arms of %s differ", n->op->name);
+    const bool anti = n->attr.i[0] != 0, hankel = n->attr.i[3] != 0;
+    if (st == LOP_OK && (anti != hankel || (hankel && n->attr.i[1])))
+        return lop_fail(err, LOP_DIM, "%s: of a Toeplitz matrix over i - j, of a Hankel over i + j",
+                        n->op->name);
+    return st;
 }
 
-/* Of column @ row^T; down: the Hankel matrix of the column times the row. */
-static const lop_node *correlated(lop_vjp *v, const lop_node *column, const lop_node *row,
-                                  const lop_sums *how) {
-    const lop_attr both = {.i = {2, 0, 0, 0}};
-    if (v->st != LOP_OK) return NULL;
-    if (how->way == LOP_UP) {
-        const lop_node *c = column;
-        column = row;
-        row = c;
+static double norm(const lop_mat *a) {
+    double sum = 0;
+    for (int64_t i = 0; i < a->m; i++) {
+        const double _Complex v = lop_get(a->dt, a->p, i * a->rs);
+        sum += creal(v) * creal(v) + cimag(v) * cimag(v);
     }
-    const lop_node *u = lop_vjp_dense(v, column), *w = lop_vjp_dense(v, row),
-                   *flat = lop_vjp_make(v, &lop_op_ravel, &both, u, NULL);
-    if (!flat || !w) return NULL;
-    if (how->way == LOP_ROUND) {
-        const lop_node *back = lop_vjp_make(v, &lop_op_ravel, &both, w, NULL);
-        back = lop_vjp_make(v, &lop_op_circulant_flip, NULL, back, how->levels);
-        const lop_node *child[3] = {flat, back, how->levels};
-        return lop_vjp_over(v, &lop_op_circular_convolution, NULL, 3, child);
-    }
-    const lop_node *matrix =
-        lop_vjp_make(v, &lop_op_hankel, NULL, flat, sizes(v, lop_rows(u), lop_rows(w)));
-    const lop_node *y = lop_vjp_make(v, &lop_op_apply, NULL, matrix, w);
-    return lop_vjp_make(v, &lop_op_ravel, &both, y, NULL);
+    return sqrt(sum);
 }
-
-static const lop_node *term(lop_vjp *v, const lop_node *g, const lop_sums *how) {
-    const lop_node *a, *b, *sum = NULL;
-    if (v->st != LOP_OK) return NULL;
-    if (how->way == LOP_ANTI || !lop_vjp_thin(v, g, THIN, &a, &b)) {
-        const lop_attr attr = {.i = {how->way, 0, 0, 0}};
-        if (how->levels && how->levels->shape.ndim > 1) return lop_vjp_unable(v);
-        return lop_vjp_make(v, &lop_op_diagonal_sums, &attr, lop_vjp_dense(v, g), NULL);
-    }
-    for (int64_t c = 0; c < lop_cols(a); c++) {
-        const lop_node *column = lop_vjp_cut(v, a, 1, c, 1),
-                       *row = lop_vjp_view(v, lop_vjp_cut(v, b, 0, c, 1), LOP_T),
-                       *one = correlated(v, column, row, how);
-        sum = sum ? lop_vjp_make(v, &lop_op_add, NULL, sum, one) : one;
-    }
-    return sum;
+static lop_status run_inverse(const lop_call *c) {
+    const lop_mat *x = c->a[1], *w = c->a[2];
+    const bool hankel = c->step->attr.i[3] != 0;
+    const lopk_lines how = {false, c->step->attr.i[1] != 0, c->step->attr.i[2] != 0};
+    const double first = cabs(lop_get(x->dt, x->p, hankel ? (x->m - 1) * x->rs : 0));
+    const double nx = norm(x), nw = norm(w), sums = nx * nw / first, nv = norm(c->a[4]);
+    const double most = fmax(nv > 0 ? norm(c->a[3]) / nv : 0, fmax(nx, nw));
+    const bool fft = c->step->attr.re != 0;
+    lopk_toeplitz_inverse_sums(c->a[0], how, hankel, x, w, fft ? c->a[5]->p : NULL, c->scratch);
+    return sums <= 10 * (double)x->m * most && isfinite(sums) ? LOP_OK : LOP_SINGULAR;
 }
-
-static const lop_node *by_form(lop_vjp *v, const lop_node *g, const lop_sums *how, int depth) {
-    if (v->st != LOP_OK) return NULL;
-    if (depth > 0 && g->op == &lop_op_sum) {
-        const lop_node *a = by_form(v, g->child[0], how, depth - 1),
-                       *b = by_form(v, g->child[1], how, depth - 1);
-        return lop_vjp_make(v, &lop_op_add, NULL, a, b);
-    }
-    if (depth > 0 && g->op == &lop_op_scaled)
-        return lop_vjp_make(v, &lop_op_scale, &g->attr, by_form(v, g->child[0], how, depth - 1),
-                            NULL);
-    return term(v, g, how);
+static lop_status check_inverse(lop_emit *e, const lop_node *self, int value, int mask) {
+    const int64_t n = lop_rows(self->child[0]);
+    const lop_dtype dt = self->dtype;
+    const bool fft = by_fft(e, dt, n, n);
+    const int64_t N = fft ? length_of(n, n, dt) : 0;
+    const size_t scratch = fft ? lopk_lines_fft_bytes(n, n, N, dt) : lopk_lines_bytes(n, n, dt);
+    lop_status st = LOP_OK;
+    int in[5];
+    if (!scratch) return too_large(e, n, n);
+    for (int i = 0; i < 4; i++) in[i] = lop_emit_value(e, self->child[i]);
+    if (fft && (in[4] = emit_plan(e, N, dt, &st)) < 0) return st;
+    lop_step *s = lop_emit_step(e, self->op->name, run_inverse, value, fft ? 5 : 4, in);
+    if (!s) return LOP_NOMEM;
+    s->attr = self->attr;
+    s->attr.re = fft;
+    s->fail = mask;
+    s->flags = LOP_STEP_QUIET;
+    s->scratch = scratch + 3 * ((size_t)(2 * n) * lop_dtype_size(dt) + 64);
+    s->flops = fft ? 10 * fft_flops(N, dt) : 8 * (double)n * (double)n;
+    return LOP_OK;
 }
+const lop_op lop_op_toeplitz_inverse_sums = {LOP_NAMED(toeplitz_inverse_sums),
+                                             .cls = LOP_ARRAY,
+                                             .min = 5,
+                                             .max = 5,
+                                             .ints = 4,
+                                             .infer = infer_inverse,
+                                             .lower = lop_lower_arms,
+                                             .check = check_inverse};
 
-/* The real part of a sum of terms is that of the whole. */
-const lop_node *lop_vjp_sums(lop_vjp *v, const lop_node *g, const lop_sums *how) {
-    return by_form(v, g, how, v->real && lop_is_complex(g->dtype) ? 0 : DEEPEST);
+/* -- what slots write */
+
+const lop_node *lop_vjp_sums(lop_vjp *v, const lop_node *g, lopk_lines how) {
+    if (!(g = lop_vjp_real(v, g))) return NULL;
+    const lop_attr attr = {.i = {how.anti, how.circular, how.flip, (int64_t)g->dtype + 1}};
+    return lop_vjp_make(v, &lop_op_diagonal_sums, &attr, g, NULL);
 }
-
-const lop_node *lop_vjp_band(lop_vjp *v, const lop_node *g, int64_t l, int64_t u) {
-    enum { MOST = 64 };
-    const lop_node *d[MOST];
-    const lop_attr attr = {.i = {l, u, lop_rows(g), lop_cols(g)}};
-    if (l + u >= MOST) return lop_vjp_unable(v);
-    for (int64_t i = 0; i <= l + u; i++) d[i] = lop_vjp_diagonal(v, g, u - i);
-    const lop_attr turned = {.i = {LOP_T, 0, 0, 0}};
-    const lop_node *all = lop_vjp_over(v, &lop_op_band_join, &attr, (int)(l + u + 1), d);
-    return all ? lop_vjp_make(v, &lop_op_swap, &turned, all, NULL) : NULL;
+const lop_node *lop_vjp_run(lop_vjp *v, const lop_node *a, int64_t start, int64_t step,
+                            int64_t count) {
+    const lop_attr attr = {.i = {0, start, step, count}};
+    return v->st == LOP_OK ? lop_vjp_make(v, &lop_op_array_slice, &attr, a, NULL) : NULL;
 }

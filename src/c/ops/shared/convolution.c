@@ -9,6 +9,35 @@
 #include "kernels/fft/k_fft.h"
 
 #include <math.h>
+#include <string.h>
+
+bool lop_conv_geometry(int64_t how, const lop_shape *g, const lop_shape *n, lopk_conv *c) {
+    memset(c, 0, sizeof *c);
+    c->levels = n->ndim;
+    c->circular = how == LOP_CONV_CIRCULAR;
+    bool larger = false, smaller = false;
+    if (g->ndim != n->ndim || n->ndim > LOPK_LEVELS) return false;
+    for (int l = 0; l < n->ndim; l++) {
+        c->g[l] = g->dim[l];
+        c->in[l] = c->out[l] = n->dim[l];
+        larger = larger || n->dim[l] > g->dim[l];
+        smaller = smaller || n->dim[l] < g->dim[l];
+        if (how == LOP_CONV_DIAGONALS) {
+            if (c->g[l] < c->in[l] - 1) return false;
+            c->out[l] = c->g[l] - (c->in[l] - 1);
+            c->shift[l] = c->in[l] - 1;
+        }
+        if (c->in[l] == 0) continue;
+        if (how == LOP_CONV_FULL) c->out[l] = n->dim[l] + g->dim[l] - 1;
+        if (how == LOP_CONV_SAME) c->shift[l] = (g->dim[l] - 1) / 2;
+        if (how == LOP_CONV_VALID) {
+            const bool more = n->dim[l] >= g->dim[l];
+            c->out[l] = (more ? n->dim[l] - g->dim[l] : g->dim[l] - n->dim[l]) + 1;
+            c->shift[l] = (more ? g->dim[l] : n->dim[l]) - 1;
+        }
+    }
+    return how != LOP_CONV_VALID || !(larger && smaller);
+}
 
 static size_t plan_room(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
 

@@ -18,6 +18,12 @@ lop_status lop_conv_diagonal(lop_emit *e, const lopk_conv *c, const lop_node *g,
                              int out);
 lop_status lop_conv_element(lop_emit *e, const lopk_conv *c, const lop_node *g, int64_t i,
                             int64_t j, int out);
+/* Which product of boxes: a convolution's modes, or a matrix of constant diagonals, whose numbers
+ * are a box of m + n - 1. */
+enum { LOP_CONV_FULL, LOP_CONV_SAME, LOP_CONV_VALID, LOP_CONV_CIRCULAR, LOP_CONV_DIAGONALS };
+/* Of the boxes g and n, which have as many levels (LOPK_LEVELS at most). False where `how` has none
+ * for them. */
+bool lop_conv_geometry(int64_t how, const lop_shape *g, const lop_shape *n, lopk_conv *c);
 double lop_conv_flops(const lopk_conv *c, int64_t k);
 
 /* Checks that `g` is a vector of as many numbers as `sizes` says and fills the batch of *n. */

@@ -180,7 +180,14 @@ static int read_foreign(py_parts *p, int at, PyObject *o) {
         Py_SETREF(PyTuple_GET_ITEM(p->init, at), mine);
         o = mine; /* held by init */
     }
-    PyObject *r = py_call_hook(p->s, name, &o, 1);
+    PyObject *given[2] = {o, p->arg[at + 1] ? p->arg[at + 1] : Py_None}, *numbers = NULL;
+    if (given[1] != Py_None) { /* in place of the object's own */
+        numbers = (PyObject *)take_array(p, &p->op->param[at + 1], given[1], false);
+        if (!numbers) return -1;
+        given[1] = numbers;
+    }
+    PyObject *r = py_call_hook(p->s, name, given, 2);
+    Py_XDECREF(numbers);
     if (!r) return -1;
     PyObject *arrays = PyTuple_GET_ITEM(r, 0), *ints = PyTuple_GET_ITEM(r, 1);
     int rc = 0;
@@ -247,6 +254,8 @@ static int read_one(py_parts *p, int i) {
     case LOP_P_ARRAY:
     case LOP_P_INDEX: {
         if (none || (p->op == &lop_op_kernel && py_kernel_same(p->init, p->arg, i))) return 0;
+        if (p->op == &lop_op_sparse) /* read with its matrix */
+            return set_init(p, i, Py_NewRef(PyList_GET_ITEM(p->arrays, 0)));
         PyObject *weak = p->op == &lop_op_kernel ? py_kernel_number(p->init, i, o)
                          : param->rank == 0      ? py_weak_number(PyTuple_GET_ITEM(p->init, 0), o)
                                                  : NULL;

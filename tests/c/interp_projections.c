@@ -1,0 +1,171 @@
+/* interp_projections.c: what gradients read off an operator, entry by entry, as it is defined. */
+#include "interp.h"
+
+#include <math.h>
+#include <string.h>
+
+/* The place of entry (i, j) of m x n among the sums; -1: none. */
+static int64_t line_of(const int64_t *how, int64_t m, int64_t n, int64_t i, int64_t j) {
+    const int64_t d = how[0] ? i + j : how[2] ? j - i : i - j;
+    if (how[1]) return (d + n) % n;
+    return how[0] ? d : how[2] ? d + m - 1 : d + n - 1;
+}
+static void do_sums(ip *p, const lop_node *node, mv y, mv a, mv b) {
+    (void)b;
+    for (int64_t i = 0; i < a.m; i++)
+        for (int64_t j = 0; j < a.n; j++) {
+            val *to = &y.v[line_of(node->attr.i, a.m, a.n, i, j)];
+            *to = ip_add(p, *to, a.v[i * a.n + j]);
+        }
+}
+/* Transforms are accurate by the norm of what they sum. */
+static void do_norm(ip *p, const lop_node *node, mv y, mv a, mv b) {
+    long double all = 0;
+    (void)p, (void)node, (void)b;
+    for (int64_t i = 0; i < a.m * a.n; i++) all += a.v[i].mag * a.v[i].mag;
+    y.v[0].mag = sqrtl(all);
+}
+static const tv *sums(ip *p, const lop_node *node, const tv *a) {
+    const tv *s = ip_zip(p, node, a, NULL, 1, node->shape.dim[node->shape.ndim - 1], 1, do_sums);
+    const tv *norm = p->fft ? ip_zip(p, node, a, NULL, 0, 1, 1, do_norm) : NULL;
+    for (int64_t i = 0; norm && i < s->nb * s->m; i++) s->v[i].mag += norm->v[i / s->m].mag;
+    return s;
+}
+
+static void do_product(ip *p, const lop_node *node, mv y, mv a, mv b) {
+    (void)node;
+    for (int64_t i = 0; i < y.m; i++)
+        for (int64_t j = 0; j < y.n; j++)
+            for (int64_t t = 0; t < a.n; t++)
+                y.v[i * y.n + j] =
+                    ip_add(p, y.v[i * y.n + j], ip_mul(p, a.v[i * a.n + t], b.v[t * b.n + j]));
+}
+static const tv *pair_sums(ip *p, const lop_node *node, const tv *a, const tv *b) {
+    const tv *ab = ip_zip(p, node, a, b, 2, a->m, b->n, do_product);
+    return ab ? sums(p, node, ab) : NULL;
+}
+
+/* The one diagonal of an m x n matrix; flags and sizes are packed. */
+static void do_line(ip *p, const lop_node *node, mv y, mv d, mv b) {
+    const int64_t *at = node->attr.i, k = at[3], how[3] = {at[0] & 1, at[0] & 2, at[0] & 4};
+    (void)b;
+    for (int64_t t = 0; t < d.m; t++) {
+        val *to = &y.v[line_of(how, at[1], at[2], t + (k < 0 ? -k : 0), t + (k > 0 ? k : 0))];
+        *to = ip_add(p, *to, d.v[t]);
+    }
+}
+static void do_constant(ip *p, const lop_node *node, mv y, mv c, mv r) {
+    for (int64_t i = 0; i < c.m; i++)
+        for (int64_t j = 0; j < r.m; j++) {
+            val *to = &y.v[line_of(node->attr.i, c.m, r.m, i, j)];
+            *to = ip_add(p, *to, i >= j ? c.v[i - j] : r.v[j - i]);
+        }
+}
+
+/* -- sums of entries at places */
+
+/* Is number s of the box one of entry (i, j), level by level? Modes as of a convolution; 4: the
+ * numbers are all diagonals. */
+static bool stands_at(const lop_node *node, int64_t s, int64_t i, int64_t j) {
+    const lop_shape *g = &node->child[1]->shape, *n = &node->child[2]->shape;
+    const int64_t mode = node->attr.i[1];
+    for (int l = n->ndim - 1; l >= 0; l--) {
+        const int64_t k = g->dim[l], in = n->dim[l];
+        int64_t out = in, shift = 0;
+        if (mode == 0) out = in + k - 1;
+        if (mode == 1) shift = (k - 1) / 2;
+        if (mode == 2) out = in > k ? in - k + 1 : k - in + 1, shift = (in > k ? k : in) - 1;
+        if (mode == 4) out = k - in + 1, shift = in - 1;
+        const int64_t off = i % out - j % in + shift - s % k;
+        if (mode == 3 ? off % in != 0 : off != 0) return false;
+        s /= k, i /= out, j /= in;
+    }
+    return true;
+}
+static bool in_triangle(int64_t which, int64_t i, int64_t j) {
+    return which == 0 || (which == 1 && j <= i) || (which == 2 && j < i) ||
+           (which == 3 && j >= i) || (which == 4 && j > i);
+}
+/* y_s += a[i, j] where number s stands at (i, j); `at`: row and column of each sparse one. */
+static void do_entries(ip *p, const lop_node *node, mv y, mv a, mv at) {
+    const int64_t *how = node->attr.i;
+    for (int64_t s = 0; s < y.m; s++)
+        for (int64_t i = 0; i < a.m; i++)
+            for (int64_t j = 0; j < a.n; j++) {
+                bool here;
+                if (how[0] < 3) {
+                    here = i == (int64_t)at.v[2 * s].i && j == (int64_t)at.v[2 * s + 1].i &&
+                           in_triangle(how[1], i, j);
+                } else if (how[0] == 3) {
+                    const int64_t b = node->child[1]->shape.dim[0], k = s / b / b;
+                    here = i == (k + (how[1] < 0)) * b + s / b % b &&
+                           j == (k + (how[1] > 0)) * b + s % b;
+                } else {
+                    here = stands_at(node, s, i, j);
+                }
+                if (here) y.v[s] = ip_add(p, y.v[s], a.v[i * a.n + j]);
+            }
+}
+static const tv *places(ip *p, const lop_node *node) {
+    const tv *one = ip_eval(p, node->child[1]), *two = one ? ip_eval(p, node->child[2]) : NULL;
+    const lop_shape none = {.ndim = 0};
+    tv *at = two ? ip_blank(p, &none, 2, one->m, 2) : NULL;
+    for (int64_t s = 0, line = 0; at && s < one->m; s++) {
+        const bool coo = node->attr.i[0] == 2, rows = node->attr.i[0] != 1;
+        while (!coo && (int64_t)two->v[line + 1].i <= s) line++;
+        at->v[2 * s].i = coo ? one->v[s].i : rows ? (uint64_t)line : one->v[s].i;
+        at->v[2 * s + 1].i = coo ? two->v[s].i : rows ? one->v[s].i : (uint64_t)line;
+    }
+    return at;
+}
+static void do_widened(ip *p, const lop_node *node, mv y, mv ab, mv b) {
+    const int64_t u = node->attr.i[3] & 0xffff;
+    (void)p, (void)b;
+    for (int64_t j = 0; j < ab.m; j++)
+        for (int64_t d = 0; d < ab.n; d++)
+            if (j + d - u >= 0 && j + d - u < y.m) y.v[(j + d - u) * y.n + j] = ab.v[j * ab.n + d];
+}
+static const tv *entry_sums(ip *p, const lop_node *node) {
+    const tv *a = ip_eval(p, node->child[0]),
+             *b = a && node->n > 3 ? ip_eval(p, node->child[3]) : a,
+             *at = b && node->attr.i[0] < 3 ? places(p, node) : NULL;
+    if (!b || (node->attr.i[0] < 3 && !at)) return NULL;
+    if (node->n > 3) a = ip_zip(p, node, a, b, 2, a->m, b->n, do_product);
+    if (!strcmp(node->op->name, "band_entry_sums"))
+        a = ip_zip(p, node, a, NULL, 2, node->attr.i[2], a->m, do_widened);
+    return a ? ip_zip(p, node, a, at, 1, node->shape.dim[node->shape.ndim - 1], 1, do_entries)
+             : NULL;
+}
+
+static const tv *band_join(ip *p, const lop_node *node) {
+    const lop_shape none = {.ndim = 0};
+    tv *y = ip_blank(p, &none, 2, node->attr.i[3], node->n);
+    for (int i = 0; y && i < node->n; i++) {
+        const tv *d = ip_eval(p, node->child[i]);
+        const int64_t k = node->attr.i[1] - i, from = k > 0 ? k : 0;
+        if (!d) return NULL;
+        for (int64_t t = 0; t < d->m; t++) y->v[(from + t) * node->n + i] = d->v[t];
+    }
+    return y;
+}
+
+bool ip_is_projection(const char *s) {
+    if (!strcmp(s, "band_join")) return true;
+    return strstr(s, "diagonal_sums") || strstr(s, "entry_sums") ||
+           !strcmp(s, "toeplitz_inverse_sums");
+}
+const tv *ip_projection(ip *p, const lop_node *node) {
+    const char *s = node->op->name;
+    const int64_t count = node->shape.dim[node->shape.ndim - 1];
+    if (!strcmp(s, "band_join")) return band_join(p, node);
+    if (strstr(s, "entry_sums")) return entry_sums(p, node);
+    if (!strcmp(s, "toeplitz_inverse_sums")) return ip_eval(p, node->child[4]); /* by definition */
+    const tv *a = ip_eval(p, node->child[0]),
+             *b = a && node->n > 1 ? ip_eval(p, node->child[1]) : a;
+    if (!a || !b) return NULL;
+    if (!strcmp(s, "pair_diagonal_sums")) return pair_sums(p, node, a, b);
+    if (!strcmp(s, "line_diagonal_sums")) return ip_zip(p, node, a, NULL, 1, count, 1, do_line);
+    if (!strcmp(s, "toeplitz_diagonal_sums"))
+        return ip_zip(p, node, a, b, 1, count, 1, do_constant);
+    return sums(p, node, a);
+}
