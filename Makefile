@@ -20,6 +20,7 @@ FEW ?=
 CORE ?=
 PYTHONS ?= 3.11 3.12 3.13
 FIRST ?=
+FRAMEWORKS ?= torch jax lineax equinox
 CORES ?= Prescott Nehalem Sandybridge Haswell SkylakeX
 SIMD ?= base avx2 avx512
 
@@ -37,7 +38,7 @@ PY_DIRS = $(wildcard src tests tools benchmarks examples docs)
 SOURCES := CMakeLists.txt pyproject.toml $(shell find src tests/c -not -name '__pycache__' -not -name '*.pyc')
 
 .PHONY: help sweep formulas exhaustive long build demo test pytest check check-release asan cov bench sparse-large large test-cores test-simd fuzz mutants fmt fmt-check lint \
-	types layers stubs stubtest pages docs rules clean distclean test-all-pythons test-other-pythons test-oldest test-wheel-blas test-verified
+	types layers stubs stubtest pages docs rules clean distclean test-all-pythons test-other-pythons test-oldest test-wheel-blas test-verified test-frameworks
 .DELETE_ON_ERROR:
 
 help:
@@ -70,6 +71,7 @@ help:
 	@echo "test-all-pythons   pytest on 3.11, 3.12, 3.13, as far as they are here"
 	@echo "test-oldest        pytest with NumPy 2.0"
 	@echo "test-wheel-blas    pytest on the OpenBLAS of scipy-openblas64, not NumPy's"
+	@echo "test-frameworks    pylinop.torch and pylinop.jax with PyTorch and JAX (gigabytes); FRAMEWORKS='jax lineax equinox' are some"
 	@echo "clean      remove builds; distclean: environments too"
 
 # ---- environments: one stamp for each set of packages ------------------------------------------------
@@ -203,6 +205,11 @@ long: sweep
 		tests/lazy/test_lazy.py tests/contract/test_gc.py tests/contract/test_threads.py tests/contract/test_fork.py tests/contract/test_subclass.py \
 		tests/kinds/test_indexing.py tests/iterative/test_krylov.py tests/sparse_arrays/test_sparse_solve.py"
 	@$(MAKE) test-oldest PYTEST="tests/protocols/test_numpy.py tests/protocols/test_numpy_functions.py tests/contract/test_subclass.py"
+
+# With the frameworks themselves, in an environment of their own. PyTorch from the default registry brings CUDA's libraries.
+test-frameworks:
+	@$(MAKE) VENV=.venvs/frameworks BUILD=build/frameworks PYTEST="tests/frameworks -r s" \
+		FEW="pytest pytest-xdist hypothesis scipy $(FRAMEWORKS)" pytest
 
 # On the library of scipy-openblas64 in place of NumPy's: what crosses into BLAS and LAPACK.
 test-wheel-blas: $(VENV)/.package
