@@ -67,19 +67,16 @@ def _filled(program: Program, sizes: Any, flags: Any, held: Any, out: Any) -> No
             whole[at] = value
 
 
-def _executed(program: Program, sizes: Any, flags: Any, *arrays: Any) -> tuple[Any, ...]:
-    """The values, as arrays of NumPy."""
-    held = [np.asarray(a) for a in arrays]
-    kinds = program.kinds(_avals(held, flags))
-    if not sizes:
-        return tuple(as_results(program(held), kinds, out_dtype))
-    made = [np.empty((*sizes, *shape), out_dtype(dtype)) for shape, dtype in kinds]
-    _filled(program, sizes, flags, held, made)
+def _executed(program: Program, results: Any, sizes: Any, flags: Any, *arrays: Any) -> Any:
+    """The values, as arrays of NumPy, of the shapes and dtypes of `results`."""
+    made = [np.empty(r.shape, r.dtype) for r in results]
+    _filled(program, sizes, flags, [np.asarray(a) for a in arrays], made)
     return tuple(made)
 
 
 def _at_once(*arrays: Any, program: Program, sizes: Any, flags: Any) -> list[Any]:
-    return [jnp.asarray(x) for x in _executed(program, sizes, flags, *arrays)]
+    results = _abstract(*arrays, program=program, sizes=sizes, flags=flags)
+    return [jnp.asarray(x) for x in _executed(program, results, sizes, flags, *arrays)]
 
 
 def _abstract(*arrays: Any, program: Program, sizes: Any, flags: Any) -> list[Any]:
@@ -104,8 +101,9 @@ def _promised(program: Program, sizes: Any, flags: Any, arrays: Any) -> tuple[An
 
 def _called_back(*arrays: Any, program: Program, sizes: Any, flags: Any) -> Any:
     """Through Python: wherever XLA runs."""
-    called = functools.partial(_executed, program, sizes, flags)
-    return jax.pure_callback(called, _promised(program, sizes, flags, arrays), *arrays)
+    results = _promised(program, sizes, flags, arrays)
+    called = functools.partial(_executed, program, results, sizes, flags)
+    return jax.pure_callback(called, results, *arrays)
 
 
 def _called(*arrays: Any, program: Program, sizes: Any, flags: Any) -> Any:

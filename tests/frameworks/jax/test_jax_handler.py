@@ -1,5 +1,6 @@
 """The handler in C: its view of XLA's structs, what it is given, threads, and other processes."""
 
+import functools
 import itertools
 import re
 import shutil
@@ -17,7 +18,9 @@ import jax.numpy as jnp
 
 import pylinop as pl
 import pylinop.jax as pj
-from pylinop.jax import handler
+from pylinop._programs import formulas
+from pylinop._programs.programs import Formula
+from pylinop.jax import handler, primitive
 
 ROOT = Path(__file__).parents[3]
 # ours -> theirs, and the fields that we read or write
@@ -197,3 +200,20 @@ def test_values_are_the_plain_ones():
         got = jax.jit(lambda d, U, b: pj.solve(pj.Diag(d) + pj.LowRank(U), b))(d, U, b)
         A = pl.Diag(pl.lazy(d)) + pl.LowRank(pl.lazy(U))
         np.testing.assert_array_equal(got, pl.solve(A, pl.lazy(b)).toarray())
+
+
+def test_other_threads_keep_the_dtypes():
+    """How many bits JAX has may hold for one thread: XLA's own ask for what was promised."""
+    d = np.linspace(1, 2, 5)
+    with jax.enable_x64(True):
+        parts, arrays = formulas.flat([pj.Diag(jnp.asarray(d)).T._node], True)
+        results = (jax.ShapeDtypeStruct((5, 5), np.float64),)
+        run = functools.partial(primitive._executed, Formula(parts), results, (), ((),))
+        called = jax.jit(
+            lambda d: primitive._called_back(d, program=Formula(parts), sizes=(), flags=((),))
+        )
+        np.testing.assert_array_equal(called(*arrays)[0], np.diag(d))
+    with ThreadPoolExecutor(1) as pool:
+        (found,) = pool.submit(run, d).result()
+    assert found.dtype == np.float64
+    np.testing.assert_array_equal(found, np.diag(d))
