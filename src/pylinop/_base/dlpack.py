@@ -123,7 +123,9 @@ def taken(x: Any) -> Any:
     if _has_tangent(x):
         _refuse(x, "with a tangent would lose it here: unpack_dual() it")
     if getattr(x, "requires_grad", False):
-        _refuse(x, "with requires_grad would lose its gradient here: use pylinop.torch, or detach() it")
+        _refuse(
+            x, "with requires_grad would lose its gradient here: use pylinop.torch, or detach() it"
+        )
     for bit, cure in (("is_conj", "resolve_conj"), ("is_neg", "resolve_neg")):
         flag = getattr(x, bit, None)
         if callable(flag) and flag():
