@@ -322,7 +322,7 @@ stubtest: $(VENV)/.package $(VENV)/.lint
 	$(PY) tools/print_stubs.py > $(BUILD)/_core.pyi
 	diff -u src/pylinop/_core.pyi $(BUILD)/_core.pyi || \
 		{ echo "src/pylinop/_core.pyi is not what tools/print_stubs.py prints: run make stubs" >&2; exit 1; }
-	$(PY) -m mypy.stubtest pylinop --allowlist tools/stubtest_allow.txt --ignore-unused-allowlist
+	$(PY) -m mypy.stubtest pylinop --mypy-config-file pyproject.toml --allowlist tools/stubtest_allow.txt --ignore-unused-allowlist
 
 pages: $(VENV)/.package
 	$(PY) tools/print_docs.py
