@@ -77,11 +77,13 @@ def _picked(leaf: Any, x: Any) -> Any:
 def _entries(a: Any, data: Any) -> tuple[Any, ...]:
     """(rows, columns, numbers) of SciPy's sparse matrix, its own unless others are given. The
     arrays may have room at the ends."""
-    data = a.data if data is None else data
-    if getattr(a, "format", "") == "coo" and hasattr(a, "row"):
-        return a.row, a.col, data
-    if getattr(a, "format", "") not in ("csr", "csc"):
+    if not hasattr(a, "format"):
         raise NotVerified("a sparse matrix that is not SciPy's")
+    if a.format not in ("csr", "csc", "coo"):
+        a = a.tocoo()
+    data = a.data if data is None else data
+    if a.format == "coo":
+        return a.row, a.col, data
     used = slice(int(a.indptr[0]), int(a.indptr[-1]))
     major = np.repeat(np.arange(len(a.indptr) - 1), np.diff(a.indptr))
     pair = (major, a.indices[used]) if a.format == "csr" else (a.indices[used], major)
