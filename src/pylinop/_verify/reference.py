@@ -86,10 +86,19 @@ def entries(leaf: Any) -> Any:
     return min(leaf.size, _FEW * n) if leaf._head in _OF_FEW else leaf.size
 
 
-def _is_single_part(x: Any) -> Any:
-    """Has a LazyArray within another single precision, as NumPy's array would have? With a value
-    too: it may be younger than the plan that is verified."""
-    return is_lazy(x) and x._head != "leaf" and x.dtype is not None and x.dtype.char in "fF"
+def _has_single_part(a: Any) -> bool:
+    """Has a LazyArray within another single precision, at any depth, as NumPy's array would have?
+    With a value too: it may be younger than the plan that is verified."""
+    stack, met = list(a._args), set()
+    while stack:
+        x = stack.pop()
+        if id(x) in met or not is_lazy(x) or x._head == "leaf":
+            continue
+        met.add(id(x))
+        if x.dtype is not None and x.dtype.char in "fF":
+            return True
+        stack += x._args
+    return False
 
 
 def steps(root: Any, dtype: Any = None) -> Any:
@@ -97,7 +106,7 @@ def steps(root: Any, dtype: Any = None) -> Any:
     by. Parts of LazyArrays are in their own dtypes, as NumPy's arrays would be: what is wide in the
     end may have been single on its way."""
     known: dict[int, int] = {}
-    stack, coarse = [root], 1.0
+    stack = [root]
     while stack:
         op = stack[-1]
         if id(op) in known:
@@ -111,8 +120,6 @@ def steps(root: Any, dtype: Any = None) -> Any:
         stack.pop()
         counts = [known[id(o)] for o in parts]
         head = written(op)
-        if is_lazy(op) and any(_is_single_part(x) for x in op._args):
-            coarse = 2.0**29
         if not parts:
             lean = head in LEAN and head not in ("full", "householder")
             met = op.shape[-2:]
@@ -132,7 +139,7 @@ def steps(root: Any, dtype: Any = None) -> Any:
             if is_lazy(op) and len(parts) < len(op._args):
                 known[id(op)] += max((s for x in op._args for s in np.shape(x)), default=1)
     double = dtype is not None and dtype.char in "dD"
-    return known[id(root)] * (coarse if double else 1.0)
+    return known[id(root)] * (2.0**29 if double and is_lazy(root) and _has_single_part(root) else 1)
 
 
 def _has_sizes(a: Any) -> bool:
