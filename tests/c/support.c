@@ -59,7 +59,27 @@ static bool refused(failing *f) {
     int64_t i = f->count++;
     return f->fail_at >= 0 && (f->all ? i >= f->fail_at : i == f->fail_at);
 }
-static void *hook_alloc(void *user, size_t bytes) { return refused(user) ? NULL : malloc(bytes); }
+/* Memory of a long-lived process: zeros, ones, small numbers, bytes that are set or not, NaN. */
+static void *soiled(failing *f, void *at, size_t bytes) {
+    static const unsigned char word[8][8] = {{0},
+                                             {0},
+                                             {0, 0, 0, 0, 0, 0, 0xf0, 0x3f},
+                                             {0, 0, 0, 0, 0, 0, 0xf8, 0x3f},
+                                             {3, 1, 4, 1, 0, 9, 0xf2, 0xbf},
+                                             {0, 0, 0, 0x40, 0, 0, 0, 0x40},
+                                             {1, 0, 0, 1, 0, 1},
+                                             {0, 0, 0, 0, 0, 0, 0xf8, 0x7f}};
+    uint64_t seed = (uint64_t)f->count;
+    unsigned char *p = at;
+    for (size_t i = 0; p && i < bytes && i < 1 << 16; i++) {
+        if (i % 8 == 0) seed = seed * 0x9e3779b97f4a7c15u + 0x632be59bd9b4e019u;
+        p[i] = word[seed >> 61][i % 8];
+    }
+    return p;
+}
+static void *hook_alloc(void *user, size_t bytes) {
+    return refused(user) ? NULL : soiled(user, malloc(bytes), bytes);
+}
 static void *hook_realloc(void *user, void *block, size_t bytes) {
     return refused(user) ? NULL : realloc(block, bytes);
 }
@@ -243,6 +263,21 @@ void placed_free(placed *a) {
     a->block = NULL;
 }
 
+const lop_node *t_stack(world *w, int kind) {
+    const lop_node *a = t_array(w, LOP_f64, 2, 3, (int64_t[]){3, 4, 4});
+    double *p = lop_rand_find(&w->rand, a->serial)->p;
+    for (int e = 0; e < 3; e++)
+        for (int i = 0; i < 4; i++)
+            for (int j = 0; j <= i; j++) {
+                double v = i == j ? 5 : 0.5 * p[e * 16 + i * 4 + j];
+                if (e == 1 && kind == 1 && i == j) v = i == 2 ? -5 : 5;
+                if (e == 1 && kind == 2) v = 1;
+                p[e * 16 + i * 4 + j] = p[e * 16 + j * 4 + i] = v;
+            }
+    lop_attr pos = t_ints(LOP_ASSUME_POSITIVE, 0, 0, 0);
+    return t_one_of(w, "dense", &pos, a);
+}
+
 /* -- running */
 
 /* The leaf's memory in the layout asked for, but in C order where the plan says so. */
@@ -261,11 +296,11 @@ lop_status t_exec(world *w, const lop_plan *plan, int layout, placed *out, int64
     if (!f || !leaf) abort();
     const lop_slot *o = &plan->slot[plan->out];
     *out = place_array(NULL, o->dt, o->core, &o->shape, o->need_c ? 0 : layout);
-    memset(f->inline_work, POISON, sizeof f->inline_work);
+    soiled(&w->memory, f->inline_work, sizeof f->inline_work);
     w->err = (lop_err){.step = -1, .batch = -1};
     lop_status st = lop_frame_open(f, plan, NULL, &w->store, &w->err);
     bool open = st == LOP_OK;
-    if (open && f->block) memset(f->work, POISON, (size_t)plan->workspace + plan->scratch);
+    if (open && f->block) soiled(&w->memory, f->work, (size_t)plan->workspace + plan->scratch);
     for (int i = 0; i < plan->nleaf && st == LOP_OK; i++) st = bind_leaf(w, f, i, layout, &leaf[i]);
     if (st == LOP_OK) st = lop_frame_bind(f, plan->nleaf, &out->buf, &w->err);
     if (st == LOP_OK) st = lop_exec(f, &w->err);

@@ -57,6 +57,9 @@ const lop_node *t_two(world *w, const char *op, const lop_node *a, const lop_nod
 /* As above, taking over the children (NULL passes through). */
 const lop_node *t_one_of(world *w, const char *op, const lop_attr *attr, const lop_node *a);
 const lop_node *t_two_of(world *w, const char *op, const lop_node *a, const lop_node *b);
+/* A stack of positive definite 4 x 4 matrices; `kind` of element 1: 0 the same, 1 indefinite, 2
+ * singular. */
+const lop_node *t_stack(world *w, int kind);
 const lop_node *t_array(world *w, lop_dtype dt, int core, int ndim, const int64_t *dim);
 lop_attr t_ints(int64_t a, int64_t b, int64_t c, int64_t d);
 const lop_op *t_op(const char *name);

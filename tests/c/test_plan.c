@@ -255,58 +255,6 @@ static void batches(void) {
     t_group("batches");
 }
 
-/* -- guarded branches */
-
-/* A stack of positive definite 4 x 4 matrices; `kind` of element 1: 0 the same, 1 indefinite, 2
- * singular. */
-static const lop_node *stack(int kind) {
-    const lop_node *a = t_array(&w, LOP_f64, 2, 3, (int64_t[]){3, 4, 4});
-    double *p = lop_rand_find(&w.rand, a->serial)->p;
-    for (int e = 0; e < 3; e++)
-        for (int i = 0; i < 4; i++)
-            for (int j = 0; j <= i; j++) {
-                double v = i == j ? 5 : 0.5 * p[e * 16 + i * 4 + j];
-                if (e == 1 && kind == 1 && i == j) v = i == 2 ? -5 : 5;
-                if (e == 1 && kind == 2) v = 1;
-                p[e * 16 + i * 4 + j] = p[e * 16 + j * 4 + i] = v;
-            }
-    lop_attr pos = t_ints(LOP_ASSUME_POSITIVE, 0, 0, 0);
-    return t_one_of(&w, "dense", &pos, a);
-}
-
-static void branches(void) {
-    for (int kind = 0; kind < 3; kind++)
-        for (int columns = 0; columns < 2; columns++) {
-            const lop_node *x =
-                columns ? t_array(&w, LOP_f64, 2, 3, (int64_t[]){3, 4, 2}) : matrix(LOP_f64, 4, 1);
-            const lop_node *y = t_two_of(&w, "solve", stack(kind), x);
-            lop_plan *plan = planned(y);
-            if (!plan) continue;
-            placed out;
-            int64_t fallbacks = 0;
-            char why[300] = "";
-            lop_status st = t_exec(&w, plan, columns, &out, &fallbacks);
-            t_check(fallbacks == (kind > 0), "kind %d: %lld fallbacks", kind, (long long)fallbacks);
-            if (kind == 2) {
-                t_check(st == LOP_SINGULAR && w.err.batch == 1 && w.err.step == 2,
-                        "singular: status %s, batch %lld, step %lld", lop_status_name(st),
-                        (long long)w.err.batch, (long long)w.err.step);
-            } else {
-                ip p;
-                ip_open(&p, &w.rand, LOP_f64, false);
-                const tv *want = ip_eval(&p, y);
-                t_check(st == LOP_OK && tv_close(want, &out.buf, 100, why, sizeof why),
-                        "kind %d: %s %s", kind, w.err.text, why);
-                ip_close(&p);
-            }
-            placed_free(&out);
-            lop_plan_unref(plan);
-            lop_node_unref(y);
-            world_leaves(&w);
-        }
-    t_group("guarded branches");
-}
-
 /* -- derived values */
 
 static const lop_node *toeplitz_product(int64_t n) {
@@ -338,7 +286,7 @@ static void freshness(void) {
         const lop_node *y = which == 0 ? toeplitz_product(40)
                             : which == 1
                                 ? t_two_of(&w, "solve", dense(LOP_f64, 6, 6), matrix(LOP_f64, 6, 2))
-                                : t_two_of(&w, "solve", stack(0), matrix(LOP_f64, 4, 2));
+                                : t_two_of(&w, "solve", t_stack(&w, 0), matrix(LOP_f64, 4, 2));
         lop_plan *plan = planned(y);
         if (!plan) continue;
         double *content = lop_rand_find(&w.rand, plan->leaf[0].serial)->p;
@@ -565,7 +513,6 @@ int main(int argc, char **argv) {
     checked();
     kron_order();
     batches();
-    branches();
     freshness();
     store_limit();
     binding();

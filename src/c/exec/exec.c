@@ -56,16 +56,25 @@ static void sweep_open(const lop_frame *f, const lop_step *s, sweep *w) {
 static bool takes_all(const lop_step *s) {
     return (s->flags & LOP_STEP_BATCH) && (s->flags & LOP_STEP_PLACES);
 }
-/* Does the step's mask forbid this batch element? A mask of another batch counts as a whole. */
-static bool forbidden(const lop_frame *f, const lop_step *s, int64_t element) {
-    if (s->when < 0) return false;
+/* Does the step's mask speak of the batch elements of its result one by one? */
+static bool one_by_one(const lop_frame *f, const lop_step *s) {
+    if (s->when < 0 || s->derived >= 0 || takes_all(s)) return false;
     const lop_slot *mask = &f->plan->slot[s->when], *out = &f->plan->slot[s->arg[0]];
-    const unsigned char *flag = f->mat[s->when].p;
-    bool alike = mask->shape.ndim == out->shape.ndim - out->core && !takes_all(s);
+    bool alike = mask->shape.ndim == out->shape.ndim - out->core;
     for (int i = 0; alike && i < mask->shape.ndim; i++)
         alike = mask->shape.dim[i] == out->shape.dim[i];
-    if (alike && s->derived < 0) return (flag[element] != 0) != s->when_set;
-    for (int64_t i = 0; i < mask->batch; i++)
+    return alike;
+}
+/* Does the step's mask forbid all of these batch elements? A mask of another batch counts as a
+ * whole. */
+static bool forbidden(const lop_frame *f, const lop_step *s, int64_t first, int64_t n) {
+    if (s->when < 0) return false;
+    const unsigned char *flag = f->mat[s->when].p;
+    if (one_by_one(f, s))
+        flag += first;
+    else
+        n = f->plan->slot[s->when].batch;
+    for (int64_t i = 0; i < n; i++)
         if ((flag[i] != 0) == s->when_set) return false;
     return true;
 }
@@ -81,15 +90,19 @@ static void count_fallbacks(lop_frame *f, const lop_step *s, const unsigned char
 
 static lop_status guarded(lop_frame *f, const lop_step *s, lop_call *call, int64_t element,
                           lop_err *err) {
-    if (forbidden(f, s, element)) { /* its own mask is read all the same */
-        if (s->fail >= 0) ((unsigned char *)f->mat[s->fail].p)[element] = 0;
-        return LOP_OK;
-    }
     unsigned char *flag = s->fail >= 0 ? f->mat[s->fail].p : NULL;
     const bool group = (s->flags & LOP_STEP_GROUP) != 0;
     const int64_t some = group ? call->more + 1 : 1;
     element *= some;
-    if (group) call->failed = flag ? flag + element : NULL;
+    if (forbidden(f, s, element, some)) { /* its own mask is read all the same */
+        if (flag) memset(flag + element, 0, (size_t)some);
+        return LOP_OK;
+    }
+    if (group) {
+        call->failed = flag ? flag + element : NULL;
+        call->only = one_by_one(f, s) ? (unsigned char *)f->mat[s->when].p + element : NULL;
+        call->only_set = s->when_set;
+    }
     lop_status st = s->run(call);
     if (flag) {
         if (!call->failed) flag[element] = st == LOP_SINGULAR;
@@ -237,7 +250,7 @@ static lop_status prepare(lop_frame *f, const lop_step *s, void *scratch, lop_er
     const lop_derive *d = &f->plan->derive[s->derived];
     const lop_slot *slot = &f->plan->slot[s->arg[0]];
     lop_blob **blob = &f->blob[s->derived];
-    if (forbidden(f, s, 0)) return LOP_OK;
+    if (forbidden(f, s, 0, 1)) return LOP_OK;
     lop_mat *m = &f->mat[s->arg[0]];
     bool hit = s->derived < LOP_KEEP && (f->hit >> s->derived & 1) != 0;
     *m = (lop_mat){NULL, d->bytes, 1, 1, 1, LOP_u8};

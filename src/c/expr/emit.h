@@ -32,6 +32,10 @@ typedef struct lop_call {
     lop_near
         *near; /* where solves note how near their matrix is to a singular one; NULL: nowhere */
     unsigned char *failed; /* LOP_STEP_GROUP: `fail`'s flags of those elements, for run to set */
+    /* LOP_STEP_GROUP: flags of those elements: to be run are those that are set, or those that are
+     * not. NULL: all of them. */
+    const unsigned char *only;
+    bool only_set;
     const lopk_team *team; /* threads for long loops, and who may stop them: CALLBACK then; NULL */
 } lop_call;
 /* One batch element to be run; its arguments are the caller's to fill in. */
@@ -41,8 +45,14 @@ static inline void lop_call_open(lop_call *c, const lop_step *step, void *scratc
     c->err = err;
     c->more = c->y_step = c->x_step = c->z_step = 0;
     c->failed = NULL;
+    c->only = NULL;
+    c->only_set = false;
     c->near = NULL;
     c->team = NULL;
+}
+/* Is element e of a group to be left as it is, as another branch has it? */
+static inline bool lop_call_leaves(const lop_call *c, int64_t e) {
+    return c->only && (c->only[e] != 0) != c->only_set;
 }
 /* For one that solves: the reciprocal condition number of its matrix, as far as it is known (1 and
  * NaN: it is not). The least of a run that is below the rounding unit `eps` of its dtype is told to

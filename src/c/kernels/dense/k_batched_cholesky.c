@@ -24,11 +24,11 @@ unsigned lopk_stack_factor(int used, void *f, const lop_mat *a, int64_t a_step) 
     return a->dt == LOP_f64 ? stack_factor_f64(used, f, a, a_step)
                             : stack_factor_f32(used, f, a, a_step);
 }
-void lopk_stack_solve(int used, const void *f, const lop_mat *y, int64_t y_step, const lop_mat *b,
-                      int64_t b_step) {
+void lopk_stack_solve(int used, unsigned wanted, const void *f, const lop_mat *y, int64_t y_step,
+                      const lop_mat *b, int64_t b_step) {
     LOP_ASSERT(lopk_stack_takes(y->m, y->dt) && used >= 1 && used <= LOPK_STACK && b->n == y->n);
     if (y->dt == LOP_f64)
-        stack_solve_f64(used, f, y, y_step, b, b_step);
+        stack_solve_f64(used, wanted, f, y, y_step, b, b_step);
     else
-        stack_solve_f32(used, f, y, y_step, b, b_step);
+        stack_solve_f32(used, wanted, f, y, y_step, b, b_step);
 }

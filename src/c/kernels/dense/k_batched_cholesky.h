@@ -22,8 +22,9 @@ static inline int64_t lopk_stack_bytes(int64_t n, lop_dtype dt) {
  * a_step elements apart, from their upper triangles. Bit l of the result: matrix l (for l >= used
  * the last one) is not positive definite, and its factor holds anything. */
 unsigned lopk_stack_factor(int used, void *f, const lop_mat *a, int64_t a_step);
-/* y <- (L L^T)^-1 b of each, any strides; y may be b, and b_step 0. */
-void lopk_stack_solve(int used, const void *f, const lop_mat *y, int64_t y_step, const lop_mat *b,
-                      int64_t b_step);
+/* y <- (L L^T)^-1 b of each whose bit in `wanted` is set (the others' y stays as it is), any
+ * strides; y may be b, and b_step 0. */
+void lopk_stack_solve(int used, unsigned wanted, const void *f, const lop_mat *y, int64_t y_step,
+                      const lop_mat *b, int64_t b_step);
 
 #endif

@@ -73,8 +73,8 @@ static unsigned N_(stack_factor)(int used, void *f, const lop_mat *a, int64_t a_
     N_(load)(n, used, f, a->p, a->cs, a->rs, a_step); /* the upper triangle, transposed */
     return N_(factor)(n, f, r);
 }
-static void N_(stack_solve)(int used, const void *f, const lop_mat *y, int64_t y_step,
-                            const lop_mat *b, int64_t b_step) {
+static void N_(stack_solve)(int used, unsigned wanted, const void *f, const lop_mat *y,
+                            int64_t y_step, const lop_mat *b, int64_t b_step) {
     V x[LOPK_STACK_MAX * PER];
     const int n = (int)y->m;
     for (int64_t c = 0; c < y->n; c++) {
@@ -85,7 +85,8 @@ static void N_(stack_solve)(int used, const void *f, const lop_mat *y, int64_t y
                 at[i * LOPK_STACK + l] = from[i * b->rs + (l < used ? l : used - 1) * b_step];
         N_(substitute)(n, f, x);
         for (int i = 0; i < n; i++)
-            for (int l = 0; l < used; l++) to[i * y->rs + l * y_step] = at[i * LOPK_STACK + l];
+            for (int l = 0; l < used; l++)
+                if (wanted >> l & 1) to[i * y->rs + l * y_step] = at[i * LOPK_STACK + l];
     }
 }
 #undef ROW

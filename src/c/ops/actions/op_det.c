@@ -263,6 +263,7 @@ const lop_op lop_op_lu_det = {LOP_NAMED(lu_det), .cls = LOP_ARRAY,        .min =
 /* Of many small ones: the diagonal of L is known. */
 static lop_status run_detroots(const lop_call *c) {
     for (int64_t e = 0; e <= c->more; e++) {
+        if (lop_call_leaves(c, e)) continue;
         lop_mat y = *c->a[0], v = *c->a[1];
         y.p = (char *)y.p + e * c->y_step * (int64_t)lop_dtype_size(y.dt);
         v.p = (char *)v.p + e * c->x_step * (int64_t)lop_dtype_size(v.dt);

@@ -20,6 +20,12 @@ static int used_of(const lop_call *c, int64_t from) {
     const int64_t left = c->more + 1 - from;
     return left < LOPK_STACK ? (int)left : LOPK_STACK;
 }
+/* The elements from `from` on that are to be run, as bits. */
+static unsigned wanted_of(const lop_call *c, int64_t from, int used) {
+    unsigned all = 0;
+    for (int l = 0; l < used; l++) all |= (unsigned)!lop_call_leaves(c, from + l) << l;
+    return all;
+}
 /* Element `e` of an argument with that stride. */
 static lop_mat moved(const lop_mat *a, int64_t e, int64_t step) {
     lop_mat m = *a;
@@ -77,10 +83,11 @@ static lop_status run_solve(const lop_call *c) {
         char *group = group_at(c->a[1], c->x_step, from, y->m, y->dt);
         const unsigned bad = *marks_of(group, y->m, y->dt);
         const lop_mat to = moved(y, from, c->y_step), of = moved(b, from, c->z_step);
-        lopk_stack_solve(used, group, &to, c->y_step, &of, c->z_step);
+        const unsigned wanted = wanted_of(c, from, used);
+        lopk_stack_solve(used, wanted, group, &to, c->y_step, &of, c->z_step);
         for (int l = 0; l < used; l++) {
-            c->failed[from + l] = (bad >> l & 1) != 0;
-            if (!c->failed[from + l]) note_near(c, group, y->m, y->dt, l);
+            c->failed[from + l] = (bad & wanted) >> l & 1;
+            if ((wanted & ~bad) >> l & 1) note_near(c, group, y->m, y->dt, l);
         }
     }
     return LOP_OK;
@@ -139,7 +146,9 @@ static lop_status run_roots(const lop_call *c) {
         const unsigned bad = *marks_of(group, y->m, y->dt);
         for (int l = 0; l < used; l++) {
             const lop_mat to = moved(y, from + l, c->y_step);
-            c->failed[from + l] = (bad >> l & 1) != 0;
+            const bool left = lop_call_leaves(c, from + l);
+            c->failed[from + l] = !left && (bad >> l & 1);
+            if (left) continue;
             for (int64_t i = 0; i < y->m; i++) {
                 const lop_mat one = {group + (i * (i + 3) / 2 * LOPK_STACK + l) * size,
                                      1,
@@ -183,6 +192,7 @@ static lop_status run_triangles(const lop_call *c) {
         const unsigned bad = *marks_of(group, n, y->dt);
         for (int l = 0; l < used; l++) {
             const lop_mat to = moved(y, from + l, c->y_step);
+            if (lop_call_leaves(c, from + l)) continue;
             lopk_zero(&to);
             if (bad >> l & 1) {
                 lop_set(y->dt, to.p, 0, NAN);
