@@ -259,23 +259,22 @@ int lop_emit_derived_parts(lop_emit *e, const char *name, lop_run run, int nin, 
     int found = -1;
     lop_parts need = size(&all);
     *st = LOP_OK;
-    /* one in a branch is not seen from here, but makes the same parts: a run finds it by its key */
-    for (int turn = 0; turn < 2; turn++)
-        for (int i = p->nderive - 1; i >= 0 && i >= p->nderive - LOOK_BACK; i--) {
-            lop_step *s = &p->step[p->derive[i].step];
-            bool same = s->run == run && s->n == nin + 1;
-            for (int j = 0; same && j < 3; j++) same = s->attr.i[j] == attr->i[j];
-            for (int j = 0; same && j < nin; j++) same = s->arg[j + 1] == in[j];
-            if (!same) continue;
-            all.i[3] |= s->attr.i[3];
-            need = size(&all);
-            if (turn == 0) continue;
-            s->attr = all;
-            s->scratch = need.scratch;
-            s->flops = need.flops * (double)p->slot[s->arg[0]].batch;
-            widen(p, s->arg[0], ((int64_t)need.bytes + 63) & ~(int64_t)63);
-            if (s->when < 0 && s->escape < 0 && !p->derive[i].in_branch) found = s->arg[0];
-        }
+    /* one in a branch is not seen from here, but makes the same parts: a run finds it by its key.
+     * All that there are have the same parts by now: each new one has given them its own. */
+    for (int i = p->nderive - 1; i >= 0 && i >= p->nderive - LOOK_BACK; i--) {
+        lop_step *s = &p->step[p->derive[i].step];
+        bool same = s->run == run && s->n == nin + 1;
+        for (int j = 0; same && j < 3; j++) same = s->attr.i[j] == attr->i[j];
+        for (int j = 0; same && j < nin; j++) same = s->arg[j + 1] == in[j];
+        if (!same) continue;
+        all.i[3] |= s->attr.i[3];
+        need = size(&all);
+        s->attr = all;
+        s->scratch = need.scratch;
+        s->flops = need.flops * (double)p->slot[s->arg[0]].batch;
+        widen(p, s->arg[0], ((int64_t)need.bytes + 63) & ~(int64_t)63);
+        if (s->when < 0 && s->escape < 0 && !p->derive[i].in_branch) found = s->arg[0];
+    }
     if (found >= 0) return found;
     return lop_emit_derived(e, name, run, need.bytes, nin, in, &all, need.scratch, need.flops, st);
 }
