@@ -26,7 +26,7 @@ DEBUG = TREE / "build" / "debug"
 # The quickest first; "pytest" is PYTEST, against the same build.
 STAGES = (
     "test_plan test_branches test_plan_check test_core test_chain "
-    "test_plans test_ruleset test_chains oom "
+    "test_plans test_vjp test_ruleset test_chains oom "
     "fuzz_expr battery_rules pytest test_krylov battery_kinds test_threads"
 ).split()
 PYTEST = (
@@ -41,7 +41,7 @@ PYTEST = (
     "tests/rewriting/test_coefficients.py tests/linalg/test_inverse_diagonals.py "
     "tests/linalg/test_factorized.py tests/lazy/test_programs.py "
     "tests/contract/test_due_results.py tests/rewriting/test_plan_data.py "
-    "tests/gradients/test_gradients_of_kinds.py "
+    "tests/linalg/test_band_inverse_traces.py tests/linalg/test_toeplitz_one_factor.py "
     "tests/rewriting/test_nested_sums.py tests/contract/test_slow_and_large.py "
 ).split()
 HANGS = 10  # times what a stage takes without a fault, and a minute

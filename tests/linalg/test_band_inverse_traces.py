@@ -50,3 +50,17 @@ def test_of_a_singular_one():
     a = pl.Tridiagonal(np.zeros(9), np.r_[0.0, np.ones(9)], np.zeros(9))
     with pytest.raises(np.linalg.LinAlgError):
         pl.trace(pl.inv(a) @ tridiagonal(10, "float64", 1))
+
+
+@pytest.mark.parametrize(
+    "n, kind, fires",
+    [(5, tridiagonal, True), (7, tridiagonal, True), (9, tridiagonal, True)]
+    + [(n, banded, n >= 14) for n in (8, 13, 14, 40)],
+)
+def test_bands_that_fill_half_of_the_matrix_go_the_dense_way(n, kind, fires):
+    a, b = kind(n, "float64", 1), tridiagonal(n, "float64", 2)
+    with pl.explaining() as e:
+        got = pl.trace(pl.inv(a) @ b)
+    rules = [q for p in e.plans for q in p.rules if q["name"] == "trace-inverse-band"]
+    assert any(q["outcome"] == "fired" for q in rules) == fires
+    np.testing.assert_allclose(got, np.trace(np.linalg.solve(a.toarray(), b.toarray())), rtol=1e-12)
