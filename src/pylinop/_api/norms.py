@@ -1,6 +1,6 @@
 """Norms, condition numbers, ranks, singular and Hermitian eigenvalues, pseudo-inverses.
 
-Each is a question with a table (_structured/dispatch.py)."""
+Each is a question with a table (_structured/questions.py)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .._base.lazy_import import Later
 from .._lazy import decompositions
 from .._lazy import matrix_functions as _deferred
 from .._operators.convert import as_operator
-from .._structured import dispatch, norms
+from .._structured import dispatch, norms, questions
 from .._structured import pinv as _pinv
 from .._structured.pinv import pinv_words
 
@@ -46,15 +46,15 @@ def svdvals(A: Any) -> Any:
         return later
     op = as_operator(A)
     if (a := dispatch.small_dense(op)) is not None:
-        return np.asarray(dispatch.svdvals.dense(a))
-    return np.asarray(dispatch.svdvals(op)).astype(real_of(op.dtype), copy=False)
+        return np.asarray(questions.svdvals.dense(a))
+    return np.asarray(questions.svdvals(op)).astype(real_of(op.dtype), copy=False)
 
 
 def _order(ord: Any) -> Any:
     if ord is None or ord == "f":
         return "fro"
-    if isinstance(ord, np.ndarray) or ord not in dispatch.ORDERS:
-        raise ValueError(f"Invalid norm order for matrices: {ord!r}; there are {dispatch.ORDERS}")
+    if isinstance(ord, np.ndarray) or ord not in questions.ORDERS:
+        raise ValueError(f"Invalid norm order for matrices: {ord!r}; there are {questions.ORDERS}")
     return ord
 
 
@@ -91,7 +91,7 @@ def matrix_norm(A: Any, /, ord: Any = "fro", *, keepdims: bool = False) -> Any:
     ):
         return later
     op = as_operator(A)
-    value = np.asarray(dispatch.norm(op, _order(ord))).astype(real_of(op.dtype), copy=False)
+    value = np.asarray(questions.norm(op, _order(ord))).astype(real_of(op.dtype), copy=False)
     return value[..., None, None] if keepdims else number(value)
 
 
@@ -126,7 +126,7 @@ def cond(A: Any, p: Any = None) -> Any:
         raise np.linalg.LinAlgError("cond is not defined on empty arrays")
     if p not in (2, -2):
         square(op)
-    return number(np.asarray(dispatch.cond(op, p)).astype(real_of(op.dtype), copy=False))
+    return number(np.asarray(questions.cond(op, p)).astype(real_of(op.dtype), copy=False))
 
 
 def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
@@ -211,8 +211,8 @@ def eigvalsh(
         values = _eigenpairs.pairs(op, uplo, method, k, False, how)[0]
         return np.asarray(values).astype(real_of(op.dtype), copy=False)
     if (a := dispatch.small_dense(op)) is not None:
-        return np.asarray(dispatch.eigvalsh.dense(a, uplo))
-    return np.asarray(dispatch.eigvalsh(op, uplo)).astype(real_of(op.dtype), copy=False)
+        return np.asarray(questions.eigvalsh.dense(a, uplo))
+    return np.asarray(questions.eigvalsh(op, uplo)).astype(real_of(op.dtype), copy=False)
 
 
 def pinv(A: Any, rcond: Any = None, hermitian: bool = False, **rtol: Any) -> Any:
@@ -244,4 +244,4 @@ def pinv(A: Any, rcond: Any = None, hermitian: bool = False, **rtol: Any) -> Any
     if is_lazy(A):
         shape = (*A.shape[:-2], A.shape[-1], A.shape[-2])
         return _deferred.made("pinv", pinv, A, shape, rcond=rcond, hermitian=hermitian, **rtol)
-    return dispatch.pinv(as_operator(A), pinv_words(rcond, hermitian, rtol))
+    return questions.pinv(as_operator(A), pinv_words(rcond, hermitian, rtol))

@@ -14,7 +14,7 @@ from .._lazy.array import LazyArray
 from .._lazy.leaves import lazy
 from .._operators.convert import as_operator
 from .._operators.linear_operator import LinearOperator
-from .._structured import dispatch
+from .._structured import questions
 from .._structured.pinv import pinv_words
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ class PseudoInverse(LinearOperator):
         return (self.A,)
 
     def _now(self) -> Any:
-        return dispatch.pinv(self.A, self._how)
+        return questions.pinv(self.A, self._how)
 
     def _matmat(self, X: Any) -> Any:
         return self._now() @ X

@@ -14,7 +14,7 @@ from .._base.dtypes import inexact, real_of
 from .._base.lazy_import import Later
 from .._lazy import matrix_functions as _deferred
 from .._operators.convert import as_operator
-from .._structured import dispatch, matrix_functions
+from .._structured import dispatch, matrix_functions, questions
 from .._structured import eig as _eig
 from .._structured import eigh as _eigh
 from .._structured import svd as _svd
@@ -204,7 +204,7 @@ def svd(
         square(op)
     if not compute_uv:
         if hermitian:
-            return np.sort(np.abs(dispatch.eigvalsh(op, "L")), axis=-1)[..., ::-1]
+            return np.sort(np.abs(questions.eigvalsh(op, "L")), axis=-1)[..., ::-1]
         return svdvals(op)
     return _Svd(*_svd.descending(op, full_matrices, hermitian))
 

@@ -17,7 +17,7 @@ from .._base import config, errors, explanation
 from .._base.errors import FallbackWarning, LinAlgError
 from .._base.progress import Meter
 from .._stochastic import choose_method
-from .._structured import banded_eigh, dispatch, eigh_price
+from .._structured import banded_eigh, eigh_price, questions
 from .._structured.eigh import ascending
 from . import eigsh as _eigsh
 from . import thick_restart_lanczos
@@ -97,10 +97,10 @@ def _picked(w: Any, k: int, how: dict[str, Any]) -> Any:
 def _some(op: Any, uplo: str, k: int, vectors: bool, how: dict[str, Any]) -> Any:
     """Picks k of all pairs."""
     if not vectors:
-        w = np.asarray(dispatch.eigvalsh(op, uplo))
+        w = np.asarray(questions.eigvalsh(op, uplo))
         return w[_picked(w, k, how)], None
     if k < op.shape[-1] and eigh_price.within_band(op, k) is not None:
-        values = np.asarray(dispatch.eigvalsh(op, uplo))
+        values = np.asarray(questions.eigvalsh(op, uplo))
         found = banded_eigh.some(op, uplo, _picked(values, k, how), values)
         if found is not None:
             return found[0], _core.Dense(found[1])
@@ -136,7 +136,7 @@ def pairs(op: Any, uplo: str, method: str, k: Any, vectors: bool, how: dict[str,
         name = "eigh" if vectors else "eigvalsh"
         record.append(choose_method.data(op, name, why, rows, None))
     if k is None:
-        return ascending(op, uplo) if vectors else (dispatch.eigvalsh(op, uplo), None)
+        return ascending(op, uplo) if vectors else (questions.eigvalsh(op, uplo), None)
     if chosen == "iterative" and k < op.shape[-1]:
         try:
             return _by_lanczos(op, k, vectors, how)

@@ -22,7 +22,7 @@ from .._base.progress import Meter
 from .._iterative.scipy_api_least_squares import lsmr
 from .._operators.convert import as_operator, inverse
 from .._operators.parameters import written
-from .._structured import dispatch, eigh_price, svd
+from .._structured import dispatch, eigh_price, questions, svd
 from .._structured.eigenvalues_hermitian import shift_of
 from .._structured.eigh import eigenbasis
 from . import memory, thick_restart_lanczos
@@ -98,7 +98,7 @@ def _is_at_hand(op: Any, k: int, which: str, sigma: Any) -> bool:
 
 
 def _structured(op: Any, k: int, which: str, sigma: Any) -> tuple[Any, Any, dict[str, Any]] | None:
-    if not written(op, "sum") and not dispatch.hermitian(op):
+    if not written(op, "sum") and not questions.hermitian(op):
         return None  # factors may be skew
     w, q = eigenbasis(op, "L")
     w = np.broadcast_to(w, op.shape[:1])

@@ -21,7 +21,8 @@ from .._base.dtypes import CONJUGATED, TRANSPOSED, inexact
 from .._operators import quasiseparable
 from .._operators.parameters import written
 from . import qr
-from .dispatch import Question, dense, diagonal_of, factors_of, hermitian, within
+from .dispatch import Question, dense, diagonal_of, factors_of, within
+from .questions import hermitian
 from .singular_values import adjoint, bands_of
 
 

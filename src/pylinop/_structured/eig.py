@@ -13,16 +13,7 @@ import numpy as np
 from .. import _core
 from .._base.dtypes import CONJUGATED, TRANSPOSED, inexact, real_of
 from .._operators.convert import as_operator
-from .dispatch import (
-    Question,
-    diagonal_of,
-    eigvalsh,
-    factors_of,
-    hermitian,
-    outer,
-    small_dense,
-    within,
-)
+from .dispatch import Question, diagonal_of, factors_of, small_dense, within
 from .eigenvalues_hermitian import constant_of, reciprocal, shift_of, update_parts
 from .eigh import (
     _dense_basis,
@@ -33,6 +24,7 @@ from .eigh import (
     eye,
     reflection_parts,
 )
+from .questions import eigvalsh, hermitian, outer
 from .singular_values import (
     _levels_of,
     _padded,

@@ -17,7 +17,8 @@ from .._operators.convert import as_operator
 from .._operators.parameters import written
 from . import banded_svd
 from .centrohermitian import is_centrohermitian, values
-from .dispatch import _as_precise, dense, diagonal_of, eigvalsh, hermitian, svdvals
+from .dispatch import _as_precise, dense, diagonal_of
+from .questions import eigvalsh, hermitian, svdvals
 from .singular_values import bands_of, descending, determinant, undoes_transform
 
 # -- Hermitian because of its parts --

@@ -17,8 +17,9 @@ from .._base import memory
 from .._base.dtypes import CONJUGATED, TRANSPOSED, inexact, real_of
 from .._operators.convert import as_operator
 from . import centrohermitian
-from .dispatch import Question, diagonal_of, factors_of, hermitian, small_dense, within
+from .dispatch import Question, diagonal_of, factors_of, small_dense, within
 from .eigenvalues_hermitian import halves, reciprocal, shift_of, shifted_thin
+from .questions import hermitian
 from .singular_values import (
     _levels_of,
     axes_of,

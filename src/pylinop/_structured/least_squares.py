@@ -14,18 +14,9 @@ import numpy as np
 from .. import _core
 from .._base.dtypes import TRANSPOSED, inexact, real_of
 from . import banded_qr
-from .dispatch import (
-    Question,
-    dense,
-    diagonal_of,
-    factors_of,
-    modulus,
-    outer,
-    svdvals,
-    tolerance_of,
-    within,
-)
+from .dispatch import Question, dense, diagonal_of, factors_of, modulus, tolerance_of, within
 from .qr import eye, orthonormal, qr
+from .questions import outer, svdvals
 from .singular_values import (
     check_permutation,
     core_of,

@@ -18,21 +18,12 @@ from .._base.checks import square
 from .._base.dtypes import CONJUGATED, TRANSPOSED, inexact, real_of
 from .._operators.convert import as_operator
 from .cholesky import element_text
-from .dispatch import (
-    Question,
-    _as_precise,
-    dense,
-    diagonal_of,
-    eigvalsh,
-    factors_of,
-    hermitian,
-    keep_within,
-    within,
-)
+from .dispatch import Question, _as_precise, dense, diagonal_of, factors_of, keep_within, within
 from .eig import eigvals
 from .eigenvalues_hermitian import multiple_of_identity, shift_of, shifted_thin
 from .eigh import by_cycles, cycles_of, eigenbasis, reflection_parts, thin_hermitian
 from .matrix_functions_dense import general
+from .questions import eigvalsh, hermitian
 from .singular_values import circulant_of, floats, spectrum_of
 from .unitary import complex_of, is_unitary
 

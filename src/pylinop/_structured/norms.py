@@ -15,19 +15,8 @@ import numpy as np
 from .._base import memory, scipy_bridge, sparse_arrays
 from .._base.dtypes import TRANSPOSED, real_of
 from .._operators.convert import inverse
-from .dispatch import (
-    Question,
-    blocks_of,
-    cond,
-    diagonal_of,
-    factors_of,
-    modulus,
-    norm,
-    norm_of_values,
-    outer,
-    svdvals,
-    within,
-)
+from .dispatch import Question, blocks_of, diagonal_of, factors_of, modulus, within
+from .questions import cond, norm, norm_of_values, outer, svdvals
 from .singular_values import (
     TRANSFORMS,
     axes_of,

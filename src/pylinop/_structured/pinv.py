@@ -11,7 +11,8 @@ import numpy as np
 from .. import _core
 from .._base.dtypes import inexact, real_of
 from .._operators.convert import inverse
-from .dispatch import factors_of, norm, pinv, tolerance_of
+from .dispatch import factors_of, tolerance_of
+from .questions import norm, pinv
 from .singular_values import (
     check_permutation,
     circulant_of,

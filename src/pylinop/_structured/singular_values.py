@@ -16,16 +16,8 @@ from .._base import memory
 from .._base.dtypes import inexact, real_of
 from .._operators.convert import as_operator
 from . import determinants
-from .dispatch import (
-    _as_precise,
-    dense,
-    eigvalsh,
-    factors_of,
-    hermitian,
-    modulus,
-    outer,
-    svdvals,
-)
+from .dispatch import _as_precise, dense, factors_of, modulus
+from .questions import eigvalsh, hermitian, outer, svdvals
 from .unitary import is_unitary
 
 # -- values --

@@ -18,7 +18,7 @@ from .._base import scipy_bridge, sparse_arrays
 from .._base.trampoline import run
 from .._operators.convert import as_operator
 from .._operators.parameters import written
-from . import dispatch, norms
+from . import dispatch, norms, questions
 from .singular_values import bands_of, eigenvalues_of, floats, toeplitz_of
 
 EPS = 2.0**-52
@@ -139,9 +139,9 @@ def _operand_ends(f: Any) -> Any:
     if f.shape[-1] != f.shape[-2] or f._opaque:
         return NOTHING
     if f.shape[-1] <= _EXACT:
-        if not dispatch.hermitian(f):
+        if not questions.hermitian(f):
             return NOTHING
-        return _ends(dispatch.eigvalsh(f, "L"), 4 * f.shape[-1])
+        return _ends(questions.eigvalsh(f, "L"), 4 * f.shape[-1])
     return (yield (f,))
 
 
@@ -353,13 +353,13 @@ def _(op: Any) -> Pair:
         return NOTHING
     if op._head == "lowrank":
         v, c = op._given("V", "C")
-        if v is not None or (c is not None and not dispatch.hermitian(as_operator(c))):
+        if v is not None or (c is not None and not questions.hermitian(as_operator(c))):
             return NOTHING
     elif op._head == "full" and complex(op._given("c")).imag:
         return NOTHING
-    elif op._head in ("householder", "permutation") and not dispatch.hermitian(op):
+    elif op._head in ("householder", "permutation") and not questions.hermitian(op):
         return NOTHING
-    low, high = _ends(dispatch.eigvalsh(op, "L"), 4 * op.shape[-1])
+    low, high = _ends(questions.eigvalsh(op, "L"), 4 * op.shape[-1])
     if op._head == "lowrank" and op._given("C") is None:
         low = 0.0  # U U^H
     if op._head == "laplacian":

@@ -30,9 +30,10 @@ from .cholesky import (
     real_diagonal,
     rounding,
 )
-from .dispatch import Question, dense, diagonal_of, factors_of, hermitian
+from .dispatch import Question, dense, diagonal_of, factors_of
 from .eigh import eigenbasis
 from .qr import orthonormal
+from .questions import hermitian
 from .singular_values import adjoint, circulant_of, floats, spectrum_of, toeplitz_of
 from .unitary import is_unitary
 

@@ -15,19 +15,10 @@ import numpy as np
 from .. import _core
 from .._base.dtypes import CONJUGATED, TRANSPOSED, inexact, real_of
 from .._operators.convert import as_operator
-from .dispatch import (
-    Question,
-    _as_precise,
-    diagonal_of,
-    factors_of,
-    hermitian,
-    modulus,
-    outer,
-    small_dense,
-    within,
-)
+from .dispatch import Question, _as_precise, diagonal_of, factors_of, modulus, small_dense, within
 from .eigenvalues_hermitian import reciprocal, shift_of
 from .eigh import eigenbasis, eye, in_order
+from .questions import hermitian, outer
 from .singular_values import (
     _level_values,
     _levels_of,
