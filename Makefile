@@ -38,7 +38,7 @@ PY_DIRS = $(wildcard src tests tools benchmarks examples docs)
 SOURCES := CMakeLists.txt pyproject.toml $(shell find src tests/c -not -name '__pycache__' -not -name '*.pyc')
 
 .PHONY: help sweep formulas exhaustive long build demo test pytest check check-release asan cov bench sparse-large large test-cores test-simd fuzz mutants fmt fmt-check lint \
-	types layers stubs stubtest pages docs rules clean distclean test-all-pythons test-other-pythons test-oldest test-wheel-blas test-verified test-frameworks
+	types layers stubs stubtest pages docs rules clean distclean test-all-pythons test-other-pythons test-oldest test-wheel-blas test-system-blas test-verified test-frameworks
 .DELETE_ON_ERROR:
 
 help:
@@ -71,6 +71,7 @@ help:
 	@echo "test-all-pythons   pytest on 3.11, 3.12, 3.13, as far as they are here"
 	@echo "test-oldest        pytest with NumPy 2.0"
 	@echo "test-wheel-blas    pytest on the OpenBLAS of scipy-openblas64, not NumPy's"
+	@echo "test-system-blas   pytest on the system's OpenBLAS (SYSTEM_BLAS=/path/to/libopenblas.so is another)"
 	@echo "test-frameworks    pylinop.torch and pylinop.jax with PyTorch and JAX (gigabytes); FRAMEWORKS='jax lineax equinox' are some"
 	@echo "clean      remove builds; distclean: environments too"
 
@@ -214,6 +215,12 @@ test-frameworks:
 # On the library of scipy-openblas64 in place of NumPy's: what crosses into BLAS and LAPACK.
 test-wheel-blas: $(VENV)/.package
 	PYLINOP_BLAS=wheel $(PY) -m pytest -q -n $(JOBS) --dist worksteal $(PYTEST)
+
+# A distribution's, with integers of 32 bits; SYSTEM_BLAS=/path/to/libopenblas64.so.0 is another.
+SYSTEM_BLAS ?= $(shell ldconfig -p 2>/dev/null | sed -n 's/.*libopenblas\.so\.0 .*=> //p' | head -n 1)
+test-system-blas: $(VENV)/.package
+	@test -n "$(SYSTEM_BLAS)" || { echo "make: the system has no libopenblas.so.0 (Debian: libopenblas0); name one: make test-system-blas SYSTEM_BLAS=..." >&2; exit 1; }
+	PYLINOP_BLAS="$(SYSTEM_BLAS)" $(PY) -m pytest -q -n $(JOBS) --dist worksteal $(PYTEST)
 
 cov: $(VENV)/.package $(VENV)/.cov
 	cmake --preset cov -DPython_EXECUTABLE=$(PY) >/dev/null
