@@ -312,6 +312,15 @@ const lop_node *gen_spectral(gen *g, const char *rule) {
             eye = NULL;
         s = t_two_of(w, "sum", s, t_one_of(w, "scaled", &c, eye));
     }
+    if (!strncmp(rule, "partial", 7)) {
+        const lop_attr side = t_ints(pick(g, 2), 0, 0, 0);
+        const int64_t size = n[side.i[0] ? 0 : 1];
+        const lop_node *child[2] = {t_one_of(w, "inverse", NULL, s), gen_array(g, 2, size, size)};
+        const lop_node *all = t_node(w, "kron_partial", &side, 2, child);
+        lop_node_unref(child[0]);
+        lop_node_unref(child[1]);
+        return all;
+    }
     if (strncmp(rule, "solve", 5) != 0) return of_matrix(g, rule, s);
     return t_two_of(w, "solve", s, gen_array(g, 2, n[0] * n[1], 1 + pick(g, 2)));
 }

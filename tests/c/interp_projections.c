@@ -149,8 +149,21 @@ static const tv *band_join(ip *p, const lop_node *node) {
     return y;
 }
 
+/* The sum over the place of x of g times conj(x), which stands behind or (attr.i[0]) before. */
+static void do_partial(ip *p, const lop_node *node, mv y, mv g, mv x) {
+    const bool first = node->attr.i[0] != 0;
+    for (int64_t i = 0; i < g.m; i++)
+        for (int64_t j = 0; j < g.n; j++) {
+            const int64_t r = first ? i / y.m : i % x.m, c = first ? j / y.n : j % x.n,
+                          at = first ? i % y.m : i / x.m, to = first ? j % y.n : j / x.n;
+            val v = x.v[r * x.n + c];
+            v.im = -v.im;
+            y.v[at * y.n + to] = ip_add(p, y.v[at * y.n + to], ip_mul(p, g.v[i * g.n + j], v));
+        }
+}
+
 bool ip_is_projection(const char *s) {
-    if (!strcmp(s, "band_join")) return true;
+    if (!strcmp(s, "band_join") || strstr(s, "kron_partial")) return true;
     return strstr(s, "diagonal_sums") || strstr(s, "entry_sums") ||
            !strcmp(s, "toeplitz_inverse_sums");
 }
@@ -163,6 +176,8 @@ const tv *ip_projection(ip *p, const lop_node *node) {
     const tv *a = ip_eval(p, node->child[0]),
              *b = a && node->n > 1 ? ip_eval(p, node->child[1]) : a;
     if (!a || !b) return NULL;
+    if (strstr(s, "kron_partial"))
+        return ip_zip(p, node, a, b, 2, a->m / b->m, a->n / b->n, do_partial);
     if (!strcmp(s, "pair_diagonal_sums")) return pair_sums(p, node, a, b);
     if (!strcmp(s, "line_diagonal_sums")) return ip_zip(p, node, a, NULL, 1, count, 1, do_line);
     if (!strcmp(s, "toeplitz_diagonal_sums"))

@@ -47,6 +47,7 @@ MEASURE = {
     "element": lambda a: 2 ** (3 * a),
     "diagonal_sums": lambda a: 2 ** (3 * a),
     "entry_sums": lambda a, p, q: 2 ** (3 * a) * (p + q),
+    "kron_partial": lambda a, x: 2 ** (3 * a) * x,
     "trace": lambda a: 2 ** (4 * a),
     "scaledet": lambda a: 2 ** (4 * a),
 }

@@ -95,6 +95,15 @@ const lop_node *lop_vjp_zeros(lop_vjp *v, int64_t n, lop_dtype dt) {
 }
 bool lop_vjp_thin(lop_vjp *v, const lop_node *g, int64_t most, const lop_node **a,
                   const lop_node **b) {
+    if (g->op == &lop_op_prod && lop_cols(g->child[0]) > most) { /* within either factor? */
+        for (int i = 0; i < 2; i++) {
+            if (!lop_vjp_thin(v, g->child[i], most, a, b)) continue;
+            if (i == 0) *b = lop_vjp_prod(v, *b, g->child[1]);
+            if (i == 1) *a = lop_vjp_prod(v, g->child[0], *a);
+            return *a && *b;
+        }
+        return false;
+    }
     if (g->op == &lop_op_prod) {
         *a = g->child[0];
         *b = g->child[1];

@@ -219,6 +219,8 @@ LOP_BUILD(sums_inverse_toeplitz);
 LOP_BUILD(sums_toeplitz);
 LOP_BUILD(sums_product);
 LOP_BUILD(sums_dense);
+LOP_BUILD(partial_view);
+LOP_BUILD(partial_dense);
 LOP_BUILD(entries_band);
 LOP_BUILD(entries_product);
 LOP_BUILD(entries_triangle);
@@ -233,6 +235,15 @@ lop_status lop_inverse_array(const lop_maker *mk, const lop_node *a, lop_dtype d
                              const lop_node **out) LOP_MUST_CHECK;
 lop_status lop_inverse_diagonal(const lop_maker *mk, const lop_node *a, const lop_attr *at,
                                 lop_dtype dt, const lop_node **out) LOP_MUST_CHECK;
+/* What V diag(d)^-1 V^H means for a factor of a Kron, V the Kron of n operators v, V^H of vh; root:
+ * the kron_partial that asks. NOMATCH: the factor is of none of the v. Owned in *out. */
+lop_status lop_partial_of_spectrum(const lop_maker *mk, lop_dtype dt, int n,
+                                   const lop_node *const *v, const lop_node *const *vh,
+                                   const lop_node *d, const lop_node *root,
+                                   const lop_node **out) LOP_MUST_CHECK;
+/* projections.c: the same by the dense form. */
+lop_status lop_partial_of_dense(const lop_maker *mk, const lop_node *root,
+                                const lop_node **out) LOP_MUST_CHECK;
 /* diag(V diag(d)^-1 V^H) for V the Kron of n operators v. Owned in *out. */
 lop_status lop_diagonal_of_spectrum(const lop_maker *mk, lop_dtype dt, int n,
                                     const lop_node *const *v, const lop_node *d,
@@ -281,6 +292,7 @@ enum { LOP_SPECTRAL_ROWS = 40 }; /* smaller sums are quicker by the dense form *
 LOP_BUILD(solve_spectral);
 LOP_BUILD(det_spectral);
 LOP_BUILD(inverse_diagonal_spectral);
+LOP_BUILD(inverse_partial_spectral);
 
 /* solve_schur_complement.c */
 LOP_BUILD(solve_bordered);

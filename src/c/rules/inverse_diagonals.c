@@ -160,18 +160,26 @@ static lop_status squares_of(const lop_maker *mk, lop_dtype dt, const lop_node *
     return st;
 }
 
+/* A column of n ones. Owned. */
+static lop_status ones_of(const lop_maker *mk, lop_dtype dt, int64_t n, const lop_node **out) {
+    const lop_attr to = {.i = {0, 0, 0, (int64_t)dt + 1}}, number = lop_attr_coef(1, 0);
+    const lop_node column = {.shape = {.ndim = 2, .dim = {n, 1}}, .dtype = dt, .core = 2};
+    const lop_node *full = NULL;
+    lop_status st = lop_make(mk, "full", &number, 0, NULL, &column, &full);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &to, full, out);
+    lop_node_unref(full);
+    return st;
+}
 /* A column of ones, over d. Owned. */
 static lop_status reciprocals(const lop_maker *mk, lop_dtype dt, const lop_node *d,
                               const lop_node **out) {
-    const lop_attr to = {.i = {0, 0, 0, (int64_t)dt + 1}}, number = lop_attr_coef(1, 0);
-    const lop_node column = {.shape = {.ndim = 2, .dim = {lop_cols(d), 1}}, .dtype = dt, .core = 2};
-    const lop_node *cast = NULL, *full = NULL, *one = NULL;
+    const lop_attr to = {.i = {0, 0, 0, (int64_t)dt + 1}};
+    const lop_node *cast = NULL, *one = NULL;
     lop_status st = lop_make1(mk, &lop_op_cast, &to, d, &cast);
-    if (st == LOP_OK) st = lop_make(mk, "full", &number, 0, NULL, &column, &full);
-    if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &to, full, &one);
+    if (st == LOP_OK) st = ones_of(mk, dt, lop_cols(d), &one);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_div, NULL, one, cast, out);
-    const lop_node *gone[] = {cast, full, one};
-    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    lop_node_unref(cast);
+    lop_node_unref(one);
     return st;
 }
 
@@ -192,6 +200,70 @@ lop_status lop_diagonal_of_spectrum(const lop_maker *mk, lop_dtype dt, int n,
     for (int i = 0; i < n; i++) lop_node_unref(f[i]);
     lop_free(mk->ctx, (void *)f);
     const lop_node *gone[] = {squares, w, x};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
+/* Kron(v[0], ..., v[n-1]), or the one. Owned. */
+static lop_status kron_of(const lop_maker *mk, int n, const lop_node *const *v,
+                          const lop_node **out) {
+    if (n > 1) return lop_make(mk, "kron", NULL, n, v, NULL, out);
+    *out = lop_node_ref(v[0]);
+    return LOP_OK;
+}
+
+/* The numbers sum_j (W^H X W)_jj / d_ij as an array: `rows` of M, 1 / d as a matrix, are those of
+ * the factor that comes first; `first`: it is X. Owned. */
+static lop_status weights_of(const lop_maker *mk, lop_dtype dt, const lop_node *w,
+                             const lop_node *wh, const lop_node *x, const lop_node *d, bool first,
+                             const lop_node **out) {
+    const int64_t px = lop_rows(x), all = lop_cols(d), rows = first ? px : all / px;
+    const lop_attr value = {.i = {0, 0, 0, (int64_t)dt + 1}}, matrix = {.i = {2, 0, 0, 0}},
+                   fold = {.i = {1, rows, all / rows, 1}}, turn = {.i = {LOP_T, 0, 0, 0}};
+    const lop_node *in = NULL, *xw = NULL, *all_of = NULL, *mu = NULL, *one = NULL, *folded = NULL,
+                   *op = NULL, *view = NULL, *conj = NULL, *by = NULL, *ones = NULL, *column = NULL,
+                   *y = NULL;
+    lop_status st = lop_make1(mk, &lop_op_dense, NULL, x, &in);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_prod, NULL, in, w, &xw);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_prod, NULL, wh, xw, &all_of);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_diagonal, &value, all_of, &mu);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_conjugate, NULL, mu, &conj);
+    if (st == LOP_OK) st = reciprocals(mk, dt, d, &one);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_kron_unfold, &fold, one, &folded);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_dense, NULL, folded, &op);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_view, &turn, op, &view);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_diag, NULL, conj, &by);
+    if (st == LOP_OK) st = ones_of(mk, dt, px, &ones);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, by, ones, &column);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, first ? view : op, column, &y);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_ravel, &matrix, y, out);
+    const lop_node *gone[] = {in, xw, all_of, mu, one, folded, op, view, conj, by, ones, column, y};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
+lop_status lop_partial_of_spectrum(const lop_maker *mk, lop_dtype dt, int n,
+                                   const lop_node *const *v, const lop_node *const *vh,
+                                   const lop_node *d, const lop_node *root, const lop_node **out) {
+    const bool first = root->attr.i[0] != 0;
+    const lop_node *x = root->child[1], *at[4] = {NULL}, *u = NULL, *diag = NULL, *half = NULL,
+                   *all = NULL;
+    const lop_attr value = {.i = {0, 0, 0, (int64_t)dt + 1}};
+    int64_t size = 1;
+    int few = 0; /* places of X */
+    while (few < n && size < lop_rows(x)) size *= lop_rows(v[first ? few : n - 1 - few]), few++;
+    if (size != lop_rows(x) || !lop_is_square(x) || few == 0 || few == n) return LOP_NOMATCH;
+    const int theirs = first ? 0 : n - few, mine = first ? few : 0;
+    lop_status st = kron_of(mk, few, v + theirs, &at[0]);
+    if (st == LOP_OK) st = kron_of(mk, few, vh + theirs, &at[1]);
+    if (st == LOP_OK) st = kron_of(mk, n - few, v + mine, &at[2]);
+    if (st == LOP_OK) st = kron_of(mk, n - few, vh + mine, &at[3]);
+    if (st == LOP_OK) st = weights_of(mk, dt, at[0], at[1], x, d, first, &u);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_diag, NULL, u, &diag);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_prod, NULL, diag, at[3], &half);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_prod, NULL, at[2], half, &all);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &value, all, out);
+    const lop_node *gone[] = {at[0], at[1], at[2], at[3], u, diag, half, all};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     return st;
 }

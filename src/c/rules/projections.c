@@ -183,6 +183,38 @@ LOP_BUILD(sums_dense) {
     return st == LOP_OK ? wrapped(mk, &lop_op_array_diagonal_sums, &how, dense, out) : st;
 }
 
+/* -- what is meant for a factor of a Kron */
+
+/* The arrays' own views: of a matrix, transposed and conjugated. Takes over `a`. */
+static lop_status seen_array(const lop_maker *mk, int64_t mode, const lop_node *a,
+                             const lop_node **out) {
+    const lop_attr turn = {.i = {LOP_T, 0, 0, 0}};
+    lop_status st = LOP_OK;
+    *out = a;
+    if (mode & LOP_T) st = wrapped(mk, &lop_op_swap, &turn, a, out);
+    if (st == LOP_OK && (mode & LOP_C)) st = wrapped(mk, &lop_op_conjugate, NULL, *out, out);
+    return st;
+}
+LOP_BUILD(partial_view) {
+    const int64_t mode = ATTR(m, 'm').i[0];
+    const lop_node *x = NULL, *value = NULL;
+    lop_status st = seen_array(mk, mode, lop_node_ref(m->root->child[1]), &x);
+    if (st != LOP_OK) return st;
+    st = lop_make2(mk, &lop_op_kron_partial, &m->root->attr, HOLE(m, 'a'), x, &value);
+    lop_node_unref(x);
+    return st == LOP_OK ? seen_array(mk, mode, value, out) : st;
+}
+lop_status lop_partial_of_dense(const lop_maker *mk, const lop_node *root, const lop_node **out) {
+    const lop_attr d = {.i = {0, 0, 0, root->attr.i[3]}}, side = {.i = {root->attr.i[0], 0, 0, 0}};
+    const lop_node *dense;
+    lop_status st = lop_make1(mk, &lop_op_todense, &d, root->child[0], &dense);
+    if (st != LOP_OK) return st;
+    st = lop_make2(mk, &lop_op_array_kron_partial, &side, dense, root->child[1], out);
+    lop_node_unref(dense);
+    return st;
+}
+LOP_BUILD(partial_dense) { return lop_partial_of_dense(mk, m->root, out); }
+
 /* -- sums of entries at places */
 
 /* The root's places, with `attr` for its own attributes. */

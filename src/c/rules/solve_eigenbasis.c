@@ -1,12 +1,12 @@
-/* solve_eigenbasis.c: solves and determinants of sums of Krons that one basis makes diagonal.
+/* solve_eigenbasis.c: solves, determinants and parts of inverses of sums of Krons that one basis
+ * makes diagonal.
  *
  *   S = sum over t of c_t F_t1 (x) F_t2 (x) ... + c I
  *
  * where at each place i every F_ti is A_i or the identity, A_i Hermitian: S = V D V^H with V the
  * Kron of the A_i's eigenvectors; or A_i or B_i, one of them positive definite (Van Loan 2000,
- * section 4): S = V^-H D V^-1; or a Diag. D is the same sum of Krons of eigenvalues. Kron + c I,
- * KronSum + c I, Kron + Kron. What the factors are is found when they are taken
- * (op_eigen_factor.c).
+ * section 4): S = V^-H D V^-1; or a Diag. D is the same sum of Krons of eigenvalues. What the
+ * factors are is found when they are taken (op_eigen_factor.c).
  *
  * With V unitary the solve is backward stable but for what the eigenvalues lose beside one another
  * in D, which costs one pass over D to see (op_checked_or_fallback.c, spectral); else the residual
@@ -48,18 +48,16 @@ typedef struct spec {
 
 /* -- reading */
 
-static lop_coef seen(lop_coef c, int mode) { return mode & LOP_C ? lop_coef_conj(c) : c; }
-
 /* Views off, multiples to the coefficient. */
 static const lop_node *peel(const lop_node *a, int *mode, lop_coef *c) {
-    for (;; a = a->child[0]) {
+    for (; a->op == &lop_op_view || a->op == &lop_op_scaled; a = a->child[0]) {
+        const lop_coef by = lop_coef_of(&a->attr);
         if (a->op == &lop_op_view)
             *mode ^= (int)a->attr.i[0];
-        else if (a->op == &lop_op_scaled)
-            *c = lop_coef_times(a->ctx, *c, seen(lop_coef_of(&a->attr), *mode));
         else
-            return a;
+            *c = lop_coef_times(a->ctx, *c, *mode & LOP_C ? lop_coef_conj(by) : by);
     }
+    return a;
 }
 
 /* What is its own adjoint is seen plainly or conjugated. */
@@ -199,9 +197,6 @@ static bool read_spec(spec *s, const lop_maker *mk, lop_dtype dt, const lop_node
 /* -- what is made of it */
 
 static lop_attr value_attr(const spec *s) { return (lop_attr){.i = {0, 0, 0, (int64_t)s->dt + 1}}; }
-static lop_dtype real_of(lop_dtype dt) {
-    return dt == LOP_c64 ? LOP_f32 : dt == LOP_c128 ? LOP_f64 : dt;
-}
 
 static int64_t known_of(const place *p) {
     return (lop_infer_hermitian(p->a) ? 1 : 0) | (p->b && lop_infer_hermitian(p->b) ? 2 : 0);
@@ -252,7 +247,8 @@ static lop_status open_place(spec *s, int i) {
 }
 
 static lop_status ones_of(const spec *s, int64_t n, const lop_node **out) {
-    const lop_node like = {.shape = {.ndim = 1, .dim = {n}}, .dtype = real_of(s->dt), .core = 1};
+    const lop_node like = {
+        .shape = {.ndim = 1, .dim = {n}}, .dtype = lop_dtype_real(s->dt), .core = 1};
     return lop_make(s->mk, "ones", NULL, 0, NULL, &like, out);
 }
 
@@ -379,15 +375,14 @@ static lop_status if_sound(const spec *s, const lop_node *x, const lop_node *alt
 static lop_status directly(const spec *s, const lop_node *b, const lop_node **out) {
     const lop_attr d = value_attr(s), tried = {.i = {1, 0, 0, 0}};
     const lop_node *dense;
-    const bool cholesky = lop_infer_hermitian(s->sum);
+    const lop_op *ops[2][2] = {{&lop_op_lu_det, &lop_op_lu_solve},
+                               {&lop_op_cholesky_det, &lop_op_cholesky_solve}};
+    const bool hermitian = lop_infer_hermitian(s->sum);
     lop_status st = lop_make1(s->mk, &lop_op_todense, &d, s->sum, &dense);
     if (st != LOP_OK) return st;
-    if (b)
-        st = lop_make2(s->mk, cholesky ? &lop_op_cholesky_solve : &lop_op_lu_solve,
-                       cholesky ? &tried : NULL, dense, b, out);
-    else
-        st = lop_make1(s->mk, cholesky ? &lop_op_cholesky_det : &lop_op_lu_det,
-                       cholesky ? &tried : NULL, dense, out);
+    const lop_node *child[2] = {dense, b};
+    st = lop_make_op(s->mk, ops[hermitian][b != NULL], hermitian ? &tried : NULL, b ? 2 : 1, child,
+                     NULL, out);
     lop_node_unref(dense);
     return st;
 }
@@ -566,18 +561,30 @@ LOP_BUILD(det_spectral) {
     return st;
 }
 
-/* The diagonal of S^-1. What is not known to be Hermitian is tried: it costs one look at it. */
-LOP_BUILD(inverse_diagonal_spectral) {
+/* Of S^-1 = V D^-1 V^H its diagonal, or what it means for a factor of a Kron. What is not known to
+ * be Hermitian is tried: it costs one look at it. */
+static lop_status read_off(const lop_match *m, const lop_maker *mk, bool diagonal,
+                           const lop_node **out) {
     spec s;
-    const lop_node *sum = m->root->child[0]->child[0], *v[PLACES], *value = NULL, *alt = NULL;
-    if (!lop_is_blas(m->root->dtype) || !read_spec(&s, mk, m->root->dtype, sum)) return LOP_NOMATCH;
+    const lop_node *sum = m->root->child[0]->child[0], *v[PLACES], *vh[PLACES], *value = NULL,
+                   *alt = NULL;
+    if (!lop_is_blas(m->root->dtype) || !read_spec(&s, mk, m->root->dtype, sum) ||
+        (!diagonal && !s.unitary))
+        return LOP_NOMATCH;
     lop_status st = open(&s);
-    for (int i = 0; i < s.n; i++) v[i] = s.at[i].v;
-    if (st == LOP_OK) st = lop_diagonal_of_spectrum(mk, s.dt, s.n, v, s.d, &value);
-    if (st == LOP_OK) st = lop_inverse_diagonal(mk, sum, &m->root->attr, s.dt, &alt);
+    for (int i = 0; i < s.n; i++) v[i] = s.at[i].v, vh[i] = s.at[i].vh;
+    if (st == LOP_OK && diagonal) {
+        st = lop_diagonal_of_spectrum(mk, s.dt, s.n, v, s.d, &value);
+        if (st == LOP_OK) st = lop_inverse_diagonal(mk, sum, &m->root->attr, s.dt, &alt);
+    } else if (st == LOP_OK) {
+        st = lop_partial_of_spectrum(mk, s.dt, s.n, v, vh, s.d, m->root, &value);
+        if (st == LOP_OK) st = lop_partial_of_dense(mk, m->root, &alt);
+    }
     if (st == LOP_OK) st = sound_value(&s, &lop_op_checked_value, value, alt, out);
     lop_node_unref(value);
     lop_node_unref(alt);
     close(&s);
     return st;
 }
+LOP_BUILD(inverse_diagonal_spectral) { return read_off(m, mk, true, out); }
+LOP_BUILD(inverse_partial_spectral) { return read_off(m, mk, false, out); }

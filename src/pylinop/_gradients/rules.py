@@ -12,6 +12,7 @@ import numpy as np
 
 from .. import _core
 from .._base import errors
+from .._base.checks import is_lazy
 from .._lazy import evaluate
 from .._lazy.build import inverse, scaled, view
 from .._lazy.decompositions import Function
@@ -85,6 +86,9 @@ def _over(y: Any, g: Any, k: int) -> Any:
 
 def _inverse(y: Any, g: Any, k: int) -> Any:
     h = view(y, 3)
+    if is_lazy(g) and g._head == "matmul" and g._args[0].shape[-1:] == (1,):
+        a, b = g._args  # a column and a row: what is solved with them is shared, and is no matrix
+        return scaled((h @ a) @ (b @ h), -1)
     return scaled(h @ g @ h, -1)
 
 

@@ -185,8 +185,14 @@ def together(roots: Any) -> None:
         a._computed()
 
 
+def _is_outer(a: Any) -> bool:
+    """A product that is larger than both of its factors together: its value is no gain."""
+    return a._head == "matmul" and a.size > sum(x.size for x in a._args)
+
+
 def _shared(roots: list[Any]) -> list[Any]:
-    """Products, inverses and calls that two roots share."""
+    """Products and calls that two roots share; of those that are larger than what they are made
+    of, that."""
     first: set[int] = set()
     found: dict[int, Any] = {}
     for root in roots:
@@ -196,7 +202,8 @@ def _shared(roots: list[Any]) -> list[Any]:
             if id(a) in seen or id(a) in found or a._value is not None:
                 continue
             seen.add(id(a))
-            if id(a) in first and a._head in ("matmul", "call", "of form"):
+            kept = a._head in ("matmul", "call", "of form") and not _is_outer(a)
+            if kept and id(a) in first:
                 found[id(a)] = a
             else:
                 stack += [x for x in a._args if isinstance(x, _core.Lazy)]

@@ -1,25 +1,42 @@
 /* op_kron_partial.c: what a cotangent means for one factor of a Kron.
  *
- *   kron_partial  of a matrix G of the shape of A (x) X (attr.i[0]: of X (x) A) and a matrix X: the
- *                 sum over the place of X of G times conj(X), of the shape of A
+ *   kron_partial        of an operator G of the shape of A (x) X (attr.i[0]: of X (x) A) and an
+ * array X: the sum over the place of X of G times conj(X), of the shape of A; attr.i[3]: dtype
+ *   array_kron_partial  of an array G
  *
  * Of a product of a column and a row it is a product of both, reshaped, with conj(X) between. Van
  * Loan and Pitsianis, Approximation with Kronecker products (1993). */
 #include "projections.h"
 #include "kernels/common/kernels.h"
 
-static lop_status infer_partial(lop_node *n, lop_err *err) {
+static lop_status size_of_partial(lop_node *n, lop_err *err) {
     const lop_node *g = n->child[0], *x = n->child[1];
-    if (g->op->cls == LOP_OPERATOR || x->op->cls == LOP_OPERATOR || g->core != 2 || x->core != 2 ||
-        lop_nbatch(g) || lop_nbatch(x) || lop_rows(x) < 1 || lop_cols(x) < 1 ||
-        lop_rows(g) % lop_rows(x) || lop_cols(g) % lop_cols(x))
-        return lop_fail(err, LOP_DIM, "kron_partial takes a matrix and a factor");
+    if (x->op->cls == LOP_OPERATOR || x->core != 2 || lop_nbatch(g) || lop_nbatch(x) ||
+        lop_rows(x) < 1 || lop_cols(x) < 1 || lop_rows(g) % lop_rows(x) ||
+        lop_cols(g) % lop_cols(x))
+        return lop_fail(err, LOP_DIM, "%s takes a matrix and a factor", n->op->name);
     n->core = 2;
-    n->shape.ndim = 2;
-    n->shape.dim[0] = lop_rows(g) / lop_rows(x);
-    n->shape.dim[1] = lop_cols(g) / lop_cols(x);
-    lop_node_promote(n, g, x);
+    n->shape =
+        (lop_shape){.ndim = 2, .dim = {lop_rows(g) / lop_rows(x), lop_cols(g) / lop_cols(x)}};
     return LOP_OK;
+}
+static lop_status infer_partial(lop_node *n, lop_err *err) {
+    lop_status st = lop_projection_dtype(n, err);
+    if (st != LOP_OK) return st;
+    if (lop_promote(n->dtype, n->child[1]->dtype) != n->dtype)
+        return lop_fail(err, LOP_DTYPE, "%s with a factor of a wider dtype", n->op->name);
+    return size_of_partial(n, err);
+}
+const lop_op lop_op_kron_partial = {
+    LOP_NAMED(kron_partial), .cls = LOP_ACTION, .min = 2, .max = 2, .ints = 4,
+    .infer = infer_partial};
+
+static lop_status infer_array(lop_node *n, lop_err *err) {
+    const lop_node *g = n->child[0];
+    if (g->op->cls == LOP_OPERATOR || g->core != 2)
+        return lop_fail(err, LOP_DIM, "%s takes arrays", n->op->name);
+    lop_node_promote(n, g, n->child[1]);
+    return size_of_partial(n, err);
 }
 
 static lop_mat part_of(const lop_mat *a, int64_t i, int64_t j, int64_t m, int64_t n, int64_t rs,
@@ -62,9 +79,9 @@ static lop_status lower_partial(lop_emit *e, const lop_node *self, int out) {
     s->flops = 2 * lop_slot_elements(e, in[0]);
     return LOP_OK;
 }
-const lop_op lop_op_kron_partial = {
-    LOP_NAMED(kron_partial), .cls = LOP_ARRAY,      .min = 2, .max = 2, .ints = 1,
-    .infer = infer_partial,  .lower = lower_partial};
+const lop_op lop_op_array_kron_partial = {
+    LOP_NAMED(array_kron_partial), .cls = LOP_ARRAY,      .min = 2, .max = 2, .ints = 1,
+    .infer = infer_array,          .lower = lower_partial};
 
 /* -- by the form of the cotangent */
 
@@ -108,13 +125,10 @@ static const lop_node *by_form(lop_vjp *v, const lop_node *g, const lop_node *x,
                                    lop_vjp_view(v, lop_vjp_cut(v, b, 0, c, 1), LOP_T), x, after));
         return sum;
     }
-    const lop_attr attr = {.i = {!after, 0, 0, 0}};
-    const bool real = v->real;
-    v->real = false;
-    const lop_node *whole = lop_vjp_dense(v, g), *factor = lop_vjp_dense(v, x);
-    v->real = real;
+    const lop_attr attr = {.i = {!after, 0, 0, (int64_t)lop_promote(g->dtype, x->dtype) + 1}};
+    const lop_node *factor = lop_vjp_dense(v, x);
     return lop_vjp_make(v, &lop_op_dense, NULL,
-                        lop_vjp_make(v, &lop_op_kron_partial, &attr, whole, factor), NULL);
+                        lop_vjp_make(v, &lop_op_kron_partial, &attr, g, factor), NULL);
 }
 
 const lop_node *lop_vjp_contracted(lop_vjp *v, const lop_node *g, const lop_node *x, bool after) {

@@ -1,0 +1,94 @@
+"""Likelihoods with Kron + c I by eigenvectors: value and gradient make no matrix of the size of the
+sum."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+from gradients.differences import check, check_second
+
+import pylinop as pl
+
+RNG = np.random.default_rng(22)
+
+
+def definite(n, dtype="float64"):
+    a = RNG.standard_normal((n, n)).astype(dtype)
+    if np.dtype(dtype).kind == "c":
+        a = a + 1j * RNG.standard_normal((n, n))
+    return a @ a.conj().T / n + np.eye(n)
+
+
+def likelihood(y, left=None):
+    """Of the factors and the noise; `left`: what stands around the Kron."""
+
+    def f(*given):
+        *factors, s = given
+        K = pl.Kron(*(0.5 * (a + np.conj(a).T) for a in factors))
+        S = (K if left is None else left(K)) + s * pl.Identity(len(y))
+        return np.real(np.vdot(y, pl.solve(S, y))) + pl.slogdet(S)[1]
+
+    return f
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize(
+    "sizes",
+    [(2, 3), (6, 6), (13, 3), (3, 13), (5, 8), (6, 7), (12, 11), (1, 41), (41, 1), (2, 5, 6)],
+)
+def test_gradients_on_both_sides_of_the_threshold(sizes, dtype):
+    y = RNG.standard_normal(int(np.prod(sizes))).astype(dtype)
+    check(likelihood(y), *(definite(n, dtype) for n in sizes), np.array(0.7))
+
+
+@pytest.mark.parametrize("left", [lambda K: K.T, lambda K: 2.5 * K, lambda K: -0.1 * K])
+def test_views_and_multiples(left):
+    y = RNG.standard_normal(63)
+    check(likelihood(y, left), definite(9), definite(7), np.array(3.0))
+
+
+def test_kronecker_sums_and_factors_that_are_not_hermitian():
+    y, a, b = RNG.standard_normal(63), definite(9), definite(7)
+
+    def summed(a, b, s):
+        S = pl.KronSum(0.5 * (a + a.T), 0.5 * (b + b.T)) + s * pl.Identity(63)
+        return y @ pl.solve(S, y) + pl.logdet(S)
+
+    def general(a, b, s):
+        S = pl.Kron(a, b) + s * pl.Identity(63)
+        return y @ pl.solve(S, y) + pl.slogdet(S)[1]
+
+    check(summed, a, b, np.array(0.3))
+    check(general, a + np.triu(np.ones((9, 9))), b, np.array(0.3))
+
+
+def test_a_sum_that_loses_its_digits_goes_the_safe_way():
+    """The eigenvalues cancel beside the noise: the dense form serves."""
+    q = np.linalg.qr(RNG.standard_normal((8, 8)))[0]
+    a = (q * np.r_[1e9, np.linspace(1, 2, 7)]) @ q.T
+    check(likelihood(RNG.standard_normal(56)), a, definite(7), np.array(1.0), rtol=1e-5)
+
+
+def test_second_derivatives():
+    check_second(likelihood(RNG.standard_normal(42)), definite(6), definite(7), np.array(0.6))
+
+
+@pytest.mark.no_verify  # whose own plans would be counted
+def test_no_matrix_of_the_size_of_the_sum_is_made():
+    sizes = 60, 50
+    n = 3000
+    x = [np.linspace(0, 1, m) for m in sizes]
+    y = RNG.standard_normal(n)
+
+    def f(l1, l2, s):
+        a, b = (np.exp(-((t[:, None] - t) ** 2) / el) for t, el in zip(x, (l1, l2), strict=True))
+        S = pl.Kron(a, b) + s * pl.Identity(n)
+        return 0.5 * y @ pl.solve(S, y) + 0.5 * pl.logdet(S)
+
+    with pl.explaining() as e:
+        pl.value_and_grad(f, (0, 1, 2))(0.1, 0.2, 0.3)
+    steps = [s for p in e.plans for s in p.steps if s["took"] is not None]
+    assert steps
+    written = [re.search(r"\(([\d, ]+)\)", s["writes"]) for s in steps]
+    assert max(math.prod(map(int, re.findall(r"\d+", m[1]))) for m in written if m) < n * 100
