@@ -187,7 +187,7 @@ def together(roots: Any) -> None:
 
 def _is_outer(a: Any) -> bool:
     """A product that is larger than both of its factors together: its value is no gain."""
-    return a._head == "matmul" and a.size > sum(x.size for x in a._args)
+    return bool(a._head == "matmul" and a.size > sum(x.size for x in a._args))
 
 
 def _shared(roots: list[Any]) -> list[Any]:
