@@ -308,4 +308,15 @@ KEPT = [
             [("solve_left", (1,), (0, 2, "uint8", "C", 2, ""))],
         ),
     ),
+    (
+        "2026-11-23 least squares with a complex64 multiple of float64 had single precision",
+        Program(
+            {"a": 1},
+            [
+                ("leaf", (), ("BlockDiag", "a", "a", "float64", "C", (), 0, True)),
+                ("scale", (0,), (np.complex64(1 + 2j),)),
+            ],
+            [("lstsq", (1,), (0, 2, "float64", "C", 0, ""))],
+        ),
+    ),
 ]

@@ -62,4 +62,12 @@ def product(a: Any, b: Any) -> Any:
     return c if isinstance(a * b, (complex, np.complexfloating)) else c.real
 
 
+def total(a: Any, b: Any) -> Any:
+    """a + b for two coefficients, likewise."""
+    if not any(getattr(x, "dtype", None) in _SINGLE for x in (a, b)):
+        return a + b
+    c = complex(a) + complex(b)
+    return c if isinstance(a + b, (complex, np.complexfloating)) else c.real
+
+
 _SINGLE = (np.dtype("f2"), np.dtype("f4"), np.dtype("c8"))

@@ -14,7 +14,7 @@ import numpy as np
 from .. import _core
 from .._base.dtypes import TRANSPOSED, inexact, real_of
 from . import banded_qr
-from .dispatch import Question, dense, diagonal_of, factors_of, modulus, tolerance_of, within
+from .dispatch import Question, dense, diagonal_of, factors_of, tolerance_of, within
 from .qr import eye, orthonormal, qr
 from .questions import outer, svdvals
 from .singular_values import (
@@ -109,13 +109,13 @@ def _(op: Any, want: str) -> Any:
 
 @frames.row("scaled", how="A's", cost="A's")
 def _(op: Any, want: str) -> Generator[Any, Any, Any]:
-    c = op._operands[1]
-    size = modulus(c)
+    c = complex(op._operands[1])  # in double precision, whatever the number's own is
+    size = abs(c)
     if not 0 < size < np.inf:
         return NotImplemented
     u, s, v = yield within(op), want
     if want != "null" and c != size:
-        u = (c / size) * u
+        u = (c / size if c.imag else c.real / size) * u
     return u, size * s, v
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
+from .._base import multiples
 from .._base.checks import square
 from .._base.dtypes import CONJUGATED, TRANSPOSED, inexact, real_of
 from .._operators.convert import as_operator
@@ -29,6 +30,11 @@ from .unitary import complex_of, is_unitary
 
 if TYPE_CHECKING:
     from .._base.type_variables import Registered
+
+
+def _is_python(x: Any, of: int) -> bool:
+    """The number that stands where nobody has scaled or shifted: it takes any dtype."""
+    return type(x) is int and x == of
 
 
 class Function:
@@ -50,10 +56,15 @@ class Function:
         return {"exp": 10, "log": 21}.get(self.name, 12)
 
     def scaled(self, c: Any) -> Function:
-        return Function(self.name, self.p, self.call, self.scale * c, self.shift)
+        return Function(self.name, self.p, self.call, self._times(c), self.shift)
 
     def shifted(self, c: Any) -> Function:
-        return Function(self.name, self.p, self.call, self.scale, self.shift + self.scale * c)
+        step = self._times(c)
+        shift = step if _is_python(self.shift, 0) else multiples.total(self.shift, step)
+        return Function(self.name, self.p, self.call, self.scale, shift)
+
+    def _times(self, c: Any) -> Any:
+        return c if _is_python(self.scale, 1) else multiples.product(self.scale, c)
 
     def conj(self) -> Function:
         scale, shift = self.scale.conjugate(), self.shift.conjugate()
@@ -298,11 +309,13 @@ def _kron_otherwise(op: Any, f: Any) -> Generator[Any, Any, Any]:
     """If all factors but one are identities, f of that one; if Hermitian, by the factors'
     vectors."""
     factors = factors_of(op)
-    multiples = [multiple_of_identity(a) for a in factors]
-    others = [i for i, c in enumerate(multiples) if c is None]
+    alone = [multiple_of_identity(a) for a in factors]
+    others = [i for i, c in enumerate(alone) if c is None]
     if len(others) == 1 and _square(factors):
         at = others[0]
-        inside = f.scaled(math.prod(c for c in multiples if c is not None))
+        inside = f
+        for c in alone:
+            inside = inside if c is None else inside.scaled(c)
         found = [_core.Identity(a.shape) for a in factors]
         found[at] = yield factors[at], inside
         return _core.Kron(*found)
