@@ -165,13 +165,14 @@ static void do_partial(ip *p, const lop_node *node, mv y, mv g, mv x) {
 bool ip_is_projection(const char *s) {
     if (!strcmp(s, "band_join") || strstr(s, "kron_partial")) return true;
     return strstr(s, "diagonal_sums") || strstr(s, "entry_sums") ||
-           !strcmp(s, "toeplitz_inverse_sums");
+           !strcmp(s, "toeplitz_inverse_sums") || !strcmp(s, "sparseentries");
 }
 const tv *ip_projection(ip *p, const lop_node *node) {
     const char *s = node->op->name;
     const int64_t count = node->shape.dim[node->shape.ndim - 1];
     if (!strcmp(s, "band_join")) return band_join(p, node);
     if (strstr(s, "entry_sums")) return entry_sums(p, node);
+    if (!strcmp(s, "sparseentries")) return ip_eval(p, node->child[3]);
     if (!strcmp(s, "toeplitz_inverse_sums")) return ip_eval(p, node->child[4]); /* by definition */
     const tv *a = ip_eval(p, node->child[0]),
              *b = a && node->n > 1 ? ip_eval(p, node->child[1]) : a;

@@ -319,4 +319,24 @@ KEPT = [
             [("lstsq", (1,), (0, 2, "float64", "C", 0, ""))],
         ),
     ),
+    (
+        "2026-11-23 verified: a sum that has a value, of parts that have none, and cancels",
+        Program(
+            sizes={"a": 5},
+            lines=[
+                ("array", (), (("a",), "float64", "C", (), 0, False)),
+                ("lazy", (0,), ()),
+                ("vdot", (1, 1), ()),
+                ("array", (), (("a", "a"), "float64", "C", (), 0, False)),
+                ("lazy", (3,), ()),
+                ("array", (), (("a", "a"), "float64", "C", (), 0, False)),
+                ("lazy", (5,), ()),
+                ("over", (6, 4), ()),
+                ("noisy", (2, 7, 6), ("a",)),
+            ],
+            asks=[("value", (8,), ()), ("gradient", (8,), (330567589,))],
+            lazy=True,
+            options={},
+        ),
+    ),
 ]

@@ -79,3 +79,75 @@ def test_no_dense_form(make):
         assert np.array_equal(g, rows == cols)
     else:
         assert not g[cols > rows].any() and g[cols < rows].any()
+
+
+def laplacian(k, rng):
+    """Of a k x k grid, with random weights on its edges, positive definite."""
+    i = np.arange(k * k).reshape(k, k)
+    a = np.concatenate([i[:, :-1].ravel(), i[:-1].ravel()])
+    b = np.concatenate([i[:, 1:].ravel(), i[1:].ravel()])
+    w = rng.uniform(0.5, 1.5, len(a))
+    W = sp.coo_array((np.r_[-w, -w], (np.r_[a, b], np.r_[b, a])), (k * k, k * k))
+    degrees = np.bincount(np.r_[a, b], np.r_[w, w], k * k)
+    return (W + sp.diags_array(degrees + 0.3)).tocsr()
+
+
+@pytest.mark.no_verify  # whose own plans would be counted
+@pytest.mark.parametrize("format", ["csr", "csc", "coo"])
+def test_of_a_determinant_by_selected_inversion(format):
+    rng = np.random.default_rng(8)
+    A = laplacian(23, rng).asformat(format)
+    with pl.explaining() as record:
+        value, g = pl.value_and_grad(lambda x: pl.logdet(pl.Sparse(A, x)))(A.data)
+    names = {s["name"] for plan in record.plans for s in plan.steps if not s["conditional"]}
+    assert "selected-inverse" in names and not names & {"todense", "entry-sums", "getrf", "potrf"}
+    inverse = np.linalg.inv(A.toarray())
+    rows, cols = A.tocoo().row, A.tocoo().col
+    np.testing.assert_allclose(value, np.linalg.slogdet(A.toarray())[1], rtol=1e-12)
+    np.testing.assert_allclose(g, inverse.T[rows, cols], rtol=1e-9)
+
+
+@pytest.mark.parametrize("n", [1, 5, 255, 256, 257, 399, 400, 401, 625])
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_of_a_likelihood_at_sizes_of_every_road(n, symmetric):
+    rng = np.random.default_rng(n)
+    A = (sp.random_array((n, n), density=min(1, 3 / n), rng=rng) + 4 * sp.eye_array(n)).tocsr()
+    A = ((A + A.T) / 2).tocsr() if symmetric else A
+    b = rng.standard_normal(n)
+
+    def f(x):
+        S = pl.Sparse(A, x)
+        return b @ pl.solve(S, b) + 2 * pl.logdet(S)
+
+    g = pl.grad(f)(A.data)
+    inverse = np.linalg.inv(A.toarray())
+    wanted = 2 * inverse.T - np.outer(inverse.T @ b, inverse @ b)
+    rows, cols = A.tocoo().row, A.tocoo().col
+    np.testing.assert_allclose(g, wanted[rows, cols], rtol=1e-8, atol=1e-10)
+
+
+def test_of_determinants_scaled_and_shifted():
+    """The derivative of the shift is the trace of the inverse, of the scale an inner product."""
+    rng = np.random.default_rng(9)
+    A, c = laplacian(21, rng), 0.7
+
+    def f(x, c):
+        return pl.logdet(c * pl.Sparse(A, x) + c * c * pl.Identity(441))
+
+    g, slope = pl.grad(f, (0, 1))(A.data, c)
+    inverse = np.linalg.inv(c * A.toarray() + c * c * np.eye(441))
+    rows, cols = A.tocoo().row, A.tocoo().col
+    np.testing.assert_allclose(g, c * inverse.T[rows, cols], rtol=1e-9)
+    np.testing.assert_allclose(slope, np.sum(inverse.T * (A.toarray() + 2 * c * np.eye(441))))
+
+
+def test_duplicates_in_a_coo():
+    """Places that are named twice each have their derivative."""
+    rng = np.random.default_rng(10)
+    A = laplacian(20, rng).tocoo()
+    twice = sp.coo_array(
+        (np.r_[A.data / 2, A.data / 2], (np.r_[A.row, A.row], np.r_[A.col, A.col])), A.shape
+    )
+    g = pl.grad(lambda x: pl.logdet(pl.Sparse(twice, x)))(twice.data)
+    inverse = np.linalg.inv(A.toarray())
+    np.testing.assert_allclose(g, inverse.T[twice.row, twice.col], rtol=1e-9)

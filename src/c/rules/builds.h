@@ -241,6 +241,9 @@ lop_status lop_partial_of_spectrum(const lop_maker *mk, lop_dtype dt, int n,
                                    const lop_node *const *v, const lop_node *const *vh,
                                    const lop_node *d, const lop_node *root,
                                    const lop_node **out) LOP_MUST_CHECK;
+/* projections.c: entry_sums of root's operator by its dense form. Owned in *out. */
+lop_status lop_entries_of_dense(const lop_maker *mk, const lop_node *root,
+                                const lop_node **out) LOP_MUST_CHECK;
 /* projections.c: the same by the dense form. */
 lop_status lop_partial_of_dense(const lop_maker *mk, const lop_node *root,
                                 const lop_node **out) LOP_MUST_CHECK;
@@ -307,6 +310,7 @@ LOP_BUILD(det_sparse);
 LOP_BUILD(diagonal_sparse_inverse);
 LOP_BUILD(band_inverse_diagonal);
 LOP_BUILD(trace_sparse_inverse);
+LOP_BUILD(entries_sparse_inverse);
 
 /* checked_solution.c. `a` is borrowed, the others are made by open and given up by close. */
 typedef struct lop_check {

@@ -277,14 +277,16 @@ LOP_BUILD(entries_triangle) {
     return projected(m, mk, &how, HOLE(m, 'a'), out);
 }
 
-LOP_BUILD(entries_dense) {
-    const lop_attr d = {.i = {0, 0, 0, m->root->attr.i[3]}};
-    lop_attr how = m->root->attr;
+lop_status lop_entries_of_dense(const lop_maker *mk, const lop_node *root, const lop_node **out) {
+    const lop_attr d = {.i = {0, 0, 0, root->attr.i[3]}};
+    lop_attr how = root->attr;
     const lop_node *dense;
     how.i[3] = 0;
-    lop_status st = lop_make1(mk, &lop_op_todense, &d, HOLE(m, 'a'), &dense);
+    lop_status st = lop_make1(mk, &lop_op_todense, &d, root->child[0], &dense);
     if (st != LOP_OK) return st;
-    st = of_array(m, mk, &lop_op_array_entry_sums, &how, dense, NULL, out);
+    const lop_node *child[3] = {dense, root->child[1], root->child[2]};
+    st = lop_make_op(mk, &lop_op_array_entry_sums, &how, 3, child, NULL, out);
     lop_node_unref(dense);
     return st;
 }
+LOP_BUILD(entries_dense) { return lop_entries_of_dense(mk, m->root, out); }

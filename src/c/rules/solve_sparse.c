@@ -2,6 +2,7 @@
  * with sparse matrices, by a factor made outside the core (ops/solves/op_sparse_factor_solve.c),
  * with the dense form as fallback. */
 #include "builds.h"
+#include "ops/projections/projections.h"
 #include "ops/shared/sparse_solver.h"
 
 #define HOLE(m, c) ((m)->node[(c) - 'a'])
@@ -45,6 +46,20 @@ LOP_BUILD(diagonal_sparse_inverse) {
     lop_status st = lop_inverse_diagonal(mk, a, &at, m->root->dtype, &alt);
     const lop_node *child[2] = {a, alt};
     if (st == LOP_OK) st = lop_make_op(mk, &lop_op_sparsediag, &at, 2, child, NULL, out);
+    lop_node_unref(alt);
+    return st;
+}
+
+/* The entries of A^-1 where a sparse matrix has numbers: its gradient, where A is made of it. */
+LOP_BUILD(entries_sparse_inverse) {
+    const lop_node *a = m->root->child[0]->child[0], *alt = NULL;
+    const lop_attr at = {.i = {m->root->attr.i[0], 0, 0, 0}};
+    if (!lop_is_blas(m->root->dtype) || m->root->n != 3 || at.i[0] > LOP_AT_COO ||
+        m->root->attr.i[1] != 0 || !lop_sparse_selects(a))
+        return LOP_NOMATCH;
+    lop_status st = lop_entries_of_dense(mk, m->root, &alt);
+    const lop_node *child[4] = {a, m->root->child[1], m->root->child[2], alt};
+    if (st == LOP_OK) st = lop_make_op(mk, &lop_op_sparseentries, &at, 4, child, NULL, out);
     lop_node_unref(alt);
     return st;
 }

@@ -1,6 +1,8 @@
 """Functions of a covariance: quadratic forms with its determinant, products with its inverse root,
 draws. The tables of kinds are in _structured/square_roots.py and _structured/cholesky.py."""
 
+from __future__ import annotations  # numpy.random is not imported by naming its types
+
 import operator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -61,7 +63,7 @@ def _later(A: Any, b: Any) -> InvQuadLogdet:
     return InvQuadLogdet(quad, logdet(A))
 
 
-def inv_quad_logdet(A: "_OperatorLike", b: Any) -> InvQuadLogdet:
+def inv_quad_logdet(A: _OperatorLike, b: Any) -> InvQuadLogdet:
     """b^H A^-1 b, one number a column, and log det A, from one factor.
 
     Parameters
@@ -123,7 +125,7 @@ def inv_quad_logdet(A: "_OperatorLike", b: Any) -> InvQuadLogdet:
     return InvQuadLogdet(number((np.conj(right) * x).sum(axis=axis)), logdet(op))
 
 
-def sqrt_inv_matmul(A: "_OperatorLike", b: "ArrayLike") -> "NDArray[Any]":
+def sqrt_inv_matmul(A: _OperatorLike, b: ArrayLike) -> NDArray[Any]:
     """A^-1/2 b, by the Hermitian root of a positive definite operator.
 
     Parameters
@@ -167,10 +169,10 @@ def _sizes(size: Any) -> tuple[Any, ...]:
 
 
 def sample(
-    A: "_OperatorLike",
+    A: _OperatorLike,
     size: int | tuple[int, ...] | None = None,
     rng: np.random.Generator | int | None = None,
-) -> "NDArray[Any]":
+) -> NDArray[Any]:
     """Draws from the normal distribution with mean 0 and covariance A.
 
     Parameters

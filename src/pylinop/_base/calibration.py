@@ -4,7 +4,6 @@ import json
 import os
 import platform
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -69,9 +68,9 @@ def _chain(k: int) -> Any:
     return made
 
 
-def _folder() -> Path:
-    base = os.environ.get("XDG_CONFIG_HOME")
-    return (Path(base) if base else Path.home() / ".config") / "pylinop"
+def _own_file() -> str:
+    base = os.environ.get("XDG_CONFIG_HOME") or os.path.join("~", ".config")
+    return os.path.join(base, "pylinop", "costs.json")
 
 
 def calibrate(path: str | os.PathLike[str] | None = None) -> str:
@@ -99,9 +98,9 @@ def calibrate(path: str | os.PathLike[str] | None = None) -> str:
     >>> path = pl.calibrate("costs.json")  # doctest: +SKIP
     >>> pl.config(costs=path)  # doctest: +SKIP
     """
-    target = Path(path).expanduser() if path is not None else _folder() / "costs.json"
+    target = os.path.expanduser(_own_file() if path is None else path)
     figures = _measured()
-    target.parent.mkdir(parents=True, exist_ok=True)
+    os.makedirs(os.path.dirname(target) or ".", exist_ok=True)
     data = {
         "version": cost_table.VERSION,
         "figures": figures,
@@ -113,6 +112,6 @@ def calibrate(path: str | os.PathLike[str] | None = None) -> str:
         },
     }
     text = json.dumps(data, indent=2) + "\n"
-    with replace_file.replacing(str(target)) as file:  # never half a file
+    with replace_file.replacing(target) as file:  # never half a file
         file.write(text.encode())
-    return str(target)
+    return target

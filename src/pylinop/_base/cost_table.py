@@ -4,7 +4,6 @@ file."""
 import json
 import os
 import struct
-from pathlib import Path
 from typing import Any
 
 from .. import _core
@@ -53,9 +52,9 @@ def table(value: Any) -> Table | None:
         return value
     if not isinstance(value, str | os.PathLike):
         raise TypeError(f"costs must be the path of a file of pl.calibrate(), got {value!r}")
-    path = Path(value).expanduser()
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        with open(os.path.expanduser(value), encoding="utf-8") as file:
+            data = json.load(file)
         version, figures = data["version"], data["figures"]
         found = {name: float(figures[name]) for name in _FIGURES}
     except OSError as error:

@@ -391,12 +391,30 @@ def _trace(factor: Any, program: Any, arrays: Any) -> Any:
     return factor.trace(program, arrays)
 
 
+def _entries(factor: Any, program: Any, arrays: Any) -> Any:
+    """Of the inverse, where a sparse matrix has numbers; places out of range are declined."""
+    index, other = (a.ravel().astype(np.int64) for a in arrays)
+    kind, n = np.frombuffer(program, np.int64)[0], factor.n
+    if kind != _COO:
+        count = np.diff(other)
+        if other[0] != 0 or other[-1] != len(index) or (count < 0).any():
+            return _DECLINED
+        other = np.repeat(np.arange(n), count)
+    if not all(((x >= 0) & (x < n)).all() for x in (index, other)):
+        return _DECLINED
+    row, col = (other, index) if kind == _CSR else (index, other)
+    return factor.entries(row, col)
+
+
+_CSR, _COO = 0, 2
+
 CALLS: dict[str, Any] = {
     "factor": _made,
     "solve": _solve,
     "det": _det,
     "diagonal": _diagonal,
     "trace": _trace,
+    "entries": _entries,
 }
 
 

@@ -145,18 +145,31 @@ def steps(root: Any, dtype: Any = None) -> Any:
 def _has_sizes(a: Any) -> bool:
     """Is what errors of a known part of a LazyArray are judged by to be had from how it is written?
     The value may be younger than the plan, which computed the part anew: where the entries of
-    inv(A) @ A cancel, the value's say nothing of that. (Of small parts: of large ones it costs.)"""
-    stack = [a]
+    inv(A) @ A cancel, the value's say nothing of that. (Of small parts: of large ones it costs.)
+    NotVerified where that part has parts without a value that no reference is written for."""
+    stack, unknown = [a], ""
     for _ in range(64):
         if not stack:
-            return True
+            break
         x = stack.pop()
         if not is_lazy(x) or x._head == "leaf":
             continue
-        if x.ndim < 2 or x.shape[-1] > _SMALL or x._head not in _LINEAR:
+        if max(x.shape, default=1) > _SMALL:
             return False
-        stack += x._args
-    return False
+        if x._head in _LINEAR or _is_sum(x):
+            stack += x._args
+        elif x._value is None and x._head not in ("operator", "index"):
+            unknown = x._head
+    if unknown and not stack:
+        raise NotVerified(f"the sizes of a part of a formula, for there is {unknown!r} within it")
+    return not stack
+
+
+def _is_sum(x: Any) -> bool:
+    """Of vectors or numbers, by NumPy's functions."""
+    if x._head != "call" or x.ndim >= 2 or x._more[1]:
+        return False
+    return getattr(x._more[0], "__name__", "") in ("negative", "add", "subtract", "multiply")
 
 
 class Walk:
@@ -315,7 +328,7 @@ class Walk:
             array = a._value if a._value is not None else a._args[0] if a._head == "leaf" else None
             if array is not None:
                 y = self._array(array, x, mode, a if a._value is None else None)
-                if not (self.bound and a._head in _LINEAR and _has_sizes(a)):
+                if not (self.bound and (a._head in _LINEAR or _is_sum(a)) and _has_sizes(a)):
                     return y
                 anew = yield from (self._matrix if a.ndim >= 2 else self._vector)(a, x, mode)
                 return y + anew  # whichever is larger: operands may have been written to

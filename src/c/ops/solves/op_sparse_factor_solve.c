@@ -5,6 +5,8 @@
  * sparse_det     children A, alt: det A as a pair
  * sparsediag    children A, alt: diagonal attr.i[0] of A^-1, by selected inversion
  * sparsetrace   children A, B, alt: tr(A^-1 B), from the entries of A^-1 where B^T has some
+ * sparseentries  children A, p, q, alt: the entries of A^-1 at the places that the vectors p, q
+ *                name; attr.i[0]: CSR, CSC or COO (lop_places)
  *
  * The factor is kept while the arrays of A keep their content, and is one for all of these. alt
  * goes by the dense form: it runs where the solver declines, or its answer has a backward error
@@ -231,6 +233,8 @@ static lop_status run_det(const lop_call *c) { return ask(c, LOP_SPARSE_DET); }
 static lop_status run_diagonal(const lop_call *c) { return ask(c, LOP_SPARSE_DIAGONAL); }
 static lop_status run_trace(const lop_call *c) { return ask(c, LOP_SPARSE_TRACE); }
 
+static lop_status run_entries(const lop_call *c) { return ask(c, LOP_SPARSE_ENTRIES); }
+
 static lop_status run_refuse(const lop_call *c) {
     lopk_zero(c->a[0]);
     return LOP_SINGULAR;
@@ -375,3 +379,35 @@ const lop_op lop_op_sparsetrace = {LOP_NAMED(sparsetrace),
                                    .operators = 2,
                                    .lower = lop_lower_arms,
                                    .check = check_trace};
+
+/* -- sparseentries */
+
+static lop_status infer_entries(lop_node *n, lop_err *err) {
+    const lop_node *a = n->child[0], *alt = n->child[3];
+    if (a->op->cls != LOP_OPERATOR || a->core != 2 || lop_nbatch(a) || !lop_is_square(a) ||
+        n->child[1]->core != 1 || n->child[2]->core != 1 || alt->core != 1 || lop_nbatch(alt) ||
+        !lop_is_blas(alt->dtype) || lop_cols(alt) != lop_cols(n->child[1]))
+        return lop_fail(err, LOP_DIM, "%s takes a square operator and places", n->op->name);
+    n->shape = alt->shape;
+    n->core = 1;
+    n->dtype = alt->dtype;
+    return LOP_OK;
+}
+static lop_status check_entries(lop_emit *e, const lop_node *self, int value, int mask) {
+    lop_status st;
+    const int64_t places = self->attr.i[0];
+    int in[3] = {emit_factor(e, self->child[0], &st)};
+    if (in[0] < 0) return st == LOP_UNABLE ? refuse(e, self, value, mask) : st;
+    for (int i = 1; i < 3; i++) in[i] = lop_emit_value(e, self->child[i]);
+    st = emit_answer(e, self, "selected-inverse", run_entries, value, mask, 3, in,
+                     selected(self->child[0]));
+    return st == LOP_OK ? lop_emit_data(e, &places, 1) : st;
+}
+const lop_op lop_op_sparseentries = {LOP_NAMED(sparseentries),
+                                     .cls = LOP_ACTION,
+                                     .min = 4,
+                                     .max = 4,
+                                     .ints = 1,
+                                     .infer = infer_entries,
+                                     .lower = lop_lower_arms,
+                                     .check = check_entries};
