@@ -339,4 +339,19 @@ KEPT = [
             options={},
         ),
     ),
+    (
+        "2026-11-23 a lazy number in single precision times an identity, was declared double",
+        Program(
+            sizes={"a": 1, "b": 1},
+            lines=[
+                ("array", (), (("b", "b"), "complex64", "C", (), 0, False)),
+                ("lazy", (0,), ()),
+                ("scale", (1,), (3.0,)),
+                ("ntrace", (2,), ()),
+            ],
+            asks=[("value", (3,), ()), ("gradient", (3,), (503833768,))],
+            lazy=True,
+            options={},
+        ),
+    ),
 ]

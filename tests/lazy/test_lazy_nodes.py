@@ -368,3 +368,26 @@ def test_values_are_cast_and_copied_on_the_way_out():
     np.testing.assert_array_equal(np.asarray(pl.lazy(a.T)), a.T)
     z = pl.lazy(np.ones(3)) * 2
     assert np.asarray(z[None]).shape == (1, 3) and np.asarray(z[None]).base is None
+
+
+@pytest.mark.parametrize("kind", ["Identity", "Zeros", "FiniteDifference"])
+@pytest.mark.parametrize(
+    "number", [np.float32(0.1), np.complex64(0.1 + 0.2j), np.float64(0.1), 0.1]
+)
+def test_multiples_of_a_kind_without_a_dtype(kind, number):
+    """They have the number's, as the operator's own multiples do; a Python number has none."""
+    K = pl.Zeros((3, 3)) if kind == "Zeros" else getattr(pl, kind)(3)
+    n, x = K.shape[1], np.full((K.shape[1], 2), 0.3, np.float32)
+    given = [number] if type(number) is float else [number, pl.lazy(np.array(number))]
+    for c in given:
+        L = c * pl.lazy(K)
+        plain = type(number) is float
+        wanted = (number * K).dtype
+        assert L.dtype == np.asarray(L).dtype == wanted
+        assert (3.0 * L).dtype == np.asarray(3.0 * L).dtype == wanted
+        assert np.allclose(np.asarray(3.0 * L), 3.0 * (number * K.toarray()), rtol=1e-7)
+        product = L @ pl.lazy(x)
+        promoted = np.float32 if plain else np.result_type(number, x)
+        assert product.dtype == np.asarray(product).dtype == promoted
+        beside = (c * pl.lazy(pl.Identity(n))) + pl.lazy(np.eye(n, dtype=np.float32))
+        assert beside.dtype == np.asarray(beside).dtype == promoted

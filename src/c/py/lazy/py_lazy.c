@@ -25,8 +25,9 @@ static bool has_no_dtype(const py_state *s, py_head head, PyObject *a, PyObject 
         return node && node->weak;
     }
     if (head < PY_MATMUL || head > PY_INVERSE || !py_is_lazy(s, a)) return false;
-    const bool pair = head == PY_MATMUL || head == PY_ADD;
-    return ((py_lazy *)a)->adopts && (!pair || (py_is_lazy(s, b) && ((py_lazy *)b)->adopts));
+    if (!((py_lazy *)a)->adopts) return false;
+    if (head == PY_MATMUL || head == PY_ADD) return py_is_lazy(s, b) && ((py_lazy *)b)->adopts;
+    return !b || PyFloat_CheckExact(b) || PyLong_Check(b); /* NumPy's numbers have dtypes */
 }
 
 py_lazy *py_lazy_new(py_state *s, py_head head, PyObject *a, PyObject *b, int nd,

@@ -201,7 +201,9 @@ PyObject *py_lazy_inverse(py_state *s, py_lazy *self) {
 static PyObject *multiple(py_state *s, py_head head, py_lazy *a, PyObject *c) {
     operand x, y;
     PyObject *args[3] = {s->ufunc[head == PY_OVER ? U_DIV : U_MUL], (PyObject *)a, c};
-    PyArray_Descr *d = look(s, args[1], &x) && look(s, c, &y) ? common(&x, &y) : NULL;
+    const bool known = look(s, args[1], &x) && look(s, c, &y);
+    PyArray_Descr *d = known ? common(&x, &y) : NULL;
+    if (known && a->adopts && y.dtype && py_is_plain(y.dtype)) d = y.dtype;
     if (d)
         Py_INCREF((PyObject *)d);
     else if (py_is_lazy(s, c))
