@@ -10,7 +10,8 @@ years, values in ppm, mean taken off), so that one likelihood of 2,225 weeks is 
     noise     on the diagonal                      one
 
 A smooth year that changes slowly is what the sum of harmonics stands for; Rasmussen and Williams'
-periodic kernel is one of infinitely many. The logarithms of the eleven are found by L-BFGS-B.
+periodic kernel is one of infinitely many. The logarithms of the eleven are found by L-BFGS-B with
+gradients by ``pl.value_and_grad``.
 """
 
 import functools
@@ -78,8 +79,10 @@ def fit(t, y, steps):
     def cost(theta):
         return -log_likelihood(theta, t, y) / len(t)
 
-    options = {"maxiter": steps, "ftol": 1e-8}
-    found = minimize(cost, start, method="L-BFGS-B", bounds=bounds, options=options)
+    options = {"maxiter": steps, "ftol": 1e-10}
+    found = minimize(
+        pl.value_and_grad(cost), start, jac=True, method="L-BFGS-B", bounds=bounds, options=options
+    )
     return start, found
 
 

@@ -162,7 +162,67 @@ static void do_partial(ip *p, const lop_node *node, mv y, mv g, mv x) {
         }
 }
 
+/* What the elements below the diagonal of g say of the generators in v[0], v[1], v[2], by all
+ * paths: p_i a_{i-1} ... a_{j+1} q_j. */
+static val conjugated(val v) {
+    v.im = -v.im;
+    return v;
+}
+static const tv *generator_sums(ip *p, const lop_node *node, const tv *g, int first) {
+    const tv *v[3];
+    const lop_shape none = {.ndim = 0};
+    for (int k = 0; k < 3; k++)
+        if (!(v[k] = ip_eval(p, node->child[first + k]))) return NULL;
+    const int64_t n = v[0]->m, J = v[0]->n, A = v[2]->n;
+    const bool full = A != J;
+    tv *y = ip_blank(p, &none, 1, n * (2 * J + A), 1), *s = ip_blank(p, &none, 2, n + 1, J);
+    tv *t = ip_blank(p, &none, 2, n + 1, J);
+    if (!y || !s || !t) return NULL;
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t i = j + 1; i < n; i++) {
+            const val by =
+                node->attr.i[0] ? ip_add(p, g->v[i * n + j], g->v[j * n + i]) : g->v[i * n + j];
+            /* s: states at rows j + 1 to i, that come from q_j; t: those that go to p_i */
+            for (int64_t x = 0; x < J; x++) {
+                s->v[(j + 1) * J + x] = v[1]->v[j * J + x];
+                t->v[i * J + x] = v[0]->v[i * J + x];
+            }
+            for (int64_t k = j + 1; k < i; k++)
+                for (int64_t x = 0; x < J; x++) {
+                    val sum = {0};
+                    for (int64_t z = full ? 0 : x; z < (full ? J : x + 1); z++)
+                        sum = ip_add(
+                            p, sum,
+                            ip_mul(p, v[2]->v[k * A + (full ? x * J + z : x)], s->v[k * J + z]));
+                    s->v[(k + 1) * J + x] = sum;
+                }
+            for (int64_t k = i - 1; k > j; k--)
+                for (int64_t z = 0; z < J; z++) {
+                    val sum = {0};
+                    for (int64_t x = full ? 0 : z; x < (full ? J : z + 1); x++)
+                        sum = ip_add(p, sum,
+                                     ip_mul(p, v[2]->v[k * A + (full ? x * J + z : x)],
+                                            t->v[(k + 1) * J + x]));
+                    t->v[k * J + z] = sum;
+                }
+            for (int64_t x = 0; x < J; x++) {
+                val *to_p = &y->v[i * J + x], *to_q = &y->v[(n + j) * J + x];
+                *to_p = ip_add(p, *to_p, ip_mul(p, by, conjugated(s->v[i * J + x])));
+                *to_q = ip_add(p, *to_q, ip_mul(p, by, conjugated(t->v[(j + 1) * J + x])));
+            }
+            for (int64_t k = j + 1; k < i; k++)
+                for (int64_t x = 0; x < J; x++)
+                    for (int64_t z = full ? 0 : x; z < (full ? J : x + 1); z++) {
+                        val *to = &y->v[2 * n * J + k * A + (full ? x * J + z : x)];
+                        const val way = ip_mul(p, t->v[(k + 1) * J + x], s->v[k * J + z]);
+                        *to = ip_add(p, *to, ip_mul(p, by, conjugated(way)));
+                    }
+        }
+    return y;
+}
+
 bool ip_is_projection(const char *s) {
+    if (strstr(s, "generator_sums") || !strcmp(s, "quasi_inverse_sums")) return true;
     if (!strcmp(s, "band_join") || strstr(s, "kron_partial")) return true;
     return strstr(s, "diagonal_sums") || strstr(s, "entry_sums") ||
            !strcmp(s, "toeplitz_inverse_sums") || !strcmp(s, "sparseentries");
@@ -173,10 +233,14 @@ const tv *ip_projection(ip *p, const lop_node *node) {
     if (!strcmp(s, "band_join")) return band_join(p, node);
     if (strstr(s, "entry_sums")) return entry_sums(p, node);
     if (!strcmp(s, "sparseentries")) return ip_eval(p, node->child[3]);
+    if (!strcmp(s, "quasi_inverse_sums")) return ip_eval(p, node->child[7]);
     if (!strcmp(s, "toeplitz_inverse_sums")) return ip_eval(p, node->child[4]); /* by definition */
     const tv *a = ip_eval(p, node->child[0]),
              *b = a && node->n > 1 ? ip_eval(p, node->child[1]) : a;
     if (!a || !b) return NULL;
+    if (!strcmp(s, "generator_sums")) return generator_sums(p, node, a, 1);
+    if (!strcmp(s, "pair_generator_sums"))
+        return generator_sums(p, node, ip_zip(p, node, a, b, 2, a->m, b->n, do_product), 2);
     if (strstr(s, "kron_partial"))
         return ip_zip(p, node, a, b, 2, a->m / b->m, a->n / b->n, do_partial);
     if (!strcmp(s, "pair_diagonal_sums")) return pair_sums(p, node, a, b);

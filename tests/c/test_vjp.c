@@ -16,16 +16,20 @@ static const lop_dtype dtypes[] = {LOP_f64, LOP_c128};
 static const long double STEP = 0x1p-16L;
 
 /* Re sum(conj(g) a), a as it is now and g as it was; a vector that ends before g does is zero
- * beyond. Not known: what the interpreter has no words for, sums over kernels. */
+ * beyond, and a diagonal matrix of all numbers is these. Not known: what the interpreter has no
+ * words for, sums over kernels. */
 static long double paired(const lop_node *a, const tv *G, bool *known) {
     ip p;
     long double sum = 0;
     ip_open(&p, &w.rand, LOP_c128, false);
     const tv *A = ip_eval(&p, a);
     if (!A || !G || p.singular) *known = false;
-    if (*known && t_check(A->m * A->n <= G->m * G->n, "a cotangent of its size"))
-        for (int64_t i = 0; i < A->m * A->n; i++)
-            sum += G->v[i].re * A->v[i].re + G->v[i].im * A->v[i].im;
+    if (*known && t_check(A->m * A->n <= G->m * G->n, "a cotangent of its size")) {
+        const int64_t count = A->m * A->n,
+                      step = count > 1 && G->m == count && G->n == count ? count + 1 : 1;
+        for (int64_t i = 0; i < count; i++)
+            sum += G->v[i * step].re * A->v[i].re + G->v[i * step].im * A->v[i].im;
+    }
     ip_close(&p);
     return sum;
 }

@@ -127,6 +127,18 @@ KINDS = {
         pl.BlockTridiagonal,
         [m.a(2, 2, 2), m.a(3, 2, 2) + 9 * np.eye(2)],
     ),
+    "quasiseparable": lambda m: (
+        pl.QuasiSeparable,
+        [m.big(N) * 4, m.a(N, 2), m.a(N, 2), 0.4 * m.a(N, 2)],
+    ),
+    "quasiseparable, full": lambda m: (
+        pl.QuasiSeparable,
+        [m.big(N) * 4, m.a(N, 3), m.a(N, 3), 0.3 * m.a(N, 9)],
+    ),
+    "quasiseparable, triangular": lambda m: (
+        lambda d, p, q, a: pl.QuasiSeparable(d, p, q, a, True),
+        [m.big(N), m.a(N, 1), m.a(N, 1), m.a(N, 1)],
+    ),
     "sparse": lambda m: (lambda x: pl.Sparse(csr(), x), [m.a(12) + 9 * on_diagonal(csr())]),
     "sparse, columns": lambda m: (lambda x: pl.Sparse(csr().tocsc(), x), [m.a(12)]),
     "sparse, twice": lambda m: (lambda x: pl.Sparse(coo(), x), [m.big(N + 4)]),

@@ -48,6 +48,7 @@ MEASURE = {
     "diagonal_sums": lambda a: 2 ** (3 * a),
     "entry_sums": lambda a, p, q: 2 ** (3 * a) * (p + q),
     "kron_partial": lambda a, x: 2 ** (3 * a) * x,
+    "generator_sums": lambda a, p, q, r: 2 ** (3 * a) * (p + q + r),
     "trace": lambda a: 2 ** (4 * a),
     "scaledet": lambda a: 2 ** (4 * a),
 }

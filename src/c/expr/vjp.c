@@ -119,14 +119,15 @@ bool lop_vjp_thin(lop_vjp *v, const lop_node *g, int64_t most, const lop_node **
 lop_status lop_cotangent(lop_ctx *ctx, const lop_node *self, int child, const lop_node *g,
                          const lop_node **out, lop_err *err) {
     *out = NULL;
-    if (child < 0 || child >= self->n)
+    if (child < 0 || child > self->n)
         return lop_fail(err, LOP_INDEX, "%s has no child %d", self->op->name, child);
     if (g->op->cls != LOP_OPERATOR || lop_rows(g) != lop_rows(self) ||
         lop_cols(g) != lop_cols(self))
         return lop_fail(err, LOP_DIM, "a cotangent has the shape of its operator");
-    lop_vjp v = {
-        .ctx = ctx, .err = err, .st = LOP_OK, .real = !lop_is_complex(self->child[child]->dtype)};
-    const bool one = !lop_nbatch(self) && !lop_nbatch(g);
+    const lop_dtype dt = child < self->n ? self->child[child]->dtype : self->dtype;
+    lop_vjp v = {.ctx = ctx, .err = err, .st = LOP_OK, .real = !lop_is_complex(dt)};
+    const bool one =
+        !lop_nbatch(self) && !lop_nbatch(g) && (child < self->n || self->op->vjp_together);
     const lop_node *made =
         self->op->vjp && one ? self->op->vjp(&v, self, child, g) : lop_vjp_unable(&v);
     if (v.st == LOP_OK && made->op->cls == LOP_OPERATOR) made = lop_vjp_real(&v, made);

@@ -21,7 +21,7 @@
 
 /* -- cubes */
 
-enum { LITERALS = 8, SET = 1, FAILED = 2 }; /* FAILED: not unwritten, only without meaning */
+enum { LITERALS = 16, SET = 1, FAILED = 2 }; /* FAILED: not unwritten, only without meaning */
 
 typedef struct cube {
     int n;                               /* -1: of too many masks; nothing is known */
@@ -160,6 +160,8 @@ static bool deep(const flow *f, int how) {
     const lop_step *s = &f->p->step[f->at];
     return how & SET && s->later >= 0 && s->when >= 0 && !s->when_set;
 }
+/* Such a step says nothing of where what it escapes by has a meaning. */
+static bool for_nothing(const flow *f, bool escapes) { return escapes && deep(f, SET); }
 
 /* Is the value there under `where`? Failures go into f->failed. */
 static lop_status there(flow *f, int i, const cube *where, const state *v) {
@@ -360,9 +362,10 @@ static void raises(flow *f, int mask, const cube *there_too) {
     cube where = f->runs;
     if (known(&f->here))
         for (int j = 0; j < f->here.n; j++) drop(&where, f->here.mask[j]);
-    if (!f->raised[mask]) {
+    if (f->raised[mask] && for_nothing(f, !there_too)) return;
+    if (!f->raised[mask] || !known(&where)) {
         f->implied[mask] = where;
-    } else {
+    } else if (known(&f->implied[mask])) {
         cube both = {.n = 0};
         for (int j = 0; j < where.n; j++)
             if (find(&f->implied[mask], where.mask[j]) >= 0)

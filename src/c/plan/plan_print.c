@@ -92,6 +92,7 @@ char *lop_plan_steps(const lop_plan *p, int from, int to) {
         if (s->fail >= 0) put_slot(&out, p, ", failure: ", s->fail);
         if (s->when >= 0) put_slot(&out, p, s->when_set ? ", where " : ", unless ", s->when);
         if (s->late >= 0) put_slot(&out, p, ", in the fallback of ", s->late);
+        if (s->later >= 0) put_slot(&out, p, " within it of ", s->later);
         if (s->escape >= 0) put_slot(&out, p, ", escapes by ", s->escape);
         put(&out, s->run ? "\n" : ", strides only\n");
     }

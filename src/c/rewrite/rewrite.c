@@ -99,6 +99,27 @@ lop_status lop_make2(const lop_maker *mk, const lop_op *op, const lop_attr *attr
     return lop_make_op(mk, op, attr, 2, child, NULL, out);
 }
 
+lop_status lop_join(const lop_maker *mk, const lop_op *op, const lop_attr *attr, const lop_node *a,
+                    const lop_node *b, const lop_node **out) {
+    const lop_node *child[2] = {a, b}, *wide[2] = {NULL, NULL};
+    int n = b ? 2 : 1;
+    lop_status st = lop_make_op(mk, op, attr, n, child, NULL, out);
+    if (st != LOP_OK) return st;
+    lop_attr d = {.i = {0, 0, 0, (int64_t)(*out)->dtype + 1}};
+    for (int i = 0; st == LOP_OK && i < n; i++)
+        if (child[i]->n > 0 && child[i]->dtype != (*out)->dtype)
+            st = lop_make1(mk, &lop_op_cast, &d, child[i], &wide[i]);
+    if (st != LOP_OK || wide[0] || wide[1]) {
+        lop_node_unref(*out);
+        *out = NULL;
+        for (int i = 0; i < n; i++)
+            if (wide[i]) child[i] = wide[i];
+        if (st == LOP_OK) st = lop_make_op(mk, op, attr, n, child, NULL, out);
+    }
+    for (int i = 0; i < 2; i++) lop_node_unref(wide[i]);
+    return st;
+}
+
 /* Recursion here is as deep as a rule's text, which is ours. */
 static bool match(const lop_text *t, int id, const lop_node *node, lop_match *m) {
     const lop_term *term = &t->term[id];
@@ -134,7 +155,10 @@ lop_status lop_instantiate(const lop_text *t, int id, const lop_match *m, const 
     for (int i = 0; st == LOP_OK && i < term->n; i++)
         st = lop_instantiate(t, t->index[term->first + i], m, mk, &child[i]);
     const lop_attr *attr = term->attr_hole >= 0 ? &m->attr[term->attr_hole] : &term->attr;
-    if (st == LOP_OK) st = lop_make_op(mk, term->op, attr, term->n, child, NULL, out);
+    if (st == LOP_OK && (term->op == &lop_op_mul || term->op == &lop_op_add))
+        st = lop_join(mk, term->op, attr, child[0], child[1], out);
+    else if (st == LOP_OK)
+        st = lop_make_op(mk, term->op, attr, term->n, child, NULL, out);
     for (int i = 0; i < term->n && i < 8; i++) lop_node_unref(child[i]);
     return st;
 }

@@ -49,6 +49,11 @@ lop_status lop_make_op(const lop_maker *mk, const lop_op *op, const lop_attr *at
 lop_status lop_make(const lop_maker *mk, const char *op, const lop_attr *attr, int n,
                     const lop_node *const *child, const lop_node *like,
                     const lop_node **out) LOP_MUST_CHECK;
+/* `op` of a and b (b may be NULL). An expression that is narrower than the result is cast, so that
+ * the expression as a whole can be computed in any wider dtype: int8 sums must not wrap inside a
+ * float one. */
+lop_status lop_join(const lop_maker *mk, const lop_op *op, const lop_attr *attr, const lop_node *a,
+                    const lop_node *b, const lop_node **out) LOP_MUST_CHECK;
 lop_status lop_make1(const lop_maker *mk, const lop_op *op, const lop_attr *attr, const lop_node *a,
                      const lop_node **out) LOP_MUST_CHECK;
 lop_status lop_make2(const lop_maker *mk, const lop_op *op, const lop_attr *attr, const lop_node *a,

@@ -51,9 +51,6 @@ LOP_BUILD(element_view);
 LOP_BUILD(element_dense);
 LOP_BUILD(element_eye);
 LOP_BUILD(element_column);
-/* op of arrays a and b (b may be NULL), narrower expressions cast first. */
-lop_status lop_join(const lop_maker *mk, const lop_op *op, const lop_attr *attr, const lop_node *a,
-                    const lop_node *b, const lop_node **out) LOP_MUST_CHECK;
 /* The vector on the diagonal of diag, identity or a multiple of that. Owned. */
 lop_status lop_make_diagonal(const lop_maker *mk, const lop_node *a, const lop_node **out);
 /* solve_views.c */
@@ -168,6 +165,7 @@ LOP_BUILD(quasi_plus);
 LOP_BUILD(quasi_solve);
 LOP_BUILD(quasi_det);
 LOP_BUILD(quasi_inverse_diagonal);
+LOP_BUILD(generators_inverse);
 /* block_tridiagonal.c */
 LOP_BUILD(blocktri_sum);
 LOP_BUILD(blocktri_scaled);
@@ -225,6 +223,9 @@ LOP_BUILD(entries_band);
 LOP_BUILD(entries_product);
 LOP_BUILD(entries_triangle);
 LOP_BUILD(entries_dense);
+LOP_BUILD(generators_above);
+LOP_BUILD(generators_product);
+LOP_BUILD(generators_dense);
 /* inverse_diagonals.c */
 LOP_BUILD(diagonal_inverse_opened);
 LOP_BUILD(trace_inverse_bands);
@@ -240,6 +241,9 @@ lop_status lop_inverse_diagonal(const lop_maker *mk, const lop_node *a, const lo
 lop_status lop_partial_of_spectrum(const lop_maker *mk, lop_dtype dt, int n,
                                    const lop_node *const *v, const lop_node *const *vh,
                                    const lop_node *d, const lop_node *root,
+                                   const lop_node **out) LOP_MUST_CHECK;
+/* projections.c: generator_sums of root's operator by its dense form. Owned in *out. */
+lop_status lop_generators_of_dense(const lop_maker *mk, const lop_node *root,
                                    const lop_node **out) LOP_MUST_CHECK;
 /* projections.c: entry_sums of root's operator by its dense form. Owned in *out. */
 lop_status lop_entries_of_dense(const lop_maker *mk, const lop_node *root,

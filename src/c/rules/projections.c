@@ -215,6 +215,52 @@ lop_status lop_partial_of_dense(const lop_maker *mk, const lop_node *root, const
 }
 LOP_BUILD(partial_dense) { return lop_partial_of_dense(mk, m->root, out); }
 
+/* -- what is meant for the generators of a quasi-separable matrix */
+
+LOP_BUILD(generators_above) {
+    const lop_node *a = m->root->child[0], *none = NULL;
+    const int64_t all = m->root->shape.dim[0];
+    const lop_node like = {
+        .shape = {.ndim = 2, .dim = {all, all}}, .dtype = m->root->dtype, .core = 2};
+    const lop_attr k = {.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
+    const lop_band b = lop_infer_bands(a);
+    if (b.l > 0 || (m->root->attr.i[0] && b.u > 0)) return LOP_NOMATCH;
+    lop_status st = lop_make(mk, "zeros", NULL, 0, NULL, &like, &none);
+    return st == LOP_OK ? wrapped(mk, &lop_op_diagonal, &k, none, out) : st;
+}
+
+static double generators_seconds(const lop_match *m, const lop_costs *c, int64_t k) {
+    const lop_node *const *v = m->root->child;
+    return c->overhead + lop_generator_sums_flops(v[1], v[3], m->root->dtype, k) / c->flop_rate;
+}
+static lop_status make_generators(const lop_match *m, const lop_maker *mk, const lop_node *left,
+                                  const lop_node *right, const lop_node **out) {
+    const lop_node *const *v = m->root->child, *child[5] = {left, right, v[1], v[2], v[3]};
+    const lop_attr how = {.i = {m->root->attr.i[0], 0, 0, 0}};
+    return lop_make_op(mk, &lop_op_pair_generator_sums, &how, 5, child, NULL, out);
+}
+LOP_BUILD(generators_product) {
+    const lop_pair_reader r = {
+        generators_seconds,
+        generators_seconds(m, lop_costs_of(mk->ctx), lop_cols(m->root->child[0])), make_generators};
+    return lop_chain_pair(m, mk, &r, out);
+}
+/* The product of the dense form and I. */
+lop_status lop_generators_of_dense(const lop_maker *mk, const lop_node *root,
+                                   const lop_node **out) {
+    const lop_node *const *v = root->child, *child[5] = {NULL, NULL, v[1], v[2], v[3]};
+    const int64_t n = lop_rows(v[0]);
+    const lop_node like = {.shape = {.ndim = 2, .dim = {n, n}}, .dtype = root->dtype, .core = 2};
+    const lop_attr d = {.i = {0, 0, 0, root->attr.i[3]}}, how = {.i = {root->attr.i[0], 0, 0, 0}};
+    lop_status st = lop_make1(mk, &lop_op_todense, &d, v[0], &child[0]);
+    if (st == LOP_OK) st = lop_make(mk, "eye", NULL, 0, NULL, &like, &child[1]);
+    if (st == LOP_OK) st = lop_make_op(mk, &lop_op_pair_generator_sums, &how, 5, child, NULL, out);
+    lop_node_unref(child[0]);
+    lop_node_unref(child[1]);
+    return st;
+}
+LOP_BUILD(generators_dense) { return lop_generators_of_dense(mk, m->root, out); }
+
 /* -- sums of entries at places */
 
 /* The root's places, with `attr` for its own attributes. */

@@ -3,6 +3,7 @@
  * (op_quasiseparable_solve.c). */
 #include "builds.h"
 #include "kernels/quasiseparable/k_quasi.h"
+#include "ops/projections/projections.h"
 
 #define HOLE(m, c) ((m)->node[(c) - 'a'])
 
@@ -201,5 +202,21 @@ LOP_BUILD(quasi_inverse_diagonal) {
     lop_node_unref(dense);
     lop_node_unref(inverse);
     lop_node_unref(eye);
+    return st;
+}
+
+/* Of A^-1 of a Hermitian A, by A's factor. */
+LOP_BUILD(generators_inverse) {
+    const lop_node *root = m->root, *a = root->child[0]->child[0], *v[2 * GENERATORS] = {NULL};
+    if (is_triangular(a) || lop_nbatch(a) ||
+        lop_is_complex(root->dtype) != lop_is_complex(a->dtype))
+        return LOP_NOMATCH;
+    const lop_attr how = {.i = {root->attr.i[0], 0, 0, 0}};
+    lop_status st = widened(mk, a, root->dtype, v);
+    for (int i = 0; i < 3; i++) v[GENERATORS + i] = lop_node_ref(root->child[1 + i]);
+    if (st == LOP_OK) st = lop_generators_of_dense(mk, root, &v[2 * GENERATORS - 1]);
+    if (st == LOP_OK)
+        st = lop_make_op(mk, &lop_op_quasi_inverse_sums, &how, 2 * GENERATORS, v, NULL, out);
+    for (int i = 0; i < 2 * GENERATORS; i++) lop_node_unref(v[i]);
     return st;
 }

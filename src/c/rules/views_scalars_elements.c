@@ -56,30 +56,6 @@ LOP_BUILD(view_scaled) {
     return st == LOP_OK ? wrap(mk, &lop_op_scaled, &c, a, out) : st;
 }
 
-/* `op` of a and b (b may be NULL). An expression that is narrower than the result is cast, so that
- * the expression as a whole can be computed in any wider dtype: int8 sums must not wrap inside a
- * float one. */
-static lop_status join(const lop_maker *mk, const lop_op *op, const lop_attr *attr,
-                       const lop_node *a, const lop_node *b, const lop_node **out) {
-    const lop_node *child[2] = {a, b}, *wide[2] = {NULL, NULL};
-    int n = b ? 2 : 1;
-    lop_status st = lop_make(mk, op->name, attr, n, child, NULL, out);
-    if (st != LOP_OK) return st;
-    lop_attr d = {.i = {0, 0, 0, (int64_t)(*out)->dtype + 1}};
-    for (int i = 0; st == LOP_OK && i < n; i++)
-        if (child[i]->n > 0 && child[i]->dtype != (*out)->dtype)
-            st = lop_make1(mk, &lop_op_cast, &d, child[i], &wide[i]);
-    if (st != LOP_OK || wide[0] || wide[1]) {
-        lop_node_unref(*out);
-        *out = NULL;
-        for (int i = 0; i < n; i++)
-            if (wide[i]) child[i] = wide[i];
-        if (st == LOP_OK) st = lop_make(mk, op->name, attr, n, child, NULL, out);
-    }
-    for (int i = 0; i < 2; i++) lop_node_unref(wide[i]);
-    return st;
-}
-
 /* c a; of an a that is a multiple itself c d a', as of operators, and a' where c d is one. */
 static lop_status multiple(const lop_maker *mk, const lop_attr *c, const lop_node *a,
                            const lop_node **out) {
@@ -89,7 +65,7 @@ static lop_status multiple(const lop_maker *mk, const lop_attr *c, const lop_nod
         if (lop_coef_test(mk->ctx, d, LOP_COEF_MODEST) &&
             lop_coef_test(mk->ctx, by, LOP_COEF_MODEST)) {
             const lop_attr both = lop_coef_attr(lop_coef_times(mk->ctx, by, d));
-            lop_status st = join(mk, &lop_op_scale, &both, a->child[0], NULL, out);
+            lop_status st = lop_join(mk, &lop_op_scale, &both, a->child[0], NULL, out);
             if (st != LOP_OK || (*out)->dtype == a->dtype) {
                 if (st == LOP_OK && lop_coef_test(mk->ctx, lop_coef_of(&both), LOP_COEF_ONE)) {
                     lop_node_unref(*out);
@@ -101,7 +77,7 @@ static lop_status multiple(const lop_maker *mk, const lop_attr *c, const lop_nod
             *out = NULL;
         }
     }
-    return join(mk, &lop_op_scale, c, a, NULL, out);
+    return lop_join(mk, &lop_op_scale, c, a, NULL, out);
 }
 
 /* One kind again: each parameter is the product, sum, multiple or reciprocal of the operands' own.
@@ -120,7 +96,7 @@ LOP_BUILD(closed) {
             p[i] = lop_node_ref(a->child[i]);
         else
             st = attr ? multiple(mk, attr, a->child[i], &p[i])
-                      : join(mk, op, NULL, a->child[i], b ? b->child[i] : NULL, &p[i]);
+                      : lop_join(mk, op, NULL, a->child[i], b ? b->child[i] : NULL, &p[i]);
     if (st == LOP_OK) st = lop_make(mk, a->op->name, &a->attr, a->n, p, NULL, out);
     for (int i = 0; i < 3; i++) lop_node_unref(p[i]);
     return st;
@@ -350,7 +326,8 @@ LOP_BUILD(diag_plus_identity) {
     lop_status st = lop_make(mk, "ones", NULL, 0, NULL, &like, &ones);
     if (st == LOP_OK && c) st = wrap(mk, &lop_op_scale, c, ones, &ones);
     if (st != LOP_OK) return st;
-    st = join(mk, &lop_op_add, NULL, last ? HOLE(m, 'a') : ones, last ? ones : HOLE(m, 'a'), &d);
+    st =
+        lop_join(mk, &lop_op_add, NULL, last ? HOLE(m, 'a') : ones, last ? ones : HOLE(m, 'a'), &d);
     lop_node_unref(ones);
     return st == LOP_OK ? wrap(mk, &lop_op_diag, NULL, d, out) : st;
 }
@@ -520,11 +497,6 @@ LOP_BUILD(element_column) {
     st = lop_make2(mk, &lop_op_apply, NULL, HOLE(m, 'a'), unit, &column);
     lop_node_unref(unit);
     return st == LOP_OK ? wrap(mk, &lop_op_array_element, &row, column, out) : st;
-}
-
-lop_status lop_join(const lop_maker *mk, const lop_op *op, const lop_attr *attr, const lop_node *a,
-                    const lop_node *b, const lop_node **out) {
-    return join(mk, op, attr, a, b, out);
 }
 
 lop_status lop_make_diagonal(const lop_maker *mk, const lop_node *a, const lop_node **out) {

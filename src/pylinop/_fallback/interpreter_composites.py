@@ -101,11 +101,14 @@ def _sandwich(op: Any, x: Any, mode: int, vec: bool) -> Generator[Any, Any, Any]
     return (yield a, x, C if conj else N, vec)
 
 
-def _dense(op: Any) -> Generator[Any, Any, Any]:
-    """The dense form, by requests where the core cannot make it."""
-    if not op._opaque:
-        return op.toarray()
+def _dense(op: Any, whole: Any) -> Generator[Any, Any, Any]:
+    """The dense form, by requests where the core cannot make it. What is computed of integers is so
+    in floats where the whole is in floats: it would wrap."""
     dtype = np.dtype(np.float64 if op.dtype is None else op.dtype)
+    wraps = dtype.kind in "biu" and whole.kind in "fc"
+    dtype = whole if wraps else dtype
+    if not op._opaque:
+        return (op.astype(dtype) if wraps else op).toarray()
     memory.materialising(op, op.size * dtype.itemsize, True)
     y = yield op, np.eye(op.shape[-1], dtype=dtype), N, False
     return np.broadcast_to(y, (*op.shape[:-2], *y.shape[-2:]))
@@ -114,8 +117,9 @@ def _dense(op: Any) -> Generator[Any, Any, Any]:
 def _elements(op: Any, x: Any, mode: int, vec: bool) -> Generator[Any, Any, Any]:
     """Applies HadamardProduct and KhatriRao by their dense forms."""
     a, b = op._operands if op._init is None else op._given("A", "B")
-    a = yield from _dense(a)
-    b = yield from _dense(b)
+    whole = np.result_type(np.float64 if op.dtype is None else op.dtype, x.dtype)
+    a = yield from _dense(a, whole)
+    b = yield from _dense(b, whole)
     if op._head != "khatrirao":
         a = a * b
     else:

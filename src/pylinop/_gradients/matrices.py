@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import math
+import weakref
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,8 @@ from .._lazy.kinds import FORM, filled, lazily, parameters
 from .._lazy.leaves import lazy
 from .._lazy.numpy_functions import diagonal
 
-_RAVELED = frozenset("circulant convolution multitoeplitz blocktridiagonal".split())
+_RAVELED = frozenset("circulant convolution multitoeplitz blocktridiagonal quasiseparable".split())
+TOGETHER = (-1, 0)
 _COMPOSITES = ("sum", "prod", "scaled", "view", "inverse", "power", "part")
 
 
@@ -33,7 +35,8 @@ class Slot(NamedTuple):
 
 class Cotangent:
     """The cotangent of one child of an operator, of the operator and its own cotangent. `key` says
-    which parameter that is: its number in the kind's table, and in a list of operators."""
+    which parameter that is: its number in the kind's table, and in a list of operators; TOGETHER
+    for several that are found together, raveled, one after the other."""
 
     def __init__(self, child: int, key: Any) -> None:
         self.child, self.key = child, key
@@ -112,6 +115,24 @@ def _cotangent_dtype(like: Any, g: Any) -> Any:
     return np.result_type(own, part)
 
 
+_together: weakref.WeakValueDictionary[tuple[int, int], Any] = weakref.WeakValueDictionary()
+
+
+def _of_generators(op: Any, g: Any, number: int, held: dict[int, Any]) -> Any:
+    """The cotangent of p, q or a of a QuasiSeparable, a part of that of all three, which is found
+    once: it holds op and g, so that they are what their ids say as long as it is there."""
+    three = [held[k] for k in (1, 2, 3)]
+    sizes = [math.prod(x.shape) for x in three]
+    whole = _together.get((id(op), id(g)))
+    if whole is None:
+        size, dtype = sum(sizes), np.result_type(g.dtype, *(x.dtype for x in three))
+        made = lazily(Cotangent(4, TOGETHER), (op, g), bytes((FORM, FORM)), (size, size), dtype)
+        whole = _together[id(op), id(g)] = diagonal(made)
+    start, like = sum(sizes[: number - 1]), three[number - 1]
+    part = whole[start : start + sizes[number - 1]].reshape(like.shape)
+    return part.real if part.dtype.kind == "c" and like.dtype.kind != "c" else part
+
+
 def cotangent(op: Any, g: Any, key: Any, slot: Slot, like: Any) -> Any:
     """The cotangent of a parameter or operand of `op`, an operator or a LazyArray of a kind, of the
     shape of `like`."""
@@ -151,7 +172,10 @@ def of_kind(a: Any, g: Any, position: int) -> Any:
     """The cotangent of argument `position` of a kind of LazyArrays."""
     made = a._more[0]
     number, place = made.holes[position]
-    slot = slot_of(made.cls, number, place, _given(a))
+    held = _given(a)
+    slot = slot_of(made.cls, number, place, held)
+    if number and _head_of(made.cls) == "quasiseparable":
+        return _of_generators(a, g, number, held)
     return cotangent(a, g, (number, place), slot, a._args[position])
 
 
@@ -189,6 +213,8 @@ def of_part(op: Any, g: Any, key: Any, part: Any) -> Any:
         return cotangent(op, g, (key, 0), Slot((key,)), part)
     held = {} if _is_list(type(op)) else dict(enumerate(op._init))
     number, place = key
+    if number and op._head == "quasiseparable":
+        return _of_generators(op, g, number, held)
     return cotangent(op, g, key, slot_of(type(op), number, place, held), part)
 
 
@@ -251,6 +277,34 @@ def _zero(x: Any) -> Any:
     return np.zeros(x.shape, x.dtype)
 
 
+def _grown_states(cls: Any, values: dict[str, Any], number: int, h: Any) -> Any:
+    """Of a QuasiSeparable: it is linear in each of p and q; where a transition grows, what comes
+    down from q moves on into states of its own, which p reads."""
+    d, p, q, a = (x if is_lazy(x) else lazy(x) for x in (values[k] for k in "dpqa"))
+    tri = bool(values.get("triangular"))
+    if number == 0:
+        return _core.Diag(h) if tri or h.dtype.kind != "c" else _core.Diag(h.real)
+    none, at, grown = 0.0 * d, 0, []
+    for x in (p, q, a):
+        grown.append(h[at : at + x.size].reshape(x.shape))
+        at += x.size
+    n, J = p.shape
+    moves, grows = (_as_matrices(x, n, J) for x in (a, grown[2]))
+    above = np.concatenate([moves, grows], axis=2)
+    below = np.concatenate([0.0 * moves, moves], axis=2)
+    both = np.concatenate([above, below], axis=1).reshape(n, 4 * J * J)
+    # (p + dp) and (q + dq) beside what the states of their own carry
+    first = np.concatenate([p, grown[0]], axis=1), np.concatenate([grown[1], q], axis=1)
+    return cls(none, *first, both, tri)
+
+
+def _as_matrices(a: Any, n: int, J: int) -> Any:
+    """Transitions, n x J or n x J^2, as n x J x J."""
+    if a.shape[1] == J:
+        return a.reshape(n, J, 1) * np.eye(J)
+    return a.reshape(n, J, J)
+
+
 def tangent(op: Any, key: Any, h: Any) -> Any:
     """What an operator grows by where the parameter at `key` grows by h, to first order."""
     number, place = key
@@ -289,6 +343,8 @@ def tangent(op: Any, key: Any, h: Any) -> Any:
         return inside - _core.Diag(diagonal(h)) if unit else inside
     if head == "triangular" and values.get("unit_diagonal"):
         return cls(**{**values, name: h}) - _core.Identity(h.shape[0])
+    if head == "quasiseparable":
+        return _grown_states(cls, values, number, h)
     if head in _JOINTLY:
         return cls(**{**{k: _zero(v) for k, v in values.items()}, name: h})
     if head in _EACH:
@@ -320,6 +376,8 @@ def _as_parameter(y: Any, h: Any) -> Any:
     cls, args, kwargs = _arguments(op)
     if _is_list(cls):
         return h
+    if number < 0:
+        return diagonal(h)
     name = parameters(cls)[number][0]
     x = kwargs[name] if name in kwargs else args[number]
     if isinstance(x, _core.Operator) or (x.ndim == 2 and _head_of(cls) not in _RAVELED):

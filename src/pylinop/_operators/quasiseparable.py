@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from .. import _core
+from .._base.checks import is_lazy
 from .._base.dtypes import inexact
 from .._base.trampoline import run
+from .quasiseparable_formulas import generators
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -283,6 +285,13 @@ def _values(kernel: Any, given: Any) -> dict[str, Any]:
             raise TypeError(
                 f"quasiseparable({kernel!r}) has the parameters {', '.join(known)}, got {name!r}"
             )
+        if is_lazy(value):
+            if value.ndim or value.dtype.kind not in "biuf":
+                raise ValueError(
+                    f"quasiseparable({kernel!r}, {name}=...): expected one real number, got a "
+                    f"LazyArray of shape {value.shape}, {value.dtype}"
+                )
+            continue
         try:
             fits = type(value) is float or not np.ndim(value)
             fits = fits and math.isfinite(value) and (name not in _POSITIVE or value > 0)
@@ -291,9 +300,10 @@ def _values(kernel: Any, given: Any) -> dict[str, Any]:
         if not fits:
             word = "positive number" if name in _POSITIVE else "finite number"
             raise ValueError(f"quasiseparable({kernel!r}, {name}={value!r}): expected a {word}")
-    if kernel == "celerite" and given.get("c", 0.0) < 0:
-        raise ValueError(f"quasiseparable('celerite', c={given['c']!r}): expected c >= 0")
-    return {**known, **{name: float(value) for name, value in given.items()}}
+    c = given.get("c", 0.0)
+    if kernel == "celerite" and not is_lazy(c) and c < 0:
+        raise ValueError(f"quasiseparable('celerite', c={c!r}): expected c >= 0")
+    return {**known, **{k: v if is_lazy(v) else float(v) for k, v in given.items()}}
 
 
 def _unsorted(t: Any) -> Any:
@@ -365,8 +375,10 @@ def quasiseparable(
         Other times: the result is the covariance between t and x, both of one dimension and in any
         order, as predictions need it: with ``w = solve(K + noise, y)`` at x the mean at t is
         ``quasiseparable(kernel, t, x) @ w``.
-    **parameters : float
-        The parameters of the kernel; the default is 1, but 0 for ``b``, ``c`` and ``d``.
+    **parameters : float or LazyArray of no dimensions
+        The parameters of the kernel; the default is 1, but 0 for ``b``, ``c`` and ``d``. With a
+        LazyArray the result is one too, which derivatives by it go through; its value is not
+        checked.
 
     Returns
     -------
@@ -410,6 +422,11 @@ def quasiseparable(
         finite = not times.shape[-1] or np.isfinite(times[..., [0, -1]]).all()
     if not finite:
         raise ValueError("quasiseparable: the times are to be finite")
+    if any(map(is_lazy, values.values())):
+        if not (np.diff(times) >= 0).all():
+            raise _unsorted(times)
+        made: QuasiSeparable = _core.QuasiSeparable(*generators(kernel, times, values, dtype))
+        return made
     if kernel.startswith("matern"):
         numbers = _matern({"1": 0, "3": 1, "5": 2}[kernel[-2]], **values)
     else:

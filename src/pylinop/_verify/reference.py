@@ -21,7 +21,7 @@ from .._base.trampoline import run
 from .._fallback import interpreter, interpreter_composites
 from .reference_inverse import Inverse
 from .reference_kinds import apply
-from .reference_leaf import NotVerified, check_length, has_room, sizes, thin, top, units
+from .reference_leaf import NotVerified, check_length, has_room, magnitudes, sizes, thin, top, units
 
 LARGEST_INVERSE = 1024  # rows of an inverse within an expression, solved from its dense form
 _MOST_WORK = 1 << 33  # entries of operators that are met in one walk, times columns
@@ -303,7 +303,13 @@ class Walk:
         a, b = op._given("Q", "d")
         flipped = mode in (C, T)
         x = yield a, x, T if flipped else H, False
-        b = np.abs(b) if self.bound else np.conjugate(b) if mode & C else np.asarray(b)
+        b = (
+            magnitudes(np.asarray(b))
+            if self.bound
+            else np.conjugate(b)
+            if mode & C
+            else np.asarray(b)
+        )
         dtype = float if self.bound else np.result_type(b, self.work)
         x = b.astype(dtype)[..., None] * x
         return (yield a, x, C if flipped else N, False)

@@ -45,11 +45,16 @@ class Leaf:
         return np.swapaxes(a, -1, -2) if self.turned else a
 
 
+def magnitudes(a: Any) -> Any:
+    """|a| in floats: |-128| is -128 in int8."""
+    return np.abs(a.astype(float) if a.dtype.kind in "biu" else a).astype(float, copy=False)
+
+
 def sizes(a: Any, x: Any) -> Any:
     """|a| x for x >= 0; of large a a bound, the norms of its rows times those of x's columns, which
     takes one pass and no copy."""
     if a.size <= 1 << 15 or a.ndim > 2:
-        return np.abs(a).astype(float, copy=False) @ x
+        return magnitudes(a) @ x
     parts = (a.real, a.imag) if a.dtype.kind == "c" else (a,)
     square = sum(np.einsum("ij,ij->i", p, p, dtype=float) for p in parts)
     return np.sqrt(square)[:, None] * np.sqrt((x * x).sum(-2))

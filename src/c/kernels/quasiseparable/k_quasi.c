@@ -55,6 +55,7 @@ static void *w_at(const void *factor, int64_t n) {
 #define IM(v) (0.0)
 #include "k_quasi_per_dtype.h"
 #include "k_quasi_solve_per_dtype.h"
+#include "k_quasi_sums_per_dtype.h"
 #undef DT
 #undef EL
 #undef WIDE
@@ -78,6 +79,7 @@ static void *w_at(const void *factor, int64_t n) {
 #define IM(v) cimag(v)
 #include "k_quasi_per_dtype.h"
 #include "k_quasi_solve_per_dtype.h"
+#include "k_quasi_sums_per_dtype.h"
 
 #define BY_FLOAT(dt, f, ...)                                                                       \
     ((dt) == LOP_f32   ? f##_f32(__VA_ARGS__)                                                      \
@@ -175,6 +177,64 @@ lop_status lopk_quasi_invdiag(const lop_mat *y, const void *factor, const lopk_q
     BY_DOUBLE(g->dt, invdiag, y->p, y->rs, g, D, W, scratch);
     return LOP_OK;
 }
+/* Of the states at all rows and of what moves them. */
+static size_t sums_scratch(int64_t n, int64_t J, int64_t k) {
+    const int64_t most = J > k ? J : k;
+    return room((size_t)((n + 3) * J * k + 5 * most * most + most) * 16);
+}
+size_t lopk_quasi_pair_sums_scratch(int64_t n, int64_t J) { return sums_scratch(n, J, 8); }
+void lopk_quasi_pair_sums(void *out, const lopk_quasi *g, bool mirrored, const lop_mat *left,
+                          const lop_mat *right, void *scratch) {
+    LOP_ASSERT(left->m == g->n && right->n == g->n && left->n == right->m);
+    LOP_ASSERT(!mirrored || !lop_is_complex(g->dt));
+    BY_DOUBLE(g->dt, pairs, out, g, mirrored, left, right, scratch);
+}
+/* What the inverse of one with K states is kept as: definite or not and how near it is to a
+ * singular one; x, W, b. */
+typedef struct inverse {
+    double definite, near;
+} inverse;
+static void *inverse_part(const void *kept, int64_t n, int64_t K, lop_dtype dt, int part) {
+    const int64_t before = part == 0 ? 0 : part == 1 ? K : 2 * K;
+    return (char *)(uintptr_t)kept + room(sizeof(inverse)) +
+           (size_t)(n * before) * lop_dtype_size(dt);
+}
+size_t lopk_quasi_inverse_bytes(int64_t n, int64_t K, lop_dtype dt) {
+    return room(sizeof(inverse)) + room((size_t)(n * (K + 2) * K) * lop_dtype_size(dt));
+}
+size_t lopk_quasi_inverse_scratch(int64_t n, int64_t K, lop_dtype dt) {
+    const size_t own = room((size_t)(2 * K * K) * 16), made = lopk_quasi_factor_scratch(n, K);
+    return lopk_quasi_factor_bytes(n, K, dt) + (own > made ? own : made);
+}
+void lopk_quasi_inverse(void *kept, const lopk_quasi *A, void *scratch) {
+    const size_t factor = lopk_quasi_factor_bytes(A->n, A->J, A->dt);
+    const head *h = scratch;
+    char *work = (char *)scratch + factor;
+    void *x = inverse_part(kept, A->n, A->J, A->dt, 0),
+         *b = inverse_part(kept, A->n, A->J, A->dt, 2);
+    lopk_quasi_factor(scratch, A, work);
+    *(inverse *)kept = (inverse){h->definite, lopk_quasi_near(scratch)};
+    if (h->definite == 0) return;
+    const double *D = pivots_at(scratch);
+    void *W = w_at(scratch, A->n);
+    memcpy(inverse_part(kept, A->n, A->J, A->dt, 1), W,
+           (size_t)(A->n * A->J) * lop_dtype_size(A->dt));
+    BY_DOUBLE(A->dt, inverse, x, b, A, D, W, (void *)work);
+}
+size_t lopk_quasi_inverse_sums_scratch(int64_t n, int64_t J, int64_t K) {
+    return sums_scratch(n, J, K);
+}
+lop_status lopk_quasi_inverse_sums(void *out, const void *kept, int64_t K, const lopk_quasi *g,
+                                   bool mirrored, double *near, void *scratch) {
+    const inverse *h = kept;
+    void *x = inverse_part(kept, g->n, K, g->dt, 0), *W = inverse_part(kept, g->n, K, g->dt, 1),
+         *b = inverse_part(kept, g->n, K, g->dt, 2);
+    *near = h->near;
+    if (h->definite == 0) return LOP_SINGULAR;
+    BY_DOUBLE(g->dt, quasi_sums, out, K, x, W, b, g, mirrored, scratch);
+    return LOP_OK;
+}
+
 lop_status lopk_quasi_ldl(double *D, void *W, const lopk_quasi *g, void *scratch, int64_t *where) {
     *where = BY_DOUBLE(g->dt, ldl, g, true, D, W, scratch);
     return *where == g->n ? LOP_OK : LOP_SINGULAR;

@@ -57,6 +57,26 @@ const double *lopk_quasi_pivots(const void *factor);
 lop_status lopk_quasi_invdiag(const lop_mat *y, const void *factor, const lopk_quasi *g,
                               void *scratch) LOP_MUST_CHECK;
 
+/* ---- what a cotangent G says of generators, of what lies below its diagonal alone; g->dt f64 or
+ * c128, g->d not read. out: as p, q and a, one after the other, dense. With that, the sum of
+ * conj(G[i, j]) A[i, j] over i > j grows by Re sum(conj(out) da). mirrored: G + G^H is meant, where
+ * all are real. ---- */
+
+/* G = left right, n x k times k x n: O(n J k), with full transitions O(n J^2 k). */
+size_t lopk_quasi_pair_sums_scratch(int64_t n, int64_t J);
+void lopk_quasi_pair_sums(void *out, const lopk_quasi *g, bool mirrored, const lop_mat *left,
+                          const lop_mat *right, void *scratch);
+/* What is kept of the inverse of a Hermitian A of K states: its part below the diagonal is one of K
+ * states with full transitions. O(n K^3). */
+size_t lopk_quasi_inverse_bytes(int64_t n, int64_t K, lop_dtype dt);
+size_t lopk_quasi_inverse_scratch(int64_t n, int64_t K, lop_dtype dt);
+void lopk_quasi_inverse(void *kept, const lopk_quasi *A, void *scratch);
+/* G = A^-1: O(n J K (J + K)). LOP_SINGULAR where A is not positive definite; *near: as of a factor.
+ */
+size_t lopk_quasi_inverse_sums_scratch(int64_t n, int64_t J, int64_t K);
+lop_status lopk_quasi_inverse_sums(void *out, const void *kept, int64_t K, const lopk_quasi *g,
+                                   bool mirrored, double *near, void *scratch) LOP_MUST_CHECK;
+
 /* ---- solves with A = P L U of a band in which the states are unknowns (k_quasi_lu.c); as above,
  * for A that is not definite. A larger one does not fit: no call below takes it ---- */
 

@@ -9,6 +9,7 @@
  *
  * quasijoin   children x, y: the generators of a sum or an element-wise product of two, row by row;
  *             attr.i: how (LOPK_QUASI_*), the state dimensions of x and of y. */
+#include "ops/projections/projections.h"
 #include "ops/shared/quasiseparable.h"
 
 #include "expr/random_instance.h"
@@ -80,6 +81,11 @@ static lop_truth trait(const lop_node *n, lop_trait t) {
     if (n->attr.i[0]) return LOP_UNKNOWN;
     if (t == LOP_HERMITIAN || (t == LOP_SYMMETRIC && real)) return LOP_TRUE;
     return LOP_UNKNOWN;
+}
+
+static lop_band bands(const lop_node *self, const lop_band *child) {
+    (void)child;
+    return (lop_band){INT64_MAX, self->attr.i[0] ? 0 : INT64_MAX};
 }
 
 static double flops(const lop_node *self, int64_t k) {
@@ -162,6 +168,16 @@ static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype d
     return st;
 }
 
+static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lop_node *g) {
+    const bool tri = self->attr.i[0] != 0;
+    if (child == 0) { /* of a Hermitian one only the real part counts */
+        if (!tri && !v->real)
+            g = lop_vjp_times(v, 0.5, 0, lop_vjp_sum(v, g, lop_vjp_view(v, g, LOP_H)));
+        return g ? lop_vjp_diagonal(v, g, 0) : NULL;
+    }
+    return lop_vjp_generators(v, g, self, child);
+}
+
 const lop_op lop_op_quasiseparable = {
     LOP_NAMED(quasiseparable),
     .title = "QuasiSeparable",
@@ -216,11 +232,14 @@ const lop_op lop_op_quasiseparable = {
                     "None] - t)))\nTrue"},
     .infer = infer,
     .trait = trait,
+    .bands = bands,
     .apply = apply,
     .dense = dense,
     .diagonal = diagonal,
     .element = element,
     .flops = flops,
+    .vjp = vjp,
+    .vjp_together = true,
     .random = random_instance};
 
 /* -- quasijoin */

@@ -31,6 +31,9 @@ typedef enum lop_places {
 double lop_entry_sums_count(const lop_node *n);
 static inline int64_t lop_band_pack(int64_t l, int64_t u) { return l << 16 | u; }
 
+/* Of pair_generator_sums through k. */
+double lop_generator_sums_flops(const lop_node *p, const lop_node *a, lop_dtype dt, int64_t k);
+
 /* -- what slots `vjp` write */
 
 /* Sums along diagonals of an operator: a vector (op_diagonal_sums.c). */
@@ -50,6 +53,9 @@ const lop_node *lop_vjp_run(lop_vjp *v, const lop_node *a, int64_t start, int64_
 /* Of G, of the shape of A (x) X or X (x) A, the sum over X's place with conj(X): the cotangent of
  * A, an operator. `after`: X comes second. */
 const lop_node *lop_vjp_contracted(lop_vjp *v, const lop_node *g, const lop_node *x, bool after);
+/* Of p, q or a (child 1 to 3 of the QuasiSeparable `self`; 4: of all three), of what lies below the
+ * diagonal of G: raveled (op_generator_sums.c). */
+const lop_node *lop_vjp_generators(lop_vjp *v, const lop_node *g, const lop_node *self, int child);
 /* Its diagonals -l, ..., u in LAPACK's array. */
 const lop_node *lop_vjp_band(lop_vjp *v, const lop_node *g, int64_t l, int64_t u);
 

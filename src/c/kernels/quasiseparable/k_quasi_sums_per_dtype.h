@@ -1,0 +1,190 @@
+/* k_quasi_sums_per_dtype.h: what a cotangent G means for generators (k_quasi.c), in double
+ * precision, real or complex.
+ *
+ * Only what lies below the diagonal of G counts: p, q and a gather the derivatives of the sum of
+ * conj(G[i, j]) p_i^T a_{i-1} ... a_{j+1} q_j. Two sweeps: states that come down to row i are kept,
+ * those that come up meet them. */
+
+/* Where the three lie in what is found. */
+typedef struct N_(sums) {
+    EL *p, *q, *a;
+} N_(sums);
+static N_(sums) N_(sums_in)(void *out, const lopk_quasi *g) {
+    EL *p = out, *q = p + g->n * g->J;
+    return (N_(sums)){p, q, q + g->n * g->J};
+}
+static int64_t N_(transitions)(const lopk_quasi *g) { return g->full ? g->J * g->J : g->J; }
+
+/* a += M F^H of J x k, all of it or its diagonal. */
+static ALWAYS void N_(meet)(EL *a, int64_t J, bool full, int64_t k, const EL *M, const EL *F) {
+    for (int64_t j = 0; j < J; j++)
+        for (int64_t l = full ? 0 : j; l < (full ? J : j + 1); l++) {
+            EL sum = 0;
+            for (int64_t c = 0; c < k; c++) sum += M[j * k + c] * CJ(true, F[l * k + c]);
+            a[full ? j * J + l : j] += sum;
+        }
+}
+
+/* G = L R, kb columns of L and rows of R from `from` on; F: n J kb, then s and t: J kb each. */
+static ALWAYS void N_(pair_block)(N_(sums) to, const lopk_quasi *g, const int kb, int64_t from,
+                                  const lop_mat *left, const lop_mat *right, EL *F) {
+    const EL *p = g->p, *q = g->q, *a = g->a, *L = (const EL *)left->p + from * left->cs,
+             *R = (const EL *)right->p + from * right->rs;
+    const int64_t n = g->n, J = g->J, step = N_(transitions)(g), size = J * kb;
+    EL *s = F + n * size, *t = s + size;
+    for (int64_t j = 0; j < size; j++) s[j] = 0;
+    for (int64_t i = 0; i + 1 < n; i++) {
+        if (i > 0) N_(move)(a + i * step, J, g->full, kb, false, false, s, t);
+        for (int64_t j = 0; j < J; j++)
+            for (int c = 0; c < kb; c++)
+                s[j * kb + c] += q[i * J + j] * CJ(true, R[i * right->cs + c * right->rs]);
+        for (int64_t j = 0; j < size; j++) F[(i + 1) * size + j] = s[j];
+    }
+    for (int64_t j = 0; j < size; j++) s[j] = 0;
+    for (int64_t i = n - 1; i >= 0; i--) {
+        const EL *f = F + i * size;
+        EL l[8], r[8];
+        for (int c = 0; c < kb; c++) {
+            l[c] = L[i * left->rs + c * left->cs];
+            r[c] = R[i * right->cs + c * right->rs];
+        }
+        for (int64_t j = 0; i > 0 && j < J; j++)
+            for (int c = 0; c < kb; c++) to.p[i * J + j] += CJ(true, f[j * kb + c]) * l[c];
+        if (i < n - 1) {
+            for (int64_t j = 0; j < J; j++)
+                for (int c = 0; c < kb; c++) to.q[i * J + j] += s[j * kb + c] * r[c];
+        }
+        if (i == 0) break;
+        if (i < n - 1) {
+            N_(meet)(to.a + i * step, J, g->full, kb, s, f);
+            N_(move)(a + i * step, J, g->full, kb, true, true, s, t);
+        }
+        for (int64_t j = 0; j < J; j++)
+            for (int c = 0; c < kb; c++) s[j * kb + c] += CJ(true, p[i * J + j]) * l[c];
+    }
+}
+LOPK_CLONES_SHORT static void N_(pair_sums)(N_(sums) to, const lopk_quasi *g, const lop_mat *left,
+                                            const lop_mat *right, EL *F) {
+    int64_t from = 0;
+    for (; from + 8 <= left->n; from += 8) N_(pair_block)(to, g, 8, from, left, right, F);
+    for (; from + 2 <= left->n; from += 2) N_(pair_block)(to, g, 2, from, left, right, F);
+    for (; from < left->n; from++) N_(pair_block)(to, g, 1, from, left, right, F);
+}
+
+static void N_(pairs)(void *out, const lopk_quasi *g, bool mirrored, const lop_mat *left,
+                      const lop_mat *right, EL *F) {
+    const N_(sums) to = N_(sums_in)(out, g);
+    memset(out, 0, (size_t)(g->n * (2 * g->J + N_(transitions)(g))) * sizeof(EL));
+    N_(pair_sums)(to, g, left, right, F);
+    if (!mirrored) return;
+    const lop_mat r = {left->p, left->n, left->m, left->cs, left->rs, left->dt},
+                  l = {right->p, right->n, right->m, right->cs, right->rs, right->dt};
+    N_(pair_sums)(to, g, &l, &r, F);
+}
+
+/* b <- a_i - w_i p_i^T: L^-1 of A = L D L^H has the generators -p, w and these transitions. */
+static void N_(inner)(EL *b, const lopk_quasi *A, int64_t i, const EL *W) {
+    const EL *p = A->p, *a = A->a;
+    const int64_t K = A->J, step = N_(transitions)(A);
+    for (int64_t j = 0; j < K; j++)
+        for (int64_t l = 0; l < K; l++) {
+            const EL v = A->full ? a[i * step + j * K + l] : j == l ? a[i * step + j] : 0;
+            b[j * K + l] = v - W[i * K + j] * p[i * K + l];
+        }
+}
+
+/* The generators of A^-1 below its diagonal, x_i b_{i-1} ... b_{j+1} w_j with
+ *   x_i = w_i^H S_i b_i - p_i / D_i,  S_{i-1} = b_i^H S_i b_i + conj(p_i) p_i^T / D_i.
+ * x: n K, b: n K^2, of which x_0, b_0 and b_{n-1} are not written; S and t: K^2 each. */
+LOPK_CLONES_SHORT static void N_(inverse)(EL *x, EL *b, const lopk_quasi *A, const double *D,
+                                          const EL *W, EL *S) {
+    const EL *p = A->p;
+    const int64_t n = A->n, K = A->J;
+    EL *t = S + K * K;
+    for (int64_t j = 0; j < K * K; j++) S[j] = 0;
+    for (int64_t i = n - 1; i > 0; i--) {
+        const EL *w = W + i * K, *pi = p + i * K;
+        EL *xi = x + i * K, *bi = b + i * K * K;
+        for (int64_t c = 0; c < K; c++) xi[c] = -pi[c] / D[i];
+        if (i < n - 1) {
+            N_(inner)(bi, A, i, W);
+            for (int64_t j = 0; j < K * K; j++) t[j] = 0;
+            for (int64_t j = 0; j < K; j++) /* S b */
+                for (int64_t l = 0; l < K; l++)
+                    for (int64_t c = 0; c < K; c++) t[j * K + c] += S[j * K + l] * bi[l * K + c];
+            for (int64_t j = 0; j < K * K; j++) S[j] = 0;
+            for (int64_t l = 0; l < K; l++) {
+                const EL by = CJ(true, w[l]);
+                for (int64_t c = 0; c < K; c++) xi[c] += by * t[l * K + c];
+                for (int64_t j = 0; j < K; j++) {
+                    const EL turned = CJ(true, bi[l * K + j]);
+                    for (int64_t c = 0; c < K; c++) S[j * K + c] += turned * t[l * K + c];
+                }
+            }
+        }
+        for (int64_t j = 0; j < K; j++) {
+            const EL by = CJ(true, pi[j]) / D[i];
+            for (int64_t c = 0; c < K; c++) S[j * K + c] += by * pi[c];
+        }
+    }
+}
+
+/* y <- s b^H, of J x K. */
+static ALWAYS void N_(times_turned)(EL *restrict y, int64_t J, int64_t K, const EL *s,
+                                    const EL *b) {
+    for (int64_t i = 0; i < J; i++)
+        for (int64_t j = 0; j < K; j++) {
+            EL sum = 0;
+            for (int64_t l = 0; l < K; l++) sum += s[i * K + l] * CJ(true, b[j * K + l]);
+            y[i * K + j] = sum;
+        }
+}
+static ALWAYS void N_(times)(EL *restrict y, int64_t J, int64_t K, const EL *s, const EL *b) {
+    for (int64_t j = 0; j < J * K; j++) y[j] = 0;
+    for (int64_t i = 0; i < J; i++)
+        for (int64_t l = 0; l < K; l++)
+            for (int64_t c = 0; c < K; c++) y[i * K + c] += s[i * K + l] * b[l * K + c];
+}
+
+/* G with the generators x, W, b of K states below its diagonal. F: n J K, then s and t: J K each,
+ * and at least J^2 or K^2. */
+LOPK_CLONES_SHORT static void N_(quasi_sums)(void *out, int64_t K, const EL *x, const EL *W,
+                                             const EL *b, const lopk_quasi *g, bool mirrored,
+                                             EL *F) {
+    const N_(sums) to = N_(sums_in)(out, g);
+    const EL *p = g->p, *q = g->q, *a = g->a;
+    const int64_t n = g->n, J = g->J, step = N_(transitions)(g), size = J * K;
+    EL *s = F + n * size, *t = s + size;
+    const double by = mirrored ? 2 : 1;
+    memset(out, 0, (size_t)(n * (2 * J + step)) * sizeof(EL));
+    for (int64_t j = 0; j < size; j++) s[j] = 0;
+    for (int64_t i = 0; i + 1 < n; i++) {
+        if (i > 0) {
+            N_(times_turned)(t, J, K, s, b + i * K * K);
+            for (int64_t j = 0; j < size; j++) s[j] = t[j];
+            N_(move)(a + i * step, J, g->full, (int)K, false, false, s, t);
+        }
+        for (int64_t j = 0; j < J; j++)
+            for (int64_t c = 0; c < K; c++) s[j * K + c] += q[i * J + j] * CJ(true, W[i * K + c]);
+        for (int64_t j = 0; j < size; j++) F[(i + 1) * size + j] = s[j];
+    }
+    for (int64_t j = 0; j < size; j++) s[j] = 0;
+    for (int64_t i = n - 1; i >= 0; i--) {
+        const EL *f = F + i * size, *w = W + i * K, *xi = x + i * K;
+        if (i < n - 1)
+            for (int64_t j = 0; j < J; j++)
+                for (int64_t c = 0; c < K; c++) to.q[i * J + j] += s[j * K + c] * w[c];
+        if (i == 0) break;
+        if (i < n - 1) {
+            N_(times)(t, J, K, s, b + i * K * K);
+            for (int64_t j = 0; j < size; j++) s[j] = t[j];
+            N_(meet)(to.a + i * step, J, g->full, K, s, f);
+            N_(move)(a + i * step, J, g->full, (int)K, true, true, s, t);
+        }
+        for (int64_t j = 0; j < J; j++)
+            for (int64_t c = 0; c < K; c++) {
+                to.p[i * J + j] += CJ(true, f[j * K + c]) * by * xi[c];
+                s[j * K + c] += CJ(true, p[i * J + j]) * by * xi[c];
+            }
+    }
+}

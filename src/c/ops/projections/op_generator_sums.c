@@ -1,0 +1,255 @@
+/* op_generator_sums.c: what a cotangent means for the generators of a quasi-separable matrix.
+ *
+ *   generator_sums        of an operator G, n x n, and arrays p, q (n x J) and a (n x J or n x
+ * J^2): numbers as many as the three have, one after the other: what the sum of conj(G[i, j]) p_i^T
+ * a_{i-1} ... a_{j+1} q_j over i > j grows by, to first order, is Re sum(conj(found) d(p, q, a)).
+ * attr.i[3]: dtype; attr.i[0]: of G + G^T, all real pair_generator_sums   children L, R, p, q, a:
+ * of the product L R quasi_inverse_sums    children d, p, q, a of a Hermitian A, those three, alt:
+ * of A^-1, whose part below the diagonal is quasi-separable too, from A's factor
+ *                         (op_quasiseparable_solve.c); alt where A is not positive definite
+ *
+ * Two sweeps, computed in double precision (k_quasi_sums_per_dtype.h). */
+#include "projections.h"
+
+#include "kernels/common/kernels.h"
+#include "kernels/dense/k_blas.h"
+#include "ops/shared/factor.h"
+#include "ops/shared/quasiseparable.h"
+
+/* The last three children from `first` on, of n rows: shape and dtype of the whole. */
+static lop_status shape_of(lop_node *n, int first, int64_t rows, lop_err *err) {
+    const lop_node *const *v = n->child + first;
+    int64_t square, numbers, all;
+    bool fits = true;
+    for (int i = 0; i < 3; i++)
+        fits = fits && v[i]->op->cls != LOP_OPERATOR && v[i]->core == 2 && !lop_nbatch(v[i]) &&
+               lop_rows(v[i]) == rows && lop_is_blas(v[i]->dtype);
+    const int64_t J = fits ? lop_cols(v[0]) : 0;
+    fits = fits && lop_cols(v[1]) == J && lop_mul_ok(J, J, &square) &&
+           (lop_cols(v[2]) == J || lop_cols(v[2]) == square);
+    if (!fits)
+        return lop_fail(err, LOP_DIM, "%s takes generators of %lld rows", n->op->name,
+                        (long long)rows);
+    if (!lop_add_ok(2 * J, lop_cols(v[2]), &numbers) || !lop_mul_ok(numbers, rows, &all))
+        return lop_fail(err, LOP_OVERFLOW, NULL);
+    for (int i = 0; i < 3; i++)
+        if (lop_promote(n->dtype, v[i]->dtype) != n->dtype)
+            return lop_fail(err, LOP_DTYPE, "%s with generators of a wider dtype", n->op->name);
+    n->shape = (lop_shape){.ndim = 1, .dim = {all}};
+    n->core = 1;
+    n->weak = LOP_STRONG;
+    return LOP_OK;
+}
+
+static lop_status infer_sums(lop_node *n, lop_err *err) {
+    const lop_node *g = n->child[0];
+    lop_status st = lop_projection_dtype(n, err);
+    if (st == LOP_OK && n->attr.i[0] && lop_is_complex(n->dtype))
+        st = lop_fail(err, LOP_DTYPE, "%s of G + G^T takes real G", n->op->name);
+    if (st == LOP_OK && (lop_nbatch(g) || !lop_is_square(g)))
+        st = lop_fail(err, LOP_DIM, "%s takes a square operator", n->op->name);
+    return st == LOP_OK ? shape_of(n, 1, lop_rows(g), err) : st;
+}
+const lop_op lop_op_generator_sums = {
+    LOP_NAMED(generator_sums), .cls = LOP_ACTION, .min = 4, .max = 4, .ints = 4,
+    .infer = infer_sums};
+
+static size_t room(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
+static lop_dtype inner_dtype(lop_dtype dt) { return lop_is_complex(dt) ? LOP_c128 : LOP_f64; }
+/* p, q, a, in the dtype of the sweeps, dense. */
+static lop_status generators(lop_emit *e, const lop_node *const *v, lop_dtype dt, int *in) {
+    lop_status st = LOP_OK;
+    for (int i = 0; i < 3; i++) {
+        in[i] = lop_emit_cast(e, lop_emit_value(e, v[i]), dt, &st);
+        if (in[i] < 0) return st;
+        lop_emit_c_order(e, in[i]);
+    }
+    return st;
+}
+/* Kernels' view of three arrays, whose diagonal is not read. */
+static lopk_quasi target_of(const lop_mat *const *a) {
+    return (lopk_quasi){a[0]->m, a[0]->n, a[2]->n != a[0]->n, true, a[0]->dt, NULL, a[0]->p,
+                        a[1]->p, a[2]->p};
+}
+/* Room for what is found, in the sweeps' dtype, behind their own; 0: too much. */
+static size_t scratch_of(int64_t count, int64_t n, int64_t J, int64_t K, size_t sweeps) {
+    int64_t bytes, most = J > K ? J : K;
+    if (!lop_mul_ok(count, 16, &bytes) || !lop_mul_ok(n + 8, 16 * 16, &bytes) ||
+        !lop_mul_ok(bytes, most, &bytes) || !lop_mul_ok(bytes, most, &bytes))
+        return 0;
+    return room(sweeps) + (size_t)count * 16;
+}
+/* Where the sweeps write: the result itself, where it is in their dtype and dense. */
+static lop_mat found_in(const lop_call *c, lop_dtype dt, size_t sweeps) {
+    const lop_mat *y = c->a[0];
+    if (y->dt == dt && (y->rs == 1 || y->m <= 1)) return *y;
+    return (lop_mat){(char *)c->scratch + room(sweeps), y->m, 1, 1, 1, dt};
+}
+static void give(const lop_call *c, const lop_mat *found) {
+    if (found->p != c->a[0]->p) lopk_copy(c->a[0], found);
+}
+
+/* -- of a product */
+
+static lop_status infer_pair(lop_node *n, lop_err *err) {
+    const lop_node *l = n->child[0], *r = n->child[1];
+    if (l->op->cls == LOP_OPERATOR || r->op->cls == LOP_OPERATOR || l->core != 2 || r->core != 2 ||
+        lop_nbatch(l) || lop_nbatch(r) || lop_cols(l) != lop_rows(r) || lop_rows(l) != lop_cols(r))
+        return lop_fail(err, LOP_DIM, "%s takes factors of a square matrix", n->op->name);
+    lop_node_promote(n, l, r);
+    for (int i = 2; i < 5; i++) n->dtype = lop_promote(n->dtype, n->child[i]->dtype);
+    if (!lop_is_blas(n->dtype)) return lop_fail(err, LOP_DTYPE, "%s takes floats", n->op->name);
+    if (n->attr.i[0] && lop_is_complex(n->dtype))
+        return lop_fail(err, LOP_DTYPE, "%s of G + G^T takes real G", n->op->name);
+    return shape_of(n, 2, lop_rows(l), err);
+}
+static lop_status run_pair(const lop_call *c) {
+    const lopk_quasi g = target_of(c->a + 3);
+    const lop_mat found = found_in(c, g.dt, lopk_quasi_pair_sums_scratch(g.n, g.J));
+    lopk_quasi_pair_sums(found.p, &g, c->step->attr.i[0] != 0, c->a[1], c->a[2], c->scratch);
+    give(c, &found);
+    return LOP_OK;
+}
+double lop_generator_sums_flops(const lop_node *p, const lop_node *a, lop_dtype dt, int64_t k) {
+    return (lop_is_complex(dt) ? 4.0 : 1.0) * (double)k * (double)lop_rows(p) *
+           (8 * (double)lop_cols(p) + 6 * (double)lop_cols(a));
+}
+static lop_status lower_pair(lop_emit *e, const lop_node *self, int out) {
+    const lop_dtype dt = inner_dtype(self->dtype);
+    const int64_t n = lop_rows(self->child[0]), J = lop_cols(self->child[2]);
+    lop_status st = LOP_OK;
+    int in[5];
+    for (int i = 0; i < 2; i++) {
+        in[i] = lop_emit_cast(e, lop_emit_value(e, self->child[i]), dt, &st);
+        if (in[i] < 0) return st;
+    }
+    st = generators(e, self->child + 2, dt, in + 2);
+    if (st != LOP_OK) return st;
+    const size_t scratch =
+        scratch_of(self->shape.dim[0], n, J, 8, lopk_quasi_pair_sums_scratch(n, J));
+    if (!scratch) return lop_fail(lop_emit_err(e), LOP_OVERFLOW, NULL);
+    lop_step *s = lop_emit_step(e, "generator-sums", run_pair, out, 5, in);
+    if (!s) return LOP_NOMEM;
+    s->attr = self->attr;
+    s->scratch = scratch;
+    s->flops =
+        (self->attr.i[0] ? 2 : 1) * lop_generator_sums_flops(self->child[2], self->child[4],
+                                                             self->dtype, lop_cols(self->child[0]));
+    return LOP_OK;
+}
+const lop_op lop_op_pair_generator_sums = {LOP_NAMED(pair_generator_sums),
+                                           .cls = LOP_ARRAY,
+                                           .min = 5,
+                                           .max = 5,
+                                           .ints = 1,
+                                           .infer = infer_pair,
+                                           .lower = lower_pair};
+
+/* -- of an inverse */
+
+enum { TARGET = 4, ALT = 7 };
+
+static lop_status infer_inverse(lop_node *n, lop_err *err) {
+    const lop_node *alt = n->child[ALT];
+    lop_status st = lop_quasi_shape(n, err);
+    if (st != LOP_OK) return st;
+    const int64_t rows = lop_rows(n);
+    if (lop_nbatch(n)) return lop_fail(err, LOP_DIM, "%s takes one matrix", n->op->name);
+    for (int i = TARGET; i < ALT; i++) n->dtype = lop_promote(n->dtype, n->child[i]->dtype);
+    st = shape_of(n, TARGET, rows, err);
+    if (st == LOP_OK && n->attr.i[0] && lop_is_complex(n->dtype))
+        st = lop_fail(err, LOP_DTYPE, "%s of G + G^T takes real G", n->op->name);
+    if (st == LOP_OK &&
+        (alt->core != 1 || alt->dtype != n->dtype || !lop_shape_equal(&alt->shape, &n->shape)))
+        st = lop_fail(err, LOP_DIM, "the branches of %s differ", n->op->name);
+    return st;
+}
+static lop_status run_kept(const lop_call *c) {
+    const lopk_quasi A = lop_quasi_of(c->a + 1, false);
+    lopk_quasi_inverse(c->a[0]->p, &A, c->scratch);
+    return LOP_OK;
+}
+/* The slot of what is kept of the inverse of the four in `in`; -1 with the status in *st. */
+static int emit_kept(lop_emit *e, int64_t n, int64_t K, lop_dtype dt, const int *in,
+                     lop_status *st) {
+    const lop_attr attr = {.i = {dt, 0, 0, 0}};
+    int64_t bytes;
+    if (!lop_mul_ok(n, 64 * 16, &bytes) || !lop_mul_ok(K + 32, bytes, &bytes) ||
+        !lop_mul_ok(K + 32, bytes, &bytes)) {
+        *st = lop_fail(lop_emit_err(e), LOP_OVERFLOW, NULL);
+        return -1;
+    }
+    return lop_emit_derived(e, "quasi-inverse", run_kept, lopk_quasi_inverse_bytes(n, K, dt), 4, in,
+                            &attr, lopk_quasi_inverse_scratch(n, K, dt),
+                            4 * (double)n * (double)(K * K) * (double)(K + 4), st);
+}
+/* a: found, what is kept, p, q, a; attr.i: mirrored, states of A. */
+static lop_status run_inverse(const lop_call *c) {
+    const lopk_quasi g = target_of(c->a + 2);
+    const int64_t K = c->step->attr.i[1];
+    const lop_mat found = found_in(c, g.dt, lopk_quasi_inverse_sums_scratch(g.n, g.J, K));
+    double near;
+    lop_status st = lopk_quasi_inverse_sums(found.p, c->a[1]->p, K, &g, c->step->attr.i[0] != 0,
+                                            &near, c->scratch);
+    if (st != LOP_OK) {
+        lopk_zero(c->a[0]);
+        return st;
+    }
+    give(c, &found);
+    lop_call_near(c, near, lopk_eps(c->a[0]->dt));
+    return LOP_OK;
+}
+static lop_status check_inverse(lop_emit *e, const lop_node *self, int value, int mask) {
+    const lop_dtype dt = inner_dtype(self->dtype);
+    const int64_t n = lop_rows(self->child[1]), J = lop_cols(self->child[TARGET]),
+                  K = lop_cols(self->child[1]);
+    int in[4], with[4];
+    lop_status st = lop_quasi_inputs(e, self, dt, in);
+    if (st != LOP_OK) return st;
+    with[0] = emit_kept(e, n, K, dt, in, &st);
+    if (with[0] < 0) return st;
+    st = generators(e, self->child + TARGET, dt, with + 1);
+    if (st != LOP_OK) return st;
+    const size_t scratch =
+        scratch_of(self->shape.dim[0], n, J, K, lopk_quasi_inverse_sums_scratch(n, J, K));
+    if (!scratch) return lop_fail(lop_emit_err(e), LOP_OVERFLOW, NULL);
+    lop_step *s = lop_emit_step(e, "quasi-inverse-generator-sums", run_inverse, value, 4, with);
+    if (!s) return LOP_NOMEM;
+    s->attr.i[0] = self->attr.i[0];
+    s->attr.i[1] = K;
+    s->fail = mask;
+    s->flags = LOP_STEP_QUIET;
+    s->scratch = scratch;
+    s->flops = (lop_is_complex(dt) ? 4.0 : 1.0) * (double)n * (double)K *
+               (4 * (double)J * (double)K + 6 * (double)lop_cols(self->child[TARGET + 2]));
+    return LOP_OK;
+}
+const lop_op lop_op_quasi_inverse_sums = {LOP_NAMED(quasi_inverse_sums),
+                                          .cls = LOP_ARRAY,
+                                          .min = 8,
+                                          .max = 8,
+                                          .ints = 1,
+                                          .infer = infer_inverse,
+                                          .lower = lop_lower_arms,
+                                          .check = check_inverse};
+
+/* -- what slots write */
+
+/* Above the diagonal of a Hermitian one stands once more what lies below. */
+const lop_node *lop_vjp_generators(lop_vjp *v, const lop_node *g, const lop_node *self, int child) {
+    if (v->st != LOP_OK) return NULL;
+    const bool tri = self->attr.i[0] != 0;
+    const lop_node *const *p = self->child + 1;
+    const int64_t n = lop_rows(self), size = n * lop_cols(p[0]);
+    lop_dtype dt = g->dtype;
+    for (int i = 0; i < 3; i++) dt = lop_promote(dt, p[i]->dtype);
+    if (!tri && lop_is_complex(dt)) g = lop_vjp_sum(v, g, lop_vjp_view(v, g, LOP_H));
+    const lop_attr attr = {.i = {!tri && !lop_is_complex(dt), 0, 0, (int64_t)dt + 1}};
+    const lop_node *held[4] = {g, p[0], p[1], p[2]};
+    const lop_node *all = lop_vjp_over(v, &lop_op_generator_sums, &attr, 4, held);
+    if (!all || child == self->n) return all;
+    const lop_node *own =
+        lop_vjp_run(v, all, (child - 1) * size, 1, child < 3 ? size : n * lop_cols(p[2]));
+    return own && v->real && lop_is_complex(dt) ? lop_vjp_make(v, &lop_op_diag, NULL, own, NULL)
+                                                : own;
+}
