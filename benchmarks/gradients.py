@@ -120,4 +120,31 @@ def structured():
     yield "gradients/toeplitz-2000", toeplitz
 
 
-MAKERS = [dense, structured]
+def markov():
+    """A Matern-3/2 process at 100,000 times; by hand: central differences of the value, which is
+    one sweep that keeps nothing."""
+
+    def build():
+        g, n = rng(), 100_000
+        t = np.sort(g.random(n)) * n / 10
+        y, theta = np.sin(t / 10) + 0.1 * g.standard_normal(n), np.array([1.3, 3.0, 0.2])
+
+        def parameters():
+            theta[0] += 1e-13
+            return (theta,)
+
+        def nll(p):
+            K = pl.quasiseparable("matern32", t, variance=p[0], length_scale=p[1])
+            quad, log = pl.inv_quad_logdet(K + p[2] * pl.Identity(n), y)
+            return 0.5 * (quad + log)
+
+        def hand(p):
+            step = 1e-5 * np.eye(3)
+            return np.r_[nll(p), [(nll(p + h) - nll(p - h)) / 2e-5 for h in step]]
+
+        return case_of(nll, parameters, hand, "by seven values", rtol=1e-5)
+
+    yield "gradients/markov-100000", build
+
+
+MAKERS = [dense, structured, markov]

@@ -48,6 +48,21 @@ def test_a_matrix_of_parameters():
 
 
 @pytest.mark.no_verify
+def test_a_sum_of_markov_processes():
+    """Parts of one inverse, of which elements are taken out of arrays of two dimensions."""
+    t = np.sort(RNG.random(N)) * 9
+
+    def nll(theta):
+        K = pl.quasiseparable("matern32", t, length_scale=theta[0])
+        K = K + pl.quasiseparable("matern12", t, variance=theta[1], length_scale=theta[2])
+        return likelihood(K + 0.1 * pl.Identity(N))
+
+    plans, count = steps(nll, np.array([1.2, 0.9, 0.3]))
+    assert plans == 1
+    assert count["quasi-inverse-generator-sums"] == 2, count
+
+
+@pytest.mark.no_verify
 def test_low_rank_and_diagonal_make_no_square():
     n = 3000
     U, d, b = RNG.standard_normal((n, 3)), RNG.random(n) + 1, RNG.standard_normal(n)

@@ -75,6 +75,14 @@ def _asks(a: Any) -> int | None:
     return None
 
 
+def _is_taken(a: Any) -> bool:
+    """Is it elements of a value, not a part of an operator?"""
+    if a._head != "index":
+        return False
+    of = a._args[0]
+    return of.ndim < 2 or of._head in ("call", "index")
+
+
 def _pieces(roots: Any) -> list[tuple[Any, int]]:
     """What a plan may compute, outermost first, with its action."""
     stack, seen, found = list(roots)[::-1], set(), []
@@ -86,7 +94,7 @@ def _pieces(roots: Any) -> list[tuple[Any, int]]:
         action = _asks(a)
         if action is not None:
             found.append((a, action))
-        elif a._head in ("call", "scale", "over") or (a._head == "index" and a._args[0].ndim < 2):
+        elif a._head in ("call", "scale", "over") or _is_taken(a):
             stack += [x for x in a._args[::-1] if isinstance(x, _core.Lazy)]
     return found
 
