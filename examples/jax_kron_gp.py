@@ -1,8 +1,8 @@
 """A Gaussian process on a grid in JAX: a Kronecker product of two kernels plus noise, fitted by
 gradient descent in one compiled step.
 
-The value goes by the eigenvalues of the two small factors. Its gradient by the factors takes the
-dense form of the covariance so far (docs/gradients.md): the grid is small.
+The value goes by the eigenvalues of the two small factors, its gradient by the factors by their
+eigenvectors (docs/gradients.md). The grid is small for the sake of the dense check.
 
     python examples/jax_kron_gp.py
 """

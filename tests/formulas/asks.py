@@ -22,6 +22,8 @@ class Asked:
         self.loose = u is not None
         self.dtype = node.V.dtype if exact else reference.dtype_of(node.types)
         self.u = u if u is not None else reference.width([self.dtype])
+        if reference.EITHER in node.types and self.dtype.char in "fF":
+            self.dtype = None  # a weak float of an inverse and integers are float64
         self.weak = not any(isinstance(x, np.dtype) for x in node.types)
 
     def vector(self, n, batch_free=True):
@@ -94,7 +96,7 @@ def product(q, call, V, M, rows):
     want = V @ (x.astype(V.dtype) if q.exact else x)
     tol = None if q.exact else q.tolerance(M @ np.abs(x), x)
     dt = q.dtype if q.exact else reference.dtype_of([*q.node.types, x.dtype.newbyteorder("=")])
-    if reference.EITHER in q.node.types and x.dtype.char in "fF":
+    if reference.EITHER in q.node.types and dt.char in "fF":
         dt = None  # a weak float of an inverse and integers are float64, integers alone are not
     return lambda: call(x), lambda got: agree(got, want, tol, "product", dt)
 

@@ -474,4 +474,25 @@ KEPT = [
             options={},
         ),
     ),
+    (
+        "2026-11-23 the inverse of a product with a sum whose terms cancel was an internal error",
+        Program(
+            sizes={"a": 0},
+            lines=[
+                ("leaf", (), ("Dense", "a", "a", "float64", "C", (), 0, True)),
+                ("leaf", (), ("Dense", "a", "a", "float64", "C", (), 0, True)),
+                ("sub", (0, 0), ()),
+                ("leaf", (), ("Dense", "a", "a", "float64", "C", (), 0, False)),
+                ("leaf", (), ("Dense", "a", "a", "float64", "C", (), 0, True)),
+                ("matmul", (4, 1), ()),
+                ("sub", (3, 5), ()),
+                ("matmul", (2, 6), ()),
+                ("inv", (7,), ()),
+                ("matmul", (8, 6), ()),
+            ],
+            asks=[("toarray", (9,), (0, 2, "float64", "C", 0, ""))],
+            lazy=False,
+            options={},
+        ),
+    ),
 ]

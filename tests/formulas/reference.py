@@ -319,7 +319,7 @@ def known(types):
     if not any(isinstance(q, np.dtype) for q in types):
         return types
     own = dtype_of(types)
-    return [own, EITHER] if EITHER in types and own.kind in "biu" else [own]
+    return [own, EITHER] if EITHER in types and own.char not in "dD" else [own]
 
 
 def leaf(of, dt):

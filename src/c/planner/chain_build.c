@@ -285,6 +285,22 @@ lop_status lop_chmake_span(lop_builder *b, const lop_chdp *d, int i, int j, cons
     }
 }
 
+/* What is left of a group whose terms are nothing together, under a view, applied to x. */
+static lop_status nothing(lop_builder *b, const lop_chgroup *group, int mode, const lop_node *x,
+                          const lop_node **out) {
+    const bool turned = (mode & LOP_T) != 0;
+    const lop_attr d = {.i = {0, 0, 0, (int64_t)b->ch->dt + 1}};
+    const lop_node like = {
+        .shape = {.ndim = 2,
+                  .dim = {turned ? group->cols : group->rows, x        ? lop_cols(x)
+                                                              : turned ? group->rows
+                                                                       : group->cols}},
+        .dtype = b->ch->dt,
+        .core = 2};
+    lop_status st = lop_make(b->mk, "zeros", NULL, 0, NULL, &like, out);
+    return st == LOP_OK ? lop_chmake_wrap(b, &lop_op_todense, &d, *out, out) : st;
+}
+
 /* The terms of a group under a view, applied to x (NULL: as they are), added up. */
 lop_status lop_chmake_terms(lop_builder *b, int g, int mode, const lop_node *x,
                             const lop_node **out) {
@@ -317,7 +333,7 @@ lop_status lop_chmake_terms(lop_builder *b, int g, int mode, const lop_node *x,
             *out = one;
         }
     }
-    if (st == LOP_OK) return *out ? LOP_OK : LOP_INTERNAL;
+    if (st == LOP_OK) return *out ? LOP_OK : nothing(b, group, mode, x, out);
     lop_node_unref(*out);
     *out = NULL;
     return st;

@@ -50,22 +50,23 @@ def _like(x: Any, tensor: Any) -> Any:
 _Function: Any = torch.autograd.Function
 
 
-class _Run(_Function):  # type: ignore[misc]
+def _computed(program: Program, by: Any, tensors: Any) -> Any:
+    return tuple(_values(WithGradients(program, by) if by else program, tensors))
+
+
+def _keep(ctx: Any, inputs: Any, output: Any) -> None:
+    """What the derivatives need."""
+    program, by, *tensors = inputs
+    ctx.program, ctx.by, ctx.count = program, by, len(tensors)
+    ctx.values = len(output) // (1 + len(by))
+    ctx.save_for_backward(*tensors, *output[ctx.values :])
+    ctx.save_for_forward(*tensors)
+    ctx.mark_non_differentiable(*output[ctx.values :])
+    ctx.set_materialize_grads(False)
+
+
+class _Derived(_Function):  # type: ignore[misc]
     """(program, gradients asked for, tensors) -> (values, gradients of the values)."""
-
-    @staticmethod
-    def forward(program: Program, by: Any, *tensors: Any) -> Any:
-        return tuple(_values(WithGradients(program, by) if by else program, tensors))
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        program, by, *tensors = inputs
-        ctx.program, ctx.by, ctx.count = program, by, len(tensors)
-        ctx.values = len(output) // (1 + len(by))
-        ctx.save_for_backward(*tensors, *output[ctx.values :])
-        ctx.save_for_forward(*tensors)
-        ctx.mark_non_differentiable(*output[ctx.values :])
-        ctx.set_materialize_grads(False)
 
     @staticmethod
     def backward(ctx: Any, *cotangents: Any) -> Any:
@@ -102,6 +103,29 @@ class _Run(_Function):  # type: ignore[misc]
         )
         return (*found, *(None for _ in range(ctx.values * len(ctx.by))))
 
+
+class _Plain(_Derived):
+    """Outside of torch.func: a Function with `setup_context` binds its arguments by name at each
+    call, which takes longer than a small program."""
+
+    @staticmethod
+    def forward(ctx: Any, program: Program, by: Any, *tensors: Any) -> Any:
+        output = _computed(program, by, tensors)
+        _keep(ctx, (program, by, *tensors), output)
+        return output
+
+
+class _Run(_Derived):
+    """Within torch.func's transforms."""
+
+    @staticmethod
+    def forward(program: Program, by: Any, *tensors: Any) -> Any:
+        return _computed(program, by, tensors)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        _keep(ctx, inputs, output)
+
     @staticmethod
     def vmap(info: Any, in_dims: Any, program: Program, by: Any, *tensors: Any) -> Any:
         made = []
@@ -115,6 +139,9 @@ class _Run(_Function):  # type: ignore[misc]
         return values, (0,) * len(values)
 
 
+_is_transformed: Any = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)
+
+
 def _bound(program: Program, tensors: Any) -> list[Any]:
     """The values, with derivatives."""
     by: tuple[int, ...] = ()
@@ -122,7 +149,8 @@ def _bound(program: Program, tensors: Any) -> list[Any]:
         asked = tuple(k for k, x in enumerate(tensors) if x.requires_grad)
         if asked and all(map(_is_number, program.kinds(_avals(tensors)))):
             by = asked
-    found: Any = _Run.apply(program, by, *tensors)
+    function = _Run if _is_transformed() else _Plain
+    found: Any = function.apply(program, by, *tensors)
     return list(found[: len(found) // (1 + len(by))])
 
 
