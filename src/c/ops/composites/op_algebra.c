@@ -95,8 +95,10 @@ static lop_status infer_inverse(lop_node *n, lop_err *err) {
     }
     /* the inverse of a permutation is one; of other matrices of 0 and 1 it has fractions */
     const lop_node *a = n->child[0];
-    while (a->op == &lop_op_view || a->op == &lop_op_inverse) a = a->child[0];
-    const bool again = lop_node_trait(a, LOP_ORTHOGONAL) == LOP_TRUE;
+    if (a->op == &lop_op_view) a = a->child[0];
+    const bool again = a->op == &lop_op_inverse /* which says it itself */
+                           ? a->weak == LOP_WEAK
+                           : lop_node_trait(a, LOP_ORTHOGONAL) == LOP_TRUE;
     if (n->weak == LOP_WEAK_INT || (n->weak == LOP_WEAK && !again)) n->weak = LOP_WEAK_FLOAT;
     if (!n->weak || n->weak < LOP_WEAK_FLOAT) n->dtype = lop_promote_weak(LOP_WEAK_FLOAT, n->dtype);
     return st;
