@@ -73,6 +73,33 @@ def test_products_with_columns(k):
         )
 
 
+@pytest.mark.parametrize(("n", "J"), [(0, 0), (0, 1), (3, 0), (1, 1)])
+def test_no_rows_and_no_states(n, J):
+    b = np.ones(n)
+
+    def f(d, p, q, a):
+        K = pl.QuasiSeparable(d, p, q, a)
+        return b @ pl.solve(K, b) + pl.logdet(K) + b @ (K @ b)
+
+    d, p = np.full(n, 2.0), np.ones((n, J))
+    found = pl.grad(f, (0, 1, 2, 3))(d, p, p, p)
+    assert [g.shape for g in found] == [(n,), (n, J), (n, J), (n, J)]
+    np.testing.assert_allclose(found[0], 1.25, rtol=1e-13)
+
+
+@pytest.mark.filterwarnings("ignore:overflow")  # NumPy's, of h over the length
+def test_far_times():
+    """Where e^-x is 0 and x is infinite."""
+    t, y = np.array([0.0, 1.0, 1e300]), np.ones(3)
+
+    def f(length):
+        K = pl.quasiseparable("matern52", t, length_scale=length) + pl.Identity(3)
+        return y @ pl.solve(K, y) + pl.logdet(K)
+
+    value, g = pl.value_and_grad(f)(1e-10)
+    assert np.isfinite(value) and g == 0.0
+
+
 def test_complex_transitions_of_real_generators():
     rng = np.random.default_rng(3)
     d, p, q, a = generators(12, 2, False, rng)

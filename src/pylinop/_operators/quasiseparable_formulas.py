@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
+_FAR = 2000.0  # exp of minus that is 0, also times what would be infinite
+
 
 def _matern(kernel: str, h: Any, variance: Any, length_scale: Any) -> tuple[Any, ...]:
     """exp(-x) times a polynomial of degree `order` in x = r |t - s|: one Jordan block."""
     order = {"1": 0, "3": 1, "5": 2}[kernel[-2]]
-    x = h * (math.sqrt(2 * order + 1) / length_scale)
+    x = np.minimum(h * (math.sqrt(2 * order + 1) / length_scale), _FAR)
     e = np.exp(-x)
     none, d = np.zeros(h.shape), np.ones(h.shape) * variance
     p: tuple[Any, ...]

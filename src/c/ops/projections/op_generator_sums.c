@@ -77,7 +77,7 @@ static size_t scratch_of(int64_t count, int64_t n, int64_t J, int64_t K, size_t 
     if (!lop_mul_ok(count, 16, &bytes) || !lop_mul_ok(n + 8, 16 * 16, &bytes) ||
         !lop_mul_ok(bytes, most, &bytes) || !lop_mul_ok(bytes, most, &bytes))
         return 0;
-    return room(sweeps) + (size_t)count * 16;
+    return room(sweeps) + (size_t)count * 16 + 64;
 }
 /* Where the sweeps write: the result itself, where it is in their dtype and dense. */
 static lop_mat found_in(const lop_call *c, lop_dtype dt, size_t sweeps) {
