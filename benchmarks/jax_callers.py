@@ -7,13 +7,13 @@ rounds. Each answer is checked against the other's before anything is timed. One
 and of XLA, where the environment says so (the script asks for it before JAX is imported)."""
 
 import argparse
+import functools
 import os
-import statistics
-import time
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
 
+import callers
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -22,12 +22,11 @@ import pylinop as pl
 import pylinop.jax as pj
 
 jax.config.update("jax_enable_x64", True)
-RNG = np.random.default_rng(0)
 
 
 def lowrank(n, k=10):
     """solve and logdet of LowRank + Diag: one likelihood."""
-    arrays = (RNG.random(n) + 2, RNG.standard_normal((n, k)) / 3, RNG.standard_normal(n))
+    arrays = callers.lowrank(n, k)
 
     def ours(d, U, y):
         quad, logdet = pj.inv_quad_logdet(pj.Diag(d) + pj.LowRank(U), y)
@@ -49,8 +48,7 @@ def lowrank(n, k=10):
 
 def toeplitz(n):
     """Likelihood of a Toeplitz covariance; by hand it is dense."""
-    t = np.arange(n) / 50.0
-    arrays = (np.exp(-t) + 0.1 * (t == 0), RNG.standard_normal(n))
+    arrays = callers.toeplitz(n)
 
     def ours(c, y):
         quad, logdet = pj.inv_quad_logdet(pj.Toeplitz(c), y)
@@ -67,8 +65,7 @@ def toeplitz(n):
 
 def kron(m):
     """Likelihood of a Kron of two m x m and a multiple of the identity: by eigenvalues by hand."""
-    a, b = (x @ x.T + m * np.eye(m) for x in RNG.standard_normal((2, m, m)))
-    arrays = (a, b, np.array(0.7), RNG.standard_normal(m * m))
+    arrays = callers.kron(m)
 
     def ours(a, b, s, y):
         K = pj.Kron(pj.Dense(a, assume_a="sym"), pj.Dense(b, assume_a="sym"))
@@ -84,15 +81,9 @@ def kron(m):
     return arrays, {"pylinop": ours, "jnp by hand": hand}
 
 
-def measured(functions, arrays, rounds):
-    """{name: (minimum, median)} in microseconds."""
-    times = {name: [] for name in functions}
-    for _ in range(rounds):
-        for name, f in functions.items():
-            start = time.perf_counter()
-            jax.block_until_ready(f(*arrays))
-            times[name].append(1e6 * (time.perf_counter() - start))
-    return {name: (min(t), statistics.median(t)) for name, t in times.items()}
+def waited(f, arrays):
+    """One call, to its end."""
+    return jax.block_until_ready(f(*arrays))
 
 
 def report(title, arrays, contenders, rounds):
@@ -107,13 +98,10 @@ def report(title, arrays, contenders, rounds):
         found = {name: jax.tree.leaves(f(*arrays)) for name, f in functions.items()}
         for leaves in found.values():
             for a, b in zip(leaves, found["jnp by hand"], strict=True):
-                symmetric = (b + b.T) / 2 if b.ndim == 2 and b.shape[0] == b.shape[1] else b
-                off = np.max(np.abs(a - symmetric)) / max(1, np.max(np.abs(b)))
+                off = np.max(np.abs(a - callers.symmetric(b))) / max(1, np.max(np.abs(b)))
                 assert off < 1e-7, f"{title}, {what}: off by {off:.1e}"
-        best = measured(functions, arrays, rounds)
-        least = best["jnp by hand"][0]
-        for name, (low, middle) in best.items():
-            print(f"| {title} | {what} | {name} | {low:.0f} | {middle:.0f} | {low / least:.2f} |")
+        calls = {name: functools.partial(waited, f, arrays) for name, f in functions.items()}
+        callers.print_rows(title, what, callers.measured(calls, rounds), "jnp by hand")
 
 
 if __name__ == "__main__":
@@ -121,7 +109,7 @@ if __name__ == "__main__":
     parser.add_argument("--rounds", type=int, default=60)
     parser.add_argument("--large", action="store_true", help="also n = 1e4 and Kron 30 x 30")
     given = parser.parse_args()
-    print("| work | | contender | min us | median us | to jnp by hand |\n|---|---|---|---|---|---|")
+    print(callers.HEAD.format("jnp by hand"))
     report("LowRank + Diag, n = 100", *lowrank(100), given.rounds)
     report("Toeplitz, n = 500", *toeplitz(500), given.rounds)
     report("Kron 12 x 12 + s I", *kron(12), given.rounds)

@@ -6,13 +6,13 @@ Interleaved in one process, wall time of one call; minimum and median over the r
 is checked against that by hand before anything is timed. One thread of OpenBLAS and of torch."""
 
 import argparse
+import functools
 import os
-import statistics
-import time
 import warnings
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+import callers
 import numpy as np
 import torch
 
@@ -26,12 +26,11 @@ except ImportError:
 
 torch.set_default_dtype(torch.float64)
 torch.set_num_threads(1)
-RNG = np.random.default_rng(0)
 
 
 def lowrank(n, k=10):
     """solve and logdet of LowRank + Diag: one likelihood."""
-    arrays = (RNG.random(n) + 2, RNG.standard_normal((n, k)) / 3, RNG.standard_normal(n))
+    arrays = callers.lowrank(n, k)
 
     def ours(d, U, y):
         quad, logdet = pt.inv_quad_logdet(pt.Diag(d) + pt.LowRank(U), y)
@@ -60,8 +59,7 @@ def lowrank(n, k=10):
 
 def toeplitz(n):
     """Likelihood of a Toeplitz covariance; by hand it is dense."""
-    t = np.arange(n) / 50.0
-    arrays = (np.exp(-t) + 0.1 * (t == 0), RNG.standard_normal(n))
+    arrays = callers.toeplitz(n)
     at = torch.abs(torch.arange(n)[:, None] - torch.arange(n))
 
     def ours(c, y):
@@ -78,8 +76,7 @@ def toeplitz(n):
 
 def kron(m):
     """Likelihood of a Kron of two m x m and a multiple of the identity: by eigenvalues by hand."""
-    a, b = (x @ x.T + m * np.eye(m) for x in RNG.standard_normal((2, m, m)))
-    arrays = (a, b, np.array(0.7), RNG.standard_normal(m * m))
+    arrays = callers.kron(m)
 
     def ours(a, b, s, y):
         K = pt.Kron(pt.Dense(a, assume_a="sym"), pt.Dense(b, assume_a="sym"))
@@ -118,18 +115,10 @@ def report(title, arrays, contenders, rounds):
         for name, (v, gs) in found.items():
             assert abs(v - value) < 1e-7 * abs(value), f"{title}, {name}: {v} for {value}"
             for g, h in zip(gs, grads, strict=True):
-                symmetric = (h + h.T) / 2 if h.ndim == 2 and h.shape[0] == h.shape[1] else h
-                assert torch.allclose(g, symmetric, rtol=1e-6, atol=1e-7), f"{title}, {name}"
-        times = {name: [] for name in contenders}
-        for _ in range(rounds):
-            for name, f in contenders.items():
-                start = time.perf_counter()
-                way(f)
-                times[name].append(1e6 * (time.perf_counter() - start))
-        least = min(times["torch by hand"])
-        for name, t in times.items():
-            low, middle = min(t), statistics.median(t)
-            print(f"| {title} | {what} | {name} | {low:.0f} | {middle:.0f} | {low / least:.2f} |")
+                h = callers.symmetric(h)
+                assert torch.allclose(g, h, rtol=1e-6, atol=1e-7), f"{title}, {name}"
+        calls = {name: functools.partial(way, f) for name, f in contenders.items()}
+        callers.print_rows(title, what, callers.measured(calls, rounds), "torch by hand")
 
 
 if __name__ == "__main__":
@@ -138,9 +127,7 @@ if __name__ == "__main__":
     parser.add_argument("--large", action="store_true", help="also n = 1e4 and Kron 30 x 30")
     given = parser.parse_args()
     warnings.simplefilter("ignore")  # of linear_operator's own
-    print(
-        "| work | | contender | min us | median us | to torch by hand |\n|---|---|---|---|---|---|"
-    )
+    print(callers.HEAD.format("torch by hand"))
     report("LowRank + Diag, n = 100", *lowrank(100), given.rounds)
     report("Toeplitz, n = 500", *toeplitz(500), given.rounds)
     report("Kron 12 x 12 + s I", *kron(12), given.rounds)

@@ -47,6 +47,11 @@ def t(x):
     return np.swapaxes(x, -1, -2)
 
 
+def magnitudes(x):
+    """|x| in floats: NumPy's of the least integer is negative."""
+    return np.abs(x.astype(float) if x.dtype.kind in "iu" else x).astype(float)
+
+
 def norm(x):
     """Frobenius, of each matrix of a batch."""
     return np.sqrt((np.abs(x) ** 2).sum(axis=(-2, -1), keepdims=True))
@@ -246,7 +251,7 @@ def combine(head, p, x, u, sizes, wraps=False):
     if head == "over":
         value = V[0] / (2 + np.abs(V[1]))
         below = np.abs((2 + np.abs(V[1])).astype(float))  # of small integers squares would wrap
-        bound = M[0] / below + np.abs(V[0]) / below**2 * M[1]
+        bound = M[0] / below + magnitudes(V[0]) / below**2 * M[1]
         return Node(value, bound, s + 4, [*types, 1.0])
     if head == "power":
         n = V[0].shape[-1]
@@ -327,7 +332,7 @@ def leaf(of, dt):
     M = of.dense(np.dtype(float) if dt is None or dt.kind in "fc" else dt, True)
     if getattr(of, "normwise", False) and M.size:
         M = np.zeros_like(M) + M.max() * 64
-    M = np.abs(M).astype(float)
+    M = magnitudes(M)
     return Node(V, M, max(V.shape[-2:], default=0) + 4, known(of.types()))
 
 
@@ -360,7 +365,7 @@ def evaluate(program, operands, dt=None):
             a = operands[i]
             own = [a.dtype.newbyteorder("=")]
             V = a.astype(own[0] if program.lazy and own[0].kind in "iu" else target)
-            node = Node(V, np.abs(a).astype(float), 1, own)
+            node = Node(V, magnitudes(a), 1, own)
         elif head == "lazy":
             node = below[0]
         else:
@@ -371,7 +376,7 @@ def evaluate(program, operands, dt=None):
         if isinstance(node, Node):
             node.types = known(node.types)
             if program.lazy and node.V.dtype.kind in "biu":  # exact, and may have wrapped
-                node.M = np.abs(node.V.astype(float))
+                node.M = magnitudes(node.V)
         if isinstance(node, Node) and node.V.dtype.kind in "fc" and node.V.size:
             top = node.M.max()
             if not (np.isfinite(top) and top < (1e30 if u > 1e-10 else 1e150)):

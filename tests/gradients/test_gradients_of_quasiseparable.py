@@ -6,6 +6,7 @@ import operator
 
 import numpy as np
 import pytest
+import samples
 
 import pylinop as pl
 
@@ -242,6 +243,36 @@ def test_a_sum_of_terms():
         np.testing.assert_allclose(
             g[i], slope(lambda x: f(x), [theta], [unit]), rtol=1e-6, atol=1e-7
         )
+
+
+@pytest.mark.parametrize(
+    "layout", ["negative", "swapped", "strided", "misaligned", "F", "readonly"]
+)
+def test_the_memory_of_parameters_changes_nothing(layout):
+    rng = np.random.default_rng(8)
+    args = generators(40, 2, True, rng)
+    b = rng.standard_normal(40)
+    f = pl.value_and_grad(
+        lambda *own: pl.logdet(K := pl.QuasiSeparable(*own)) + b @ pl.solve(K, b), (0, 1, 2, 3)
+    )
+    value, found = f(*(samples.arrange(x, layout) for x in args))
+    own_value, own = f(*args)
+    assert value == own_value
+    for g, h in zip(found, own, strict=True):
+        np.testing.assert_array_equal(g, h)
+
+
+@pytest.mark.parametrize("narrow", range(4))
+def test_each_parameter_gets_its_own_dtype(narrow):
+    rng = np.random.default_rng(9)
+    args = generators(40, 2, False, rng)
+    mixed = [x.astype("f4") if i == narrow else x for i, x in enumerate(args)]
+    f = lambda *own: pl.logdet(pl.QuasiSeparable(*own))  # noqa: E731
+    found = pl.grad(f, (0, 1, 2, 3))(*mixed)
+    wide = pl.grad(f, (0, 1, 2, 3))(*(x.astype("f8") for x in mixed))
+    assert [g.dtype for g in found] == [x.dtype for x in mixed]
+    for g, h in zip(found, wide, strict=True):
+        np.testing.assert_allclose(g, h, rtol=1e-6, atol=1e-7)
 
 
 def test_wrong_parameters_are_named():

@@ -1,13 +1,16 @@
 /* op_generator_sums.c: what a cotangent means for the generators of a quasi-separable matrix.
  *
- *   generator_sums        of an operator G, n x n, and arrays p, q (n x J) and a (n x J or n x
- * J^2): numbers as many as the three have, one after the other: what the sum of conj(G[i, j]) p_i^T
- * a_{i-1} ... a_{j+1} q_j over i > j grows by, to first order, is Re sum(conj(found) d(p, q, a)).
- * attr.i[3]: dtype; attr.i[0]: of G + G^T, all real pair_generator_sums   children L, R, p, q, a:
- * of the product L R quasi_inverse_sums    children d, p, q, a of a Hermitian A, those three, alt:
- * of A^-1, whose part below the diagonal is quasi-separable too, from A's factor
- *                         (op_quasiseparable_solve.c); alt where A is not positive definite
+ * Of an n x n matrix G and arrays p, q (n x J) and a (n x J or n x J^2) they are as many numbers as
+ * the three have, one after the other: what the sum of conj(G[i, j]) p_i^T a_{i-1} ... a_{j+1} q_j
+ * over i > j grows by, to first order, is Re sum(conj(found) d(p, q, a)).
  *
+ * - generator_sums: children G, p, q, a, G an operator.
+ * - pair_generator_sums: children L, R, p, q, a; G is the product L R.
+ * - quasi_inverse_sums: children d, p, q, a of a Hermitian A, those three, alt; G is A^-1, whose
+ * part below the diagonal is quasi-separable too, from A's factor (op_quasiseparable_solve.c); alt
+ * runs where A is not positive definite.
+ *
+ * attr.i[0]: of G + G^T instead, all real; attr.i[3] of the first: dtype.
  * Two sweeps, computed in double precision (k_quasi_sums_per_dtype.h). */
 #include "projections.h"
 
@@ -38,14 +41,14 @@ static lop_status shape_of(lop_node *n, int first, int64_t rows, lop_err *err) {
     n->shape = (lop_shape){.ndim = 1, .dim = {all}};
     n->core = 1;
     n->weak = LOP_STRONG;
+    if (n->attr.i[0] && lop_is_complex(n->dtype))
+        return lop_fail(err, LOP_DTYPE, "%s of G + G^T takes real G", n->op->name);
     return LOP_OK;
 }
 
 static lop_status infer_sums(lop_node *n, lop_err *err) {
     const lop_node *g = n->child[0];
     lop_status st = lop_projection_dtype(n, err);
-    if (st == LOP_OK && n->attr.i[0] && lop_is_complex(n->dtype))
-        st = lop_fail(err, LOP_DTYPE, "%s of G + G^T takes real G", n->op->name);
     if (st == LOP_OK && (lop_nbatch(g) || !lop_is_square(g)))
         st = lop_fail(err, LOP_DIM, "%s takes a square operator", n->op->name);
     return st == LOP_OK ? shape_of(n, 1, lop_rows(g), err) : st;
@@ -55,7 +58,6 @@ const lop_op lop_op_generator_sums = {
     .infer = infer_sums};
 
 static size_t room(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
-static lop_dtype inner_dtype(lop_dtype dt) { return lop_is_complex(dt) ? LOP_c128 : LOP_f64; }
 /* p, q, a, in the dtype of the sweeps, dense. */
 static lop_status generators(lop_emit *e, const lop_node *const *v, lop_dtype dt, int *in) {
     lop_status st = LOP_OK;
@@ -99,8 +101,6 @@ static lop_status infer_pair(lop_node *n, lop_err *err) {
     lop_node_promote(n, l, r);
     for (int i = 2; i < 5; i++) n->dtype = lop_promote(n->dtype, n->child[i]->dtype);
     if (!lop_is_blas(n->dtype)) return lop_fail(err, LOP_DTYPE, "%s takes floats", n->op->name);
-    if (n->attr.i[0] && lop_is_complex(n->dtype))
-        return lop_fail(err, LOP_DTYPE, "%s of G + G^T takes real G", n->op->name);
     return shape_of(n, 2, lop_rows(l), err);
 }
 static lop_status run_pair(const lop_call *c) {
@@ -115,7 +115,7 @@ double lop_generator_sums_flops(const lop_node *p, const lop_node *a, lop_dtype 
            (8 * (double)lop_cols(p) + 6 * (double)lop_cols(a));
 }
 static lop_status lower_pair(lop_emit *e, const lop_node *self, int out) {
-    const lop_dtype dt = inner_dtype(self->dtype);
+    const lop_dtype dt = lop_quasi_dtype(self->dtype);
     const int64_t n = lop_rows(self->child[0]), J = lop_cols(self->child[2]);
     lop_status st = LOP_OK;
     int in[5];
@@ -157,8 +157,6 @@ static lop_status infer_inverse(lop_node *n, lop_err *err) {
     if (lop_nbatch(n)) return lop_fail(err, LOP_DIM, "%s takes one matrix", n->op->name);
     for (int i = TARGET; i < ALT; i++) n->dtype = lop_promote(n->dtype, n->child[i]->dtype);
     st = shape_of(n, TARGET, rows, err);
-    if (st == LOP_OK && n->attr.i[0] && lop_is_complex(n->dtype))
-        st = lop_fail(err, LOP_DTYPE, "%s of G + G^T takes real G", n->op->name);
     if (st == LOP_OK &&
         (alt->core != 1 || alt->dtype != n->dtype || !lop_shape_equal(&alt->shape, &n->shape)))
         st = lop_fail(err, LOP_DIM, "the branches of %s differ", n->op->name);
@@ -200,7 +198,7 @@ static lop_status run_inverse(const lop_call *c) {
     return LOP_OK;
 }
 static lop_status check_inverse(lop_emit *e, const lop_node *self, int value, int mask) {
-    const lop_dtype dt = inner_dtype(self->dtype);
+    const lop_dtype dt = lop_quasi_dtype(self->dtype);
     const int64_t n = lop_rows(self->child[1]), J = lop_cols(self->child[TARGET]),
                   K = lop_cols(self->child[1]);
     int in[4], with[4];

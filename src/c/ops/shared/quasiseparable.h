@@ -1,4 +1,4 @@
-/* quasiseparable.h: what op_quasiseparable.c and op_quasiseparable_solve.c share. */
+/* quasiseparable.h: what the kind QuasiSeparable, its solves and its gradients share. */
 #ifndef LOP_QUASI_H
 #define LOP_QUASI_H
 
@@ -10,6 +10,10 @@ lop_status lop_quasi_shape(lop_node *n, lop_err *err) LOP_MUST_CHECK;
 /* The four in dtype `dt` and C order, as inputs in[0] to in[3]. */
 lop_status lop_quasi_inputs(lop_emit *e, const lop_node *self, lop_dtype dt,
                             int *in) LOP_MUST_CHECK;
+/* In which factors, solves and gradients of a result in `dt` are computed: double precision. */
+static inline lop_dtype lop_quasi_dtype(lop_dtype dt) {
+    return lop_is_complex(dt) ? LOP_c128 : LOP_f64;
+}
 /* The kernels' view of four matrices d, p, q, a. */
 lopk_quasi lop_quasi_of(const lop_mat *const *a, bool tri);
 

@@ -24,8 +24,6 @@
 
 #include <math.h>
 
-static lop_dtype inner_dtype(lop_dtype dt) { return lop_is_complex(dt) ? LOP_c128 : LOP_f64; }
-
 static lop_status too_large(lop_err *err, int64_t n) {
     return lop_fail(err, LOP_OVERFLOW,
                     "the factor of a quasi-separable matrix of %lld rows is too "
@@ -119,7 +117,7 @@ static lop_status run_band_solve(const lop_call *c) {
     return st == LOP_RANK ? singular(c->err, pivot) : st;
 }
 static lop_status check_solve(lop_emit *e, const lop_node *self, int value, int mask) {
-    const lop_dtype dt = inner_dtype(self->dtype);
+    const lop_dtype dt = lop_quasi_dtype(self->dtype);
     const int64_t n = lop_rows(self), J = lop_cols(self->child[1]);
     int in[6];
     int64_t k, batch;
@@ -169,7 +167,7 @@ static lop_status run_tri(const lop_call *c) {
     return LOP_OK;
 }
 static lop_status lower_tri(lop_emit *e, const lop_node *self, int out) {
-    const lop_dtype dt = inner_dtype(self->dtype);
+    const lop_dtype dt = lop_quasi_dtype(self->dtype);
     const int64_t n = lop_rows(self), k = lop_cols(self), J = lop_cols(self->child[1]);
     int in[5];
     int64_t bytes;
@@ -288,7 +286,7 @@ static lop_status run_band_invdiag(const lop_call *c) {
     return st == LOP_RANK ? singular(c->err, pivot) : st;
 }
 static lop_status check_invdiag(lop_emit *e, const lop_node *self, int value, int mask) {
-    const lop_dtype dt = inner_dtype(self->dtype);
+    const lop_dtype dt = lop_quasi_dtype(self->dtype);
     const int64_t n = lop_rows(self->child[1]), J = lop_cols(self->child[1]);
     int in[5];
     lop_status st = lop_quasi_inputs(e, self, dt, in + 1);
