@@ -13,206 +13,31 @@
  * is checked. What fails goes by the dense form. A Kronecker sum of two that are not known to be
  * Hermitian goes by Schur forms (op_kronsum_schur.c). Cost: 9 n_i^3 a factor, kept, and two
  * products with a Kron. */
+#include "sum_of_krons.h"
 #include "builds.h"
 #include "expr/properties.h"
 
-enum { PLACES = 8, TERMS = 8, DEPTH = 12 };
-
-typedef struct factor {
-    const lop_node *node; /* borrowed; NULL: the identity */
-    int mode;
-} factor;
-typedef struct term {
-    lop_coef c;
-    int n;
-    factor f[PLACES];
-    int64_t size[PLACES];
-} term;
-typedef struct place {
-    const lop_node *a, *b; /* borrowed: the pencil; NULL: none there */
-    bool diagonal, flip;   /* all Diag or identities; the conjugate of what a and b are */
-    const lop_node *va, *vb, *v, *vh; /* owned: the dense forms, V and V^H as operators */
-} place;
-typedef struct spec {
-    const lop_maker *mk;
-    lop_dtype dt;
-    const lop_node *sum;
-    int n, nt;
-    int64_t rows;
-    term t[TERMS];
-    lop_coef c; /* the identity's */
-    bool eye, unitary;
-    place at[PLACES];
-    const lop_node *part[TERMS], *d; /* owned: c_t times the Kron of eigenvalues, their sum */
-} spec;
-
-/* -- reading */
-
-/* Views off, multiples to the coefficient. */
-static const lop_node *peel(const lop_node *a, int *mode, lop_coef *c) {
-    for (; a->op == &lop_op_view || a->op == &lop_op_scaled; a = a->child[0]) {
-        const lop_coef by = lop_coef_of(&a->attr);
-        if (a->op == &lop_op_view)
-            *mode ^= (int)a->attr.i[0];
-        else
-            *c = lop_coef_times(a->ctx, *c, *mode & LOP_C ? lop_coef_conj(by) : by);
-    }
-    return a;
-}
-
-/* What is its own adjoint is seen plainly or conjugated. */
-static factor as_factor(const lop_node *a, int mode) {
-    if (a->op == &lop_op_identity && lop_nbatch(a) == 0) return (factor){NULL, 0};
-    if (!lop_is_complex(a->dtype)) mode &= LOP_T;
-    if ((mode & LOP_T) && lop_infer_hermitian(a)) mode ^= lop_is_complex(a->dtype) ? LOP_H : LOP_T;
-    if (a->op == &lop_op_diag) mode &= LOP_C;
-    return (factor){a, mode};
-}
-
-static bool add_factor(term *t, const lop_node *a, int mode, int depth) {
-    a = peel(a, &mode, &t->c);
-    if (a->op == &lop_op_kron) {
-        bool all = depth > 0;
-        for (int i = 0; all && i < a->n; i++) all = add_factor(t, a->child[i], mode, depth - 1);
-        return all;
-    }
-    if (t->n == PLACES || !lop_is_square(a)) return false;
-    t->size[t->n] = lop_rows(a);
-    t->f[t->n++] = as_factor(a, mode);
-    return true;
-}
-
-static term *new_term(spec *s, lop_coef c) {
-    if (s->nt == TERMS) return NULL;
-    s->t[s->nt] = (term){.c = c};
-    return &s->t[s->nt++];
-}
-
-static bool add_kronsum(spec *s, const lop_node *k, int mode, lop_coef c) {
-    for (int i = 0; i < k->n; i++) {
-        term *t = k->n <= PLACES ? new_term(s, c) : NULL;
-        if (!t) return false;
-        for (int j = 0; j < k->n; j++) {
-            int own = mode;
-            const lop_node *a = k->child[j];
-            if (j == i) a = peel(a, &own, &t->c);
-            t->size[j] = lop_rows(a);
-            t->f[j] = j == i ? as_factor(a, own) : (factor){NULL, 0};
-        }
-        t->n = k->n;
-    }
-    return true;
-}
-
-static bool read_sum(spec *s, const lop_node *a, int mode, lop_coef c, int depth) {
-    a = peel(a, &mode, &c);
-    if (depth == 0) return false;
-    if (a->op == &lop_op_sum)
-        return read_sum(s, a->child[0], mode, c, depth - 1) &&
-               read_sum(s, a->child[1], mode, c, depth - 1);
-    if (a->op == &lop_op_identity && lop_nbatch(a) == 0) {
-        s->c = lop_coef_plus(a->ctx, s->c, c);
-        s->eye = true;
-        return true;
-    }
-    if (a->op == &lop_op_kronsum) return add_kronsum(s, a, mode, c);
-    term *t = a->op == &lop_op_kron ? new_term(s, c) : NULL;
-    return t && add_factor(t, a, mode, depth);
-}
-
-static bool same(const lop_node *a, const lop_node *b) {
-    return lop_node_alike(a, b, LOP_INFER_DEPTH);
-}
-
-/* What stands at place i: at most two matrices, and no identity beside two. */
-static bool read_place(spec *s, int i) {
-    place *p = &s->at[i];
-    bool eye = s->eye, flip[2] = {false, false};
-    p->diagonal = true;
-    for (int t = 0; t < s->nt; t++) {
-        const factor *f = &s->t[t].f[i];
-        eye = eye || !f->node;
-        if (f->node && f->node->op != &lop_op_diag) p->diagonal = false;
-    }
-    for (int t = 0; t < s->nt && !p->diagonal; t++) {
-        const factor *f = &s->t[t].f[i];
-        /* for a Hermitian matrix T and conj are the same view, and so are H and none */
-        const bool turn =
-            f->node && lop_is_complex(f->node->dtype) && (f->mode == LOP_T || f->mode == LOP_C);
-        if (!f->node || (p->a && same(f->node, p->a) && turn == flip[0]) ||
-            (p->b && same(f->node, p->b) && turn == flip[1]))
-            continue;
-        if (p->a && p->b) return false;
-        flip[p->a != NULL] = turn;
-        *(p->a ? &p->b : &p->a) = f->node;
-    }
-    if (!p->b) flip[1] = flip[0];
-    const bool real[2] = {p->a && !lop_is_complex(p->a->dtype),
-                          p->b && !lop_is_complex(p->b->dtype)};
-    if (flip[0] != flip[1] && !real[0] && !real[1]) return false;
-    p->flip = flip[0] || flip[1];
-    /* The metric is tried first as the second. */
-    if (p->b && lop_infer_semidefinite(p->a) && !lop_infer_semidefinite(p->b)) {
-        const lop_node *b = p->b;
-        p->b = p->a;
-        p->a = b;
-    }
-    if (p->b) s->unitary = false;
-    return !(p->b && eye);
-}
-
-/* What eigenvectors and a Schur form of n rows cost beside a third of n^3 flops of a large
- * Cholesky, the slower rates counted in; 2026-11-21, AMD EPYC, one thread. */
-enum { EIGENVECTORS = 25, SCHUR_FORM = 75 };
-static bool pays(const spec *s, double each) {
-    const double rows = (double)s->rows;
-    double cubes = 0;
-    for (int i = 0; i < s->n; i++) {
-        const double n = (double)s->t[0].size[i];
-        if (!s->at[i].diagonal) cubes += n * n * n;
-    }
-    return s->mk->ctx->alike != 0 ||
-           (s->rows >= LOP_SPECTRAL_ROWS && each * cubes <= rows * rows * rows);
-}
-
-/* S as such a sum; false: it is none, or of one place only. */
-static bool read_spec(spec *s, const lop_maker *mk, lop_dtype dt, const lop_node *sum) {
-    *s = (spec){.mk = mk, .dt = dt, .sum = sum, .unitary = true, .rows = lop_rows(sum)};
-    if (!read_sum(s, sum, LOP_N, lop_coef_const(1, 0), DEPTH) || s->nt == 0 || s->rows == 0)
-        return false;
-    s->n = s->t[0].n;
-    for (int t = 0; t < s->nt; t++) {
-        if (s->t[t].n != s->n) return false;
-        for (int i = 0; i < s->n; i++)
-            if (s->t[t].size[i] != s->t[0].size[i]) return false;
-    }
-    bool some = false;
-    for (int i = 0; i < s->n; i++) {
-        if (!read_place(s, i)) return false;
-        some = some || !s->at[i].diagonal;
-    }
-    return some && s->n > 1 && pays(s, EIGENVECTORS);
-}
-
 /* -- what is made of it */
 
-static lop_attr value_attr(const spec *s) { return (lop_attr){.i = {0, 0, 0, (int64_t)s->dt + 1}}; }
+static lop_attr value_attr(const lop_kron_sum *s) {
+    return (lop_attr){.i = {0, 0, 0, (int64_t)s->dt + 1}};
+}
 
-static int64_t known_of(const place *p) {
+static int64_t known_of(const lop_kron_place *p) {
     return (lop_infer_hermitian(p->a) ? 1 : 0) | (p->b && lop_infer_hermitian(p->b) ? 2 : 0);
 }
 
 /* eigval, eigvec or eigmetric of a place. */
-static lop_status spectrum_of(const spec *s, int i, const lop_op *what, int64_t which,
+static lop_status spectrum_of(const lop_kron_sum *s, int i, const lop_op *what, int64_t which,
                               const lop_node **out) {
-    const place *p = &s->at[i];
+    const lop_kron_place *p = &s->at[i];
     const lop_attr how = {.i = {known_of(p), which, 0, 0}};
     const lop_node *child[2] = {p->va, p->vb};
     return lop_make_op(s->mk, what, &how, p->b ? 2 : 1, child, NULL, out);
 }
 
-static lop_status open_place(spec *s, int i) {
-    place *p = &s->at[i];
+static lop_status open_place(lop_kron_sum *s, int i) {
+    lop_kron_place *p = &s->at[i];
     const lop_attr d = value_attr(s);
     const int64_t n = s->t[0].size[i];
     lop_status st = LOP_OK;
@@ -246,20 +71,21 @@ static lop_status open_place(spec *s, int i) {
     return st;
 }
 
-static lop_status ones_of(const spec *s, int64_t n, const lop_node **out) {
+static lop_status ones_of(const lop_kron_sum *s, int64_t n, const lop_node **out) {
     const lop_node like = {
         .shape = {.ndim = 1, .dim = {n}}, .dtype = lop_dtype_real(s->dt), .core = 1};
     return lop_make(s->mk, "ones", NULL, 0, NULL, &like, out);
 }
 
 /* The eigenvalues of term t's factor at place i. */
-static lop_status values_of(const spec *s, int t, int i, const lop_node **out) {
-    const place *p = &s->at[i];
-    const factor *f = &s->t[t].f[i];
+static lop_status values_of(const lop_kron_sum *s, int t, int i, const lop_node **out) {
+    const lop_kron_place *p = &s->at[i];
+    const lop_kron_factor *f = &s->t[t].f[i];
     const lop_attr cast = {.i = {0, 0, 0, (int64_t)s->dt + 1}};
     const lop_node *d;
     if (!f->node) return ones_of(s, s->t[0].size[i], out);
-    if (!p->diagonal) return spectrum_of(s, i, &lop_op_eigval, p->b && same(f->node, p->b), out);
+    if (!p->diagonal)
+        return spectrum_of(s, i, &lop_op_eigval, p->b && lop_kron_same(f->node, p->b), out);
     lop_status st = lop_make1(s->mk, &lop_op_cast, &cast, f->node->child[0], &d);
     if (st != LOP_OK || !(f->mode & LOP_C)) {
         *out = d;
@@ -271,7 +97,8 @@ static lop_status values_of(const spec *s, int t, int i, const lop_node **out) {
 }
 
 /* c a; takes over a. */
-static lop_status multiple(const spec *s, lop_coef by, const lop_node *a, const lop_node **out) {
+static lop_status multiple(const lop_kron_sum *s, lop_coef by, const lop_node *a,
+                           const lop_node **out) {
     const lop_attr c = lop_coef_attr(by);
     *out = a;
     if (lop_coef_test(s->mk->ctx, by, LOP_COEF_ONE)) return LOP_OK;
@@ -281,7 +108,8 @@ static lop_status multiple(const spec *s, lop_coef by, const lop_node *a, const 
 }
 
 /* op(*all, a), or `a` alone at first. Takes over both. */
-static lop_status join(const spec *s, const lop_op *op, const lop_node **all, const lop_node *a) {
+static lop_status join(const lop_kron_sum *s, const lop_op *op, const lop_node **all,
+                       const lop_node *a) {
     const lop_node *both = a;
     lop_status st = LOP_OK;
     if (*all) {
@@ -293,7 +121,7 @@ static lop_status join(const spec *s, const lop_op *op, const lop_node **all, co
     return st;
 }
 
-static lop_status open_values(spec *s) {
+static lop_status open_values(lop_kron_sum *s) {
     lop_status st = LOP_OK;
     for (int t = 0; st == LOP_OK && t < s->nt; t++) {
         const lop_node *all = NULL, *one = NULL;
@@ -317,13 +145,13 @@ static lop_status open_values(spec *s) {
     return st;
 }
 
-static lop_status open(spec *s) {
+static lop_status open(lop_kron_sum *s) {
     lop_status st = LOP_OK;
     for (int i = 0; st == LOP_OK && i < s->n; i++) st = open_place(s, i);
     return st == LOP_OK ? open_values(s) : st;
 }
 
-static void close(spec *s) {
+static void close(lop_kron_sum *s) {
     for (int i = 0; i < s->n; i++) {
         const lop_node *gone[] = {s->at[i].va, s->at[i].vb, s->at[i].v, s->at[i].vh};
         for (size_t j = 0; j < sizeof gone / sizeof gone[0]; j++) lop_node_unref(gone[j]);
@@ -333,8 +161,9 @@ static void close(spec *s) {
 }
 
 /* Kron(V) b or Kron(V^H) b. */
-static lop_status turned(const spec *s, bool back, const lop_node *b, const lop_node **out) {
-    const lop_node *f[PLACES], *kron;
+static lop_status turned(const lop_kron_sum *s, bool back, const lop_node *b,
+                         const lop_node **out) {
+    const lop_node *f[LOP_KRON_PLACES], *kron;
     for (int i = 0; i < s->n; i++) f[i] = back ? s->at[i].vh : s->at[i].v;
     lop_status st = lop_make(s->mk, "kron", NULL, s->n, f, NULL, &kron);
     if (st != LOP_OK) return st;
@@ -344,7 +173,7 @@ static lop_status turned(const spec *s, bool back, const lop_node *b, const lop_
 }
 
 /* V D^-1 V^H b. */
-static lop_status by_spectrum(const spec *s, const lop_node *b, const lop_node **out) {
+static lop_status by_spectrum(const lop_kron_sum *s, const lop_node *b, const lop_node **out) {
     const lop_node *y = NULL, *z = NULL;
     lop_status st = turned(s, true, b, &y);
     if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_div, NULL, y, s->d, &z);
@@ -357,9 +186,9 @@ static lop_status by_spectrum(const spec *s, const lop_node *b, const lop_node *
 /* x where the spectrum is accurate enough, else alt. With a unitary V the eigenvalues may lose N /
  * sum n_i of their own error bound beside each other; the bound that solves promise leaves room for
  * that. */
-static lop_status if_sound(const spec *s, const lop_node *x, const lop_node *alt,
+static lop_status if_sound(const lop_kron_sum *s, const lop_node *x, const lop_node *alt,
                            const lop_node **out) {
-    const lop_node *child[TERMS + 3] = {x};
+    const lop_node *child[LOP_KRON_TERMS + 3] = {x};
     int64_t sizes = 0;
     int n = 1;
     for (int i = 0; i < s->n; i++) sizes += s->t[0].size[i];
@@ -372,7 +201,7 @@ static lop_status if_sound(const spec *s, const lop_node *x, const lop_node *alt
 }
 
 /* By Cholesky or LU of the dense form; b NULL: its determinant. */
-static lop_status directly(const spec *s, const lop_node *b, const lop_node **out) {
+static lop_status directly(const lop_kron_sum *s, const lop_node *b, const lop_node **out) {
     const lop_attr d = value_attr(s), tried = {.i = {1, 0, 0, 0}};
     const lop_node *dense;
     const lop_op *ops[2][2] = {{&lop_op_lu_det, &lop_op_lu_solve},
@@ -391,28 +220,28 @@ static lop_status directly(const spec *s, const lop_node *b, const lop_node **ou
 
 typedef struct sylvester {
     lop_coef c[2];
-    factor f[2];
+    lop_kron_factor f[2];
     int64_t turn[2];      /* 1: the adjoint of what is factored */
     bool flip;            /* all of it conjugated */
     const lop_node *a[2]; /* owned: the dense forms, c with the first */
 } sylvester;
 
-static bool read_sylvester(const spec *s, sylvester *y) {
+static bool read_sylvester(const lop_kron_sum *s, sylvester *y) {
     bool known = true, mixed;
     *y = (sylvester){.flip = false};
     if (s->n != 2) return false;
     for (int t = 0; t < s->nt; t++) {
-        const factor *f = s->t[t].f;
+        const lop_kron_factor *f = s->t[t].f;
         const int i = f[0].node ? 0 : 1;
         if (!f[i].node || f[1 - i].node) return false;
-        if (y->f[i].node && (!same(y->f[i].node, f[i].node) || y->f[i].mode != f[i].mode))
+        if (y->f[i].node && (!lop_kron_same(y->f[i].node, f[i].node) || y->f[i].mode != f[i].mode))
             return false;
         y->f[i] = f[i];
         y->c[i] = lop_coef_plus(s->mk->ctx, y->c[i], s->t[t].c);
         known = known && (lop_infer_hermitian(f[i].node) || s->at[i].diagonal);
     }
     if (known || !y->f[0].node || !y->f[1].node) return false;
-    if (!pays(s, SCHUR_FORM)) return false;
+    if (!lop_kron_sum_pays(s, LOP_COST_SCHUR_FORM)) return false;
     const bool whole[2] = {lop_is_complex(y->f[0].node->dtype),
                            lop_is_complex(y->f[1].node->dtype)};
     bool flip[2];
@@ -425,7 +254,7 @@ static bool read_sylvester(const spec *s, sylvester *y) {
 }
 
 /* The dense form of a_i A_i (+ c I): factored as it is, before it is turned and conjugated. */
-static lop_status open_sylvester(const spec *s, sylvester *y, int i) {
+static lop_status open_sylvester(const lop_kron_sum *s, sylvester *y, int i) {
     const bool conj = y->flip != (y->turn[i] != 0);
     const lop_attr view = {.i = {y->f[i].mode, 0, 0, 0}}, d = value_attr(s),
                    by = lop_coef_attr(conj ? lop_coef_conj(y->c[i]) : y->c[i]),
@@ -456,7 +285,8 @@ static lop_status open_sylvester(const spec *s, sylvester *y, int i) {
 }
 
 /* By Schur forms, else directly; b NULL: the determinant. */
-static lop_status by_schur(const spec *s, sylvester *y, const lop_node *b, const lop_node **out) {
+static lop_status by_schur(const lop_kron_sum *s, sylvester *y, const lop_node *b,
+                           const lop_node **out) {
     lop_check k = {.mk = s->mk, .a = s->sum};
     const lop_attr how = {.i = {y->turn[0], y->turn[1], y->flip, 0}},
                    det = {.i = {y->flip != (y->turn[0] != 0), y->flip != (y->turn[1] != 0), 0, 0}};
@@ -480,12 +310,12 @@ static lop_status by_schur(const spec *s, sylvester *y, const lop_node *b, const
 }
 
 LOP_BUILD(solve_spectral) {
-    spec s;
+    lop_kron_sum s;
     lop_check k = {.mk = mk, .a = m->root->child[0]};
     const lop_attr cast = {.i = {1, 0, 0, (int64_t)m->root->dtype + 1}};
     const lop_node *b = NULL, *x = NULL, *alt = NULL, *sound = NULL;
     sylvester y;
-    if (!read_spec(&s, mk, m->root->dtype, m->root->child[0])) return LOP_NOMATCH;
+    if (!lop_kron_sum_read(&s, mk, m->root->dtype, m->root->child[0])) return LOP_NOMATCH;
     lop_status st = lop_make1(mk, &lop_op_cast, &cast, m->root->child[1], &b);
     if (st == LOP_OK && read_sylvester(&s, &y)) {
         st = by_schur(&s, &y, b, out);
@@ -506,7 +336,7 @@ LOP_BUILD(solve_spectral) {
 }
 
 /* det D times the metrics' determinants, each to the power of the other sizes' product. */
-static lop_status det_of(const spec *s, const lop_node **out) {
+static lop_status det_of(const lop_kron_sum *s, const lop_node **out) {
     const lop_attr cast = {.i = {0, 0, 0, (int64_t)s->dt + 1}};
     const lop_node *d = NULL, *all = NULL;
     lop_status st = lop_make1(s->mk, &lop_op_cast, &cast, s->d, &d);
@@ -527,7 +357,7 @@ static lop_status det_of(const spec *s, const lop_node **out) {
 
 /* `value` where the spectrum is sound and, with V not unitary, solves for a probe with a small
  * residual; else `alt`. op: what checks it, of a determinant or of another value. */
-static lop_status sound_value(const spec *s, const lop_op *op, const lop_node *value,
+static lop_status sound_value(const lop_kron_sum *s, const lop_op *op, const lop_node *value,
                               const lop_node *alt, const lop_node **out) {
     lop_check k = {.mk = s->mk, .a = s->sum};
     const lop_node *sound = NULL, *x = NULL, *r = NULL;
@@ -545,11 +375,11 @@ static lop_status sound_value(const spec *s, const lop_op *op, const lop_node *v
 }
 
 LOP_BUILD(det_spectral) {
-    spec s;
+    lop_kron_sum s;
     const lop_node *sum = m->root->child[0], *det = NULL, *alt = NULL;
     const lop_dtype dt = (lop_dtype)(m->root->attr.i[3] - 1);
     sylvester y;
-    if (!read_spec(&s, mk, dt, sum)) return LOP_NOMATCH;
+    if (!lop_kron_sum_read(&s, mk, dt, sum)) return LOP_NOMATCH;
     if (read_sylvester(&s, &y)) return by_schur(&s, &y, NULL, out);
     lop_status st = open(&s);
     if (st == LOP_OK) st = det_of(&s, &det);
@@ -565,10 +395,10 @@ LOP_BUILD(det_spectral) {
  * be Hermitian is tried: it costs one look at it. */
 static lop_status read_off(const lop_match *m, const lop_maker *mk, bool diagonal,
                            const lop_node **out) {
-    spec s;
-    const lop_node *sum = m->root->child[0]->child[0], *v[PLACES], *vh[PLACES], *value = NULL,
-                   *alt = NULL;
-    if (!lop_is_blas(m->root->dtype) || !read_spec(&s, mk, m->root->dtype, sum) ||
+    lop_kron_sum s;
+    const lop_node *sum = m->root->child[0]->child[0], *v[LOP_KRON_PLACES], *vh[LOP_KRON_PLACES],
+                   *value = NULL, *alt = NULL;
+    if (!lop_is_blas(m->root->dtype) || !lop_kron_sum_read(&s, mk, m->root->dtype, sum) ||
         (!diagonal && !s.unitary))
         return LOP_NOMATCH;
     lop_status st = open(&s);

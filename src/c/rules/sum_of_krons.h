@@ -1,0 +1,50 @@
+/* sum_of_krons.h: a sum of Krons, read place by place for solve_eigenbasis.c. */
+#ifndef LOP_SUM_OF_KRONS_H
+#define LOP_SUM_OF_KRONS_H
+
+#include "builds.h"
+#include "expr/coefficients.h"
+
+enum { LOP_KRON_PLACES = 8, LOP_KRON_TERMS = 8 };
+
+typedef struct lop_kron_factor {
+    const lop_node *node; /* borrowed; NULL: the identity */
+    int mode;
+} lop_kron_factor;
+typedef struct lop_kron_term {
+    lop_coef c;
+    int n;
+    lop_kron_factor f[LOP_KRON_PLACES];
+    int64_t size[LOP_KRON_PLACES];
+} lop_kron_term;
+typedef struct lop_kron_place {
+    const lop_node *a, *b; /* borrowed: the pencil; NULL: none there */
+    bool diagonal, flip;   /* all Diag or identities; the conjugate of what a and b are */
+    const lop_node *va, *vb, *v, *vh; /* owned: the dense forms, V and V^H as operators */
+} lop_kron_place;
+typedef struct lop_kron_sum {
+    const lop_maker *mk;
+    lop_dtype dt;
+    const lop_node *sum;
+    int n, nt;
+    int64_t rows;
+    lop_kron_term t[LOP_KRON_TERMS];
+    lop_coef c; /* the identity's */
+    bool eye, unitary;
+    lop_kron_place at[LOP_KRON_PLACES];
+    const lop_node *part[LOP_KRON_TERMS]; /* owned: c_t times the Kron of eigenvalues */
+    const lop_node *d;                    /* owned: the sum of the parts and c */
+} lop_kron_sum;
+
+/* What eigenvectors and a Schur form of n rows cost beside a third of n^3 flops of a large
+ * Cholesky, the slower rates counted in; 2026-11-21, AMD EPYC, one thread. */
+enum { LOP_COST_EIGENVECTORS = 25, LOP_COST_SCHUR_FORM = 75 };
+
+/* `sum` as such a sum whose eigenvectors pay; false: it is none, or of one place only. */
+bool lop_kron_sum_read(lop_kron_sum *s, const lop_maker *mk, lop_dtype dt, const lop_node *sum);
+/* Are factors of its places, at `each` times n^3, cheaper than one of the whole? */
+bool lop_kron_sum_pays(const lop_kron_sum *s, double each);
+/* Do both stand for one matrix? */
+bool lop_kron_same(const lop_node *a, const lop_node *b);
+
+#endif
