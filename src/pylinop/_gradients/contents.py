@@ -16,7 +16,7 @@ from .watched import Watch
 
 
 def _inside(x: Any) -> list[Any]:
-    """What an operator, a LazyArray or a list holds."""
+    """The parts that an operator, a LazyArray or a list holds."""
     if type(x) in (list, tuple):
         return list(x)
     if isinstance(x, _core.Operator):

@@ -69,7 +69,7 @@ def pinv(y: Any, g: Any) -> Any:
 
 
 def _no_repeated(over: Any, gap: Any, top: Any) -> Any:
-    """`over`, which is divided by the gaps; a gap of nothing has to divide nothing."""
+    """`over`, after a check that it is zero wherever the gap that divides it is zero."""
     eps = np.finfo(over.dtype).eps
     near = np.abs(gap) <= 4 * eps * np.maximum(top, np.finfo(over.dtype).tiny)
     np.fill_diagonal(near, False)
@@ -114,7 +114,7 @@ def _phases(W: Any, S: Any) -> Any:
 
 
 def singular_vectors(left: bool, U: Any, S: Any, Vh: Any, g: Any) -> Any:
-    """Of U, or of Vh, in the reduced decomposition."""
+    """The cotangent of A from that of U or of Vh, in the reduced decomposition."""
     if U.shape[1] != S.shape[0] or Vh.shape[0] != S.shape[0]:
         raise NotImplementedError(
             "the vectors beyond min(m, n) have no derivative: say full_matrices=False"
@@ -176,7 +176,7 @@ def _r_alone(y: Any, g: Any) -> Any:
 
 
 def _norm(y: Any, g: Any) -> Any:
-    """A matrix norm, by the sums and singular values that make it."""
+    """The cotangent of A from that of its norm, by the sums and singular values that make it."""
     A, order = y._args[0], y._more[1].get("ord")
     if order in (None, "fro"):
         return times(A, g / np.where(y == 0, 1.0, y))
@@ -209,7 +209,7 @@ WHOLE = {
 
 
 def _siblings(y: Any) -> tuple[Any, str, int, list[Any]]:
-    """Of one of several results: the matrix, the decomposition's name, which it is, all of them."""
+    """The matrix, the name of its decomposition, which of the results y is, and all results."""
     if isinstance(y._more[0], Piece):
         piece, A = y._more[0], y._args[0]
         return A, piece.joint.name, piece.at, [piece.node(A, k) for k in range(len(piece.parts))]

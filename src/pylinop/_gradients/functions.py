@@ -133,7 +133,7 @@ def _sign(y: Any, g: Any, k: int) -> Any:
 
 
 def _share(mine: Any, other: Any, more: Any) -> Any:
-    """1 where mine is taken, 1/2 where both are equal."""
+    """1 where this argument is taken, 1/2 where both are equal."""
     return np.where(mine == other, 0.5, np.where(more(mine, other), 1.0, 0.0))
 
 

@@ -107,7 +107,7 @@ def _kernel_slot(number: int, given: dict[int, Any]) -> Slot:
 
 
 def _cotangent_dtype(like: Any, g: Any) -> Any:
-    """That of the cotangent of a part: real where the part is."""
+    """The dtype of a part's cotangent: real where the part is."""
     own = like.dtype
     if own is None:
         return g.dtype
@@ -230,7 +230,7 @@ _EACH = frozenset("lowrank kron elementwise khatrirao".split())  # linear in eac
 
 
 def _grown(op: Any, k: int, h: Any) -> Any:
-    """Likewise of an operator that an operation made."""
+    """The tangent of an operator that an operation made."""
     held = [lazy(x) if isinstance(x, _core.Operator) else x for x in op._operands]
     if op._by == "sum":
         return h
@@ -269,7 +269,7 @@ def given(op: Any) -> list[Any]:
 
 
 def _zero(x: Any) -> Any:
-    """Nothing, in place of a parameter."""
+    """Zeros in place of a parameter."""
     if x is None or not hasattr(x, "shape") or x.dtype is None or x.dtype.kind not in "fc":
         return x
     if isinstance(x, _core.Operator):
@@ -306,7 +306,7 @@ def _as_matrices(a: Any, n: int, J: int) -> Any:
 
 
 def tangent(op: Any, key: Any, h: Any) -> Any:
-    """What an operator grows by where the parameter at `key` grows by h, to first order."""
+    """The change of an operator, to first order, when the parameter at `key` changes by h."""
     number, place = key
     if not is_lazy(op) and op._init is None:
         return _grown(op, number, h)
@@ -387,7 +387,7 @@ def _as_parameter(y: Any, h: Any) -> Any:
 
 
 def sources(y: Any) -> list[tuple[Any, Any]]:
-    """(key, argument): of a cotangent the operator's own, and the parameters."""
+    """(key, argument) of a cotangent: the operator's own cotangent, then the parameters."""
     op = y._args[0]
     held = [x for _, x in parts(op)] if isinstance(op, _core.Operator) else list(op._args)
     unique = {id(x): x for x in held if hasattr(x, "shape")}
@@ -405,7 +405,7 @@ class Through(NamedTuple):
 
 
 def of_cotangent(y: Any, h: Any, key: int) -> Any:
-    """The cotangent of one of those."""
+    """The cotangent of an argument of a `Through` or a `Cotangent`."""
     h = _as_parameter(y, h)
     grown = tangent(y._args[0], y._more[0].key, h)
     if key < 0:

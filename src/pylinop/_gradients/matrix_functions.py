@@ -44,7 +44,7 @@ def _r_of_qr(y: Any, g: Any, k: int) -> Any:
 
 
 def _least(f: Any, A: Any, b: Any) -> Any:
-    """Solutions within derivatives: of matrices of full rank."""
+    """Least-squares solutions within derivatives, which assume full rank."""
     return solved("lstsq", of_full_rank, A, b, A.shape[1], **f.kwargs)
 
 
@@ -96,7 +96,7 @@ ROWS: dict[str, Callable[[Any, Any, int], Any]] = {
 
 
 def of_form(y: Any, g: Any, k: int) -> Any:
-    """The cotangent of argument k of such a function."""
+    """The cotangent of argument k of a matrix function."""
     f: OfForm = y._more[0]
     row = ROWS.get(f.name)
     if row is None:

@@ -22,7 +22,7 @@ def dtype_of(x: Any) -> Any:
 
 
 def conj(x: Any) -> Any:
-    """The conjugate, of what is complex."""
+    """The conjugate where x is complex; x itself where it is real."""
     return np.conjugate(x) if dtype_of(x).kind == "c" else x
 
 
@@ -62,7 +62,7 @@ def times(a: Any, c: Any) -> Any:
 
 
 def stop(x: Any) -> Any:
-    """What has no derivative: x itself."""
+    """x itself, as the value of a function without a derivative."""
     return x
 
 

@@ -26,7 +26,7 @@ from .shapes import row_of, scattered, unbroadcast
 
 
 def refuse(y: Any, what: str) -> Any:
-    """Raises: there is no derivative of that."""
+    """Raises NotImplementedError: the function has no derivative here."""
     raise NotImplementedError(f"{what} has no derivative here" + errors.built(y))
 
 
@@ -246,7 +246,7 @@ class Differentiated:
 
 
 class Formula(Differentiated):
-    """Likewise of a formula, which is the first argument."""
+    """A formula with a rule of its own; the formula is the first argument."""
 
     skip = 1
 

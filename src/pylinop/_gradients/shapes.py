@@ -18,7 +18,7 @@ _SHAPES: dict[Any, Row] = {}
 
 
 def broadcast(g: Any, shape: Any) -> Any:
-    """g seen in a larger shape."""
+    """A view of g in a larger shape."""
     if tuple(np.shape(g) if not is_lazy(g) else g.shape) == tuple(shape):
         return g
     if not is_lazy(g):
@@ -46,7 +46,7 @@ def _mean(y: Any, g: Any, k: int) -> Any:
 
 
 def others(x: Any, axis: Any) -> Any:
-    """Of each element the product of all others, also beside zeros."""
+    """For each element the product of all others; right also where elements are zero."""
     moved = np.reshape(x, (-1,)) if axis is None else np.moveaxis(x, axis, -1)
     one = np.ones((*moved.shape[:-1], 1), x.dtype)
     before = np.cumprod(np.concatenate([one, moved[..., :-1]], axis=-1), axis=-1)
@@ -124,7 +124,7 @@ def _scattered(y: Any, h: Any, k: int) -> Any:
 
 
 def checked(y: Any, g: Any, k: int) -> Any:
-    """Of a function that gives its first argument, or an error."""
+    """The cotangent of a function that returns its first argument or raises."""
     return g if k == 0 else g * 0.0
 
 
@@ -132,7 +132,7 @@ def checked(y: Any, g: Any, k: int) -> Any:
 
 
 def _joined(y: Any, g: Any, k: int) -> Any:
-    """The part of the cotangent where the argument went."""
+    """The part of the cotangent at the argument's place in the joined array."""
     axis = y._more[1]["axis"]
     start = sum(x.shape[axis] for x in y._args[:k])
     part = slice(start, start + y._args[k].shape[axis])
@@ -145,12 +145,12 @@ def _cumsum(y: Any, g: Any, k: int) -> Any:
 
 
 def ordered(h: Any, x: Any, axis: int) -> Any:
-    """h in the order that sorts x."""
+    """Reorders h as sorting reorders x."""
     return np.take_along_axis(h, np.argsort(x, axis, kind="stable"), axis)
 
 
 def unordered(g: Any, x: Any, axis: int) -> Any:
-    """g, which is in the order that sorts x, in the order of x."""
+    """Undoes `ordered`: from the sorted order back to x's own."""
     made = np.empty_like(g)
     np.put_along_axis(made, np.argsort(x, axis, kind="stable"), g, axis)
     return made
@@ -180,7 +180,7 @@ def _triu(y: Any, g: Any, k: int) -> Any:
 
 
 def _picked(y: Any, g: Any, k: int) -> Any:
-    """Of an index by LazyArrays, which have no derivative."""
+    """The cotangent of an array indexed by LazyArrays; the index itself has none."""
     if k:
         return None
     x, key = y._args[0], y._more[1]["key"]
@@ -251,7 +251,7 @@ _SHAPES.update(
 
 
 def row_of(function: Any) -> Row | None:
-    """The row of a function; None: it has none."""
+    """The row of a function in the table; None if there is none."""
     row = _SHAPES.get(function)
     if row is None and isinstance(function, np.ufunc):
         row = ELEMENTWISE.get(function.__name__)

@@ -31,7 +31,7 @@ def _parts(x: Any, deep: bool) -> list[tuple[Any, Any]]:
 
 
 def _is_smooth(x: Any) -> bool:
-    """Has it a derivative at all? Not integers and truth values."""
+    """Can x have a derivative? Integers and truth values cannot."""
     return x.dtype is None or x.dtype.kind in "fc"
 
 
@@ -61,7 +61,7 @@ def _order(
 
 
 def _cotangent(x: Any, g: Any, key: Any, part: Any) -> Any:
-    """That of one part, real where the part is."""
+    """The cotangent of one part; real where the part is."""
     if isinstance(x, _core.Operator):
         found = matrices.of_part(x, g, key, part)
     elif x._head in ("leaf", "operator"):
@@ -80,7 +80,7 @@ def _cotangent(x: Any, g: Any, key: Any, part: Any) -> Any:
 
 
 def _assumed(g: Any, leaf: Any) -> Any:
-    """What is assumed of a matrix its gradient keeps to: Hermitian, a triangle, diagonals."""
+    """Projects a gradient onto what is assumed of its matrix: Hermitian, triangular, diagonal."""
     word, made = leaf._more, _core
     if word in (None, "gen", "general") or leaf.ndim < 2:
         return g
@@ -123,7 +123,7 @@ def sweep(
 
 
 def _checked(x: Any) -> Any:
-    """What a derivative is wanted by, or an error."""
+    """Checks the argument that a derivative is wanted by."""
     if not (is_lazy(x) or isinstance(x, (_core.Operator, np.ndarray))):
         raise TypeError(
             f"gradients by a {type(x).__name__}: give LazyArrays, or arrays and operators that the "

@@ -78,7 +78,7 @@ class Trace:
         return {id(x): x for p in self.parameters for x in p.wanted()}
 
     def gathered(self, found: dict[int, Any]) -> list[list[Any]]:
-        """Of each parameter the LazyArrays of its gradient."""
+        """For each parameter the LazyArrays of its gradient."""
         return [p.gradient(found) for p in self.parameters]
 
     def shaped(self, values: list[Any]) -> Any:
@@ -167,7 +167,7 @@ def _rebuilt(op: Any, values: dict[int, Any]) -> Any:
 def finished(
     trace: Trace, extra: list[Any], groups: list[list[Any]]
 ) -> tuple[list[Any], list[Any]]:
-    """Values of some LazyArrays, and gradients, by one plan."""
+    """The values of LazyArrays and of gradients, computed by one plan."""
     flat = [g for group in groups for g in group]
     values = evaluate(*extra, *flat) if len(extra) + len(flat) > 1 else (evaluate(*extra, *flat),)
     head, rest = list(values[: len(extra)]), list(values[len(extra) :])

@@ -184,7 +184,7 @@ def vjp(f: _Function, *primals: Any, has_aux: bool = False) -> Any:
 
 
 def _tangents(trace: Trace, tangents: Any) -> list[Any]:
-    """Of each parameter an array of its shape."""
+    """For each parameter an array of its shape."""
     if len(tangents) != len(trace.structures):
         raise ValueError(
             f"{len(trace.structures)} arguments, but {len(tangents)} tangents: one each is due"
@@ -304,7 +304,7 @@ def hvp(f: _Function, argnums: int | tuple[int, ...] = 0) -> _Function:
 
 
 def _rows(trace: Trace, value: Any) -> list[Any]:
-    """Of each parameter the array of derivatives, (*value.shape, *parameter.shape)."""
+    """For each parameter the array of derivatives, (*value.shape, *parameter.shape)."""
     size = int(np.prod(value.shape))
     whole: list[Any] = [[] for _ in trace.parameters]
     for k in range(size):

@@ -30,7 +30,7 @@ def watched(array: Any) -> Any:
 
 
 def release(a: Any) -> None:
-    """From now on it can be."""
+    """Allows the value to be asked for from now on."""
     if a._value is None:
         value = np.array(a._args[0])
         value.flags.writeable = False

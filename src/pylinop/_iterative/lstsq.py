@@ -269,7 +269,7 @@ def _double(dtype: Any) -> Any:
 
 
 def _of_products(A: Any, dtype: Any, width: int = 1) -> int:
-    """Bytes that products with A and A^H take beside their vectors, where a memory limit is set."""
+    """Bytes of workspace for products with A and A^H, asked only where a memory limit is set."""
     if config.get("memory_limit") is None:
         return 0
     v, u = (np.empty((n, width), _double(dtype)) for n in A.shape[::-1])  # for their shapes

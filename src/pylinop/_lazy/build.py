@@ -42,7 +42,7 @@ def from_elsewhere(x: Any) -> Any:
 
 
 def _shape(x: Any) -> Any:
-    """The shape of a LazyArray or of what NumPy takes."""
+    """The shape of a LazyArray or an array_like."""
     return x.shape if is_lazy(x) else np.shape(x)
 
 

@@ -149,7 +149,7 @@ def qr(a: Any, mode: str = "reduced") -> Any:
 
 
 def _vector_norm(x: Any, ord: Any, axis: Any, keepdims: bool) -> Any:
-    """Of vectors along one axis, or of all elements."""
+    """The norm of vectors along one axis, or of all elements."""
     if axis is None and ord is None:
         shape = (1,) * x.ndim if keepdims else ()
     else:

@@ -58,7 +58,7 @@ class Joint:
 
 
 class Piece:
-    """One result of a `Joint`; `parts` holds shape and dtype of each."""
+    """One result of a `Joint`; `parts` holds the shape and dtype of each result."""
 
     def __init__(self, joint: Joint, at: int, parts: Any) -> None:
         self.joint, self.at, self.parts = joint, at, parts
@@ -123,7 +123,7 @@ def least_norm(form: Any, b: Any, rcond: Any) -> Any:
 
 
 def of_full_rank(form: Any, b: Any, rcond: Any) -> Any:
-    """The same; a matrix without full rank is an error."""
+    """As `least_norm`; a matrix without full rank is an error."""
     dtype = np.result_type(inexact(form.dtype), inexact(b.dtype))
     x, _, rank, _ = least_squares.lstsq(_in_dtype(form, dtype), b.astype(dtype, copy=False), rcond)
     full = min(form.shape[-2:])

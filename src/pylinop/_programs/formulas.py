@@ -46,7 +46,7 @@ class Several(NamedTuple):
 
 
 class Held:
-    """An object that is what it is: an operator of the plain face, a callable."""
+    """An object that is passed on unchanged: a NumPy operator or a callable."""
 
     def __init__(self, held: Any) -> None:
         self.held = held

@@ -15,7 +15,7 @@ __all__ = ["Face", "Operator", "computed", "made"]
 
 
 class Face(NamedTuple):
-    """What a library's face is made of."""
+    """The parts of a library's front end: its arrays, its operators, how it runs a program."""
 
     name: str  # "pylinop.jax"
     library: str  # "JAX"

@@ -31,7 +31,7 @@ __all__ = ["Formula", "Program", "Pullback", "Pushforward", "WithGradients", "Wr
 
 
 class Program:
-    """What is computed; equal to another one with the same parts."""
+    """A formula to compute; two programs of the same parts are equal."""
 
     arrays: int  # how many it takes
 
@@ -118,7 +118,7 @@ def hollow(aval: Any, guarded: bool) -> Any:
 
 
 class Formula(Program):
-    """Nodes in their flat form."""
+    """A program of nodes in their flat form."""
 
     def __init__(self, parts: formulas.Parts) -> None:
         super().__init__(parts)
@@ -148,7 +148,7 @@ class Written(Program):
 
 
 class _Derived(Program):
-    """Of a program, by the arrays in `by`."""
+    """A program derived from another one, with respect to the arrays in `by`."""
 
     def __init__(self, base: Program, by: tuple[int, ...]) -> None:
         super().__init__(base, by)

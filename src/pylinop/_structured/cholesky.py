@@ -27,7 +27,7 @@ from .singular_values import adjoint, bands_of
 
 
 class NotDefinite(np.linalg.LinAlgError):
-    """There is no Cholesky factor; the public function adds which operator it was."""
+    """Raised where there is no Cholesky factor; the public function adds which operator it was."""
 
 
 def element_text(bad: Any) -> str:
@@ -325,7 +325,7 @@ def upper_of(factor: Any) -> Any:
 
 
 def is_lower(op: Any) -> Any:
-    """Is it a lower Triangular?"""
+    """True for a lower Triangular."""
     if op._head != "triangular" or (op._init is None and op._by != "view"):
         return False
     lower = (op if op._init is not None else op._operands[0])._given("lower")

@@ -126,7 +126,7 @@ class Engine:
 
 
 def arguments(i: int, common: tuple[Any, ...], each: Each) -> tuple[Any, ...]:
-    """What part i is called with."""
+    """The arguments that part i is called with."""
     return common if each is None else (*common, *each[i])
 
 
@@ -336,7 +336,7 @@ class MPI(Engine):
         return answers
 
     def gather(self, method: str, *common: Any, each: Each = None) -> list[Any]:
-        """See `Engine.gather`; on all ranks."""
+        """As `Engine.gather`, on all ranks."""
         answers = self.here(method, *common, each=each)
         return [a for rank in self.comm.allgather(answers) for a in rank]
 

@@ -61,7 +61,7 @@ class Wide(Run):
         return self.rows.norm(self.b)
 
     def _beta(self) -> None:
-        """The norm of u, and of what stands below it; both divided by it."""
+        """Normalises u and the part below it together; their norm becomes beta."""
         tail = 0.0 if self.tail is None else self.columns.norm(self.tail)
         self.beta = math.hypot(self.rows.norm(self.u), tail)
         if self.beta > 0:
