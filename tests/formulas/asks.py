@@ -6,7 +6,7 @@ import samples
 import pylinop as pl
 
 from . import reference
-from .reference import Unsure, inverse, norm, sure, t
+from .reference import Unsure, inverse, length, norm, sure, t
 
 
 class Wrong(Exception):  # noqa: N818
@@ -156,8 +156,8 @@ def solved(q, call, V, M, X, rows):
     want = X @ b
     columns = want if want.ndim > 1 else want[:, None]
     right = np.abs(b if b.ndim > 1 else b[:, None])
-    size = norm(M) * np.sqrt((np.abs(columns) ** 2).sum(-2, keepdims=True))
-    tol = rows * (size + np.sqrt((right**2).sum(-2, keepdims=True)))
+    size = norm(M) * length(columns, -2)
+    tol = rows * (size + length(right, -2))
     tol = tol if want.ndim > 1 else tol[:, 0]
     grown = 4 * growth(V, b, want)
     return lambda: call(b), lambda got: agree(got, want, q.tolerance(tol, b) + grown, "solve")
@@ -187,7 +187,7 @@ def ask_inverse_apply(q):
 
 def ask_solve_left(q):
     X, _, _ = q.inverse()
-    rows = np.sqrt((np.abs(X) ** 2).sum(-2))[..., :, None]
+    rows = length(X, -2)[..., 0, :, None]
 
     def call(b):
         return b @ pl.inv(q.A) if b.ndim == 1 else t(t(b) @ pl.inv(q.A))
@@ -197,7 +197,7 @@ def ask_solve_left(q):
 
 def ask_solve_adjoint(q):
     X, _, _ = q.inverse()
-    rows = np.sqrt((np.abs(X) ** 2).sum(-2))[..., :, None]
+    rows = length(X, -2)[..., 0, :, None]
     call = lambda b: pl.solve(q.A.H, b)  # noqa: E731
     return solved(q, call, t(q.node.V.conj()), t(q.node.M), t(X.conj()), rows)
 
@@ -225,7 +225,7 @@ def ask_inv_trace(q):
 def log_error(q, X, logdet):
     """d log det A = trace(A^-1 dA), and the rounding of n logarithms."""
     n = X.shape[-1]
-    first = (np.sqrt((np.abs(X) ** 2).sum(-1)) * np.sqrt((q.node.M**2).sum(-2))).sum(-1)
+    first = (length(X, -1)[..., 0] * length(q.node.M, -2)[..., 0, :]).sum(-1)
     return q.tolerance(first + np.abs(logdet) + n)
 
 
@@ -329,7 +329,7 @@ def ask_quad(q):
     V, M = (t(x.conj()) @ x + c * np.eye(n) for x in (q.node.V, q.node.M))
     X, b = np.linalg.inv(V), q.vector(n)
     want = np.einsum("i...,i...->...", b.conj(), X @ b).real
-    first = np.sqrt((np.abs(X) ** 2).sum(-1)) * np.sqrt((M**2).sum(-2))
+    first = length(X, -1)[..., 0] * length(M, -2)[..., 0, :]
     logdet = np.linalg.slogdet(V)[1]
     size = np.linalg.norm(b, axis=0) ** 2 * np.linalg.norm(X, 2)
     tol = q.tolerance(size * (np.linalg.norm(M) * np.linalg.norm(X, 2) + 1), b, 3 * n)

@@ -76,7 +76,7 @@ def tried(operands, A, node, asks):
     size = reference.norm(node.M) * np.linalg.norm(want, axis=0) + np.linalg.norm(X, axis=0)
     agree(attempt(lambda: pl.solve(A, X), "solve"), want, tol * rows * size, "solve")
     sign, logdet = np.linalg.slogdet(node.V)
-    first = (rows[:, 0] * np.sqrt((node.M**2).sum(0))).sum()
+    first = (rows[:, 0] * reference.length(node.M, 0)[0]).sum()
     got = attempt(lambda: pl.slogdet(A), "slogdet")
     agree(got[1], logdet, tol * (first + abs(logdet) + operands.n), "slogdet")
     agree(got[0], sign, min(1, tol * (first + operands.n)), "sign")

@@ -520,4 +520,19 @@ KEPT = [
             options={},
         ),
     ),
+    (
+        "2026-11-24 the judge: squares of entries of 1e-199 left no tolerance",
+        Program(
+            {"a": 20, "b": 12},
+            [
+                (
+                    "leaf",
+                    (),
+                    ("QuasiSeparable", "a*b", "a*b", "float64", "C", (), 125203664, False),
+                ),
+                ("cut", (0,), (("a", True), ("a", False))),
+            ],
+            [("eigvalsh", (1,), (0, 2, "float64", "C", 2, ""))],
+        ),
+    ),
 ]

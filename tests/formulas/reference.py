@@ -52,9 +52,17 @@ def magnitudes(x):
     return np.abs(x.astype(float) if x.dtype.kind in "iu" else x).astype(float)
 
 
+def length(x, axis):
+    """The root of the sum of squares, whose squares do not leave the range."""
+    size = magnitudes(x)
+    top = size.max(axis=axis, keepdims=True, initial=0.0)
+    top = np.where((top > 0) & np.isfinite(top), top, 1.0)
+    return top * np.sqrt(((size / top) ** 2).sum(axis=axis, keepdims=True))
+
+
 def norm(x):
     """Frobenius, of each matrix of a batch."""
-    return np.sqrt((np.abs(x) ** 2).sum(axis=(-2, -1), keepdims=True))
+    return length(x, (-2, -1))
 
 
 def inverse(a):
@@ -65,8 +73,7 @@ def inverse(a):
         raise Unsure("singular") from None
     if not np.isfinite(X).all():
         raise Unsure("singular")
-    rows = np.sqrt((np.abs(X) ** 2).sum(-1, keepdims=True))
-    columns = np.sqrt((np.abs(X) ** 2).sum(-2, keepdims=True))
+    rows, columns = length(X, -1), length(X, -2)
     return X, rows * (norm(a.M) * columns + 1), rows
 
 
@@ -214,8 +221,8 @@ def combine(head, p, x, u, sizes, wraps=False):
         if head == "inv":
             return Node(X, bound, 8 * s, types)
         value = X @ V[1]
-        size_of = np.sqrt((np.abs(value) ** 2).sum(-2, keepdims=True))
-        right = np.sqrt((M[1] ** 2).sum(-2, keepdims=True))
+        size_of = length(value, -2)
+        right = length(M[1], -2)
         return Node(value, rows * (norm(M[0]) * size_of + right), 8 * s, types)
     if head == "vsolve":
         X, _, rows = inverse(x[0])

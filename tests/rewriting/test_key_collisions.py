@@ -56,3 +56,27 @@ def test_blocks_in_other_places(n):
         M = A.toarray()
         for op, want in ((A, M), (A.T, M.T)):
             np.testing.assert_allclose(want @ pl.solve(op, b), b, atol=1e-10 * np.abs(b).max() * n)
+
+
+@pytest.mark.parametrize("batch", [1, 2, 3, 4, 5, 8, 9, 17])
+@pytest.mark.parametrize(("n", "k"), [(7, 2), (6, 1), (9, 3), (20, 4), (30, 6)])
+def test_factors_of_a_stack_and_of_each_matrix(batch, n, k):
+    """Small matrices of a stack are factored side by side; where another plan wants each factor by
+    itself, that is another value, of as many bytes in a stack of three."""
+    rng = np.random.default_rng(batch)
+    d, U = 3 + rng.random(n), rng.standard_normal((batch, n, k))
+    b = rng.standard_normal((batch, n, 1))
+    dense = np.diag(d) + U @ np.swapaxes(U, 1, 2)
+    asked = {
+        "solve": (lambda K: pl.solve(K, b), np.linalg.solve(dense, b)),
+        "slogdet": (lambda K: pl.slogdet(K)[1], np.linalg.slogdet(dense)[1]),
+        "diagonal": (
+            lambda K: pl.diagonal(pl.inv(K)),
+            np.linalg.diagonal(np.linalg.inv(dense)),
+        ),
+    }
+    for order in (list(asked), list(asked)[::-1], ["slogdet", "solve", "diagonal"]):
+        K = pl.Diag(d.copy()) + pl.LowRank(U.copy())
+        for name in order:
+            ask, wanted = asked[name]
+            np.testing.assert_allclose(ask(K), wanted, rtol=1e-10, atol=1e-12)

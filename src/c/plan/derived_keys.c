@@ -27,8 +27,8 @@ static uint64_t mix_slot(uint64_t h, const lop_slot *s) {
     return s->part ? mix(mix(h, (uint64_t)s->row), (uint64_t)s->col) : h;
 }
 
-/* The key of each derived value is made of step names, attributes, slots and serials of leaves.
- * Behind these keys there is one for each leaf. */
+/* The key of each derived value is made of the steps' functions, names and attributes, of slots and
+ * serials of leaves. Behind these keys there is one for each leaf. */
 lop_status lop_plan_keys(const lop_plan *p, const uint64_t *serial, const double *value,
                          uint64_t *key) {
     enum { FEW = 64 };
@@ -38,7 +38,8 @@ lop_status lop_plan_keys(const lop_plan *p, const uint64_t *serial, const double
     for (int i = 0; i < p->nleaf; i++) line[p->leaf[i].slot] = lop_leaf_key(serial[i]);
     for (int i = 0; i < p->nstep; i++) {
         const lop_step *s = &p->step[i];
-        uint64_t h = 7;
+        /* the function too: factors of one name may lie in memory in several ways */
+        uint64_t h = mix(7, (uint64_t)(uintptr_t)s->run);
         for (const char *c = s->name; *c; c++) h = mix(h, (uint64_t)*c);
         for (int k = 0; k < 4; k++) h = mix(h, (uint64_t)s->attr.i[k]);
         uint64_t bits[2];
