@@ -393,12 +393,13 @@ TRIANGULAR(static, trmm, cblas_strmm, cblas_dtrmm, cblas_ctrmm, cblas_ztrmm)
 typedef lop_status triangular(const lop_mat *a, bool lower, bool unit, char trans,
                               const lop_mat *b);
 
-/* By so many columns at a time that OpenBLAS takes one thread (0.3.31: fewer than 8), where waking
- * others costs more than there is to do. */
+/* By so many columns at a time that OpenBLAS takes one thread (0.3.31: fewer than 1024 numbers, 512
+ * complex ones), where waking others costs more than there is to do. */
 static lop_status by_columns(triangular *run, const lop_mat *a, bool lower, bool unit, char trans,
                              const lop_mat *b) {
     const double work = (double)a->n * (double)a->n * (double)b->n;
-    const int64_t many = a->n >= 8 && work <= ALONE ? 7 : at_least_1(b->n);
+    const int64_t most = lop_is_complex(a->dt) ? 511 : 1023;
+    const int64_t many = at_least_1(work <= ALONE && a->n > 0 ? most / a->n : b->n);
     lop_status st = LOP_OK;
     for (int64_t j = 0; st == LOP_OK && j < b->n; j += many) {
         const lop_mat some = {(char *)b->p + j * b->cs * size_of(b->dt),
