@@ -154,6 +154,11 @@ KINDS = {
     "khatrirao": lambda m: (pl.KhatriRao, [m.a(3, 4), m.a(2, 4)]),
     "khatrirao, square": lambda m: (pl.KhatriRao, [m.a(3, 6), m.a(2, 6)]),
     "khatrirao, one row": lambda m: (pl.KhatriRao, [m.square(N), m.big(1, N)]),
+    "householder": lambda m: (pl.Householder, [m.a(N)]),
+    "householder, tau": lambda m: (pl.Householder, [m.a(N), m.a()]),
+    "reflections": lambda m: (lambda v: pl.Reflections(v, N), [m.a(5, 3)]),
+    "reflections, all": lambda m: (lambda v: pl.Reflections(v, N), [m.a(N, 2)]),
+    "full": lambda m: (lambda c: pl.Full((N, N - 1), c), [m.a()]),
     "blockdiag": lambda m: (pl.BlockDiag, [m.square(3), m.square(4)]),
     "block": lambda m: (
         lambda a, b, c, d: pl.Block([[a, b], [c, d]]),
@@ -181,7 +186,7 @@ def _real(x):
 def test_every_differentiable_kind_is_here():
     heads = {row["head"] for row in pl.kinds() if row["differentiable"]}
     named = {name.split(",")[0] for name in KINDS} | {"kernel"}
-    assert named - {"offdiag"} == heads - _ALGEBRA - {"offdiag"}
+    assert named - {"offdiag", "full"} == heads - _ALGEBRA - {"offdiag"}
 
 
 @pytest.mark.parametrize("dtype", ["f", "c"])
@@ -279,12 +284,28 @@ def test_kernel_without_a_variance_and_with_equal_points():
         assert np.isfinite(g).all()
 
 
+def test_reflections_that_are_none_and_vectors_out_of_range():
+    v = np.random.default_rng(4).standard_normal((4, 2))
+    w = np.arange(25.0).reshape(5, 5) ** 2
+    f = lambda v: np.sum(w * pl.Reflections(v, 5))
+    found = pl.grad(f)(np.where(np.arange(4)[:, None] == 1, 0, v))
+    assert (found[1] == 0).all() and np.abs(found[[0, 2, 3]]).min() > 0
+    for scale in (1e-300, 1e-180, 1e180):
+        assert np.allclose(pl.grad(f)(scale * v) * scale, pl.grad(f)(v), rtol=1e-12)
+        h = lambda v: np.sum(w * pl.Householder(v))
+        assert np.allclose(pl.grad(h)(scale * w[1]) * scale, pl.grad(h)(w[1]), rtol=1e-12)
+
+
 @pytest.mark.parametrize("name", KINDS)
 def test_second_order(name):
     m = Make("float64")
     make, arrays = KINDS[name](m)
     rows, cols = pl.evaluate(make(*map(pl.lazy, arrays))).shape
     x, w = m.a(cols), m.a(rows)
+    if name.startswith("reflections"):
+        with pytest.raises(NotImplementedError, match="cotangent_of_reflections"):
+            pl.hvp(lambda v: np.sum((make(v) @ x - w) ** 2))(*arrays, arrays[0])
+        return
     check_second(lambda *p: np.sum((make(*p) @ x - w) ** 2), *arrays)
 
 

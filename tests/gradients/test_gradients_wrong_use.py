@@ -80,23 +80,6 @@ def test_functions_without_a_derivative_are_named():
         pl.grad(lambda d: np.sum(np.rint(d)))(D)
 
 
-def test_kinds_without_a_derivative_are_named():
-    for f in (
-        lambda v: pl.Householder(v) @ D,
-        lambda v: pl.Reflections(np.ones((1, 1)) * v[:1, None], 3) @ D,
-    ):
-        with pytest.raises((NotImplementedError, TypeError, ValueError)):
-            pl.grad(lambda v: np.sum(f(v)))(D)
-    with pytest.raises(NotImplementedError, match="Householder"):
-        pl.grad(lambda v: np.sum(pl.Householder(v) @ D))(D)
-
-
-def test_batches_of_parameters_raise():
-    d = np.ones((2, 3))
-    with pytest.raises(NotImplementedError):
-        pl.grad(lambda d: np.sum(pl.Diag(d) @ np.ones((2, 3, 1))))(d)
-
-
 def test_a_leaf_is_as_it_was_when_the_value_was_computed():
     d = np.array(D)
     x = pl.lazy(d)

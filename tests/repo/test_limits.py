@@ -64,12 +64,16 @@ def _():
     assert abs(pl.logdet(A, method="slq", rng=0).value / pl.logdet(A) - 1) <= 0.1
 
 
-@check("gradients")
+@check("second derivatives")
 def _():
-    with pytest.raises(NotImplementedError, match="Householder has no derivatives"):
-        pl.grad(lambda v: np.sum(pl.Householder(v) @ np.ones(3)))(np.ones(3))
-    with pytest.raises(NotImplementedError):
-        pl.grad(lambda d: np.sum(pl.Diag(d) @ np.ones((2, 3, 1))))(np.ones((2, 3)))
+    for f in (
+        lambda v: np.sum(pl.Reflections(v, 3) @ np.arange(3.0)),
+        lambda v: np.sum(pl.Kernel("rbf", v) @ np.arange(3.0)),
+    ):
+        with pytest.raises(NotImplementedError):
+            pl.hvp(f)(np.eye(3)[:, :2], np.ones((3, 2)))
+    with pytest.raises((NotImplementedError, TypeError)):
+        pl.grad(lambda a: np.sum(np.linalg.cholesky(a @ a.mT)))(np.ones((2, 1, 1)))
     t, h = 0.3, 1e-5
     A, dA = pl.Dense(H20 + t * np.eye(20)), pl.Diag(np.ones(20))
     at = [float(pl.logdet(H20 + (t + s) * np.eye(20))) for s in (-h, h)]

@@ -125,7 +125,8 @@ struct lop_op {
 
     /* Operators: the cotangent of a child, borrowed from `v`; NULL: see vjp.h. */
     const lop_node *(*vjp)(lop_vjp *v, const lop_node *self, int child, const lop_node *g);
-    bool vjp_together; /* also of several at once, which cost together what one does */
+    bool vjp_by_formula; /* of LazyArrays, src/pylinop/_gradients/reflections.py, in place of vjp */
+    bool vjp_together;   /* also of several at once, which cost together what one does */
 
     lop_status (*random)(lop_rand *r, int64_t m, int64_t n, lop_dtype dt, const lop_node **out);
 };

@@ -116,6 +116,18 @@ bool lop_vjp_thin(lop_vjp *v, const lop_node *g, int64_t most, const lop_node **
     return *b && lop_cols(*a) <= most;
 }
 
+/* Has the cotangent of a child every element of the batch? (What it says of a child without one is
+ * their sum.) */
+static bool of_all(const lop_node *self, const lop_node *g, const lop_node *made) {
+    lop_shape batch;
+    if (lop_shape_batch(&self->shape, 2, &g->shape, 2, &batch, NULL) != LOP_OK ||
+        batch.ndim != lop_nbatch(made))
+        return false;
+    for (int i = 0; i < batch.ndim; i++)
+        if (batch.dim[i] != made->shape.dim[i]) return false;
+    return true;
+}
+
 lop_status lop_cotangent(lop_ctx *ctx, const lop_node *self, int child, const lop_node *g,
                          const lop_node **out, lop_err *err) {
     *out = NULL;
@@ -126,10 +138,9 @@ lop_status lop_cotangent(lop_ctx *ctx, const lop_node *self, int child, const lo
         return lop_fail(err, LOP_DIM, "a cotangent has the shape of its operator");
     const lop_dtype dt = child < self->n ? self->child[child]->dtype : self->dtype;
     lop_vjp v = {.ctx = ctx, .err = err, .st = LOP_OK, .real = !lop_is_complex(dt)};
-    const bool one =
-        !lop_nbatch(self) && !lop_nbatch(g) && (child < self->n || self->op->vjp_together);
-    const lop_node *made =
-        self->op->vjp && one ? self->op->vjp(&v, self, child, g) : lop_vjp_unable(&v);
+    const bool has = self->op->vjp && (child < self->n || self->op->vjp_together);
+    const lop_node *made = has ? self->op->vjp(&v, self, child, g) : lop_vjp_unable(&v);
+    if (v.st == LOP_OK && !of_all(self, g, made)) v.st = LOP_UNABLE;
     if (v.st == LOP_OK && made->op->cls == LOP_OPERATOR) made = lop_vjp_real(&v, made);
     if (v.st == LOP_OK && v.real && lop_is_complex(made->dtype)) v.st = LOP_UNABLE;
     if (v.st == LOP_OK) *out = lop_node_ref(made);

@@ -24,8 +24,9 @@ struct lop_vjp {
     const lop_node *made[LOP_VJP_NODES];
 };
 
-/* The cotangent of child `child` of `self`, whose own is `g`: owned. UNABLE: the kind has none.
- * `child` as many as it has: of those children together that are found together, raveled. */
+/* The cotangent of child `child` of `self`, whose own is `g`, with the batch of both: owned.
+ * UNABLE: the kind has none. `child` as many as it has: of those children together that are found
+ * together, raveled. */
 lop_status lop_cotangent(lop_ctx *ctx, const lop_node *self, int child, const lop_node *g,
                          const lop_node **out, lop_err *err) LOP_MUST_CHECK;
 

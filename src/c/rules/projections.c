@@ -219,12 +219,12 @@ LOP_BUILD(partial_dense) { return lop_partial_of_dense(mk, m->root, out); }
 
 LOP_BUILD(generators_above) {
     const lop_node *a = m->root->child[0], *none = NULL;
-    const int64_t all = m->root->shape.dim[0];
-    const lop_node like = {
-        .shape = {.ndim = 2, .dim = {all, all}}, .dtype = m->root->dtype, .core = 2};
+    lop_node like = {.shape = m->root->shape, .dtype = m->root->dtype, .core = 2};
     const lop_attr k = {.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
     const lop_band b = lop_infer_bands(a);
-    if (b.l > 0 || (m->root->attr.i[0] && b.u > 0)) return LOP_NOMATCH;
+    if (b.l > 0 || (m->root->attr.i[0] && b.u > 0) || like.shape.ndim == LOP_MAXDIM)
+        return LOP_NOMATCH;
+    like.shape.dim[like.shape.ndim++] = lop_cols(m->root);
     lop_status st = lop_make(mk, "zeros", NULL, 0, NULL, &like, &none);
     return st == LOP_OK ? wrapped(mk, &lop_op_diagonal, &k, none, out) : st;
 }

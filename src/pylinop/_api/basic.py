@@ -10,6 +10,7 @@ from .. import _core
 from .._base import config, dlpack
 from .._base.checks import is_lazy
 from .._base.lazy_import import Later
+from .._lazy import numpy_functions
 from .._operators.convert import as_operator
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ def trace(A: _OperatorLike, method: str = "auto", **how: Any) -> Any:
     form = _matrix(A, "trace")
     if method != "auto" or how or (config.estimates and not lazy):
         return _estimates.number(form, "trace", method, how, lambda op: op.trace())
-    return form.trace()
+    return numpy_functions.trace(form) if lazy else form.trace()
 
 
 @overload
@@ -176,7 +177,7 @@ def diagonal(A: _OperatorLike, offset: int = 0, *, method: str = "auto", **how: 
         if offset and method not in ("auto", "direct", "exact"):
             raise ValueError(f"an estimate is of the main diagonal, not of offset {offset}")
         return _estimates.number(form, "diagonal", method, how, lambda op: op.diagonal(offset))
-    return form.diagonal(offset)
+    return numpy_functions.diagonal(form, offset) if is_lazy(form) else form.diagonal(offset)
 
 
 @overload

@@ -16,6 +16,7 @@ from .._lazy.build import inverse, scaled, view
 from .._lazy.kinds import FORM, filled, lazily, parameters
 from .._lazy.leaves import lazy
 from .._lazy.numpy_functions import diagonal
+from .reflections import BY_FORMULA
 
 _RAVELED = frozenset("circulant convolution multitoeplitz blocktridiagonal quasiseparable".split())
 TOGETHER = (-1, 0)
@@ -44,11 +45,39 @@ class Cotangent:
 
     def __call__(self, op: Any, g: Any) -> Any:
         found = _core._cotangent(op, g, self.child)
+        if found is NotImplemented and (op.ndim > 2 or g.ndim > 2):
+            found = self._one_by_one(op, g)
         if found is NotImplemented:
             raise NotImplementedError(
                 f"{type(op).__name__} {op.shape} has no derivative by its operand {self.child} yet"
             )
         return found
+
+    def _one_by_one(self, op: Any, g: Any) -> Any:
+        """The cotangents of the elements of a stack, each computed, as one array."""
+        batch = np.broadcast_shapes(op.shape[:-2], g.shape[:-2])
+        parts = []
+        for at in np.ndindex(*batch):
+            one, other = (
+                x[
+                    tuple(
+                        0 if d == 1 else k for k, d in zip(at[-x.ndim + 2 :], x.shape, strict=False)
+                    )
+                ]
+                if x.ndim > 2
+                else x
+                for x in (op, g)
+            )
+            part = _core._cotangent(one, other, self.child)
+            if part is NotImplemented:
+                return part
+            parts.append(part)
+        if not parts:
+            return NotImplemented
+        is_diagonal = all(isinstance(x, _core.Diag) for x in parts)
+        arrays = [x.diagonal() if is_diagonal else x.toarray() for x in parts]
+        whole = np.stack(arrays).reshape(*batch, *arrays[0].shape)
+        return _core.Diag(whole) if is_diagonal else _core.Dense(whole)
 
     def __reduce__(self) -> Any:
         return Cotangent, (self.child, self.key)
@@ -84,8 +113,8 @@ def slot_of(cls: Any, number: int, place: int, given: dict[int, Any]) -> Slot:
         )
     if head == "hankel":
         c, r = given[0], given.get(1)
-        all_of_them = c.shape[0] + (c if r is None else r).shape[0] - 1
-        return Slot((0,), (c.shape[0] - 1) * number, all_of_them, first=not number)
+        all_of_them = c.shape[-1] + (c if r is None else r).shape[-1] - 1
+        return Slot((0,), (c.shape[-1] - 1) * number, all_of_them, first=not number)
     if head == "sparse":
         return Slot((0,))
     if head == "kernel":
@@ -101,7 +130,7 @@ def _kernel_slot(number: int, given: dict[int, Any]) -> Slot:
     if number < 3:
         return Slot((0, 1) if number == 1 and given.get(2) is None else (number - 1,))
     length = given.get(4)
-    lengths = 1 if length is None or np.ndim(length) == 0 else length.shape[0]
+    lengths = 1 if length is None or np.ndim(length) == 0 else length.shape[-1]
     start = {3: 0, 4: 1}.get(number, 1 + lengths)
     return Slot((2,), start, 2 + lengths)
 
@@ -122,33 +151,57 @@ def _of_generators(op: Any, g: Any, number: int, held: dict[int, Any]) -> Any:
     """The cotangent of p, q or a of a QuasiSeparable, a part of that of all three, which is found
     once: it holds op and g, so that they are what their ids say as long as it is there."""
     three = [held[k] for k in (1, 2, 3)]
-    sizes = [math.prod(x.shape) for x in three]
+    sizes = [math.prod(x.shape[-2:]) for x in three]
+    batch = np.broadcast_shapes(tuple(op.shape[:-2]), tuple(g.shape[:-2]))
     whole = _together.get((id(op), id(g)))
     if whole is None:
         size, dtype = sum(sizes), np.result_type(g.dtype, *(x.dtype for x in three))
-        made = lazily(Cotangent(4, TOGETHER), (op, g), bytes((FORM, FORM)), (size, size), dtype)
+        made = lazily(
+            Cotangent(4, TOGETHER), (op, g), bytes((FORM, FORM)), (*batch, size, size), dtype
+        )
         whole = _together[id(op), id(g)] = diagonal(made)
     start, like = sum(sizes[: number - 1]), three[number - 1]
-    part = whole[start : start + sizes[number - 1]].reshape(like.shape)
+    part = whole[..., start : start + sizes[number - 1]].reshape(batch + tuple(like.shape[-2:]))
     return part.real if part.dtype.kind == "c" and like.dtype.kind != "c" else part
 
 
-def cotangent(op: Any, g: Any, key: Any, slot: Slot, like: Any) -> Any:
+def _own_dimensions(op: Any, number: int, like: Any) -> int:
+    """How many dimensions of a parameter are no batch."""
+    if isinstance(like, _core.Operator):
+        return 2
+    cls: Any = op._more[0].cls if is_lazy(op) else type(op)
+    rank: int = _ranks(cls)[number]
+    own: int = min(rank, like.ndim) if rank >= 0 else like.ndim - (op.ndim - 2)
+    return own
+
+
+@functools.cache
+def _ranks(cls: Any) -> list[int]:
+    rows = {row["name"]: row["params"] for row in _core.kinds()}
+    params = next(rows[c.__name__] for c in cls.__mro__ if c.__name__ in rows)
+    matrices = ("operator", "operators", "blocks")
+    return [2 if p["role"] in matrices else p["rank"] for p in params]
+
+
+def cotangent(op: Any, g: Any, key: Any, slot: Slot, like: Any, own: int = 2) -> Any:
     """The cotangent of a parameter or operand of `op`, an operator or a LazyArray of a kind, of the
-    shape of `like`."""
-    shape, total = tuple(like.shape), None
+    shape of `like`, whose last `own` dimensions are no batch. That of an operand has the batch of
+    `op` and `g`."""
+    batch = np.broadcast_shapes(tuple(op.shape[:-2]), tuple(g.shape[:-2]))
+    shape, total = tuple(like.shape[like.ndim - own :]), None
     dtype = _cotangent_dtype(like, g)
-    matrix = isinstance(like, _core.Operator) or (len(shape) == 2 and not slot.raveled)
-    size = math.prod(shape) if slot.size is None else slot.size
+    matrix = own == 2 and not slot.raveled
+    count = math.prod(shape)
+    size = count if slot.size is None else slot.size
     for child in slot.children:
         made = shape if matrix else (size, size)
-        part = lazily(Cotangent(child, key), (op, g), bytes((FORM, FORM)), made, dtype)
+        part = lazily(Cotangent(child, key), (op, g), bytes((FORM, FORM)), (*batch, *made), dtype)
         if not matrix:
             part = diagonal(part)
-            part = part if slot.size is None else part[slot.start : slot.start + math.prod(shape)]
-            part = part if part.shape == shape else part.reshape(shape)
+            part = part if slot.size is None else part[..., slot.start : slot.start + count]
+            part = part if part.shape == batch + shape else part.reshape(batch + shape)
             if not slot.first or (slot.mirrored and child):
-                part = part * (np.arange(size if slot.size is None else math.prod(shape)) > 0)
+                part = part * (np.arange(count) > 0)
             if slot.mirrored and child and part.dtype.kind == "c":
                 part = np.conjugate(part)
         total = part if total is None else total + part
@@ -173,10 +226,14 @@ def of_kind(a: Any, g: Any, position: int) -> Any:
     made = a._more[0]
     number, place = made.holes[position]
     held = _given(a)
+    head = _head_of(made.cls)
+    if head in BY_FORMULA:
+        return BY_FORMULA[head](held, g, number)
     slot = slot_of(made.cls, number, place, held)
-    if number and _head_of(made.cls) == "quasiseparable":
+    if number and head == "quasiseparable":
         return _of_generators(a, g, number, held)
-    return cotangent(a, g, (number, place), slot, a._args[position])
+    part = a._args[position]
+    return cotangent(a, g, (number, place), slot, part, _own_dimensions(a, number, part))
 
 
 # -- operators -------------------------------------------------------------------------------------
@@ -213,9 +270,12 @@ def of_part(op: Any, g: Any, key: Any, part: Any) -> Any:
         return cotangent(op, g, (key, 0), Slot((key,)), part)
     held = {} if _is_list(type(op)) else dict(enumerate(op._init))
     number, place = key
+    if op._head in BY_FORMULA:
+        return BY_FORMULA[op._head](held, g, number)
     if number and op._head == "quasiseparable":
         return _of_generators(op, g, number, held)
-    return cotangent(op, g, key, slot_of(type(op), number, place, held), part)
+    own = _own_dimensions(op, number, part)
+    return cotangent(op, g, key, slot_of(type(op), number, place, held), part, own)
 
 
 # -- cotangents of cotangents: <h, C(K, G)> = Re sum(conj(G) T), where T is the tangent of K, what
@@ -281,6 +341,8 @@ def _grown_states(cls: Any, values: dict[str, Any], number: int, h: Any) -> Any:
     """Of a QuasiSeparable: it is linear in each of p and q; where a transition grows, what comes
     down from q moves on into states of its own, which p reads."""
     d, p, q, a = (x if is_lazy(x) else lazy(x) for x in (values[k] for k in "dpqa"))
+    if max(d.ndim, p.ndim - 1, q.ndim - 1, a.ndim - 1) > 1:
+        raise NotImplementedError("second derivatives of a stack of QuasiSeparable matrices")
     tri = bool(values.get("triangular"))
     if number == 0:
         return _core.Diag(h) if tri or h.dtype.kind != "c" else _core.Diag(h.real)
@@ -330,9 +392,9 @@ def tangent(op: Any, key: Any, h: Any) -> Any:
     if head == "toeplitz" and values.get("r") is None:
         raise NotImplementedError("second derivatives by the one column of a complex Toeplitz")
     if head == "hankel":
-        m = values["c"].shape[0]
-        n = m if values.get("r") is None else values["r"].shape[0]
-        return cls(h[:m], h[m - 1 : m + n - 1])
+        m = values["c"].shape[-1]
+        n = m if values.get("r") is None else values["r"].shape[-1]
+        return cls(h[..., :m], h[..., m - 1 : m + n - 1])
     if head == "sparse":
         return cls(values["A"], h)
     if head == "sparsetriangular":
@@ -342,7 +404,7 @@ def tangent(op: Any, key: Any, h: Any) -> Any:
         unit = values.get("unit_diagonal")
         return inside - _core.Diag(diagonal(h)) if unit else inside
     if head == "triangular" and values.get("unit_diagonal"):
-        return cls(**{**values, name: h}) - _core.Identity(h.shape[0])
+        return cls(**{**values, name: h}) - _core.Identity(h.shape[-1])
     if head == "quasiseparable":
         return _grown_states(cls, values, number, h)
     if head in _JOINTLY:
@@ -354,18 +416,18 @@ def tangent(op: Any, key: Any, h: Any) -> Any:
             return h
         del values["base"]
         return _core.LowRank(**{**values, name: h})
+    if head not in ("root", "congruence", "eigen"):
+        raise NotImplementedError(f"{cls.__name__} has no second derivatives by its parameters yet")
     made = {k: v if is_lazy(v) else lazy(v) for k, v in values.items() if v is not None}
     if head == "root":
         return h @ made["L"].H + made["L"] @ h.H
     if head == "congruence":
         A, B = made["A"], made["B"]
         return A @ h @ A.H if name == "B" else h @ B @ A.H + A @ B @ h.H
-    if head == "eigen" and name == "d":
+    if name == "d":
         return _core.Eigen(made["Q"], h)
-    if head == "eigen":
-        D = _core.Diag(made["d"])
-        return h @ D @ made["Q"].H + made["Q"] @ D @ h.H
-    raise NotImplementedError(f"{cls.__name__} has no second derivatives by its parameters yet")
+    D = _core.Diag(made["d"])
+    return h @ D @ made["Q"].H + made["Q"] @ D @ h.H
 
 
 def _as_parameter(y: Any, h: Any) -> Any:
@@ -380,10 +442,11 @@ def _as_parameter(y: Any, h: Any) -> Any:
         return diagonal(h)
     name = parameters(cls)[number][0]
     x = kwargs[name] if name in kwargs else args[number]
-    if isinstance(x, _core.Operator) or (x.ndim == 2 and _head_of(cls) not in _RAVELED):
+    own = _own_dimensions(op, number, x)
+    if own == 2 and _head_of(cls) not in _RAVELED:
         return h
-    v = diagonal(h)
-    return v.reshape(x.shape) if x.ndim != 1 and v.size == math.prod(x.shape) else v
+    v, shape = diagonal(h), tuple(x.shape[x.ndim - own :])
+    return v.reshape(v.shape[:-1] + shape) if v.shape[-1] == math.prod(shape) else v
 
 
 def sources(y: Any) -> list[tuple[Any, Any]]:

@@ -54,8 +54,20 @@ def real_of(g: Any) -> Any:
     return lazily(real_form, (g,), bytes((FORM,)), g.shape, dtype)
 
 
+def along_rows(c: Any, n: int) -> Any:
+    """Each number of c n times, along a new last axis."""
+    spread = np.reshape(c, (*c.shape, 1))
+    return call(np.broadcast_to, (spread,), (*c.shape, n), c.dtype, shape=(*c.shape, n))
+
+
 def times(a: Any, c: Any) -> Any:
-    """A matrix times a number, which may be a LazyArray of no dimensions."""
+    """A matrix times a number, which may be a LazyArray of no dimensions; each of a stack times its
+    own, where c has the stack's dimensions."""
+    if is_lazy(c) and c.ndim:
+        one = c._args[0] if c._head == "call" and c._more[0] is np.broadcast_to else c
+        if one.ndim == 0:
+            return scaled(a, one)
+        return _core.Diag(along_rows(c, a.shape[-2])) @ a
     if not is_lazy(c) and np.ndim(c) == 0 and complex(c) == 1:
         return a
     return scaled(a, c if is_lazy(c) else c.item() if isinstance(c, np.generic) else c)

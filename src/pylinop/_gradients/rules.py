@@ -13,7 +13,7 @@ import numpy as np
 from .. import _core
 from .._base import errors
 from .._base.checks import is_lazy
-from .._lazy import evaluate
+from .._lazy import evaluate, numpy_functions
 from .._lazy.build import inverse, scaled, view
 from .._lazy.decompositions import Function
 from .._lazy.kinds import Kind
@@ -21,7 +21,7 @@ from .._lazy.leaves import lazy
 from .._lazy.matrix_functions import OfForm
 from .._structured import determinants
 from . import decompositions, matrices, matrix_functions
-from .pieces import call, column_form, conj, pair, real_form, stop, times
+from .pieces import along_rows, call, column_form, conj, pair, real_form, stop, times
 from .shapes import row_of, scattered, unbroadcast
 
 
@@ -33,17 +33,23 @@ def refuse(y: Any, what: str) -> Any:
 # -- pieces ----------------------------------------------------------------------------------------
 
 
-def _identity(g: Any, shape: Any) -> Any:
-    m, n = shape
-    one = _core.Identity(n) if m == n else _core.Diag(np.ones(min(m, n)), shape=(m, n))
-    return times(lazy(one), g)
+def _identity(g: Any, shape: Any, offset: int = 0) -> Any:
+    """Each number of g along a diagonal of a matrix of a stack of this shape."""
+    m, n = shape[-2:]
+    if len(shape) == 2 and m == n and offset == 0:
+        return times(lazy(_core.Identity(n)), g)
+    count = max(0, min(m + min(offset, 0), n - max(offset, 0)))
+    if len(shape) == 2:
+        return times(lazy(_core.Diag(np.ones(count), offset, (m, n))), g)
+    return _core.Diag(along_rows(g, count), offset, (m, n))
 
 
 def _inner(a: Any, g: Any) -> Any:
     """sum(conj(a) g), of matrices as a trace."""
-    if a.ndim == 2:
-        return np.trace(view(a, 3) @ g)
-    return np.sum(conj(a) * g)
+    if a.ndim < 2:
+        return np.sum(conj(a) * g)
+    found = numpy_functions.trace(view(a, 3) @ g)
+    return found if found.ndim == 0 else np.sum(found)
 
 
 # -- linear heads ----------------------------------------------------------------------------------
@@ -51,8 +57,8 @@ def _inner(a: Any, g: Any) -> Any:
 
 def _matmul(y: Any, g: Any, k: int) -> Any:
     a, b = y._args
-    if a.ndim > 2 or b.ndim > 2:
-        return _stacked(y, g, k)
+    if max(a.ndim, b.ndim) > 2:
+        return _stacked(a, b, g, k)
     if a.ndim == b.ndim == 1:
         return g * conj(y._args[1 - k])
     if b.ndim == 1:
@@ -62,12 +68,26 @@ def _matmul(y: Any, g: Any, k: int) -> Any:
     return g @ view(b, 3) if k == 0 else view(a, 3) @ g
 
 
-def _stacked(y: Any, g: Any, k: int) -> Any:
-    a, b = y._args
-    if min(a.ndim, b.ndim) < 2:
-        refuse(y, "a stack of matrices times a vector: give it a last dimension of 1, which")
-    full = g @ b.conj().mT if k == 0 else a.conj().mT @ g
-    return unbroadcast(full, y._args[k])
+def _stacked(a: Any, b: Any, g: Any, k: int) -> Any:
+    """Of a product of stacks; what one matrix is multiplied with counts as one wide matrix."""
+    if a.ndim == 1:
+        row = np.reshape(a, (1, -1))
+        found = _stacked(row, b, np.reshape(g, (*g.shape[:-1], 1, -1)), k)
+        return np.reshape(unbroadcast(found, row), a.shape) if k == 0 else found
+    if b.ndim == 1:
+        column = np.reshape(b, (-1, 1))
+        found = _stacked(a, column, np.reshape(g, (*g.shape, 1)), k)
+        return np.reshape(unbroadcast(found, column), b.shape) if k == 1 else found
+    if k == 1:
+        return view(a, 3) @ g
+    if a.ndim == 2 and b.shape[:-2] == g.shape[:-2] and b._head in ("leaf", "call"):
+        return _side_by_side(g) @ view(_side_by_side(b), 3)
+    return g @ view(b, 3)
+
+
+def _side_by_side(x: Any) -> Any:
+    """The matrices of a stack side by side."""
+    return np.reshape(np.moveaxis(x, -2, 0), (x.shape[-2], -1))
 
 
 def _scale(y: Any, g: Any, k: int) -> Any:
@@ -111,23 +131,16 @@ def _unit_pair(shape: Any, key: Any, g: Any) -> Any:
 
 def _determinant(y: Any, g: Any, k: int) -> Any:
     f, a = y._more[0], y._args[0]
-    if a.ndim != 2:
-        refuse(y, "the determinant of a stack of matrices")
     by = g if f is determinants.logdet else g * conj(y)
     return times(view(inverse(a), 3), by)
 
 
 def _trace(y: Any, g: Any, k: int) -> Any:
-    a, offset = y._args[0], y._more[1].get("offset", 0)
-    if offset == 0:
-        return _identity(g, a.shape)
-    length = max(0, min(a.shape[0] + min(offset, 0), a.shape[1] - max(offset, 0)))
-    return times(lazy(_core.Diag(np.ones(length), offset, tuple(a.shape))), g)
+    return _identity(g, y._args[0].shape, y._more[1].get("offset", 0))
 
 
 def _diagonal(y: Any, g: Any, k: int) -> Any:
-    a, offset = y._args[0], y._more[1].get("offset", 0)
-    return _core.Diag(g, offset, tuple(a.shape))
+    return _core.Diag(g, y._more[1].get("offset", 0), tuple(y._args[0].shape[-2:]))
 
 
 def _sum(y: Any, g: Any, k: int) -> Any:

@@ -9,10 +9,12 @@ import numpy as np
 from .. import _core
 from .._base import errors
 from .._base.checks import is_lazy
+from .._lazy.kinds import Kind
 from .._lazy.leaves import lazy
 from . import matrices
 from .pieces import real_of
 from .rules import RULES, sources
+from .shapes import unbroadcast
 
 if TYPE_CHECKING:
     pass
@@ -117,9 +119,29 @@ def sweep(
             more = _cotangent(x, g, key, part)
             if more is None:
                 continue
-            before = gathered.get(id(part))
-            gathered[id(part)] = more if before is None else before + more
+            if id(part) in wanted or not _takes_stacks(part):
+                more = unbroadcast(more, part)
+            gathered[id(part)] = _both(gathered.get(id(part)), more, part)
     return found
+
+
+def _takes_stacks(x: Any) -> bool:
+    """May the cotangent of x have more batch dimensions than x? What it holds has their sum."""
+    if isinstance(x, _core.Operator) or x._head in _LINEAR:
+        return True
+    return x._head == "made" and isinstance(x._more[0], Kind)
+
+
+_LINEAR = frozenset(("operator", "add", "view", "scale", "over"))
+
+
+def _both(before: Any, more: Any, part: Any) -> Any:
+    """The sum of two cotangents of one part."""
+    if before is None:
+        return more
+    if before.shape != more.shape:
+        before, more = unbroadcast(before, part), unbroadcast(more, part)
+    return before + more
 
 
 def _checked(x: Any) -> Any:

@@ -170,17 +170,47 @@ def _linear_ufunc(name: str, inputs: Any) -> Any:
             a = lazy(a)
         if is_lazy(a) and a.ndim >= 2 and _is_single(b, a.ndim):
             return scaled(a, _as_number(b))
+        if _is_matrix_form(a) and _is_number_each(b, a):
+            return _each_times(a, node(b))
     if name == "divide" and _is_matrix_form(inputs[0]) and _is_single(inputs[1], inputs[0].ndim):
         return over(inputs[0], _as_number(inputs[1]))
     if name in ("add", "subtract"):
-        a, b = (node(x) for x in inputs)
-        if a is not None and b is not None and a.ndim >= 2 and a.shape == b.shape:
-            if name == "subtract" and b.dtype.kind in "biu" and _promoted(a, b) != b.dtype:
-                return None  # -b would wrap before it meets a wider a
-            b = b if name == "add" else scaled(b, -1)
-            if _promoted(a, b).kind != "b":
-                return _core._LazyArray("add", (a, b), a.shape, _promoted(a, b))
+        return _sum(node(inputs[0]), node(inputs[1]), name == "subtract")
     return None
+
+
+def _is_number_each(b: Any, a: Any) -> bool:
+    """Is b a stack of numbers, (..., 1, 1), as many as a stack of matrices `a` has or of more?"""
+    shape = _shape(b)
+    if isinstance(b, _core.Operator) or not 3 <= len(shape) <= 8 or shape[-2:] != (1, 1):
+        return False
+    return all(m in (1, n) or n == 1 for m, n in zip(shape[-3::-1], a.shape[-3::-1], strict=False))
+
+
+def _each_times(a: Any, c: Any) -> Any:
+    """Each matrix of a stack times its own number, as a product with diagonal matrices."""
+    shape = (*c.shape[:-2], a.shape[-2])
+    d = c[..., 0]
+    made = _core._LazyArray("call", (d,), shape, c.dtype, (np.broadcast_to, {"shape": shape}))
+    return _core.Diag(made) @ a
+
+
+def _sum(a: Any, b: Any, minus: bool) -> Any:
+    """The sum of matrices, also of stacks of them of which one is a formula; None for others."""
+    if a is None or b is None or min(a.ndim, b.ndim) < 2 or a.shape[-2:] != b.shape[-2:]:
+        return None
+    shape = a.shape
+    if a.shape != b.shape:
+        if not any(_is_matrix_form(x) or x._head == "operator" for x in (a, b)):
+            return None
+        shape = together(np.add, (a, b))
+        if len(shape) > 8:
+            return None
+    if minus and b.dtype.kind in "biu" and _promoted(a, b) != b.dtype:
+        return None  # -b would wrap before it meets a wider a
+    b = scaled(b, -1) if minus else b
+    dtype = _promoted(a, b)
+    return None if dtype.kind == "b" else _core._LazyArray("add", (a, b), shape, dtype)
 
 
 def apply_ufunc(ufunc: Any, method: Any, inputs: Any, out: Any = None, kwargs: Any = None) -> Any:

@@ -10,7 +10,8 @@ import numpy as np
 
 from .. import _core
 from .._base.checks import is_lazy
-from .build import value_of
+from .build import scaled, value_of
+from .leaves import lazy
 
 VALUE, FORM, COLUMN = 0, 1, 2  # what a function takes of an argument: PY_TAKES_* of py_lazy.h
 
@@ -116,8 +117,17 @@ def _both(cls: Any, rows: Any, args: Any, kwargs: Any) -> Any:
     return kwargs
 
 
+def _full(cls: Any, shape: Any, c: Any) -> Any:
+    """A matrix of one number is a multiple of ones."""
+    if not is_lazy(c) or c.ndim:
+        return cls(shape, value_of(c))
+    return scaled(lazy(cls(shape, c.dtype.type(1))), c)
+
+
 def kind(cls: Any, args: Any, kwargs: Any) -> Any:
     """A kind of LazyArrays, deferred; NotImplemented where it is made of their values. A hook."""
+    if issubclass(cls, _core.Full):
+        return _full(cls, *args, **kwargs)
     reader = _Reader(cls)
     rows = reader.rows
     listed = len(rows) == 1 and rows[0][1] == "operators"

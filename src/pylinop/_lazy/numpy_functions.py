@@ -229,8 +229,8 @@ def _squeeze(a: Any, axis: Any = None) -> Any:
 
 
 def trace(a: Any, offset: int = 0) -> Any:
-    """The trace of a matrix, deferred."""
-    return deferred(evaluate.trace, a, (), summed(a.dtype), {"offset": offset})
+    """The trace of a matrix, or of each of a stack, deferred."""
+    return deferred(evaluate.trace, a, a.shape[:-2], summed(a.dtype), {"offset": offset})
 
 
 @row("trace")
@@ -244,14 +244,14 @@ def _trace(
 
 @row("linalg.trace")
 def _linalg_trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
-    return _trace(x, offset, dtype=dtype)
+    return NotImplemented if dtype is not None or x.ndim < 2 else trace(x, offset)
 
 
 def diagonal(a: Any, offset: int = 0) -> Any:
-    """A diagonal of a matrix, deferred."""
-    m, n = a.shape
-    length = max(0, min(m + min(offset, 0), n - max(offset, 0)))
-    return deferred(evaluate.diagonal, a, (length,), a.dtype, {"offset": offset})
+    """A diagonal of a matrix, or of each of a stack, deferred."""
+    m, n = a.shape[-2:]
+    shape = (*a.shape[:-2], max(0, min(m + min(offset, 0), n - max(offset, 0))))
+    return deferred(evaluate.diagonal, a, shape, a.dtype, {"offset": offset})
 
 
 @row("diagonal")
@@ -261,7 +261,7 @@ def _diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
 
 @row("linalg.diagonal")
 def _linalg_diagonal(x: Any, /, *, offset: int = 0) -> Any:
-    return _diagonal(x, offset)
+    return NotImplemented if x.ndim < 2 else diagonal(x, offset)
 
 
 @row("diag")

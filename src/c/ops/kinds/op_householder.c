@@ -227,6 +227,7 @@ const lop_op lop_op_householder = {
             .example = ">>> pl.Householder(np.array([1., 1.])) @ np.array([3., 4.])\narray([-4., "
                        "-3.])"},
     .infer = infer,
+    .vjp_by_formula = true,
     .trait = trait,
     .apply = apply,
     .diagonal = diagonal,

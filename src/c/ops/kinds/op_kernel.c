@@ -320,18 +320,15 @@ static lop_status infer_sums(lop_node *n, lop_err *err) {
     if (!read_some(n, n->n - 1, f, &count) || count != 1 || g->core != 2 ||
         lop_rows(g) != lop_rows(f[0].x) || lop_cols(g) != lop_rows(f[0].y))
         return lop_fail(err, LOP_DIM, "%s: attributes and children do not fit", n->op->name);
-    for (int i = 0; i < n->n; i++)
-        if (lop_nbatch(n->child[i]) || lop_is_complex(n->child[i]->dtype))
-            return lop_fail(err, LOP_DIM, "%s takes no batches, nothing complex", n->op->name);
+    const lop_status st = lop_node_batches(n, 2, err);
+    if (st != LOP_OK) return st;
+    if (lop_is_complex(n->dtype))
+        return lop_fail(err, LOP_DTYPE, "%s takes nothing complex", n->op->name);
     n->dtype = LOP_f64;
-    n->core = 1;
-    n->shape.ndim = 1;
-    n->shape.dim[0] = 2 + (f[0].length ? lop_cols(f[0].length) : 1);
-    if (n->op == &lop_op_kernel_number_sums) return LOP_OK;
-    n->core = 2;
-    n->shape.ndim = 2;
-    n->shape.dim[0] = lop_rows(n->attr.i[3] ? f[0].y : f[0].x);
-    n->shape.dim[1] = lop_cols(f[0].x);
+    n->core = n->op == &lop_op_kernel_number_sums ? 1 : 2;
+    if (n->core == 2) n->shape.dim[n->shape.ndim++] = lop_rows(n->attr.i[3] ? f[0].y : f[0].x);
+    n->shape.dim[n->shape.ndim++] =
+        n->core == 2 ? lop_cols(f[0].x) : 2 + (f[0].length ? lop_cols(f[0].length) : 1);
     return LOP_OK;
 }
 

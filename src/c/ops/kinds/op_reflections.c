@@ -94,6 +94,7 @@ const lop_op lop_op_reflections = {
             .example = ">>> pl.Reflections([[1., 1.]], 3) @ np.array([3., 4., 5.])\narray([-4., "
                        "-3.,  5.])"},
     .infer = infer,
+    .vjp_by_formula = true,
     .trait = trait,
     .apply = apply,
     .flops = flops,

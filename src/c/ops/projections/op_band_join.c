@@ -13,12 +13,13 @@ static lop_status infer_join(lop_node *n, lop_err *err) {
         return lop_fail(err, LOP_DIM, "band_join takes one vector a diagonal");
     for (int i = 0; i < n->n; i++)
         if (n->child[i]->op->cls == LOP_OPERATOR || n->child[i]->core != 1 ||
-            lop_nbatch(n->child[i]) || n->child[i]->dtype != n->child[0]->dtype ||
+            n->child[i]->dtype != n->child[0]->dtype ||
             lop_cols(n->child[i]) != lop_diag_length(n->attr.i[2], n->attr.i[3], u - i))
             return lop_fail(err, LOP_DIM, "band_join: diagonals of other lengths");
-    n->shape.ndim = 2;
-    n->shape.dim[0] = n->attr.i[3];
-    n->shape.dim[1] = n->n;
+    const lop_status st = lop_node_batches(n, 2, err);
+    if (st != LOP_OK) return st;
+    n->shape.dim[n->shape.ndim++] = n->attr.i[3];
+    n->shape.dim[n->shape.ndim++] = n->n;
     n->core = 2;
     n->dtype = n->child[0]->dtype;
     n->weak = n->child[0]->weak;

@@ -25,8 +25,8 @@ static lop_status shape_of(lop_node *n, int first, int64_t rows, lop_err *err) {
     int64_t square, numbers, all;
     bool fits = true;
     for (int i = 0; i < 3; i++)
-        fits = fits && v[i]->op->cls != LOP_OPERATOR && v[i]->core == 2 && !lop_nbatch(v[i]) &&
-               lop_rows(v[i]) == rows && lop_is_blas(v[i]->dtype);
+        fits = fits && v[i]->op->cls != LOP_OPERATOR && v[i]->core == 2 && lop_rows(v[i]) == rows &&
+               lop_is_blas(v[i]->dtype);
     const int64_t J = fits ? lop_cols(v[0]) : 0;
     fits = fits && lop_cols(v[1]) == J && lop_mul_ok(J, J, &square) &&
            (lop_cols(v[2]) == J || lop_cols(v[2]) == square);
@@ -38,7 +38,11 @@ static lop_status shape_of(lop_node *n, int first, int64_t rows, lop_err *err) {
     for (int i = 0; i < 3; i++)
         if (lop_promote(n->dtype, v[i]->dtype) != n->dtype)
             return lop_fail(err, LOP_DTYPE, "%s with generators of a wider dtype", n->op->name);
-    n->shape = (lop_shape){.ndim = 1, .dim = {all}};
+    const lop_dtype dt = n->dtype;
+    const lop_status st = lop_node_batches(n, 1, err);
+    if (st != LOP_OK) return st;
+    n->dtype = dt;
+    n->shape.dim[n->shape.ndim++] = all;
     n->core = 1;
     n->weak = LOP_STRONG;
     if (n->attr.i[0] && lop_is_complex(n->dtype))
@@ -49,7 +53,7 @@ static lop_status shape_of(lop_node *n, int first, int64_t rows, lop_err *err) {
 static lop_status infer_sums(lop_node *n, lop_err *err) {
     const lop_node *g = n->child[0];
     lop_status st = lop_projection_dtype(n, err);
-    if (st == LOP_OK && (lop_nbatch(g) || !lop_is_square(g)))
+    if (st == LOP_OK && !lop_is_square(g))
         st = lop_fail(err, LOP_DIM, "%s takes a square operator", n->op->name);
     return st == LOP_OK ? shape_of(n, 1, lop_rows(g), err) : st;
 }
@@ -96,7 +100,7 @@ static void give(const lop_call *c, const lop_mat *found) {
 static lop_status infer_pair(lop_node *n, lop_err *err) {
     const lop_node *l = n->child[0], *r = n->child[1];
     if (l->op->cls == LOP_OPERATOR || r->op->cls == LOP_OPERATOR || l->core != 2 || r->core != 2 ||
-        lop_nbatch(l) || lop_nbatch(r) || lop_cols(l) != lop_rows(r) || lop_rows(l) != lop_cols(r))
+        lop_cols(l) != lop_rows(r) || lop_rows(l) != lop_cols(r))
         return lop_fail(err, LOP_DIM, "%s takes factors of a square matrix", n->op->name);
     lop_node_promote(n, l, r);
     for (int i = 2; i < 5; i++) n->dtype = lop_promote(n->dtype, n->child[i]->dtype);
@@ -125,8 +129,7 @@ static lop_status lower_pair(lop_emit *e, const lop_node *self, int out) {
     }
     st = generators(e, self->child + 2, dt, in + 2);
     if (st != LOP_OK) return st;
-    const size_t scratch =
-        scratch_of(self->shape.dim[0], n, J, 8, lopk_quasi_pair_sums_scratch(n, J));
+    const size_t scratch = scratch_of(lop_cols(self), n, J, 8, lopk_quasi_pair_sums_scratch(n, J));
     if (!scratch) return lop_fail(lop_emit_err(e), LOP_OVERFLOW, NULL);
     lop_step *s = lop_emit_step(e, "generator-sums", run_pair, out, 5, in);
     if (!s) return LOP_NOMEM;
@@ -209,7 +212,7 @@ static lop_status check_inverse(lop_emit *e, const lop_node *self, int value, in
     st = generators(e, self->child + TARGET, dt, with + 1);
     if (st != LOP_OK) return st;
     const size_t scratch =
-        scratch_of(self->shape.dim[0], n, J, K, lopk_quasi_inverse_sums_scratch(n, J, K));
+        scratch_of(lop_cols(self), n, J, K, lopk_quasi_inverse_sums_scratch(n, J, K));
     if (!scratch) return lop_fail(lop_emit_err(e), LOP_OVERFLOW, NULL);
     lop_step *s = lop_emit_step(e, "quasi-inverse-generator-sums", run_inverse, value, 4, with);
     if (!s) return LOP_NOMEM;

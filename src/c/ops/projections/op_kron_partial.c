@@ -11,13 +11,14 @@
 
 static lop_status size_of_partial(lop_node *n, lop_err *err) {
     const lop_node *g = n->child[0], *x = n->child[1];
-    if (x->op->cls == LOP_OPERATOR || x->core != 2 || lop_nbatch(g) || lop_nbatch(x) ||
-        lop_rows(x) < 1 || lop_cols(x) < 1 || lop_rows(g) % lop_rows(x) ||
-        lop_cols(g) % lop_cols(x))
+    if (x->op->cls == LOP_OPERATOR || x->core != 2 || lop_rows(x) < 1 || lop_cols(x) < 1 ||
+        lop_rows(g) % lop_rows(x) || lop_cols(g) % lop_cols(x))
         return lop_fail(err, LOP_DIM, "%s takes a matrix and a factor", n->op->name);
+    const lop_status st = lop_shape_batch(&g->shape, 2, &x->shape, 2, &n->shape, err);
+    if (st != LOP_OK) return st;
     n->core = 2;
-    n->shape =
-        (lop_shape){.ndim = 2, .dim = {lop_rows(g) / lop_rows(x), lop_cols(g) / lop_cols(x)}};
+    n->shape.dim[n->shape.ndim++] = lop_rows(g) / lop_rows(x);
+    n->shape.dim[n->shape.ndim++] = lop_cols(g) / lop_cols(x);
     return LOP_OK;
 }
 static lop_status infer_partial(lop_node *n, lop_err *err) {
@@ -112,13 +113,14 @@ static const lop_node *by_form(lop_vjp *v, const lop_node *g, const lop_node *x,
     enum { FEW = 8 };
     const lop_node *a, *b, *sum = NULL;
     if (v->st != LOP_OK) return NULL;
+    if (v->n > LOP_VJP_NODES / 2) depth = 0; /* the rest by its dense form */
     if (depth > 0 && g->op == &lop_op_sum)
         return lop_vjp_sum(v, by_form(v, g->child[0], x, after, depth - 1),
                            by_form(v, g->child[1], x, after, depth - 1));
     if (depth > 0 && g->op == &lop_op_scaled)
         return lop_vjp_make(v, &lop_op_scaled, &g->attr,
                             by_form(v, g->child[0], x, after, depth - 1), NULL);
-    if (lop_vjp_thin(v, g, FEW, &a, &b)) {
+    if (depth > 0 && lop_vjp_thin(v, g, FEW, &a, &b)) {
         for (int64_t c = 0; c < lop_cols(a); c++)
             sum = lop_vjp_sum(v, sum,
                               pair(v, lop_vjp_cut(v, a, 1, c, 1),

@@ -255,9 +255,20 @@ static PyObject *try_matmul(py_state *s, PyObject *a, PyObject *b) {
     return r;
 }
 
-/* Matrices of one shape: a linear node. */
+/* Are x and y stacks, or one a matrix, of one size? `numbers`: is one of them of numbers, 1 x 1? */
+static bool are_stacks(const operand *x, const operand *y, bool numbers) {
+    if (x->nd < 2 || y->nd < 2 || (x->nd == 2 && y->nd == 2)) return false;
+    const npy_intp *p = x->dim + x->nd - 2, *q = y->dim + y->nd - 2;
+    if (numbers) return (p[0] == 1 && p[1] == 1) || (q[0] == 1 && q[1] == 1);
+    return p[0] == q[0] && p[1] == q[1];
+}
+
+/* Matrices of one shape: a linear node. Stacks with other batch dimensions: Python's. */
 static PyObject *try_sum(py_state *s, int u, const operand *x, const operand *y) {
-    if (x->nd < 2 || !same_shape(x, y)) return call(s, u, x, y);
+    if (x->nd < 2 || !same_shape(x, y)) {
+        if (are_stacks(x, y, false)) Py_RETURN_NOTIMPLEMENTED;
+        return call(s, u, x, y);
+    }
     PyObject *a = node_of(s, x->o), *b = a ? node_of(s, y->o) : NULL;
     PyArray_Descr *d = NULL;
     py_lazy *made = NULL;
@@ -307,6 +318,7 @@ static PyObject *try_multiply(py_state *s, const operand *x, const operand *y) {
     }
     if (py_is_lazy(s, a->o) && a->nd >= 2 && is_single(c, a->nd))
         return try_multiple(s, PY_SCALE, a, c);
+    if (are_stacks(x, y, true)) Py_RETURN_NOTIMPLEMENTED;
     return call(s, U_MUL, x, y);
 }
 

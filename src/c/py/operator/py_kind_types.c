@@ -245,7 +245,7 @@ PyObject *py_kinds(py_state *s) {
             params ? Py_BuildValue("{szszszszsNsNsN}", "name", op->title, "head", op->name, "doc",
                                    doc.at, "signature", op->param[0].name ? sig.at : NULL, "params",
                                    params, "own", own_methods(op), "differentiable",
-                                   PyBool_FromLong(op->vjp != NULL))
+                                   PyBool_FromLong(op->vjp || op->vjp_by_formula))
                    : NULL;
         if (!row || PyList_Append(list, row) < 0) Py_CLEAR(list);
         Py_XDECREF(row);

@@ -1,0 +1,85 @@
+"""Cotangents by the vectors of reflections, as formulas: of H = I - tau v v^H, and of products of
+them on neighbouring rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .._lazy.build import view
+from .._lazy.leaves import lazy
+from .pieces import call, conj, stopped
+
+
+def _householder(given: dict[int, Any], g: Any, number: int) -> Any:
+    """By v or tau. Without a tau, 2 / |v|^2, a multiple of v makes the same matrix: v is divided by
+    its largest modulus, so that no square is out of range."""
+    v, tau = lazy(given[0]), given.get(1)
+    top = None
+    if tau is None:
+        top = stopped(np.max(np.abs(v), axis=-1, keepdims=True))
+        v = v / top
+    column = np.reshape(v, (*v.shape, 1))
+    first, second = (np.reshape(y, y.shape[:-1]) for y in (g @ column, view(g, 3) @ column))
+    if number == 1:
+        return -np.sum(conj(v) * first, axis=-1)
+    if tau is None:
+        both, square = first + second, np.sum(np.real(conj(v) * v), axis=-1, keepdims=True)
+        along = np.sum(np.real(conj(v) * both), axis=-1, keepdims=True)
+        return 2 * (v * (along / square**2) - both / square) / top
+    tau = lazy(tau)
+    tau = np.reshape(tau, (*tau.shape, 1))
+    return -(conj(tau) * first + tau * second)
+
+
+def _block(v: Any, j: int, n: int) -> Any:
+    """The vector of reflection j as a column, and 2 / |v|^2; 0 for one of zeros."""
+    u = v[..., j, : max(0, n - j), None]
+    top = np.abs(u).max(axis=(-2, -1), keepdims=True, initial=0.0)
+    u = u / np.where(top == 0, 1, top)
+    square = np.sum(np.abs(u) ** 2, axis=(-2, -1), keepdims=True)
+    return u, np.where(square == 0, 0, 2 / np.where(square == 0, 1, square)), top
+
+
+def cotangent_of_reflections(v: Any, g: Any) -> Any:
+    """The cotangent of v of Q = H_0 H_1 ... from that of Q: reflections are their own inverses, so
+    that what stands left and right of each follows from that of the one before."""
+    n, (k, w) = g.shape[-1], v.shape[-2:]
+    batch = np.broadcast_shapes(v.shape[:-2], g.shape[:-2])
+    m = np.array(np.broadcast_to(g, (*batch, n, n)), np.result_type(v, g))
+    found = np.zeros((*batch, k, w), m.dtype)
+
+    def right(j: int) -> None:
+        u, tau, _ = _block(v, j, n)
+        part = m[..., :, j : j + w]
+        part -= (tau * (part @ u)) @ np.conj(np.swapaxes(u, -1, -2))
+
+    for j in range(k - 1, 0, -1):
+        right(j)
+    for j in range(k):
+        u, tau, top = _block(v, j, n)
+        block = m[..., j : j + w, j : j + w]
+        both = block @ u + np.conj(np.swapaxes(block, -1, -2)) @ u
+        along = np.real(np.conj(np.swapaxes(u, -1, -2)) @ both)
+        made = tau * (u * (tau * along / 2) - both) / np.where(top == 0, 1, top)
+        found[..., j, : u.shape[-2]] = made[..., 0]
+        rows = m[..., j : j + w, :]
+        rows -= u @ (tau * (np.conj(np.swapaxes(u, -1, -2)) @ rows))
+        if j + 1 < k:
+            right(j + 1)
+    return found
+
+
+def _reflections(given: dict[int, Any], g: Any, number: int) -> Any:
+    v = lazy(given[0])
+    batch = np.broadcast_shapes(tuple(v.shape[:-2]), tuple(g.shape[:-2]))
+    dtype = np.result_type(v.dtype, g.dtype)
+    return call(cotangent_of_reflections, (v, g), (*batch, *v.shape[-2:]), dtype)
+
+
+BY_FORMULA: dict[str, Callable[[dict[int, Any], Any, int], Any]] = {
+    "householder": _householder,
+    "reflections": _reflections,
+}
