@@ -282,13 +282,14 @@ test-all-pythons:
 		p=$$(find_python $$v); \
 		if [ "$$v" = "$(SKIP)" ]; then continue; fi; \
 		if [ -z "$$p" ]; then echo "== Python $$v: not here"; continue; fi; \
-		echo "== Python $$v: $$p"; \
-		$(MAKE) PYTHON="$$p" VENV=.venvs/py$$v BUILD=build/py$$v CORE="$(CORE)" FEW="$(FEW)" pytest; \
+		echo "== Python $$v: $$p"; pins=; \
+		case $$v in 3.11|3.12) pins='$(OLDEST)';; esac; \
+		$(MAKE) PYTHON="$$p" VENV=.venvs/py$$v BUILD=build/py$$v CORE="$(CORE)" FEW="$(FEW)" PINS="$$pins" pytest; \
 		if [ -n "$(FIRST)" ]; then break; fi; \
 	done
 
 # All but the one `make test` runs on (FIRST=1: the first of PYTHONS that is here); with its core,
-# which knows nothing of Python.
+# which knows nothing of Python. OLDEST='"numpy==2.0.*"': with that NumPy, where it runs.
 test-other-pythons: $(VENV)/.package
 	@$(MAKE) test-all-pythons CORE=$(abspath $(BUILD)/liblopcore.a) \
 		SKIP=$$($(PY) -c 'import sys; print("%d.%d" % sys.version_info[:2])')

@@ -137,16 +137,27 @@ static const tv *entry_sums(ip *p, const lop_node *node) {
              : NULL;
 }
 
-static const tv *band_join(ip *p, const lop_node *node) {
-    const lop_shape none = {.ndim = 0};
-    tv *y = ip_blank(p, &none, 2, node->attr.i[3], node->n);
-    for (int i = 0; y && i < node->n; i++) {
-        const tv *d = ip_eval(p, node->child[i]);
-        const int64_t k = node->attr.i[1] - i, from = k > 0 ? k : 0;
-        if (!d) return NULL;
-        for (int64_t t = 0; t < d->m; t++) y->v[(from + t) * node->n + i] = d->v[t];
+/* The numbers of a and, behind them, those of b. */
+static void do_join(ip *p, const lop_node *node, mv y, mv a, mv b) {
+    (void)p, (void)node;
+    for (int64_t i = 0; i < y.m; i++) y.v[i] = i < a.m * a.n ? a.v[i] : b.v[i - a.m * a.n];
+}
+static const tv *join(ip *p, const lop_node *node, const tv *a, const tv *b) {
+    return a && b ? ip_zip(p, node, a, b, 1, a->m * a->n + b->m * b->n, 1, do_join) : NULL;
+}
+
+static void do_band(ip *p, const lop_node *node, mv y, mv all, mv b) {
+    (void)p, (void)b;
+    for (int64_t i = 0, at = 0; i < node->n; i++) {
+        const int64_t k = node->attr.i[1] - i, from = k > 0 ? k : 0,
+                      count = lop_cols(node->child[i]);
+        for (int64_t t = 0; t < count; t++) y.v[(from + t) * node->n + i] = all.v[at++];
     }
-    return y;
+}
+static const tv *band_join(ip *p, const lop_node *node) {
+    const tv *all = ip_eval(p, node->child[0]);
+    for (int i = 1; all && i < node->n; i++) all = join(p, node, all, ip_eval(p, node->child[i]));
+    return all ? ip_zip(p, node, all, NULL, 2, node->attr.i[3], node->n, do_band) : NULL;
 }
 
 /* The sum over the place of x of g times conj(x), which stands behind or (attr.i[0]) before. */
@@ -162,63 +173,78 @@ static void do_partial(ip *p, const lop_node *node, mv y, mv g, mv x) {
         }
 }
 
-/* What the elements below the diagonal of g say of the generators in v[0], v[1], v[2], by all
- * paths: p_i a_{i-1} ... a_{j+1} q_j. */
+/* -- generators: by all paths p_i a_{i-1} ... a_{j+1} q_j from column j to row i */
+
 static val conjugated(val v) {
     v.im = -v.im;
     return v;
 }
-static const tv *generator_sums(ip *p, const lop_node *node, const tv *g, int first) {
-    const tv *v[3];
+typedef struct paths {
+    int64_t J;
+    bool full;
+    const val *p, *q, *a;
+    val *s, *t; /* n + 1 rows: states that come from q_j, and those that go to p_i */
+} paths;
+static int64_t number_at(const paths *w, int64_t x, int64_t z) {
+    return w->full ? x * w->J + z : x;
+}
+static const val *numbers_of(const paths *w, int64_t k) {
+    return w->a + k * (w->full ? w->J * w->J : w->J);
+}
+/* to = a_k from, or with its transpose. */
+static void moved(ip *p, const paths *w, int64_t k, bool turned, const val *from, val *to) {
+    for (int64_t x = 0; x < w->J; x++) {
+        val sum = {0};
+        for (int64_t z = w->full ? 0 : x; z < (w->full ? w->J : x + 1); z++) {
+            const int64_t at = turned ? number_at(w, z, x) : number_at(w, x, z);
+            sum = ip_add(p, sum, ip_mul(p, numbers_of(w, k)[at], from[z]));
+        }
+        to[x] = sum;
+    }
+}
+/* y += by conj(v) */
+static void count_in(ip *p, val *y, val by, val v) {
+    *y = ip_add(p, *y, ip_mul(p, by, conjugated(v)));
+}
+/* What the element `by` at (i, j) says of all that its path goes by. */
+static void one_path(ip *p, const paths *w, int64_t n, int64_t i, int64_t j, val by, val *y) {
+    const int64_t J = w->J;
+    memcpy(w->s + (j + 1) * J, w->q + j * J, (size_t)J * sizeof *w->s);
+    memcpy(w->t + i * J, w->p + i * J, (size_t)J * sizeof *w->t);
+    for (int64_t k = j + 1; k < i; k++) moved(p, w, k, false, w->s + k * J, w->s + (k + 1) * J);
+    for (int64_t k = i - 1; k > j; k--) moved(p, w, k, true, w->t + (k + 1) * J, w->t + k * J);
+    for (int64_t x = 0; x < J; x++) {
+        count_in(p, &y[i * J + x], by, w->s[i * J + x]);
+        count_in(p, &y[(n + j) * J + x], by, w->t[(j + 1) * J + x]);
+    }
+    for (int64_t k = j + 1; k < i; k++) {
+        val *to = y + 2 * n * J + (numbers_of(w, k) - w->a);
+        for (int64_t x = 0; x < J; x++)
+            for (int64_t z = w->full ? 0 : x; z < (w->full ? J : x + 1); z++)
+                count_in(p, &to[number_at(w, x, z)], by,
+                         ip_mul(p, w->t[(k + 1) * J + x], w->s[k * J + z]));
+    }
+}
+/* held: p, q and a, one behind the other */
+static void do_generators(ip *p, const lop_node *node, mv y, mv g, mv held) {
+    const lop_node *first = node->child[node->n - 3], *last = node->child[node->n - 1];
     const lop_shape none = {.ndim = 0};
-    for (int k = 0; k < 3; k++)
-        if (!(v[k] = ip_eval(p, node->child[first + k]))) return NULL;
-    const int64_t n = v[0]->m, J = v[0]->n, A = v[2]->n;
-    const bool full = A != J;
-    tv *y = ip_blank(p, &none, 1, n * (2 * J + A), 1), *s = ip_blank(p, &none, 2, n + 1, J);
-    tv *t = ip_blank(p, &none, 2, n + 1, J);
-    if (!y || !s || !t) return NULL;
+    const int64_t n = g.m, J = lop_cols(first);
+    const tv *s = ip_blank(p, &none, 2, n + 1, J), *t = ip_blank(p, &none, 2, n + 1, J);
+    if (!s || !t) return;
+    const paths w = {J,   lop_cols(last) != J, held.v, held.v + n * J, held.v + 2 * n * J, s->v,
+                     t->v};
     for (int64_t j = 0; j < n; j++)
         for (int64_t i = j + 1; i < n; i++) {
-            const val by =
-                node->attr.i[0] ? ip_add(p, g->v[i * n + j], g->v[j * n + i]) : g->v[i * n + j];
-            /* s: states at rows j + 1 to i, that come from q_j; t: those that go to p_i */
-            for (int64_t x = 0; x < J; x++) {
-                s->v[(j + 1) * J + x] = v[1]->v[j * J + x];
-                t->v[i * J + x] = v[0]->v[i * J + x];
-            }
-            for (int64_t k = j + 1; k < i; k++)
-                for (int64_t x = 0; x < J; x++) {
-                    val sum = {0};
-                    for (int64_t z = full ? 0 : x; z < (full ? J : x + 1); z++)
-                        sum = ip_add(
-                            p, sum,
-                            ip_mul(p, v[2]->v[k * A + (full ? x * J + z : x)], s->v[k * J + z]));
-                    s->v[(k + 1) * J + x] = sum;
-                }
-            for (int64_t k = i - 1; k > j; k--)
-                for (int64_t z = 0; z < J; z++) {
-                    val sum = {0};
-                    for (int64_t x = full ? 0 : z; x < (full ? J : z + 1); x++)
-                        sum = ip_add(p, sum,
-                                     ip_mul(p, v[2]->v[k * A + (full ? x * J + z : x)],
-                                            t->v[(k + 1) * J + x]));
-                    t->v[k * J + z] = sum;
-                }
-            for (int64_t x = 0; x < J; x++) {
-                val *to_p = &y->v[i * J + x], *to_q = &y->v[(n + j) * J + x];
-                *to_p = ip_add(p, *to_p, ip_mul(p, by, conjugated(s->v[i * J + x])));
-                *to_q = ip_add(p, *to_q, ip_mul(p, by, conjugated(t->v[(j + 1) * J + x])));
-            }
-            for (int64_t k = j + 1; k < i; k++)
-                for (int64_t x = 0; x < J; x++)
-                    for (int64_t z = full ? 0 : x; z < (full ? J : x + 1); z++) {
-                        val *to = &y->v[2 * n * J + k * A + (full ? x * J + z : x)];
-                        const val way = ip_mul(p, t->v[(k + 1) * J + x], s->v[k * J + z]);
-                        *to = ip_add(p, *to, ip_mul(p, by, conjugated(way)));
-                    }
+            const val own = g.v[i * n + j];
+            one_path(p, &w, n, i, j, node->attr.i[0] ? ip_add(p, own, g.v[j * n + i]) : own, y.v);
         }
-    return y;
+}
+static const tv *generator_sums(ip *p, const lop_node *node, const tv *g) {
+    const tv *held = g ? ip_eval(p, node->child[node->n - 3]) : NULL;
+    for (int k = 2; held && k > 0; k--)
+        held = join(p, node, held, ip_eval(p, node->child[node->n - k]));
+    return held ? ip_zip(p, node, g, held, 1, held->m, 1, do_generators) : NULL;
 }
 
 bool ip_is_projection(const char *s) {
@@ -238,9 +264,9 @@ const tv *ip_projection(ip *p, const lop_node *node) {
     const tv *a = ip_eval(p, node->child[0]),
              *b = a && node->n > 1 ? ip_eval(p, node->child[1]) : a;
     if (!a || !b) return NULL;
-    if (!strcmp(s, "generator_sums")) return generator_sums(p, node, a, 1);
+    if (!strcmp(s, "generator_sums")) return generator_sums(p, node, a);
     if (!strcmp(s, "pair_generator_sums"))
-        return generator_sums(p, node, ip_zip(p, node, a, b, 2, a->m, b->n, do_product), 2);
+        return generator_sums(p, node, ip_zip(p, node, a, b, 2, a->m, b->n, do_product));
     if (strstr(s, "kron_partial"))
         return ip_zip(p, node, a, b, 2, a->m / b->m, a->n / b->n, do_partial);
     if (!strcmp(s, "pair_diagonal_sums")) return pair_sums(p, node, a, b);

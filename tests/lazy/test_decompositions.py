@@ -39,7 +39,7 @@ def test_one_result(rng, name, n, dtype):
     a = positive(rng, n, dtype) if dtype != "int32" else np.eye(n, dtype=dtype) * 3
     if n == 0 and ("norm" in name or name == "pinv"):
         return  # NumPy's are of other dtypes there
-    got, want = f(lazy(a)), f(a)
+    got, want = f(lazy(a)), f(a) if n or name != "rank" else np.intp(0)  # an error in NumPy 2.0
     assert is_later(got)
     assert got.shape == np.shape(want) and got.dtype == want.dtype
     if name == "rank":

@@ -82,7 +82,10 @@ def test_every_pair_of_operands(act, dtype, rng):
         a, b = (OPERANDS[name](rng, dtype) for name in (x, y))
         if dtype == ">f8" and act == "@":
             a, b = a.astype(float), b  # one side swapped
-        for lazies in ((pl.lazy(a), pl.lazy(b)), (pl.lazy(a), b), (a, pl.lazy(b))):
+        pairs = [(pl.lazy(a), pl.lazy(b)), (pl.lazy(a), b), (a, pl.lazy(b))]
+        if act == "**" and np.ndim(b) == 0 and np.lib.NumpyVersion(np.__version__) < "2.1.0":
+            pairs.pop()  # it takes the exponent for a number
+        for lazies in pairs:
             same(f, a, b, lazies)
 
 
@@ -310,9 +313,9 @@ def test_nothing_leaks(rng):
         for bad in (lambda: A @ np.ones(3), lambda: A + np.ones(3), lambda: A * pl.Diag(x)):
             failing(bad)
 
-    for _ in range(3):
+    for _ in range(1000):  # what is kept up to a limit is there afterwards
         work()
-    _core._clear_store()  # factors are kept, up to a limit
+    _core._clear_store()
     gc.collect()
     blocks, live, refs = sys.getallocatedblocks(), _core.live(), sys.getrefcount(a)
     for _ in range(1000):
@@ -320,7 +323,7 @@ def test_nothing_leaks(rng):
     _core._clear_store()
     gc.collect()
     assert _core.live() <= live + 20 and sys.getrefcount(a) <= refs
-    assert sys.getallocatedblocks() - blocks < 900
+    assert sys.getallocatedblocks() - blocks < 500
 
 
 def test_a_value_is_computed_once_by_many_threads(rng):

@@ -50,7 +50,11 @@ def test_empty(kind, rng):
             for order in ORDERS:
                 alike(pl.matrix_norm, np.linalg.norm, A, a, order)
             alike(pl.svdvals, np.linalg.svdvals, A, a)
-            alike(pl.matrix_rank, np.linalg.matrix_rank, A, a)
+            if a.size:
+                alike(pl.matrix_rank, np.linalg.matrix_rank, A, a)
+            else:  # an error in NumPy 2.0
+                rank = np.asarray(pl.matrix_rank(A))
+                assert rank.shape == a.shape[:-2] and (rank == 0).all()
             if m == n:
                 alike(pl.det, np.linalg.det, A, a)
                 alike(pl.eigvalsh, np.linalg.eigvalsh, A, a)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._base.checks import is_lazy
-from .._lazy import build
+from .._lazy import build, numpy_functions
 from .._lazy.numpy_shapes import joined
 from .functions import ELEMENTWISE, Row
 from .pieces import call, conj, dtype_of
@@ -240,7 +240,7 @@ _SHAPES.update(
         np.min: _extreme,
         np.real: _real,
         np.imag: _imag,
-        np.reshape: _reshape,
+        numpy_functions.reshaped: _reshape,
         np.transpose: _transpose,
         np.where: _where,
         np.broadcast_to: _broadcast_to,

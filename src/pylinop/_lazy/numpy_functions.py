@@ -200,13 +200,21 @@ def _imag(a: Any) -> Any:
     return deferred(np.imag, a, a.shape, np.empty(0, a.dtype).real.dtype)
 
 
+def reshaped(a: Any, shape: Any) -> Any:
+    """``np.reshape``, whose argument of the shape has two names in two NumPys."""
+    return np.reshape(a, shape)
+
+
+reshaped.__name__ = "reshape"
+
+
 @row("reshape")
 def _reshape(a: Any, /, shape: Any = None, order: str = "C", **more: Any) -> Any:
     if order != "C" or shape is None or more:
         return NotImplemented
     hollow = np.broadcast_to(np.zeros((), bool), a.shape)
     shape = np.reshape(hollow, shape).shape
-    return deferred(np.reshape, a, shape, a.dtype, {"shape": shape})
+    return deferred(reshaped, a, shape, a.dtype, {"shape": shape})
 
 
 @row("ravel")
@@ -218,14 +226,14 @@ def _ravel(a: Any, order: str = "C") -> Any:
 def _expand_dims(a: Any, axis: Any) -> Any:
     hollow = np.broadcast_to(np.zeros((), bool), a.shape)
     shape = np.expand_dims(hollow, axis).shape
-    return deferred(np.reshape, a, shape, a.dtype, {"shape": shape})
+    return deferred(reshaped, a, shape, a.dtype, {"shape": shape})
 
 
 @row("squeeze")
 def _squeeze(a: Any, axis: Any = None) -> Any:
     hollow = np.broadcast_to(np.zeros((), bool), a.shape)
     shape = np.squeeze(hollow, axis).shape
-    return deferred(np.reshape, a, shape, a.dtype, {"shape": shape})
+    return deferred(reshaped, a, shape, a.dtype, {"shape": shape})
 
 
 def trace(a: Any, offset: int = 0) -> Any:
