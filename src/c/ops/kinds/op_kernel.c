@@ -257,7 +257,7 @@ static lop_step *emit(lop_emit *e, const lop_node *self, int children, const cha
     s->attr.i[0] = self->attr.i[0];
     s->attr.i[1] = self->attr.i[1];
     s->attr.i[2] = flags;
-    s->scratch = lopk_kernel_scratch(coordinates, dt, lop_rows(self), lop_cols(self), columns);
+    s->scratch = lopk_kernel_scratch(coordinates, dt, lop_rows(f[0].x), lop_rows(f[0].y), columns);
     return s;
 }
 
