@@ -248,6 +248,16 @@ def test_traces_of_large_products_take_one_pass(rng):
             P.trace()
 
 
+@pytest.mark.parametrize("scale", [1e-300, 1e-160, 1e160, 1e300])
+def test_reflections_by_vectors_whose_squares_leave_the_range(scale, rng):
+    v = scale * np.concatenate([rng.standard_normal((4, 5)), np.zeros((1, 5))])
+    with pl.config(verify=True):
+        for op in (pl.Householder(v[:4]), pl.Reflections(v.T, 5), pl.Reflections(1j * v.T, 5)):
+            for seen in (op, op.T, op.H):
+                found = np.asarray(seen.toarray())
+                assert np.allclose(found @ found.mT.conj(), np.eye(5))
+
+
 def test_single_precision_is_judged_by_its_own_unit(rng):
     A = pl.Dense(rng.standard_normal((50, 50)).astype("f4"))
     x = rng.standard_normal(50).astype("f4")

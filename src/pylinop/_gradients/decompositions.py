@@ -18,6 +18,7 @@ from .._base import errors
 from .._lazy.build import inverse, view
 from .._lazy.decompositions import Result
 from .._lazy.matrix_functions import Piece
+from .._lazy.numpy_functions import diagonal
 from .matrices import Through
 from .pieces import call, times
 
@@ -27,16 +28,24 @@ def _inverse_of_triangle(L: Any) -> Any:
     return inverse(triangle)
 
 
+def _rows(v: Any) -> Any:
+    """Vectors as rows: (..., 1, n)."""
+    return np.reshape(v, (*v.shape[:-1], 1, v.shape[-1]))
+
+
+def _columns(v: Any) -> Any:
+    """Vectors as columns: (..., n, 1)."""
+    return np.reshape(v, (*v.shape, 1))
+
+
 def _hermitian(g: Any) -> Any:
     return (g + view(g, 3)) / 2
 
 
 def cholesky(y: Any, g: Any, upper: Any = False) -> Any:
     """L^-H phi(L^H G) L^-1, phi the lower triangle with half the diagonal."""
-    if y.ndim != 2:
-        raise NotImplementedError("the Cholesky factor of a stack has no derivative here")
     L, g = (view(y, 3), view(g, 3)) if upper else (y, g)
-    n = y.shape[0]
+    n = y.shape[-1]
     phi = np.tril(np.ones((n, n))) - 0.5 * np.eye(n)
     back = _inverse_of_triangle(L)
     return _hermitian(view(back, 3) @ ((view(L, 3) @ g) * phi) @ back)
@@ -61,37 +70,43 @@ def svdvals(y: Any, g: Any) -> Any:
 def pinv(y: Any, g: Any) -> Any:
     """-P^H G P^H + (I - A P) G^H P P^H + P^H P G^H (I - P A), for matrices of one rank."""
     A, P = y._args[0], y
-    if A.ndim != 2:
-        raise NotImplementedError("np.linalg.pinv of a stack has no derivative here")
     Ph, gh = view(P, 3), view(g, 3)
     first, last = gh @ P @ Ph, Ph @ P @ gh
     return (first - A @ (P @ first)) + (last - last @ P @ A) - Ph @ g @ Ph
 
 
-def _no_repeated(over: Any, gap: Any, top: Any) -> Any:
-    """`over`, after a check that it is zero wherever the gap that divides it is zero."""
+def _repeated(over: Any, gap: Any, top: Any) -> Any:
+    """Which values are equal to rounding; an error where their vectors are in use.
+
+    Of Q f(w) Q^H the numerator of the quotient is zero too, and its limit f'(w) cannot be told from
+    the zero of a projection on their space: `over` is all of Q^H G, not its skew part."""
     eps = np.finfo(over.dtype).eps
-    near = np.abs(gap) <= 4 * eps * np.maximum(top, np.finfo(over.dtype).tiny)
-    np.fill_diagonal(near, False)
-    held = np.abs(over)[near]
-    size = np.abs(over).max(initial=0.0)
-    if held.size and held.max() > 1e3 * eps * max(size, 1.0):
+    near = np.abs(gap) <= 1e3 * eps * np.maximum(top, np.finfo(over.dtype).tiny)
+    near &= ~np.eye(gap.shape[-1], dtype=bool)
+    size = np.abs(over).max(axis=(-2, -1), keepdims=True, initial=0.0)
+    if (near & (np.abs(over) > 1e3 * eps * size)).any():
         raise errors.LinAlgError(
-            "repeated eigenvalues have no derivative of their eigenvectors: what is made of them "
-            "has to be the same for every basis of their space"
+            "repeated eigenvalues have no derivative of their eigenvectors: write what is made of "
+            "them by functions of the matrix (inv, expm, sqrtm, logdet, ...), or add what tells "
+            "the eigenvalues apart"
         )
-    return np.where(near, 0.0, over)
+    return near
+
+
+def _quotients(over: Any, skew: Any, w: Any, gap: Any) -> Any:
+    """`skew` / `gap`, 0 for values w that are equal."""
+    apart = _rows(w) - _columns(w)
+    top = np.max(np.abs(_rows(w)), axis=-1, keepdims=True, initial=0.0)
+    near = call(_repeated, (over, apart, top), over.shape, np.dtype(bool))
+    near = near | (gap == 0)
+    return np.where(near, 0.0, skew / np.where(near, 1.0, gap))
 
 
 def eigenvectors(w: Any, Q: Any, g: Any) -> Any:
     """Q (M / (w_j - w_i)) Q^H, M the skew part of Q^H G: the Hermitian part moves no vector."""
     over = view(Q, 3) @ g
-    over = (over - view(over, 3)) / 2
-    gap = w[None, :] - w[:, None]
-    top = np.max(np.abs(w))
-    over = call(_no_repeated, (over, gap, top), over.shape, over.dtype)
-    safe = np.where(gap == 0, 1.0, gap)
-    return Q @ (over * np.where(gap == 0, 0.0, 1.0 / safe)) @ view(Q, 3)
+    inner = _quotients(over, (over - view(over, 3)) / 2, w, _rows(w) - _columns(w))
+    return Q @ inner @ view(Q, 3)
 
 
 # -- singular vectors, QR --------------------------------------------------------------------------
@@ -99,41 +114,38 @@ def eigenvectors(w: Any, Q: Any, g: Any) -> Any:
 
 def _skew_over(S: Any, W: Any) -> Any:
     """(W - W^H)_ij / (s_j^2 - s_i^2), 0 on the diagonal."""
-    W = W - view(W, 3)
-    square = S * S
-    gap = square[None, :] - square[:, None]
-    W = call(_no_repeated, (W, gap, np.max(square)), W.shape, W.dtype)
-    return W * np.where(gap == 0, 0.0, 1.0 / np.where(gap == 0, 1.0, gap))
+    gap = (_rows(S) - _columns(S)) * (_rows(S) + _columns(S))
+    return _quotients(W, W - view(W, 3), S, gap)
 
 
 def _phases(W: Any, S: Any) -> Any:
     """What the phases of complex vectors add: nothing for results that do not depend on them."""
-    turn = np.imag(np.diagonal(W)) / (2 * S)
+    turn = np.imag(diagonal(W)) / (2 * S)
     D: Any = _core.Diag(turn * 1j)
     return D
 
 
 def singular_vectors(left: bool, U: Any, S: Any, Vh: Any, g: Any) -> Any:
     """The cotangent of A from that of U or of Vh, in the reduced decomposition."""
-    if U.shape[1] != S.shape[0] or Vh.shape[0] != S.shape[0]:
+    k = S.shape[-1]
+    if U.shape[-1] != k or Vh.shape[-2] != k:
         raise NotImplementedError(
             "the vectors beyond min(m, n) have no derivative: say full_matrices=False"
         )
-    k = S.shape[0]
     if left:
         W = view(U, 3) @ g
-        inner, sign = _skew_over(S, W) * S[None, :], 1
+        inner, sign = _skew_over(S, W) * _rows(S), 1
     else:
         g = view(g, 3)
         W = Vh @ g
-        inner, sign = S[:, None] * _skew_over(S, W), -1
+        inner, sign = _columns(S) * _skew_over(S, W), -1
     if g.dtype.kind == "c":
         inner = inner + sign * _phases(W, S)
     made = U @ inner @ Vh
-    over = g / S[None, :]
-    if left and U.shape[0] > k:
+    over = g / _rows(S)
+    if left and U.shape[-2] > k:
         made = made + (over - U @ (view(U, 3) @ over)) @ Vh
-    if not left and Vh.shape[1] > k:
+    if not left and Vh.shape[-1] > k:
         made = made + U @ view(over - view(Vh, 3) @ (Vh @ over), 3)
     return made
 
@@ -141,17 +153,16 @@ def singular_vectors(left: bool, U: Any, S: Any, Vh: Any, g: Any) -> Any:
 def _triangular_half(N: Any) -> Any:
     """The Hermitian matrix whose upper triangle is N's."""
     T: Any = np.triu(N)
-    D: Any = _core.Diag(np.real(np.diagonal(N)))
-    strict = T - _core.Diag(np.diagonal(N))
+    d = diagonal(N)
+    D: Any = _core.Diag(np.real(d))
+    strict = T - _core.Diag(d)
     return strict + view(strict, 3) + D
 
 
 def qr(of_q: bool, Q: Any, R: Any, g: Any) -> Any:
     """(gQ + Q copyltu(...)) R^-H, of the reduced factors of a tall matrix of full rank."""
-    if Q.ndim != 2 or R.shape[0] != R.shape[1] or Q.shape[1] != R.shape[0]:
-        raise NotImplementedError(
-            "QR has a derivative here for one matrix with m >= n, mode='reduced' or 'r'"
-        )
+    if R.shape[-2] != R.shape[-1] or Q.shape[-1] != R.shape[-2]:
+        raise NotImplementedError("QR has a derivative here for m >= n, mode='reduced' or 'r'")
     triangle: Any = _core.Triangular(R, False)
     back = view(inverse(triangle), 3)
     if of_q:
@@ -213,13 +224,11 @@ def _siblings(y: Any) -> tuple[Any, str, int, list[Any]]:
     if isinstance(y._more[0], Piece):
         piece, A = y._more[0], y._args[0]
         return A, piece.joint.name, piece.at, [piece.node(A, k) for k in range(len(piece.parts))]
-    packed = y._args[0]
+    packed, at = y._args[0], y._more[0].at
     function = packed._more[0]
-    start, made, at = 0, [], 0
+    start, made = 0, []
     for k, spec in enumerate(function.parts):
-        if start == y._more[0].start:
-            at = k
-        f = Result(f"{function.name}[{k}]", spec, start)
+        f = Result(f"{function.name}[{k}]", spec, start, k)
         made.append(call(f, (packed,), *spec))
         start += math.prod(spec[0]) * spec[1].itemsize
     return packed._args[0], function.name, at, made
@@ -228,22 +237,22 @@ def _siblings(y: Any) -> tuple[Any, str, int, list[Any]]:
 def part(y: Any, g: Any) -> Any:
     """The cotangent of the matrix whose decomposition `y` is one of the results of."""
     A, name, at, found = _siblings(y)
-    if A.ndim == 2 and name == "eigh":
+    if name == "eigh":
         w, Q = found
         D: Any = _core.Diag(g) if at == 0 else None
         return Q @ D @ view(Q, 3) if at == 0 else eigenvectors(w, Q, g)
-    if A.ndim == 2 and name == "svd":
+    if name == "svd":
         U, S, Vh = found
         if at != 1:
             return singular_vectors(at == 0, U, S, Vh, g)
-        k = S.shape[0]
+        k = S.shape[-1]
         D = _core.Diag(g)
-        return U[:, :k] @ D @ Vh[:k] if max(U.shape[1], Vh.shape[0]) > k else U @ D @ Vh
-    if A.ndim == 2 and name == "qr":
+        if max(U.shape[-1], Vh.shape[-2]) > k:
+            U, Vh = U[..., :k], Vh[..., :k, :]
+        return U @ D @ Vh
+    if name == "qr":
         return qr(at == 0, found[0], found[1], g)
-    raise NotImplementedError(
-        f"result {at} of {name} of a stack has no derivative here" + errors.built(y)
-    )
+    raise NotImplementedError(f"result {at} of {name} has no derivative here" + errors.built(y))
 
 
 def is_part(y: Any) -> bool:

@@ -20,14 +20,14 @@ from .pieces import pair
 
 def _frechet(y: Any, g: Any, k: int) -> Any:
     """The adjoint of a function's derivative at A is its derivative at A^H."""
-    if y.ndim != 2:
-        raise NotImplementedError(f"{y._more[0].name} of a stack has no derivative here")
-    f, n = y._more[0], y.shape[0]
+    f, n = y._more[0], y.shape[-1]
     X = view(y._args[0], 3)
-    size: Any = np.linalg.norm(g)
+    batch = y.shape[:-2]
+    size: Any = np.linalg.norm(np.reshape(g, (*batch, 1, n * n)), axis=-1, keepdims=True)
     size = np.where(size == 0, 1.0, size)  # f of a block that is not too large is accurate
-    whole = np.block([[X, g / size], [np.zeros((n, n)), X]])
-    return f.function(whole, **f.kwargs)[:n, n:] * size
+    size = size if batch else np.reshape(size, ())
+    whole = np.block([[X, g / size], [np.zeros((*batch, n, n)), X]])
+    return f.function(whole, **f.kwargs)[..., :n, n:] * size
 
 
 def _cholesky(y: Any, g: Any, k: int) -> Any:

@@ -44,8 +44,8 @@ class Function:
 class Result:
     """One of the results that a `Function` has packed."""
 
-    def __init__(self, name: str, part: _Part, start: int) -> None:
-        self.__name__, self.part, self.start = name, part, start
+    def __init__(self, name: str, part: _Part, start: int, at: int) -> None:
+        self.__name__, self.part, self.start, self.at = name, part, start, at
 
     def __call__(self, packed: Any) -> Any:
         shape, dtype = self.part
@@ -77,7 +77,7 @@ def _several(
     packed = _core._LazyArray("of form", (a,), (sum(sizes),), np.dtype(np.uint8), (whole, kwargs))
     made = []
     for k, (part, spec) in enumerate(parts.items()):
-        f = Result(part, spec, sum(sizes[:k]))
+        f = Result(part, spec, sum(sizes[:k]), k)
         made.append(_core._LazyArray("call", (packed,), *spec, (f, {})))
     return named(*made)
 

@@ -115,16 +115,21 @@ def _sparse(leaf: Any, x: Any) -> Any:
     return y
 
 
+def _reflecting(v: Any) -> Any:
+    """Multiples of vectors, along the last axis, of which |v|^2 = 2, so that I - v v^H reflects;
+    the zero vector as it is. By their largest entries first, whose squares are in the range."""
+    top = np.abs(v).max(-1, keepdims=True, initial=0)
+    v = v / np.where(top > 0, top, 1)
+    square = (np.abs(v) ** 2).sum(-1, keepdims=True)
+    return v / np.sqrt(np.where(square > 0, square, 1) / 2)
+
+
 def _householder(leaf: Any, x: Any) -> Any:
     """x - v tau (v^H x); with the absolute values of all parts their sum."""
     v, tau = leaf.given("v", "tau")
     v = leaf.plain(v)
     if tau is None:
-        square = (np.abs(v) ** 2).sum(-1)
-        if v.shape[-1] and not np.all((square > 1e-280) & (square < 1e280)):
-            v = v / np.abs(v).max(-1, keepdims=True)
-            square = (np.abs(v) ** 2).sum(-1)
-        tau = 2 / np.where(square > 0, square, np.inf)
+        v, tau = _reflecting(v), np.ones(v.shape[:-1])
     else:
         tau = leaf.plain(tau)
     v, tau = v[..., None], np.asarray(tau)[..., None, None]
@@ -147,10 +152,8 @@ def _reflections(leaf: Any, x: Any) -> Any:
     y[...] = x
     count = rows.shape[-2]
     for j in range(count) if leaf.turned else range(count - 1, -1, -1):
-        v = rows[..., j, : n - j, None]
+        v = _reflecting(rows[..., j, : n - j])[..., None]
         at = slice(j, j + v.shape[-2])
-        square = (np.abs(v) ** 2).sum((-2, -1), keepdims=True)
-        v = v / np.sqrt(np.where(square > 0, square, 1) / 2)
         v = v.conj() if leaf.turned != leaf.conj else v
         change = v @ (np.swapaxes(v, -1, -2).conj() @ y[..., at, :])
         y[..., at, :] += change if leaf.bound else -change
