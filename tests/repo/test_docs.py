@@ -24,7 +24,7 @@ FENCE = re.compile(
 )
 LINK = re.compile(r"\]\(([^)#:\s]+)(#[^)\s]*)?\)")
 FLAGS = doctest.ELLIPSIS
-FRAMEWORKS = ("jax", "torch")  # which need not be installed
+FRAMEWORKS = ("jax", "torch", "pytensor")  # which need not be installed
 
 
 def name_of(path):

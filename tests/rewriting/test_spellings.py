@@ -40,6 +40,9 @@ s = pl.Selection(g.i, N)
 PAIRS = {
     "terms of an update": lambda: (D(g.d) + LR(g.U, g.V), LR(g.U, g.V) + D(g.d)),
     "LowRankUpdate": lambda: (D(g.d) + LR(g.U), pl.LowRankUpdate(D(g.d), g.U)),
+    "a root": lambda: (D(g.d) + LR(g.U), D(g.d) + pl.Root(g.U)),
+    "a root first": lambda: (D(g.d) + LR(g.U), pl.Root(g.U) + D(g.d)),
+    "a multiple of a root": lambda: (0.5 * I_ + 2 * LR(g.U), 2 * pl.Root(g.U) + 0.5 * I_),
     "U U^T written out": lambda: (D(g.d) + LR(g.U), D(g.d) + u @ u.T),
     "U V^T written out": lambda: (D(g.d) + LR(g.U, g.V), D(g.d) + u @ v.T),
     "V^T as its own array": lambda: (D(g.d) + u @ v.T, D(g.d) + u @ E(np.ascontiguousarray(g.V.T))),

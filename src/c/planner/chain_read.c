@@ -287,6 +287,11 @@ static bool read_inside(reader *r, lop_chterm *t, const lop_node *node, int mode
     if (op == &lop_op_prod &&
         (!inverse || (lop_is_square(node->child[0]) && lop_is_square(node->child[1]))))
         return read_several(r, t, 2, node->child, NULL, mode, inverse);
+    if (op == &lop_op_root && (!inverse || lop_is_square(node->child[0]))) {
+        const lop_node *f[2] = {node->child[0], node->child[0]};
+        const int view[2] = {0, LOP_H};
+        return read_several(r, t, 2, f, view, mode, inverse);
+    }
     if (op == &lop_op_scaled) {
         lop_chterm was = *t;
         if (hoist(r, t, &node->attr, mode, inverse))

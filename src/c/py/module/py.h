@@ -299,6 +299,9 @@ PyObject *py_results(py_state *s, PyObject *asked);
  * numbers of a program and tuples of arrays on XLA's memory, that of the arguments read-only. A
  * capsule with the handler: new. */
 PyObject *py_xla_target(PyObject *f);
+/* py_capi.c: adds `__pyx_capi__`, the functions of py_capi.h as capsules; 0, or -1 with an
+ * exception. */
+int py_capi_add(PyObject *module);
 /* py_cotangent.c: _cotangent(op, g, child): the cotangent of a child of op's node, whose own is g,
  * as an operator: that of a matrix by its dense form, of a vector by its diagonal. New;
  * Py_NotImplemented: there is none. */

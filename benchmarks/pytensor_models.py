@@ -1,0 +1,140 @@
+"""`pylinop.pytensor`: value and all gradients of models, with and without it, under numba.
+
+    python benchmarks/pytensor_models.py [--rounds 9] [--only kron]
+
+Interleaved in one process: minimum and median of wall milliseconds a call, one thread of OpenBLAS
+(where the environment does not say otherwise). Answers are compared before anything is timed.
+Compile times are those of a cold or warm numba cache, as it is found."""
+
+import argparse
+import os
+import time
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import numpy as np
+import pytensor
+import pytensor.tensor as pt
+
+import pylinop.pytensor as pp
+
+R = np.random.default_rng(0)
+
+
+def distances(n):
+    return np.abs(np.subtract.outer(np.arange(n), np.arange(n))).astype(float)
+
+
+def likelihood(K, y):
+    """As `pm.MvNormal` writes it."""
+    L = pt.linalg.cholesky(K)
+    z = pt.linalg.solve_triangular(L, y, lower=True, b_ndim=1)
+    return -0.5 * pt.sum(z**2) - pt.shape(y)[0] * pt.sum(pt.log(pt.diag(L)))
+
+
+def dense(n=1000):
+    a, s, v = pt.dscalar("a"), pt.dscalar("s"), pt.dscalar("v")
+    x = np.sort(R.random(n))
+    K = v * pt.exp(-a * np.subtract.outer(x, x) ** 2) + s * pt.eye(n)
+    return [a, s, v], K, [np.array(9.0), np.array(0.1), np.array(1.3)], R.standard_normal((1, n))
+
+
+def kron(n=40):
+    a, b, s = pt.dscalar("a"), pt.dscalar("b"), pt.dscalar("s")
+    K = pt.linalg.kron(pt.exp(-a * distances(n)), pt.exp(-b * distances(n))) + s * pt.eye(n * n)
+    return (
+        [a, b, s],
+        K,
+        [np.array(0.3), np.array(0.5), np.array(0.1)],
+        R.standard_normal((1, n * n)),
+    )
+
+
+def fitc(n=1500, k=40):
+    W, d = pt.dmatrix("W"), pt.dvector("d")
+    y = R.standard_normal((1, n))
+    return [W, d], W @ W.T + pt.diag(d), [R.standard_normal((n, k)), 0.5 + R.random(n)], y
+
+
+def toeplitz(n=1500):
+    a, s = pt.dscalar("a"), pt.dscalar("s")
+    K = pt.exp(-a * distances(n)) + s * pt.eye(n)
+    return [a, s], K, [np.array(0.3), np.array(0.1)], R.standard_normal((1, n))
+
+
+def factors(n=600, k=5):
+    W, d = pt.dmatrix("W"), pt.dvector("d")
+    y = R.standard_normal((40, n))
+    return [W, d], W @ W.T + pt.diag(d), [R.standard_normal((n, k)), 0.5 + R.random(n)], y
+
+
+def blocks(n=40, count=20):
+    parts = [pt.dmatrix(f"A{k}") for k in range(count)]
+    values = [(lambda a: a @ a.T / n + np.eye(n))(R.standard_normal((n, n))) for _ in parts]
+    return parts, pt.linalg.block_diag(*parts), values, R.standard_normal((1, n * count))
+
+
+MODELS = {
+    "dense GP, n = 1000": dense,
+    "dense GP, n = 2000": lambda: dense(2000),
+    "Kron 40 x 40 + noise": kron,
+    "W W' + D, 1500 x 40": fitc,
+    "Toeplitz, n = 1500": toeplitz,
+    "MvNormal, W W' + D, 600 x 5, 40 rows": factors,
+    "block diagonal, 20 of 40": blocks,
+}
+
+
+def compiled(inputs, K, y):
+    start = time.perf_counter()
+    f = pp.rewrite(likelihood(K, pt.constant(y)))
+    found = pytensor.function(inputs, [f, *pytensor.grad(f, inputs)], mode="NUMBA")
+    return found, start
+
+
+def measured(model, rounds):
+    inputs, K, values, y = model()
+    on, start = compiled(inputs, K, y)
+    found = on(*values)
+    compile_on = time.perf_counter() - start
+    with pp.off():
+        off, start = compiled(inputs, K, y)
+        due = off(*values)
+        compile_off = time.perf_counter() - start
+    worst = 0.0
+    for a, b in zip(found[:1] if model is blocks else found, due, strict=False):
+        worst = max(worst, float(np.abs(a - b).max() / np.abs(b).max()))
+    assert worst < 1e-8, worst
+    times = {"on": [], "off": []}
+    for k in range(rounds):
+        given = [v * (1 + 1e-6 * k) for v in values]  # as a sampler, new values each time
+        for name, f in (("on", on), ("off", off)):
+            start = time.perf_counter()
+            f(*given)
+            times[name].append(1e3 * (time.perf_counter() - start))
+    return times, worst, compile_on, compile_off
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--only", default="")
+    given = parser.parse_args()
+    print("| model | pylinop, ms | PyTensor, ms | ratio | compile, s | difference |")
+    print("|---|---|---|---|---|---|")
+    for name, model in MODELS.items():
+        if given.only not in name:
+            continue
+        times, worst, on, off = measured(model, given.rounds)
+        best = {k: min(v) for k, v in times.items()}
+        mid = {k: float(np.median(v)) for k, v in times.items()}
+        print(
+            f"| {name} | {best['on']:.2f} ({mid['on']:.2f}) | {best['off']:.2f} ({mid['off']:.2f}) "
+            f"| {best['on'] / best['off']:.3f} | {on:.1f}, {off:.1f} | {worst:.0e} |",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,16 @@
+"""pylinop in PyTensor and PyMC: structure found in their graphs.
+
+After ``import pylinop.pytensor`` a matrix that is written as ``W @ W.T + pt.diag(d)``, a Kronecker
+product with noise, Toeplitz or block diagonal runs by its structure wherever its Cholesky factor is
+used for solves, squares and log-determinants: value and gradients, `pm.MvNormal` too."""
+
+from __future__ import annotations
+
+from . import dispatch_numba as dispatch_numba
+from .api import Explanation, config, explain, grad, rewrite
+from .ops import Structured
+from .rewrites import Report, off, registered
+
+__all__ = ["Explanation", "Report", "Structured", "config", "explain", "grad", "off", "rewrite"]
+
+registered()

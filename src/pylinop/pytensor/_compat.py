@@ -1,0 +1,59 @@
+"""What of PyTensor is used that is not its public interface, in one place. Tested with 3.3.8."""
+
+from __future__ import annotations
+
+from pytensor.compile.mode import optdb
+from pytensor.gradient import DisconnectedType
+from pytensor.graph.basic import Apply, Constant, Variable
+from pytensor.graph.features import ReplaceValidate
+from pytensor.graph.fg import FunctionGraph
+from pytensor.graph.op import Op
+from pytensor.graph.rewriting.basic import GraphRewriter
+from pytensor.graph.rewriting.utils import rewrite_graph
+from pytensor.link.numba.cache import _call_cached_ptr as call_cached_ptr
+from pytensor.link.numba.cache import compile_numba_function_src
+from pytensor.link.numba.dispatch.basic import numba_njit, register_funcify_default_op_cache_key
+from pytensor.scalar import basic as scalars
+from pytensor.tensor.basic import Alloc, AllocDiag, ExtractDiag, Eye
+from pytensor.tensor.blockwise import Blockwise
+from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
+from pytensor.tensor.linalg.constructors import BlockDiagonal
+from pytensor.tensor.linalg.decomposition.cholesky import Cholesky
+from pytensor.tensor.linalg.products import KroneckerProduct
+from pytensor.tensor.linalg.solvers.psd import CholeskySolve
+from pytensor.tensor.linalg.solvers.triangular import SolveTriangular
+from pytensor.tensor.math import Dot
+from pytensor.tensor.subtensor import AdvancedSubtensor
+
+__all__ = [
+    "AdvancedSubtensor",
+    "Alloc",
+    "AllocDiag",
+    "Apply",
+    "BlockDiagonal",
+    "Blockwise",
+    "CAReduce",
+    "Cholesky",
+    "CholeskySolve",
+    "Constant",
+    "DimShuffle",
+    "DisconnectedType",
+    "Dot",
+    "Elemwise",
+    "ExtractDiag",
+    "Eye",
+    "FunctionGraph",
+    "GraphRewriter",
+    "KroneckerProduct",
+    "Op",
+    "ReplaceValidate",
+    "SolveTriangular",
+    "Variable",
+    "call_cached_ptr",
+    "compile_numba_function_src",
+    "numba_njit",
+    "optdb",
+    "register_funcify_default_op_cache_key",
+    "rewrite_graph",
+    "scalars",
+]

@@ -1,0 +1,108 @@
+"""What a user calls."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytensor.gradient
+
+from ._compat import rewrite_graph
+from .rewrites import Report, reported, settings
+
+__all__ = ["Explanation", "config", "explain", "grad", "rewrite"]
+
+
+def rewrite(expr: Any) -> Any:
+    """The expression with its structure in use; before a gradient is taken.
+
+    Parameters
+    ----------
+    expr : TensorVariable or list of them
+
+    Returns
+    -------
+    TensorVariable or list of them
+        The same values. Nothing is computed.
+
+    Examples
+    --------
+    >>> import pytensor.tensor as pt, pylinop.pytensor as pp
+    >>> W, d = pt.dmatrix("W"), pt.dvector("d")
+    >>> L = pt.linalg.cholesky(W @ W.T + pt.diag(d))
+    >>> half_logdet = pp.rewrite(pt.sum(pt.log(pt.diag(L))))
+    >>> pp.explain(pt.sum(pt.log(pt.diag(L))))
+    Add.0: sum(root, diagonal) -> logdet, by pylinop
+    """
+    return rewrite_graph(expr, include=("canonicalize", "stabilize"), clone=True)
+
+
+def grad(cost: Any, wrt: Any, **kwargs: Any) -> Any:
+    """`pytensor.grad` of the rewritten cost: PyMC does so by itself, others say so.
+
+    Parameters
+    ----------
+    cost : TensorVariable
+        A number.
+    wrt : TensorVariable or list of them
+    **kwargs
+        Those of `pytensor.grad`.
+
+    Returns
+    -------
+    TensorVariable or list of them
+    """
+    return pytensor.gradient.grad(rewrite(cost), wrt, **kwargs)
+
+
+class Explanation(list[Report]):
+    """What became of each matrix; its text is for reading."""
+
+    def __str__(self) -> str:
+        if not self:
+            return "no positive definite matrix (no Cholesky factor) was met"
+        lines = []
+        for r in self:
+            if r.reason:
+                lines.append(f"{r.matrix}: left as it is: {r.reason}")
+            else:
+                lines.append(f"{r.matrix}: {r.structure} -> {', '.join(r.asked)}, by pylinop")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def explain(what: Any) -> Explanation:
+    """What is rewritten in a model or an expression, and why other matrices are not.
+
+    Parameters
+    ----------
+    what : pymc.Model, TensorVariable or list of them
+        A model is looked at by its log-density.
+
+    Returns
+    -------
+    Explanation
+        One `Report` a matrix: ``matrix``, ``structure``, ``asked``, ``reason``.
+    """
+    expr = what.logp() if hasattr(what, "logp") else what
+    with reported() as found:
+        rewrite(expr)
+    return Explanation(found.values())
+
+
+def config(*, least: int | None = None, least_dense: int | None = None) -> None:
+    """From how many rows on matrices are rewritten, where their size is known.
+
+    Parameters
+    ----------
+    least : int, optional
+        Of matrices with structure.
+    least_dense : int, optional
+        Of dense ones.
+    """
+    for name, value in (("least", least), ("least_dense", least_dense)):
+        if value is None:
+            continue
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            raise ValueError(f"{name} must be a number of rows, not {value!r}")
+        setattr(settings, name, value)

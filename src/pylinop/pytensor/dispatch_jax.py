@@ -1,0 +1,60 @@
+"""`Structured` for JAX: importing this module registers it. By a callback, with the same guards;
+its derivative by JAX (numpyro takes one) is the program's pullback."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from pytensor.link.jax.dispatch.basic import jax_funcify
+
+from .ops import Structured
+from .program import Tree, arrays_of, like
+from .running import results, shape_of
+
+__all__ = ["funcify"]
+
+
+def _called(spec: Tree, dtypes: tuple[str, ...]) -> Any:
+    """The program as a function of JAX: a tuple of arrays."""
+    text, kinds = repr(spec), like(spec)
+
+    @jax.custom_vjp  # type: ignore[untyped-decorator]
+    def structured(*arrays: Any) -> Any:
+        due = [
+            jax.ShapeDtypeStruct(shape_of(k, arrays), np.dtype(d))
+            for k, d in zip(kinds, dtypes, strict=True)
+        ]
+        return jax.pure_callback(
+            lambda *held: tuple(results(text, [np.asarray(a) for a in held], dtypes)),
+            tuple(due),
+            *arrays,
+            vmap_method="sequential",
+        )
+
+    def forward(*arrays: Any) -> Any:
+        return structured(*arrays), arrays
+
+    def backward(arrays: Any, cotangents: Any) -> Any:
+        by = tuple(range(arrays_of(spec)))
+        back = _called(
+            ("pullback", spec, by, len(kinds)), tuple(str(np.dtype(a.dtype)) for a in arrays)
+        )
+        return back(*arrays, *cotangents)
+
+    structured.defvjp(forward, backward)
+    return structured
+
+
+@jax_funcify.register(Structured)  # type: ignore[untyped-decorator]
+def funcify(op: Structured, node: Any, **kwargs: Any) -> Any:
+    """The JAX function of a program."""
+    run = _called(op.spec, tuple(out.dtype for out in node.outputs))
+
+    def structured(*arrays: Any) -> Any:
+        found = run(*map(jnp.asarray, arrays))
+        return found[0] if len(found) == 1 else found
+
+    return structured

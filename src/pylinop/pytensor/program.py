@@ -1,0 +1,177 @@
+"""Programs as text: a matrix as a tree over arrays, what is asked of it, and derivatives of that.
+
+    ("values", tree, asked, count)         the tree's results, of `count` arrays
+    ("pullback", program, by, values)      cotangents of the arrays `by`; takes those of the values
+
+A tree is a tuple, its leaves numbers of arrays:
+
+    ("dense", i)            a symmetric matrix that is positive definite if its factor exists
+    ("symmetric", i)        a symmetric matrix, a factor of others
+    ("diagonal", i)         ("identity", i)   c I     ("constant", i)   c 1 1'
+    ("root", i)             W W'              ("weighted", i, j)   W diag(c) W'
+    ("congruence", i, j)    W C W'            ("toeplitz", i)      symmetric, of its first column
+    ("kron", t, ...)  ("blocks", t, ...)  ("scaled", i, t)  ("sum", t, ...)
+    ("written", t)          t as a dense matrix, by its lower triangle
+
+What is asked: ("solve", j), ("squares", j) for b' inv(K) b of each vector along the last axis,
+("logdet",), ("inverse",)."""
+
+from __future__ import annotations
+
+import ast
+import functools
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from .._api.determinants import logdet
+from .._api.solve import solve
+from .._lazy.leaves import lazy
+from .._programs.programs import Program, Pullback, Written
+
+__all__ = ["arrays_of", "dense", "like", "parsed", "program"]
+
+Tree = tuple[Any, ...]
+
+
+@functools.lru_cache(maxsize=1024)
+def parsed(text: str) -> Tree:
+    """A program's text as tuples."""
+    found: Tree = ast.literal_eval(text)
+    return found
+
+
+def arrays_of(spec: Tree) -> int:
+    """How many arrays a program takes."""
+    if spec[0] == "values":
+        return int(spec[3])
+    return arrays_of(spec[1]) + int(spec[3])
+
+
+def like(spec: Tree) -> list[tuple[str, int]]:
+    """What the results look like: ("same", j) as array j, ("rows", j) without its last axis,
+    ("number", 0), ("matrix", j) the square of the rows of array j."""
+    if spec[0] == "pullback":
+        return [("same", j) for j in spec[2]]
+    found = []
+    for what, *rest in spec[2]:
+        if what == "solve":
+            found.append(("same", rest[0]))
+        elif what == "squares":
+            found.append(("rows", rest[0]))
+        else:
+            found.append(("number", 0))
+    return found
+
+
+def dense(spec: Tree) -> Tree:
+    """The same program of the matrix as written, without its structure."""
+    if spec[0] == "pullback":
+        return ("pullback", dense(spec[1]), *spec[2:])
+    _, tree, *rest = spec
+    return spec if tree[0] == "written" else ("values", ("written", tree), *rest)
+
+
+# -- operators -------------------------------------------------------------------------------------
+
+
+def _of_triangle(K: Any) -> Any:
+    made: Any = _core.Dense(np.tril(K) + np.tril(K, -1).mT, "pos")
+    return made
+
+
+def _sum(leaves: Any, *terms: Tree) -> Any:
+    rest = [_operator(leaves, t) for t in terms if t[0] not in ("identity", "constant")]
+    n = rest[0].shape[-1]
+    for kind, i in (t for t in terms if t[0] in ("identity", "constant")):
+        if kind == "identity":
+            rest.append(leaves[i] * _core.Identity(n))
+        else:
+            ones: Any = _core.Root(np.ones((n, 1)))
+            rest.append(leaves[i] * ones)
+    total = rest[0]
+    for term in rest[1:]:
+        total = total + term
+    return total
+
+
+def _scaled(leaves: Any, i: int, tree: Tree) -> Any:
+    return leaves[i] * _operator(leaves, tree)
+
+
+def _weighted(leaves: Any, i: int, j: int) -> Any:
+    W, c = leaves[i], leaves[j]
+    D: Any = _core.Diag(c)
+    return _core.LowRank(W, W @ D)
+
+
+def _congruence(leaves: Any, i: int, j: int) -> Any:
+    W, C = leaves[i], leaves[j]
+    return _core.LowRank(W, W @ C)
+
+
+def _written(leaves: Any, tree: Tree) -> Any:
+    return _of_triangle(lazy(_operator(leaves, tree)))
+
+
+def _parts(kind: Any) -> Any:
+    return lambda leaves, *trees: kind(*(_operator(leaves, t) for t in trees))
+
+
+_KINDS: dict[str, Any] = {
+    "dense": lambda leaves, i: _core.Dense(leaves[i], "pos"),
+    "symmetric": lambda leaves, i: _core.Dense(leaves[i], "sym"),
+    "diagonal": lambda leaves, i: _core.Diag(leaves[i]),
+    "root": lambda leaves, i: _core.Root(leaves[i]),
+    "weighted": _weighted,
+    "congruence": _congruence,
+    "toeplitz": lambda leaves, i: _core.Toeplitz(leaves[i]),
+    "kron": _parts(_core.Kron),
+    "blocks": _parts(lambda *parts: _core.BlockDiag(list(parts))),
+    "scaled": _scaled,
+    "sum": _sum,
+    "written": _written,
+}
+
+
+def _operator(leaves: Any, tree: Tree) -> Any:
+    return _KINDS[tree[0]](leaves, *tree[1:])
+
+
+# -- results ---------------------------------------------------------------------------------------
+
+
+def _squares(K: Any, b: Any) -> Any:
+    if b.ndim == 1:
+        return np.sum(b * solve(K, b))
+    batch, n = b.shape[:-1], b.shape[-1]
+    B = np.reshape(b, (-1, n)).mT
+    return np.reshape(np.sum(B * solve(K, B), axis=0), batch)
+
+
+class _Values:
+    """What is asked of the matrix of a tree; equal if the text is."""
+
+    def __init__(self, tree: Tree, asked: Tree) -> None:
+        self.tree, self.asked = tree, asked
+
+    def __call__(self, leaves: Any) -> list[Any]:
+        K, made = _operator(leaves, self.tree), []
+        for what, *rest in self.asked:
+            if what == "solve":
+                made.append(solve(K, leaves[rest[0]]))
+            elif what == "squares":
+                made.append(_squares(K, leaves[rest[0]]))
+            else:
+                made.append(logdet(K))
+        return made
+
+
+@functools.lru_cache(maxsize=1024)
+def program(spec: Tree) -> Program:
+    """The program of a text's tuples."""
+    if spec[0] == "pullback":
+        return Pullback(program(spec[1]), spec[2], spec[3])
+    _, tree, asked, count = spec
+    return Written(_Values(tree, asked), (tree, asked), count)

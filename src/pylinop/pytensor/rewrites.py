@@ -1,0 +1,177 @@
+"""The rewriter: one `Structured` node for each Cholesky factor of a matrix whose structure is known
+and all that was made of it."""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from ._compat import Blockwise, Cholesky, GraphRewriter, ReplaceValidate, optdb
+from .consumers import Want, wants
+from .ops import Structured
+from .recognise import Refused, plain, recognise
+
+__all__ = ["Report", "Settings", "off", "registered", "reported", "settings"]
+
+NAME = "pylinop_structure"
+
+
+class Settings:
+    """What fires: `least` rows for structure, `least_dense` for dense matrices, as measured
+    (benchmarks/pytensor_models.py). Where a size is not known when a graph is compiled, what has
+    structure counts as large and what is dense as small."""
+
+    least = 192
+    least_dense = 1200
+
+
+class Report(NamedTuple):
+    """What became of one matrix."""
+
+    matrix: str
+    structure: str  # "" where it was refused
+    asked: tuple[str, ...]
+    reason: str  # "" where it fired
+
+
+settings = Settings()
+_is_off: contextvars.ContextVar[bool] = contextvars.ContextVar("pylinop_off", default=False)
+_heard: contextvars.ContextVar[dict[str, Report] | None] = contextvars.ContextVar(
+    "pylinop_heard", default=None
+)
+
+
+@contextlib.contextmanager
+def off() -> Iterator[None]:
+    """Nothing is rewritten within.
+
+    Examples
+    --------
+    >>> import pytensor.tensor as pt, pylinop.pytensor as pp
+    >>> d = pt.dvector("d")
+    >>> L = pt.linalg.cholesky(pt.diag(d) + 1.0)
+    >>> with pp.off():
+    ...     pp.explain(pt.sum(pt.log(pt.diag(L))))
+    no positive definite matrix (no Cholesky factor) was met
+    """
+    before = _is_off.set(True)
+    try:
+        yield
+    finally:
+        _is_off.reset(before)
+
+
+@contextlib.contextmanager
+def reported() -> Iterator[dict[str, Report]]:
+    """What becomes of each matrix within, the last word on each."""
+    found: dict[str, Report] = {}
+    before = _heard.set(found)
+    try:
+        yield found
+    finally:
+        _heard.reset(before)
+
+
+def _tree_of(K: Any) -> tuple[Any, list[Any]]:
+    rows = K.type.shape[-1] if K.type.shape[-1] is not None else K.type.shape[-2]
+    try:
+        tree, variables = recognise(K)
+    except Refused:
+        core = plain(K)
+        if core is None or (settings.least_dense and (rows or 0) < settings.least_dense):
+            raise
+        return ("dense", 0), [core]
+    if rows is not None and rows < settings.least:
+        raise Refused(f"{rows} rows are fewer than the {settings.least} from which it pays")
+    return tree, variables
+
+
+def _program(tree: Any, variables: list[Any], found: list[Want]) -> tuple[Any, list[Any]]:
+    """One node for all that is wanted; the new variables."""
+    arrays, asked, places = list(variables), [], []
+    for want in found:
+        if want.operand is None:
+            ask: tuple[Any, ...] = (want.asked,)
+        else:
+            at = next((k for k, v in enumerate(arrays) if v is want.operand), len(arrays))
+            if at == len(arrays):
+                arrays.append(want.operand)
+            ask = (want.asked, at)
+        if ask not in asked:
+            asked.append(ask)
+        places.append(asked.index(ask))
+    spec = ("values", tree, tuple(asked), len(arrays))
+    values = Structured(repr(spec))(*arrays, return_list=True)
+    return spec, [w.made(values[k]) for w, k in zip(found, places, strict=True)]
+
+
+class _Rewriter(GraphRewriter):  # type: ignore[misc]
+    """Anchored at Cholesky: what is positive definite comes to it in PyTensor's normal form."""
+
+    def add_requirements(self, fgraph: Any) -> None:
+        fgraph.attach_feature(ReplaceValidate())
+
+    def apply(self, fgraph: Any) -> None:
+        if _is_off.get():
+            return
+        for node in fgraph.toposort():
+            op = node.op.core_op if isinstance(node.op, Blockwise) else node.op
+            if isinstance(op, Cholesky) and op.lower and node in fgraph.apply_nodes:
+                self._one(fgraph, node)
+
+    def _one(self, fgraph: Any, node: Any) -> None:
+        K, L = node.inputs[0], node.outputs[0]
+        try:
+            tree, variables = _tree_of(K)
+            found = wants(fgraph, L)
+            spec, made = _program(tree, variables, found)
+            pairs = [
+                (want.old, want.old.type.filter_variable(new, allow_convert=True))
+                for want, new in zip(found, made, strict=True)
+            ]
+        except Refused as why:
+            _hear(Report(str(K), "", (), str(why)))
+            return
+        fgraph.replace_all_validate(pairs, reason=NAME)
+        _hear(Report(str(K), _shown(tree), tuple(a[0] for a in spec[2]), ""))
+
+
+def _shown(tree: Any) -> str:
+    inner = [_shown(t) for t in tree[1:] if isinstance(t, tuple)]
+    return f"{tree[0]}({', '.join(inner)})" if inner else str(tree[0])
+
+
+def _hear(report: Report) -> None:
+    heard = _heard.get()
+    if heard is not None:
+        heard[report.matrix] = report
+
+
+class _Unasked(GraphRewriter):  # type: ignore[misc]
+    """Cotangents that nobody uses, as of observed values, are not computed."""
+
+    def add_requirements(self, fgraph: Any) -> None:
+        fgraph.attach_feature(ReplaceValidate())
+
+    def apply(self, fgraph: Any) -> None:
+        for node in fgraph.toposort():
+            op = node.op
+            if not isinstance(op, Structured) or op.spec[0] != "pullback":
+                continue
+            asked = [k for k, out in enumerate(node.outputs) if fgraph.clients[out]]
+            if len(asked) == len(node.outputs) or not asked:
+                continue
+            _, program, by, values = op.spec
+            spec = ("pullback", program, tuple(by[k] for k in asked), values)
+            made = Structured(repr(spec))(*node.inputs, return_list=True)
+            old = [node.outputs[k] for k in asked]
+            fgraph.replace_all_validate(list(zip(old, made, strict=True)), reason="pylinop_unasked")
+
+
+def registered() -> None:
+    """Puts the rewriter at the end of each pass of `stabilize`: before gradients in PyMC."""
+    tags = ("fast_run", "fast_compile", "pylinop")
+    optdb["stabilize"].register(NAME, _Rewriter(), *tags, final_rewriter=True)
+    optdb.register("pylinop_unasked", _Unasked(), *tags, position=2.9)

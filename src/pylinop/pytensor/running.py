@@ -1,0 +1,48 @@
+"""Programs on arrays of NumPy: the structured way where the matrix is as its structure says and
+positive definite, else as it is written, where Cholesky decides as PyTensor's does: NaN for what is
+not definite, never an exception."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from .._base import config
+from .._programs.programs import as_results
+from .definite import proved
+from .program import dense, like, parsed, program
+
+__all__ = ["results", "shape_of", "written_into"]
+
+
+def shape_of(kind: tuple[str, int], arrays: Any) -> tuple[int, ...]:
+    """The shape of a result."""
+    what, j = kind
+    if what == "number":
+        return ()
+    shape = tuple(arrays[j].shape)
+    return shape if what == "same" else shape[:-1]
+
+
+def results(text: str, arrays: Any, dtypes: Any) -> list[Any]:
+    """The values of a program, in the dtypes that were promised."""
+    spec = parsed(text)
+    kinds = [(shape_of(k, arrays), np.dtype(d)) for k, d in zip(like(spec), dtypes, strict=True)]
+    with config.config(not_definite="nan"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for way in (spec, dense(spec)):
+            if way is spec and not proved(spec, arrays):
+                continue
+            try:
+                return as_results(program(way)(arrays), kinds, np.dtype)
+            except np.linalg.LinAlgError:
+                pass
+    return [np.full(shape, np.nan, dtype) for shape, dtype in kinds]
+
+
+def written_into(text: str, arrays: Any, outs: Any) -> None:
+    """The values of a program, into arrays that are there."""
+    for out, value in zip(outs, results(text, arrays, [o.dtype for o in outs]), strict=True):
+        out[...] = value

@@ -1,0 +1,245 @@
+"""Rewritten graphs against the same graphs without: values, gradients, what fires and what not."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+pytensor = pytest.importorskip("pytensor")
+
+import pytensor.tensor as pt
+from frameworks.pytensor import pytensor_graphs as graphs
+from pytensor.graph.traversal import ancestors
+
+import pylinop.pytensor as pp
+
+PLAIN = pytensor.compile.mode.Mode(linker="py", optimizer="fast_compile")
+
+
+@pytest.fixture(autouse=True)
+def small_sizes():
+    before = pp.rewrites.settings.least, pp.rewrites.settings.least_dense
+    pp.config(least=0, least_dense=0)
+    yield
+    pp.config(least=before[0], least_dense=before[1])
+
+
+def used(*outputs):
+    """How many programs of pylinop are in a graph."""
+    nodes = {v.owner for v in ancestors(outputs) if v.owner is not None}
+    return sum(isinstance(node.op, pp.Structured) for node in nodes)
+
+
+def compiled(inputs, f, wrt, mode=PLAIN):
+    """value and gradients, with pylinop and without."""
+
+    def function():
+        rewritten = pp.rewrite(f)
+        found = pytensor.grad(rewritten, wrt, disconnected_inputs="ignore")
+        more = {"mode": mode, "on_unused_input": "ignore"}
+        return pytensor.function(inputs, [rewritten, *found], **more)
+
+    on = function()
+    with pp.off():
+        off = function()
+    assert not used(*off.maker.fgraph.outputs)
+    return on, off
+
+
+def same(on, off, *values, rtol=1e-9):
+    found, due = on(*values), off(*values)
+    for a, b in zip(found, due, strict=True):
+        assert a.dtype == b.dtype and a.shape == b.shape
+        np.testing.assert_allclose(a, b, rtol=rtol, atol=rtol * np.abs(b).max(initial=1e-30))
+
+
+FREE = {graphs.kron: 2, graphs.blocks: 1, graphs.congruence: 2}  # K is as symmetric as they are
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 33])
+@pytest.mark.parametrize("form", [graphs.naive, graphs.by_cholesky])
+@pytest.mark.parametrize("row", graphs.ROWS, ids=lambda row: row.__name__)
+def test_rows(row, form, n):
+    inputs, K, values = row(n)
+    y = pt.dvector("y")
+    f = form(K, y)
+    rows = K.eval(dict(zip(inputs, values, strict=True))).shape[0]
+    rhs = np.random.default_rng(n).standard_normal(rows)
+    if row in FREE:  # a symmetric matrix is a function of its lower triangle
+        k = FREE[row] if row is graphs.congruence else 0
+        stop = FREE[row] if row is not graphs.congruence else k + 1
+        whole = [x + x.T for x in inputs[k:stop]]
+        f = pytensor.graph.replace.clone_replace(f, dict(zip(inputs[k:stop], whole, strict=True)))
+        values = [v / 2 if k <= i < stop else v for i, v in enumerate(values)]
+    on, off = compiled([*inputs, y], f, [*inputs, y])
+    same(on, off, *values, rhs)
+    if n > 2:  # PyTensor computes some of one row, and of two all are Toeplitz
+        assert used(*on.maker.fgraph.outputs)
+        [report] = pp.explain(form(K, y))[-1:]
+        assert report.structure == graphs.ROWS[row] and not report.reason
+
+
+@pytest.mark.parametrize("row", [graphs.root, graphs.kron, graphs.toeplitz, graphs.dense])
+def test_not_definite_is_nan_as_without(row):
+    inputs, K, values = row(9)
+    y = pt.dvector("y")
+    on, off = compiled([*inputs, y], graphs.by_cholesky(K, y), inputs)
+    rhs = np.ones(27 if row is graphs.kron else 9)
+    for k, bad in enumerate(values):
+        for other in (-bad - 1, np.full_like(bad, np.nan), np.full_like(bad, np.inf), 0 * bad):
+            given = [*values[:k], other, *values[k + 1 :], rhs]
+            a, b = on(*given)[0], off(*given)[0]
+            assert np.isnan(a) == np.isnan(b) or not np.isfinite([a, b]).any()
+            if np.isfinite(b):
+                np.testing.assert_allclose(a, b, rtol=1e-8)
+
+
+def test_two_negative_eigenvalues_are_not_definite():
+    """The determinant is positive, the matrix is not."""
+    W, d, y = pt.dmatrix("W"), pt.dvector("d"), pt.dvector("y")
+    on, _ = compiled([W, d, y], graphs.by_cholesky(W @ W.T + pt.diag(d), y), [d])
+    low = np.r_[-5.0, -5.0, np.ones(8)]
+    assert np.isnan(on(np.ones((10, 1)), low, np.ones(10))[0])
+    c = pt.dvector("c")
+    K = c[graphs.distances(8).astype(int)]
+    on, _ = compiled([c, y], graphs.by_cholesky(K, y), [c])
+    assert np.isnan(on(np.r_[1.0, 2.0, np.zeros(6)], np.ones(8))[0])
+    A, B = pt.dmatrix("A"), pt.dmatrix("B")
+    K = pt.linalg.kron(A, B) + 0.1 * pt.eye(20)
+    on, _ = compiled([A, B, y], graphs.by_cholesky(K, y), [A])
+    assert np.isnan(on(np.diag([1.0, -2.0]), np.eye(10), np.ones(20))[0])
+    assert np.isfinite(on(-np.eye(2), -np.eye(10), np.ones(20))[0])
+
+
+def test_only_the_lower_triangle_counts():
+    K, y = pt.dmatrix("K"), pt.dvector("y")
+    on, off = compiled([K, y], graphs.by_cholesky(K, y), [y])
+    lower = np.tril(graphs.definite(6))
+    same(on, off, lower, np.ones(6))
+    A, B = pt.dmatrix("A"), pt.dmatrix("B")
+    on, off = compiled([A, B, y], graphs.by_cholesky(pt.linalg.kron(A, B), y), [y])
+    same(on, off, np.tril(graphs.definite(3)), graphs.definite(2), np.ones(6))
+
+
+def test_second_order():
+    inputs, K, values = graphs.toeplitz(12)
+    y = pt.dvector("y")
+    f = pp.rewrite(graphs.naive(K, y))
+    first = pytensor.grad(f, inputs)
+    second = [g for x in first for g in pytensor.grad(x, inputs)]
+    on = pytensor.function([*inputs, y], second, mode=PLAIN)
+    with pp.off():
+        f = pp.rewrite(graphs.naive(K, y))
+        first = pytensor.grad(f, inputs)
+        second = [g for x in first for g in pytensor.grad(x, inputs)]
+        off = pytensor.function([*inputs, y], second, mode=PLAIN)
+    same(on, off, *values, np.arange(12.0), rtol=1e-7)
+
+
+def test_solves_and_several_right_hand_sides():
+    inputs, K, values = graphs.root(11)
+    B = pt.dmatrix("B")
+    L = pt.linalg.cholesky(K)
+    x = pt.linalg.cho_solve((L, True), B, b_ndim=2)
+    half = pt.linalg.solve_triangular(L, B, lower=True, b_ndim=2)
+    f = pt.sum(pt.sin(x)) + pt.sum(pt.sum(half**2, axis=0) ** 2)
+    on, off = compiled([*inputs, B], f, [*inputs, B])
+    same(on, off, *values, np.random.default_rng(1).standard_normal((11, 3)))
+    assert used(*on.maker.fgraph.outputs) == 2  # one for the values, one for the gradients
+
+
+def test_single_precision():
+    W, d, y = pt.fmatrix("W"), pt.fvector("d"), pt.fvector("y")
+    on, off = compiled([W, d, y], graphs.by_cholesky(W @ W.T + pt.diag(d), y), [W, d, y])
+    r = np.random.default_rng(0)
+    given = r.standard_normal((20, 3)), 0.5 + r.random(20), r.standard_normal(20)
+    same(on, off, *(np.float32(v) for v in given), rtol=2e-5)
+
+
+def refused(K, f=graphs.by_cholesky):
+    y = pt.dvector("y")
+    found = pp.explain(f(K, y))
+    assert found and all(r.reason for r in found) and not used(pp.rewrite(f(K, y)))
+    return found[-1].reason
+
+
+def test_near_misses_say_why():
+    inputs, K, _ = graphs.root(8)
+
+    def factor_too(K, y):
+        L = pt.linalg.cholesky(K)
+        return graphs.by_cholesky(K, y) + L.sum()
+
+    assert "L is used by" in refused(K, factor_too)
+    stack = pt.dtensor3("stack")
+    y = pt.dvector("y")
+    L = pt.linalg.cholesky(stack)
+    [report] = pp.explain(pt.sum(pt.log(pt.diagonal(L, axis1=-2, axis2=-1))))
+    assert report.reason == "a batch of matrices"
+    pp.config(least=192, least_dense=1200)
+    fixed = pt.tensor("W", dtype="float64", shape=(8, 2))
+    assert "8 rows are fewer" in refused(fixed @ fixed.T + pt.eye(8))
+    small = pt.tensor("K", dtype="float64", shape=(30, 30))
+    assert "no structure is known" in refused(small)
+    W = pt.tensor("W", dtype="float64", shape=(300, 2))
+    pp.config(least_dense=1000)
+    assert "is singular" in refused(W @ W.T)
+    assert "left as it is" in str(pp.explain(graphs.by_cholesky(W @ W.T, y)))
+
+
+def test_off_and_excluding():
+    inputs, K, values = graphs.root(8)
+    y = pt.dvector("y")
+    f = graphs.by_cholesky(K, y)
+    mode = PLAIN.excluding("pylinop")
+    for function in (
+        lambda: pytensor.function([*inputs, y], f, mode=mode),
+        lambda: pytensor.function([*inputs, y], f, mode=PLAIN),
+    ):
+        with pp.off():
+            assert not used(*function().maker.fgraph.outputs)
+    assert not used(*pytensor.function([*inputs, y], f, mode=mode).maker.fgraph.outputs)
+    assert used(*pytensor.function([*inputs, y], f, mode=PLAIN).maker.fgraph.outputs) == 1
+    assert not used(f)  # the graph that was given stays as it is
+
+
+def test_ops_are_text():
+    inputs, K, _ = graphs.root(8)
+    y = pt.dvector("y")
+    f = pp.rewrite(graphs.naive(K, y))
+    [op] = {
+        v.owner.op
+        for v in ancestors([f])
+        if v.owner is not None and isinstance(v.owner.op, pp.Structured)
+    }
+    again = pickle.loads(pickle.dumps(op))
+    assert again == op and hash(again) == hash(op) and again.text == op.text
+    assert "Structured{sum: " in str(op) and "squares" in str(op)
+    with pytest.raises(ValueError, match="takes 3 tensors"):
+        op(y)
+
+
+def test_gradients_that_nobody_asks_for_are_not_computed():
+    inputs, K, values = graphs.root(8)
+    y = pt.dvector("y")
+    on, off = compiled([*inputs, y], graphs.by_cholesky(K, y), inputs[:1])
+    specs = [n.op.spec for n in on.maker.fgraph.toposort() if isinstance(n.op, pp.Structured)]
+    assert [spec[2] for spec in specs if spec[0] == "pullback"] == [(0,)]
+    same(on, off, *values, np.ones(8))
+
+
+def test_wrong_settings():
+    for wrong in (-1, 2.5, True, "8"):
+        with pytest.raises(ValueError, match="a number of rows"):
+            pp.config(least=wrong)
+
+
+def test_shapes_without_computing():
+    inputs, K, values = graphs.root(8)
+    y = pt.dmatrix("y")
+    L = pt.linalg.cholesky(K)
+    x = pp.rewrite(pt.linalg.cho_solve((L, True), y, b_ndim=2))
+    assert used(x) == 1
+    shape = pytensor.function([*inputs, y], x.shape, mode=PLAIN, on_unused_input="ignore")
+    assert not used(*shape.maker.fgraph.outputs)
+    assert tuple(shape(*values, np.ones((8, 3)))) == (8, 3)
