@@ -27,29 +27,47 @@ static uint64_t mix_slot(uint64_t h, const lop_slot *s) {
     return s->part ? mix(mix(h, (uint64_t)s->row), (uint64_t)s->col) : h;
 }
 
+/* Does it but look at a slot in another way? */
+static bool is_view(const lop_plan *p, const lop_step *s) {
+    return !s->run && s->n == 2 && lop_slot_base(p, s->arg[0]) == lop_slot_base(p, s->arg[1]);
+}
+
+static uint64_t mix_step(const lop_step *s, const double *value) {
+    /* the function too: factors of one name may lie in memory in several ways */
+    uint64_t h = mix(7, (uint64_t)(uintptr_t)s->run);
+    for (const char *c = s->name; *c; c++) h = mix(h, (uint64_t)*c);
+    for (int k = 0; k < 4; k++) h = mix(h, (uint64_t)s->attr.i[k]);
+    uint64_t bits[2];
+    const double re = s->attr.num && value ? value[s->attr.num] : s->attr.re;
+    memcpy(bits, &re, 8);
+    memcpy(bits + 1, &s->attr.im, 8);
+    h = mix(mix(h, bits[0]), bits[1]);
+    for (int k = 0; k < s->ndata; k++) h = mix(h, (uint64_t)s->data[k]);
+    return h;
+}
+
 /* The key of each derived value is made of the steps' functions, names and attributes, of slots and
- * serials of leaves. Behind these keys there is one for each leaf. */
+ * serials of leaves, and of how a slot is seen by whom reads it: not of who else looked at it.
+ * Behind these keys there is one for each leaf. */
 lop_status lop_plan_keys(const lop_plan *p, const uint64_t *serial, const double *value,
                          uint64_t *key) {
     enum { FEW = 64 };
-    uint64_t few[FEW] = {0}, *line = few;
-    if (p->nslot > FEW && !(line = lop_calloc(p->ctx, (size_t)p->nslot, sizeof *line)))
+    uint64_t few[2 * FEW] = {0}, *line = few, *view;
+    if (p->nslot > FEW && !(line = lop_calloc(p->ctx, 2 * (size_t)p->nslot, sizeof *line)))
         return LOP_NOMEM;
+    view = line + p->nslot;
     for (int i = 0; i < p->nleaf; i++) line[p->leaf[i].slot] = lop_leaf_key(serial[i]);
     for (int i = 0; i < p->nstep; i++) {
         const lop_step *s = &p->step[i];
-        /* the function too: factors of one name may lie in memory in several ways */
-        uint64_t h = mix(7, (uint64_t)(uintptr_t)s->run);
-        for (const char *c = s->name; *c; c++) h = mix(h, (uint64_t)*c);
-        for (int k = 0; k < 4; k++) h = mix(h, (uint64_t)s->attr.i[k]);
-        uint64_t bits[2];
-        const double re = s->attr.num && value ? value[s->attr.num] : s->attr.re;
-        memcpy(bits, &re, 8);
-        memcpy(bits + 1, &s->attr.im, 8);
-        h = mix(mix(h, bits[0]), bits[1]);
-        for (int k = 0; k < s->ndata; k++) h = mix(h, (uint64_t)s->data[k]);
-        for (int j = 1; j < s->n; j++)
-            h = mix_slot(mix(h, line[lop_slot_base(p, s->arg[j])]), &p->slot[s->arg[j]]);
+        uint64_t h = mix_step(s, value);
+        if (is_view(p, s)) {
+            view[s->arg[0]] = mix(mix_slot(h, &p->slot[s->arg[1]]), view[s->arg[1]]);
+            continue;
+        }
+        for (int j = 1; j < s->n; j++) {
+            const int at = s->arg[j];
+            h = mix_slot(mix(mix(h, line[lop_slot_base(p, at)]), view[at]), &p->slot[at]);
+        }
         /* where it goes too: a product may write a transpose, or a block, of what is read */
         int out = lop_slot_base(p, s->arg[0]);
         line[out] = mix(line[out], mix_slot(h, &p->slot[s->arg[0]]));
@@ -120,6 +138,7 @@ static void find_leaves(const lop_plan *p, lop_derive *d, bool *read) {
     bool made = false;
     for (int i = d->step - 1; i >= 0; i--) {
         const lop_step *s = &p->step[i];
+        if (is_view(p, s)) continue;
         if (!read[lop_slot_base(p, s->arg[0])] && !(s->fail >= 0 && read[s->fail]) &&
             !(s->escape >= 0 && read[s->escape]))
             continue;

@@ -49,6 +49,20 @@ static int number_of(lop_sign *s, uint64_t serial) {
     return i;
 }
 
+/* Of a node that has come before, the place of its words: one word for all that is below it. Only
+ * nodes that something else refers to can come again; where there is no room for more of them they
+ * are written in full. */
+static int place_of(lop_sign *s, const lop_node *n) {
+    if (n->refs < 2 || n->n == 0) return -1;
+    for (int i = 0; i < s->shared; i++)
+        if (s->seen[i].node == n) return s->seen[i].at;
+    if (s->shared < LOP_SIGN_SHARED) {
+        s->seen[s->shared].node = n;
+        s->seen[s->shared++].at = s->n;
+    }
+    return -1;
+}
+
 static bool sign_one(lop_sign *s, const lop_node *n) {
     static const lop_attr none;
     bool plain = lop_attr_equal(&n->attr, &none);
@@ -69,6 +83,11 @@ bool lop_sign_node(lop_sign *s, const lop_node *root) {
     stack[top++] = root;
     while (top > 0) {
         const lop_node *n = stack[--top];
+        const int at = place_of(s, n);
+        if (at >= 0) {
+            if (!lop_sign_word(s, UINT16_MAX | (uint64_t)at << 16)) return false;
+            continue;
+        }
         if (!sign_one(s, n) || top + n->n > DEEP) return false;
         for (int i = n->n - 1; i >= 0; i--) stack[top++] = n->child[i];
     }

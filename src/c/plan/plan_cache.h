@@ -2,7 +2,8 @@
  * way.
  *
  *   written node --sign--> words (kinds, sizes, dtypes; leaves and coefficients by first
- *                          appearance, coefficients by their class: expr/coefficients.h)
+ *                          appearance, coefficients by their class: expr/coefficients.h; a node
+ *                          that comes again as the place of its words)
  *   words --get--> plan, and which leaf of the expression each leaf of the plan is
  *
  * Whole signatures are compared, not their hashes. An expression larger than a signature is planned
@@ -12,7 +13,7 @@
 
 #include "plan.h"
 
-enum { LOP_SIGN_WORDS = 512, LOP_SIGN_LEAVES = 32, LOP_PLANS = 256 };
+enum { LOP_SIGN_WORDS = 2048, LOP_SIGN_LEAVES = 96, LOP_SIGN_SHARED = 128, LOP_PLANS = 256 };
 
 typedef struct lop_sign {
     uint64_t hash;
@@ -21,12 +22,17 @@ typedef struct lop_sign {
     bool by_class; /* set by the caller: coefficients are not part of it but for their class */
     int numbers;
     double number[LOP_SOURCES]; /* those coefficients, by first appearance, each value once */
+    int shared;
+    struct { /* nodes that may come again, and where their words stand */
+        const lop_node *node;
+        int at;
+    } seen[LOP_SIGN_SHARED];
     uint64_t word[LOP_SIGN_WORDS];
 } lop_sign;
 
 static inline void lop_sign_open(lop_sign *s) {
     s->hash = 0x9e3779b97f4a7c15u;
-    s->n = s->leaves = s->numbers = 0;
+    s->n = s->leaves = s->numbers = s->shared = 0;
     s->by_class = false;
 }
 /* False: no room. Words that the caller adds (what is asked for, the config) come first. */

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import math
 from typing import Any
 
 import numpy as np
@@ -143,9 +144,10 @@ def _operator(leaves: Any, tree: Tree) -> Any:
 
 
 def _squares(K: Any, b: Any) -> Any:
-    if b.ndim == 1:
-        return np.sum(b * solve(K, b))
     batch, n = b.shape[:-1], b.shape[-1]
+    if math.prod(batch) == 1:
+        one = np.reshape(b, (n,))
+        return np.reshape(np.sum(one * solve(K, one)), batch)
     B = np.reshape(b, (-1, n)).mT
     return np.reshape(np.sum(B * solve(K, B), axis=0), batch)
 

@@ -64,6 +64,13 @@ def test_the_c_face_from_c_types():
     assert call(text, len(text), 3, as_c([W, d, y]), 2, as_c([number, x]), 0) == 0
     np.testing.assert_allclose(number, np.linalg.slogdet(K)[1], rtol=1e-12)
     np.testing.assert_allclose(x, np.linalg.solve(K, y), rtol=1e-10)
+    for k in range(3):  # the same memory with other content
+        d += 1 + k
+        W[k] *= -2
+        K = W @ W.T + np.diag(d)
+        assert call(text, len(text), 3, as_c([W, d, y]), 2, as_c([number, x]), 0) == 0
+        np.testing.assert_allclose(number, np.linalg.slogdet(K)[1], rtol=1e-12)
+        np.testing.assert_allclose(x, np.linalg.solve(K, y), rtol=1e-10)
 
 
 SCRIPT = """

@@ -395,7 +395,8 @@ void lopk_row_dots(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_ma
     const lines la = lines_of(a, conj_a, rooms[0]), lb = lines_of(&bt, conj_b, rooms[1]);
     const int64_t as = la.turned ? 1 : a->cs, bs = lb.turned ? 1 : b->rs,
                   ar = la.turned ? PITCH * size : la.rs, br = lb.turned ? PITCH * size : lb.rs;
-    if (la.rs == size && lb.rs == size && la.ts != size && lb.ts != size && y->m >= TOGETHER) {
+    const bool apart = k == 1 || (la.ts != size && lb.ts != size); /* one column has no next one */
+    if (la.rs == size && lb.rs == size && apart && y->m >= TOGETHER) {
         beside(y, &la, &lb, k);
         return;
     }

@@ -122,15 +122,27 @@ static py_plan *keep(py_state *s, py_op *self, py_plan *e) {
 
 /* -- plans by structure */
 
-/* A walk over the operators that ends when all are found. */
+/* Operators that were looked at, by address: of those whose places collide the later one counts. */
+enum { LOOKED_AT = 256 };
+static bool looked_at(PyObject **table, PyObject *o) {
+    PyObject **place = &table[((uintptr_t)o >> 5) % LOOKED_AT];
+    const bool known = *place == o;
+    *place = o;
+    return known;
+}
+
+/* A walk over the operators that ends when all are found; from some steps on it does not go where
+ * it has been. */
 bool py_find_arrays(py_op *self, const lop_sign *sign, PyObject **array) {
-    enum { DEEP = 64, LOOKED = 512 };
-    PyObject *stack[DEEP];
+    enum { DEEP = 256, LOOKED = 4096, FEW = 24 };
+    PyObject *stack[DEEP], *table[LOOKED_AT];
     int top = 0, missing = sign->leaves;
     memset(array, 0, (size_t)sign->leaves * sizeof *array);
     stack[top++] = (PyObject *)self;
     for (int looked = 0; top > 0 && missing > 0 && looked < LOOKED; looked++) {
         py_op *o = (py_op *)stack[--top];
+        if (looked == FEW) memset(table, 0, sizeof table);
+        if (looked >= FEW && looked_at(table, (PyObject *)o)) continue;
         for (Py_ssize_t i = 0; o->arrays && i < PyTuple_GET_SIZE(o->arrays); i++)
             for (int k = 0; k < sign->leaves; k++)
                 if (sign->serial[k] == o->serial + (uint64_t)i && !array[k]) {
