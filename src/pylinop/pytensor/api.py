@@ -31,7 +31,7 @@ def rewrite(expr: Any) -> Any:
     >>> L = pt.linalg.cholesky(W @ W.T + pt.diag(d))
     >>> half_logdet = pp.rewrite(pt.sum(pt.log(pt.diag(L))))
     >>> pp.explain(pt.sum(pt.log(pt.diag(L))))
-    Add.0: sum(root, diagonal) -> logdet, by pylinop
+    Add.0 (?, ?): sum(root, diagonal) -> logdet, by pylinop
     """
     return rewrite_graph(expr, include=("canonicalize", "stabilize"), clone=True)
 
@@ -87,7 +87,7 @@ def explain(what: Any) -> Explanation:
     expr = what.logp() if hasattr(what, "logp") else what
     with reported() as found:
         rewrite(expr)
-    return Explanation(found.values())
+    return Explanation(found)
 
 
 def config(*, least: int | None = None, least_dense: int | None = None) -> None:

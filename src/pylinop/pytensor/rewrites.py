@@ -38,7 +38,7 @@ class Report(NamedTuple):
 
 settings = Settings()
 _is_off: contextvars.ContextVar[bool] = contextvars.ContextVar("pylinop_off", default=False)
-_heard: contextvars.ContextVar[dict[str, Report] | None] = contextvars.ContextVar(
+_heard: contextvars.ContextVar[list[Report] | None] = contextvars.ContextVar(
     "pylinop_heard", default=None
 )
 
@@ -64,9 +64,10 @@ def off() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def reported() -> Iterator[dict[str, Report]]:
-    """What becomes of each matrix within, the last word on each."""
-    found: dict[str, Report] = {}
+def reported() -> Iterator[list[Report]]:
+    """What becomes of each matrix within; of those that are left alone the reasons of the last
+    pass."""
+    found: list[Report] = []
     before = _heard.set(found)
     try:
         yield found
@@ -116,6 +117,9 @@ class _Rewriter(GraphRewriter):  # type: ignore[misc]
     def apply(self, fgraph: Any) -> None:
         if _is_off.get():
             return
+        heard = _heard.get()
+        if heard is not None:
+            heard[:] = [r for r in heard if not r.reason]
         for node in fgraph.toposort():
             op = node.op.core_op if isinstance(node.op, Blockwise) else node.op
             if isinstance(op, Cholesky) and op.lower and node in fgraph.apply_nodes:
@@ -132,10 +136,15 @@ class _Rewriter(GraphRewriter):  # type: ignore[misc]
                 for want, new in zip(found, made, strict=True)
             ]
         except Refused as why:
-            _hear(Report(str(K), "", (), str(why)))
+            _hear(Report(_named(K), "", (), str(why)))
             return
         fgraph.replace_all_validate(pairs, reason=NAME)
-        _hear(Report(str(K), _shown(tree), tuple(a[0] for a in spec[2]), ""))
+        _hear(Report(_named(K), _shown(tree), tuple(a[0] for a in spec[2]), ""))
+
+
+def _named(K: Any) -> str:
+    sizes = ", ".join("?" if n is None else str(n) for n in K.type.shape)
+    return f"{K} ({sizes})"
 
 
 def _shown(tree: Any) -> str:
@@ -146,7 +155,7 @@ def _shown(tree: Any) -> str:
 def _hear(report: Report) -> None:
     heard = _heard.get()
     if heard is not None:
-        heard[report.matrix] = report
+        heard.append(report)
 
 
 class _Unasked(GraphRewriter):  # type: ignore[misc]

@@ -187,6 +187,20 @@ def test_near_misses_say_why():
     assert "left as it is" in str(pp.explain(graphs.by_cholesky(W @ W.T, y)))
 
 
+def test_each_matrix_is_listed_once():
+    inputs, K, _ = graphs.root(8)
+    other = graphs.toeplitz(8)[1]
+    y, stack = pt.dvector("y"), pt.dtensor3("stack")
+    logs = pt.log(pt.diagonal(pt.linalg.cholesky(stack), axis1=-2, axis2=-1))
+    found = pp.explain([graphs.naive(K, y), graphs.naive(other, y), pt.sum(logs)])
+    assert sorted(r.structure for r in found) == [
+        "",
+        "sum(root, diagonal)",
+        "sum(toeplitz, identity)",
+    ]
+    assert "stack (?, ?, ?): left as it is: a batch of matrices" in str(found)
+
+
 def test_off_and_excluding():
     inputs, K, values = graphs.root(8)
     y = pt.dvector("y")
