@@ -63,6 +63,14 @@ def toeplitz(n=1500):
     return [a, s], K, [np.array(0.3), np.array(0.1)], R.standard_normal((1, n))
 
 
+def autoregression(n=1500):
+    rho, s = pt.dscalar("rho"), pt.dscalar("s")
+    ends = np.r_[1.0, np.zeros(n - 2), 1.0]
+    off = pt.diag(-rho * np.ones(n - 1), 1)
+    Q = (pt.diag(ends + (1 + rho**2) * (1 - ends)) + off + off.T) / s
+    return [rho, s], pt.linalg.inv(Q), [np.array(0.6), np.array(0.4)], R.standard_normal((1, n))
+
+
 def factors(n=600, k=5):
     W, d = pt.dmatrix("W"), pt.dvector("d")
     y = R.standard_normal((40, n))
@@ -81,6 +89,7 @@ MODELS = {
     "Kron 40 x 40 + noise": kron,
     "W W' + D, 1500 x 40": fitc,
     "Toeplitz, n = 1500": toeplitz,
+    "AR(1) by its precision, n = 1500": autoregression,
     "MvNormal, W W' + D, 600 x 5, 40 rows": factors,
     "block diagonal, 20 of 40": blocks,
 }

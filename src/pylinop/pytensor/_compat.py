@@ -19,6 +19,7 @@ from pytensor.tensor.blockwise import Blockwise
 from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 from pytensor.tensor.linalg.constructors import BlockDiagonal
 from pytensor.tensor.linalg.decomposition.cholesky import Cholesky
+from pytensor.tensor.linalg.inverse import MatrixInverse
 from pytensor.tensor.linalg.products import KroneckerProduct
 from pytensor.tensor.linalg.solvers.psd import CholeskySolve
 from pytensor.tensor.linalg.solvers.triangular import SolveTriangular
@@ -45,6 +46,7 @@ __all__ = [
     "FunctionGraph",
     "GraphRewriter",
     "KroneckerProduct",
+    "MatrixInverse",
     "Op",
     "ReplaceValidate",
     "SolveTriangular",

@@ -9,8 +9,12 @@ import numpy as np
 __all__ = ["toeplitz_column", "what"]
 
 
+MOST = 9  # diagonals of a band
+
+
 def what(a: Any) -> tuple[str, Any]:
-    """("identity", c), ("diagonal", d), ("constant", c) or ("dense", a) of a square matrix."""
+    """("identity", c), ("diagonal", d), ("constant", c), ("band", {k: diagonal k}) or ("dense", a)
+    of a square matrix."""
     d = np.diagonal(a)
     if np.count_nonzero(a) == np.count_nonzero(d):
         if d.size and (d == d[0]).all():
@@ -18,6 +22,10 @@ def what(a: Any) -> tuple[str, Any]:
         return "diagonal", d.copy()
     if (a == a.flat[0]).all():
         return "constant", a.flat[0]
+    i, j = np.nonzero(a)
+    offsets = np.unique(j - i)
+    if len(offsets) <= MOST and np.abs(offsets).max() <= MOST:
+        return "band", {int(k): np.diagonal(a, k).copy() for k in offsets}
     return "dense", a
 
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from .program import BAND, offset_of
+
 __all__ = ["proved"]
 
 _SAFE = 0.8  # of what the definite terms give may be taken away by the others
@@ -121,8 +123,22 @@ def _scaled(arrays: Any, slack: float, i: int, tree: Any) -> bool:
     return c > 0 and _proved(tree, arrays, slack / c)
 
 
+def _band(arrays: Any, terms: Any) -> bool:
+    """Is it symmetric? Whether it is definite its own Cholesky tells."""
+    total: dict[int, Any] = {}
+    for t in terms:
+        k = offset_of(t)
+        total[k] = total.get(k, 0.0) + arrays[t[-1]]
+    return all(
+        k == 0 or (-k in total and bool(np.allclose(v, total[-k], rtol=1e-14, atol=0)))
+        for k, v in total.items()
+    )
+
+
 def _sum(arrays: Any, slack: float, *terms: Any) -> bool:
     """What diagonals give above zero the other terms may take away."""
+    if any(t[0] == "off" for t in terms):
+        return all(t[0] in BAND for t in terms) and _band(arrays, terms)
     own = [t for t in terms if t[0] in ("diagonal", "identity")]
     least = sum(float(np.min(arrays[t[1]], initial=np.inf)) for t in own)
     rest = [t for t in terms if t not in own]
@@ -134,6 +150,8 @@ def _sum(arrays: Any, slack: float, *terms: Any) -> bool:
 
 _KINDS: dict[str, Any] = {
     "dense": _dense,
+    "off": lambda arrays, slack, k, i: False,
+    "inverse": lambda arrays, slack, tree: _proved(tree, arrays, 0.0),
     "symmetric": _symmetric_alone,
     "diagonal": _diagonal,
     "identity": _diagonal,

@@ -10,7 +10,8 @@ A tree is a tuple, its leaves numbers of arrays:
     ("diagonal", i)         ("identity", i)   c I     ("constant", i)   c 1 1'
     ("root", i)             W W'              ("weighted", i, j)   W diag(c) W'
     ("congruence", i, j)    W C W'            ("toeplitz", i)      symmetric, of its first column
-    ("kron", t, ...)  ("blocks", t, ...)  ("scaled", i, t)  ("sum", t, ...)
+    ("off", "k", i)         a vector on the k-th diagonal
+    ("kron", t, ...)  ("blocks", t, ...)  ("scaled", i, t)  ("sum", t, ...)  ("inverse", t)
     ("written", t)          t as a dense matrix, by its lower triangle
 
 What is asked: ("solve", j), ("squares", j) for b' inv(K) b of each vector along the last axis,
@@ -26,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from .._api.basic import inv
 from .._api.determinants import logdet
 from .._api.solve import solve
 from .._lazy.leaves import lazy
@@ -82,8 +84,36 @@ def _of_triangle(K: Any) -> Any:
     return made
 
 
+BAND = ("off", "diagonal", "identity")
+
+
+def offset_of(term: Tree) -> int:
+    """The diagonal that a term of a band stands on."""
+    return int(term[1]) if term[0] == "off" else 0
+
+
+def _band(leaves: Any, terms: list[Tree]) -> Any:
+    """The terms on diagonals, as one band."""
+    n = next(leaves[t[2]].shape[-1] + abs(offset_of(t)) for t in terms if t[0] == "off")
+    width = max(abs(offset_of(t)) for t in terms)
+    rows = {k: lazy(np.zeros(n - abs(k))) for k in range(-width, width + 1)}
+    for term in terms:
+        k = offset_of(term)
+        v = leaves[term[-1]]
+        rows[k] = rows[k] + (v * np.ones(n) if term[0] == "identity" else v)
+    kind: Any = _core.Tridiagonal if width <= 1 else _core.Banded
+    if width <= 1:
+        return kind(rows[-1], rows[0], rows[1], "pos")
+    padded = [np.concatenate([np.zeros(max(k, 0)), rows[k], np.zeros(max(-k, 0))]) for k in rows]
+    return kind((width, width), np.stack(padded[::-1]), "pos")
+
+
 def _sum(leaves: Any, *terms: Tree) -> Any:
-    rest = [_operator(leaves, t) for t in terms if t[0] not in ("identity", "constant")]
+    banded = any(t[0] == "off" for t in terms)
+    own = [t for t in terms if banded and t[0] in BAND]
+    terms = tuple(t for t in terms if t not in own)
+    rest = [_band(leaves, own)] if own else []
+    rest += [_operator(leaves, t) for t in terms if t[0] not in ("identity", "constant")]
     n = rest[0].shape[-1]
     for kind, i in (t for t in terms if t[0] in ("identity", "constant")):
         if kind == "identity":
@@ -127,6 +157,8 @@ _KINDS: dict[str, Any] = {
     "root": lambda leaves, i: _core.Root(leaves[i]),
     "weighted": _weighted,
     "congruence": _congruence,
+    "off": lambda leaves, k, i: _band(leaves, [("off", k, i)]),
+    "inverse": lambda leaves, tree: inv(_operator(leaves, tree)),
     "toeplitz": lambda leaves, i: _core.Toeplitz(leaves[i]),
     "kron": _parts(_core.Kron),
     "blocks": _parts(lambda *parts: _core.BlockDiag(list(parts))),
@@ -143,13 +175,39 @@ def _operator(leaves: Any, tree: Tree) -> Any:
 # -- results ---------------------------------------------------------------------------------------
 
 
+class _Inverse:
+    """inv(Q) by Q: solves are products."""
+
+    def __init__(self, Q: Any) -> None:
+        self.Q = Q
+
+    def solve(self, b: Any) -> Any:
+        return self.Q @ b
+
+    def logdet(self) -> Any:
+        return -logdet(self.Q)
+
+
+class _Matrix:
+    """A matrix by its factors."""
+
+    def __init__(self, K: Any) -> None:
+        self.K = K
+
+    def solve(self, b: Any) -> Any:
+        return solve(self.K, b)
+
+    def logdet(self) -> Any:
+        return logdet(self.K)
+
+
 def _squares(K: Any, b: Any) -> Any:
     batch, n = b.shape[:-1], b.shape[-1]
     if math.prod(batch) == 1:
         one = np.reshape(b, (n,))
-        return np.reshape(np.sum(one * solve(K, one)), batch)
+        return np.reshape(np.sum(one * K.solve(one)), batch)
     B = np.reshape(b, (-1, n)).mT
-    return np.reshape(np.sum(B * solve(K, B), axis=0), batch)
+    return np.reshape(np.sum(B * K.solve(B), axis=0), batch)
 
 
 class _Values:
@@ -159,14 +217,17 @@ class _Values:
         self.tree, self.asked = tree, asked
 
     def __call__(self, leaves: Any) -> list[Any]:
-        K, made = _operator(leaves, self.tree), []
+        inverse = self.tree[0] == "inverse"
+        kind = _Inverse if inverse else _Matrix
+        K: Any = kind(_operator(leaves, self.tree[1] if inverse else self.tree))
+        made = []
         for what, *rest in self.asked:
             if what == "solve":
-                made.append(solve(K, leaves[rest[0]]))
+                made.append(K.solve(leaves[rest[0]]))
             elif what == "squares":
                 made.append(_squares(K, leaves[rest[0]]))
             else:
-                made.append(logdet(K))
+                made.append(K.logdet())
         return made
 
 

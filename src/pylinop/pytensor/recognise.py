@@ -21,12 +21,14 @@ from ._compat import (
     Elemwise,
     Eye,
     KroneckerProduct,
+    MatrixInverse,
     scalars,
 )
 
 __all__ = ["Refused", "plain", "recognise"]
 
-PAYS = {"kron", "toeplitz", "blocks", "root", "weighted", "congruence", "constant", "diagonal"}
+SIMPLE = {"identity", "constant", "diagonal", "off"}  # multiples of them are they themselves
+PAYS = {"kron", "toeplitz", "blocks", "root", "weighted", "congruence", *SIMPLE} - {"identity"}
 DEFINITE = {"kron", "toeplitz", "blocks", "diagonal", "identity"}  # others are semidefinite
 
 
@@ -157,8 +159,10 @@ def _eye(v: Any, leaves: Leaves) -> Any:
 
 def _alloc_diag(v: Any, leaves: Leaves) -> Any:
     d = v.owner.inputs[0]
-    if v.owner.op.offset != 0 or d.ndim != 1:
+    if d.ndim != 1:
         return None
+    if v.owner.op.offset != 0:
+        return ("off", str(v.owner.op.offset), leaves.at(d))
     if isinstance(_op(d), Alloc) and d.owner.inputs[0].ndim == 0:
         return ("identity", leaves.at(d.owner.inputs[0]))
     return ("diagonal", leaves.at(d))
@@ -221,6 +225,19 @@ def _add(v: Any, leaves: Leaves) -> Any:
     return ("sum", *terms)
 
 
+def _sub(v: Any, leaves: Leaves) -> Any:
+    made: list[Any] = []
+    for k, x in enumerate(v.owner.inputs):
+        core = _seen(x)
+        tree = None if core is None else _tree(core, leaves)
+        if tree is not None and k == 1:
+            tree = _multiple(pt.constant(-np.ones((), v.dtype)), tree, leaves)
+        if tree is None:
+            return None
+        made += tree[1:] if tree[0] == "sum" else [tree]
+    return ("sum", *made)
+
+
 def _mul(v: Any, leaves: Leaves) -> Any:
     numbers: list[Any] = []
     rest: list[Any] = []
@@ -242,11 +259,30 @@ def _divided(v: Any, leaves: Leaves) -> Any:
 
 def _times(number: Any, core: Any, leaves: Leaves) -> Any:
     tree = _tree(core, leaves)
-    if tree is None:
-        return None
-    if tree[0] in ("identity", "constant", "diagonal"):
-        return (tree[0], leaves.at(number * leaves.variables[tree[1]]))
+    return None if tree is None else _multiple(number, tree, leaves)
+
+
+def _multiple(number: Any, tree: Any, leaves: Leaves) -> Any:
+    """number times a tree: what is simple takes it up."""
+    if tree[0] in SIMPLE:
+        return (*tree[:-1], leaves.at(number * leaves.variables[tree[-1]]))
+    if tree[0] == "sum" and all(t[0] in SIMPLE for t in tree[1:]):
+        return ("sum", *(_multiple(number, t, leaves) for t in tree[1:]))
     return ("scaled", leaves.at(number), tree)
+
+
+def _inverse(v: Any, leaves: Leaves) -> Any:
+    """Of a precision matrix."""
+    core = _seen(v.owner.inputs[0])
+    tree = None if core is None else _tree(core, leaves)
+    return None if tree is None else ("inverse", tree)
+
+
+def _flipped(tree: Any) -> Any:
+    """The transpose: all but vectors beside the diagonal are symmetric."""
+    if tree[0] == "off":
+        return ("off", str(-int(tree[1])), tree[2])
+    return tuple(_flipped(t) if isinstance(t, tuple) else t for t in tree)
 
 
 _ROWS: tuple[tuple[Any, Callable[[Any, Leaves], Any]], ...] = (
@@ -255,9 +291,11 @@ _ROWS: tuple[tuple[Any, Callable[[Any, Leaves], Any]], ...] = (
     (KroneckerProduct, _kron),
     (BlockDiagonal, _blocks),
     (Dot, _dot),
+    (MatrixInverse, _inverse),
 )
 _SCALAR_ROWS: tuple[tuple[Any, Callable[[Any, Leaves], Any]], ...] = (
     (scalars.Add, _add),
+    (scalars.Sub, _sub),
     (scalars.Mul, _mul),
     (scalars.TrueDiv, _divided),
 )
@@ -265,7 +303,12 @@ _SCALAR_ROWS: tuple[tuple[Any, Callable[[Any, Leaves], Any]], ...] = (
 
 def _constant(v: Any, leaves: Leaves) -> Any:
     kind, a = constants.what(np.asarray(v.data))
-    return None if kind == "dense" else (kind, leaves.at(pt.constant(np.asarray(a))))
+    if kind == "dense":
+        return None
+    if kind != "band":
+        return (kind, leaves.at(pt.constant(np.asarray(a))))
+    terms = [("off", str(k), leaves.at(pt.constant(d))) for k, d in a.items()]
+    return ("sum", *(("diagonal", t[2]) if t[1] == "0" else t for t in terms))
 
 
 def _tree(v: Any, leaves: Leaves) -> Any:
@@ -274,6 +317,10 @@ def _tree(v: Any, leaves: Leaves) -> Any:
         found = _constant(v, leaves)
         if found is not None:
             return found
+    turned = _transposed(v)
+    if turned is not None:
+        tree = _tree(turned, leaves)
+        return None if tree is None else _flipped(tree)
     for kind, row in _ROWS:
         if isinstance(_op(v), kind):
             return row(v, leaves)
@@ -316,7 +363,8 @@ def recognise(K: Any) -> tuple[Any, list[Any]]:
     kinds = _kinds(tree)
     if not kinds & PAYS:
         raise Refused("nothing to gain: a multiple of the identity")
-    terms = tree[1:] if tree[0] == "sum" else (tree,)
+    core = tree[1] if tree[0] == "inverse" else tree
+    terms = core[1:] if core[0] == "sum" else (core,)
     if not any(_kinds(t) & DEFINITE for t in terms):
         raise Refused("a product of factors without a diagonal beside it is singular")
     places: dict[int, int] = {}

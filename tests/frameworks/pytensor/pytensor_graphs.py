@@ -90,6 +90,38 @@ def blocks(n):
     return [A, d], pt.linalg.block_diag(A, pt.diag(d)), [definite(n), 0.5 + RNG.random(3)]
 
 
+def tridiagonal(n):
+    d, e = pt.dvector("d"), pt.dvector("e")
+    return (
+        [d, e],
+        pt.diag(d) + pt.diag(e, 1) + pt.diag(e, -1),
+        [3 + RNG.random(n), RNG.random(n - 1)],
+    )
+
+
+def pentadiagonal(n):
+    d, e, c = pt.dvector("d"), pt.dvector("e"), pt.dscalar("c")
+    K = pt.diag(d) - pt.diag(e, 2) - pt.diag(e, -2) + c * pt.eye(n)
+    return [d, e, c], K, [3 + RNG.random(n), RNG.random(n - 2), np.array(0.5)]
+
+
+def autoregression(n):
+    """By its precision, as AR(1)."""
+    rho, s = pt.dscalar("rho"), pt.dscalar("s")
+    ends = np.r_[1.0, np.zeros(n - 2), 1.0]
+    d = ends + (1 + rho**2) * (1 - ends)
+    off = pt.diag(-rho * np.ones(n - 1), 1)
+    return [rho, s], pt.linalg.inv((pt.diag(d) + off + off.T) / s), [np.array(0.6), np.array(0.4)]
+
+
+def neighbours(n):
+    """A Gaussian Markov random field on a line, by its precision."""
+    rho, s = pt.dscalar("rho"), pt.dscalar("s")
+    W = (distances(n) == 1).astype(float)
+    Q = (np.diag(W.sum(1)) - rho * W) / s
+    return [rho, s], pt.linalg.inv(Q), [np.array(0.6), np.array(0.4)]
+
+
 def dense(n):
     a = pt.dscalar("a")
     x = np.sort(RNG.random(n))
@@ -110,8 +142,13 @@ ROWS = {
     toeplitz: "sum(toeplitz, identity)",
     toeplitz_of_a_column: "toeplitz",
     blocks: "blocks(dense, diagonal)",
+    tridiagonal: "sum(diagonal, off, off)",
+    pentadiagonal: "sum(diagonal, off, off, identity)",
+    autoregression: "inverse(sum(diagonal, off, off))",
+    neighbours: "inverse(sum(diagonal, off, off))",
     dense: "dense",
 }
+LEAST = {pentadiagonal: 2, autoregression: 2}  # rows
 
 
 def naive(K, y):

@@ -60,6 +60,8 @@ FREE = {graphs.kron: 2, graphs.blocks: 1, graphs.congruence: 2}  # K is as symme
 @pytest.mark.parametrize("form", [graphs.naive, graphs.by_cholesky])
 @pytest.mark.parametrize("row", graphs.ROWS, ids=lambda row: row.__name__)
 def test_rows(row, form, n):
+    if n < graphs.LEAST.get(row, 1):
+        pytest.skip("too few rows for its diagonals")
     inputs, K, values = row(n)
     y = pt.dvector("y")
     f = form(K, y)
@@ -79,7 +81,9 @@ def test_rows(row, form, n):
         assert report.structure == graphs.ROWS[row] and not report.reason
 
 
-@pytest.mark.parametrize("row", [graphs.root, graphs.kron, graphs.toeplitz, graphs.dense])
+@pytest.mark.parametrize(
+    "row", [graphs.root, graphs.kron, graphs.toeplitz, graphs.tridiagonal, graphs.dense]
+)
 def test_not_definite_is_nan_as_without(row):
     inputs, K, values = row(9)
     y = pt.dvector("y")
@@ -111,6 +115,15 @@ def test_two_negative_eigenvalues_are_not_definite():
     assert np.isfinite(on(-np.eye(2), -np.eye(10), np.ones(20))[0])
 
 
+def test_precisions_that_are_not_definite():
+    inputs, K, _ = graphs.neighbours(12)
+    y = pt.dvector("y")
+    on, off = compiled([*inputs, y], graphs.by_cholesky(K, y), inputs)
+    same(on, off, 0.9, 2.0, np.ones(12))
+    for rho, s in ((1.7, 1.0), (0.5, -1.0), (np.nan, 1.0)):
+        assert np.isnan(on(rho, s, np.ones(12))[0]) and np.isnan(off(rho, s, np.ones(12))[0])
+
+
 def test_only_the_lower_triangle_counts():
     K, y = pt.dmatrix("K"), pt.dvector("y")
     on, off = compiled([K, y], graphs.by_cholesky(K, y), [y])
@@ -119,6 +132,10 @@ def test_only_the_lower_triangle_counts():
     A, B = pt.dmatrix("A"), pt.dmatrix("B")
     on, off = compiled([A, B, y], graphs.by_cholesky(pt.linalg.kron(A, B), y), [y])
     same(on, off, np.tril(graphs.definite(3)), graphs.definite(2), np.ones(6))
+    d, e = pt.dvector("d"), pt.dvector("e")
+    K = pt.diag(d) + pt.diag(e, -1) + pt.diag(7 * e, 1)
+    on, off = compiled([d, e, y], graphs.by_cholesky(K, y), [d, e])
+    same(on, off, 3 + np.arange(6.0), np.ones(5), np.ones(6))
 
 
 def test_second_order():
