@@ -13,7 +13,7 @@
 
 #include "plan.h"
 
-enum { LOP_SIGN_WORDS = 2048, LOP_SIGN_LEAVES = 96, LOP_SIGN_SHARED = 128, LOP_PLANS = 256 };
+enum { LOP_SIGN_WORDS = 2048, LOP_SIGN_LEAVES = 56, LOP_SIGN_SHARED = 128, LOP_PLANS = 256 };
 
 typedef struct lop_sign {
     uint64_t hash;
