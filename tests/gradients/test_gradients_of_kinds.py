@@ -296,6 +296,23 @@ def test_reflections_that_are_none_and_vectors_out_of_range():
         assert np.allclose(pl.grad(h)(scale * w[1]) * scale, pl.grad(h)(w[1]), rtol=1e-12)
 
 
+@pytest.mark.parametrize("shape, n", [((4, 2), 5), ((3, 3), 3), ((2, 4, 2), 5), ((1, 6), 6)])
+@pytest.mark.parametrize("dtype", ["f", "c"])
+def test_tangents_of_reflections(shape, n, dtype):
+    r = np.random.default_rng(5)
+    v, t = r.standard_normal((2, *shape)) + (
+        1j * r.standard_normal((2, *shape)) if dtype == "c" else 0
+    )
+    f = lambda v: pl.Reflections(v, n) @ np.eye(n)
+    value, found = pl.jvp(f, (v,), (t,))
+    h = 1e-6
+    at = [pl.evaluate(pl.Reflections(v + s * t, n).toarray()) for s in (h, -h)]
+    assert np.allclose(found, (at[0] - at[1]) / (2 * h), atol=1e-8)
+    w = r.standard_normal(found.shape)
+    back = pl.grad(lambda v: np.sum(w * np.real(f(v))))(v)
+    assert np.isclose(np.sum(w * np.real(found)), np.sum(np.real(np.conj(back) * t)))
+
+
 @pytest.mark.parametrize("name", KINDS)
 def test_second_order(name):
     m = Make("float64")

@@ -72,6 +72,41 @@ def cotangent_of_reflections(v: Any, g: Any) -> Any:
     return found
 
 
+def tangent_of_reflections(v: Any, t: Any, n: int) -> Any:
+    """The derivative of Q = H_0 H_1 ... of n rows along t, by the product rule from the left."""
+    k, w = v.shape[-2:]
+    batch = np.broadcast_shapes(v.shape[:-2], t.shape[:-2])
+    dtype = np.result_type(v, t)
+    q = np.array(np.broadcast_to(np.eye(n, dtype=dtype), (*batch, n, n)))
+    d = np.zeros_like(q)
+    for j in range(k):
+        u, tau, top = _block(v, j, n)
+        du = t[..., j, : u.shape[-2], None] / np.where(top == 0, 1, top)
+        uh, duh = np.conj(np.swapaxes(u, -1, -2)), np.conj(np.swapaxes(du, -1, -2))
+        along = tau * np.real(uh @ du)
+        now, moved = q[..., :, j : j + w], d[..., :, j : j + w]
+        moved -= tau * ((moved @ u) @ uh)
+        moved -= tau * ((now @ du) @ uh + (now @ u) @ duh - along * ((now @ u) @ uh))
+        now -= tau * ((now @ u) @ uh)
+    return d
+
+
+def _along(y: Any, t: Any) -> Any:
+    """Of the cotangent of v, linear in that of Q: its adjoint is the tangent of Q."""
+    v, g = y._args
+    n, batch = g.shape[-1], np.broadcast_shapes(tuple(v.shape[:-2]), tuple(t.shape[:-2]))
+    return call(tangent_of_reflections, (v, t), (*batch, n, n), np.result_type(v, t), n=n)
+
+
+def _back(y: Any, g: Any) -> Any:
+    """Of the tangent of Q, linear in that of v: its adjoint is the cotangent of v."""
+    return _reflections({0: y._args[0]}, g, 0)
+
+
+# By their second argument these are linear; by the first there is no derivative.
+LINEAR = {cotangent_of_reflections: _along, tangent_of_reflections: _back}
+
+
 def _reflections(given: dict[int, Any], g: Any, number: int) -> Any:
     v = lazy(given[0])
     batch = np.broadcast_shapes(tuple(v.shape[:-2]), tuple(g.shape[:-2]))

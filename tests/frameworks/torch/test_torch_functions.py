@@ -259,9 +259,12 @@ def test_errors_are_ours():
         pt.solve(pt.Diag(torch.zeros(3)), torch.ones(3))
     with pytest.raises(ValueError, match="inner dimensions|shape"):
         pt.Diag(torch.ones(3)) @ torch.ones(4)
-    with pytest.raises(NotImplementedError, match="Householder"):
-        v = torch.ones(3, requires_grad=True)
-        (pt.Householder(v) @ torch.ones(3)).sum().backward()
+    v = torch.ones(3, 1, dtype=torch.float64, requires_grad=True)
+    first = torch.autograd.grad(
+        (pt.Reflections(v, 3) @ torch.arange(3.0)).square()[0], v, create_graph=True
+    )[0]
+    with pytest.raises(NotImplementedError, match="cotangent_of_reflections"):
+        first.square().sum().backward()
 
 
 def test_modes_and_threads(arrays):
