@@ -29,10 +29,10 @@ MAX_ARGUMENTS = 13  # of a call, by position; more are the fields of a struct or
 LONG_CALLS = {"PyArg_ParseTuple", "PyArg_ParseTupleAndKeywords", "Py_BuildValue", "CALL"}
 
 # Lowest first. A folder is a layer; a file includes and imports from its own folder or a lower one.
-C_LAYERS = "base kernels expr ops solvers rewrite planner rules plan exec py".split()
+C_LAYERS = "base kernels contract expr ops solvers rewrite planner rules plan exec py".split()
 PYTHON_LAYERS = (
-    "_base _fallback _operators _sparse _structured _lazy _precondition _iterative _stochastic "
-    "_eigen _api _gradients _verify _programs dask jax torch pytensor"
+    "_base _fallback _operators _contractions _sparse _structured _lazy _precondition _iterative "
+    "_stochastic _eigen _api _gradients _verify _programs dask jax torch pytensor"
 ).split()
 
 # What may be reached from below, by `Later` alone: methods and protocols that are functions of a

@@ -120,7 +120,7 @@ def all_kinds() -> list[dict[str, Any]]:
 
     The module has Python's own classes too, under names that are not theirs (_LinearOperator)."""
     rows = _core.kinds()
-    named = {row["name"] for row in rows} | {"Operator", "Lazy", "_Applied"}
+    named = {row["name"] for row in rows} | {"Operator", "Lazy", "_Applied", "_Equation"}
     found = [name for name, value in vars(_core).items() if isinstance(value, type)]
     rest = [name for name in found if getattr(_core, name).__name__ == name]
     rows += [{"name": name, "signature": None} for name in rest if name not in named]

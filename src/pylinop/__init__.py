@@ -138,6 +138,7 @@ from ._operators.block_constructors import (
 if _TYPE_CHECKING:
     from ._core import *  # every kind of the table
 from ._api.basic import aslinearoperator, diagonal, freeze, inv, trace
+from ._api.contractions import einsum, einsum_path
 from ._api.covariance import inv_quad_logdet, sample, sqrt_inv_matmul
 from ._api.determinants import det, logdet, slogdet
 from ._api.explain import explain
@@ -265,6 +266,8 @@ __all__ = [
     "eigsh",
     "eigvals",
     "eigvalsh",
+    "einsum",
+    "einsum_path",
     "estimate_diagonal",
     "estimate_logdet",
     "estimate_trace",

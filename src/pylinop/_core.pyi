@@ -1017,6 +1017,22 @@ def _cholup(letter: str, n: int, a: _Array, v: _Array, down: bool, /) -> int: ..
 def _gauss(n: int, d: _Array, e: _Array, z: _Array, /) -> bool: ...
 
 @final
+class _Equation:
+    def __new__(
+        cls,
+        operands: tuple[tuple[int, ...], ...],
+        result: tuple[int, ...],
+        path: tuple[tuple[int, int], ...] | None = None,
+        /,
+    ) -> Self: ...
+    def __call__(self, *arrays: Any, out: Any = None) -> Any: ...
+    def plan(self, /, *arrays: Any) -> Any: ...
+    @property
+    def operands(self) -> int: ...
+    @property
+    def plans(self) -> int: ...
+
+@final
 class _Applied:
     def __new__(
         cls, op: Operator, dtype: DTypeLike, k: int | None = None, mode: int = 0

@@ -503,3 +503,43 @@ def test_laplacian_dtypes_and_refusals():
     ):
         with pytest.raises(error):
             pl.Laplacian(*args)
+
+
+@floats
+@pytest.mark.parametrize("bands", [(3, 0), (0, 2), (0, 0), (17, 0)])
+@pytest.mark.parametrize("n", [1, 2, 15, 16, 17, 100])
+def test_determinants_of_bands_on_one_side(bands, n, dtype, rng):
+    """Exchanges of rows lost digits, half of them at a condition number of 1e10."""
+    ab = values(rng, (sum(bands) + 1, n), dtype)
+    ab[bands[1]] *= 2.0 ** rng.integers(-9, 9, n)
+    B = pl.Banded(bands, ab)
+    d = B.diagonal().astype("clongdouble" if np.iscomplexobj(ab) else "longdouble")
+    want = np.sum(np.log(np.abs(d)))
+    for C, conjugated in ((B, False), (B.T, False), (B.H, True)):
+        sign, log = pl.slogdet(C)
+        assert abs(log - want) <= 4 * n * np.finfo(dtype).eps * (
+            1 + np.abs(np.log(np.abs(d))).max()
+        )
+        direction = np.prod(d / np.abs(d))
+        direction = direction.conj() if conjugated else direction
+        assert abs(sign - direction) <= 4 * n * np.finfo(dtype).eps
+    zero = ab.copy()
+    zero[bands[1], n // 2] = 0
+    assert pl.slogdet(pl.Banded(bands, zero))[1] == -np.inf
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8"])
+@pytest.mark.parametrize("n", [2, 3, 16, 41])
+def test_inverse_diagonals_of_bands_that_are_sums_of_integers(dtype, n, rng):
+    """An inverse computes in floats, the sum of two parameters within it too: True + True is 2."""
+    high = 2 if dtype == "bool" else 100
+    d = rng.integers(high // 2, high, n).astype(dtype)
+    e = rng.integers(0, 2, (2, n - 1)).astype(dtype)
+    e[1] *= dtype != "bool"  # not singular then
+    T = pl.Tridiagonal(e[0], d, e[1])
+    B = pl.Banded((1, 1), np.vstack([np.r_[0, e[1]], d, np.r_[e[0], 0]]).astype(dtype))
+    for A in (T + pl.Diag(d), T + pl.Identity(n), B + B, B + T):
+        want = np.diag(pl.solve(A, np.eye(n)))
+        np.testing.assert_allclose(pl.diagonal(pl.inv(A)), want, rtol=1e-12)
+        np.testing.assert_allclose(pl.trace(pl.inv(A)), want.sum(), rtol=1e-12)
+        np.testing.assert_allclose(pl.diagonal(pl.inv(A.T)), want, rtol=1e-12)

@@ -217,6 +217,10 @@ lop_truth lop_when_transposes(const lop_match *m) {
 lop_truth lop_when_same_attr(const lop_match *m) {
     return truth(lop_attr_equal(&m->root->child[0]->attr, &m->root->child[1]->attr));
 }
+lop_truth lop_when_one_sided(const lop_match *m) {
+    const lop_attr *band = &m->root->child[0]->attr;
+    return truth((band->i[0] == 0 || band->i[1] == 0) && band->i[2] == 0);
+}
 lop_truth lop_when_conjugates(const lop_match *m) {
     return truth((m->root->attr.i[0] & LOP_C) != 0);
 }

@@ -15,6 +15,8 @@ lop_truth lop_when_factors_differ(
     const lop_match *m); /* the root's kron has a factor that is no plain float matrix */
 lop_truth lop_when_real(const lop_match *m);       /* the root is real and its mode conjugates */
 lop_truth lop_when_transposes(const lop_match *m); /* the root's mode transposes */
+lop_truth
+lop_when_one_sided(const lop_match *m); /* the child's band is on one side, nothing assumed */
 lop_truth lop_when_same_attr(const lop_match *m);  /* both children of the root have the same */
 lop_truth lop_when_conjugates(const lop_match *m); /* the root's mode conjugates */
 lop_truth

@@ -288,7 +288,7 @@ LOP_BUILD(det_inferred) {
 /* The band of `a` in dtype dt: three vectors of a Tridiagonal, else `ab`; how many. Owned. */
 static lop_status lines_of(const lop_maker *mk, const lop_node *a, lop_band b, lop_dtype dt,
                            const lop_node **v, int *count) {
-    const lop_attr d = {.i = {1, 0, 0, (int64_t)dt + 1}};
+    const lop_attr d = {.i = {0, 0, 0, (int64_t)dt + 1}};
     const bool given = a->op == &lop_op_tridiagonal || a->op == &lop_op_banded;
     lop_status st = LOP_OK;
     *count = given ? a->n : 1;

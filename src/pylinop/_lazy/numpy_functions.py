@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
-from .._operators import einsum
+from .._contractions import equations
 from .._structured import determinants
 from . import decompositions, evaluate, matrix_functions
 from .build import (
@@ -26,6 +26,7 @@ from .build import (
     ufunc_dtype,
     view,
 )
+from .contractions import contraction
 from .leaves import lazy
 
 if TYPE_CHECKING:
@@ -383,13 +384,17 @@ def _matrix_power(a: Any, n: Any) -> Any:
 
 
 @row("einsum")
-def _einsum(*operands: Any, out: Any = None, optimize: Any = False, **more: Any) -> Any:
-    if out is not None or more or not isinstance(operands[0], str):
+def _einsum(
+    *args: Any,
+    out: Any = None,
+    dtype: Any = None,
+    order: str = "K",
+    casting: str = "safe",
+    optimize: Any = False,
+) -> Any:
+    if out is not None or order not in ("K", "C"):
         return NotImplemented
-    nodes = [node(a) for a in operands[1:]]
-    if any(a is None for a in nodes):
-        return NotImplemented
-    return einsum.run(operands[0], nodes)
+    return contraction(*equations.task_of(args, None, None, dtype, casting, optimize))
 
 
 @row("linalg.lstsq")

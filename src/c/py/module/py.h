@@ -302,6 +302,8 @@ PyObject *py_xla_target(PyObject *f);
 /* py_capi.c: adds `__pyx_capi__`, the functions of py_capi.h as capsules; 0, or -1 with an
  * exception. */
 int py_capi_add(PyObject *module);
+/* py_equation.c: adds _Equation, contractions of arrays; 0, or -1 with an exception. */
+int py_equation_make_type(PyObject *module);
 /* py_cotangent.c: _cotangent(op, g, child): the cotangent of a child of op's node, whose own is g,
  * as an operator: that of a matrix by its dense form, of a vector by its diagonal. New;
  * Py_NotImplemented: there is none. */

@@ -460,7 +460,9 @@ static int exec_module(PyObject *module) {
                         py_base_slots};
     s->base = (PyTypeObject *)PyType_FromModuleAndSpec(module, &spec, NULL);
     if (!s->base || PyModule_AddObjectRef(module, "Operator", (PyObject *)s->base) < 0) return -1;
-    if (py_applied_make_type(module) < 0 || py_capi_add(module) < 0) return -1;
+    if (py_applied_make_type(module) < 0 || py_equation_make_type(module) < 0 ||
+        py_capi_add(module) < 0)
+        return -1;
     return py_lazy_make_type(module);
 }
 

@@ -1,0 +1,434 @@
+/* contract_pair.c: two arrays, one contraction: which axes are rows, columns, terms of a product of
+ * matrices, which are loops around it, and what is copied first.
+ *
+ * Axes are of four sorts: in both operands and kept (batch), of the left one (rows), of the right
+ * one (columns), in both and summed (terms). Axes of a sort that lie behind each other in all
+ * arrays are one. For each set of arrays that may be copied into an order of their own, and with
+ * terms both joined and as they are, every choice of one axis of each sort is priced; beside it a
+ * nest of loops without any product of matrices. */
+#include "contract_parts.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum sort { BATCH, ROW, COL, TERM, SORTS };
+enum { C_, A_, B_, ARRAYS };
+enum { PACK_C = 1 << C_, PACK_A = 1 << A_, PACK_B = 1 << B_ };
+enum { TINY = 8, TINY_WORK = 7 * 7 * 7 };
+
+/* Measured, EPYC, one thread, float64: BLAS, a call of it, elements of a batch of tiny products,
+ * odd strides, copies read and written in the cache and beyond, their call. */
+static const double RATE = 6e10, THIN = 8, BANDWIDTH = 1.5e10, CALL = 1e-7, EACH = 6e-9,
+                    ODD = 1.5e9, COPY_NEAR = 1.6e10, COPY_FAR = 7e9, NEAR = 4e6, COPY_CALL = 1e-7;
+
+typedef struct axis {
+    int label;
+    int64_t size, s[ARRAYS]; /* strides; 0 where the array has not the label */
+} axis;
+typedef struct axes {
+    int n[SORTS];
+    axis x[SORTS][LOP_MAXAXES];
+} axes;
+
+typedef struct choice {
+    double seconds;
+    int packed;  /* PACK_* */
+    bool joined; /* terms that lie behind each other are one */
+    bool nest;
+    int at[SORTS]; /* of the fused axes: row, column, term; batch: the loop of `each`; -1: none */
+} choice;
+
+static double weight(lop_dtype dt) {
+    return (lop_is_complex(dt) ? 4 : 1) * (dt == LOP_f32 || dt == LOP_c64 ? 0.5 : 1);
+}
+
+/* -- axes */
+
+static int64_t stride_in(const lop_tensor *t, int label, bool *has) {
+    for (int i = 0; t && i < t->n; i++)
+        if (t->label[i] == label) {
+            *has = true;
+            return t->stride[i];
+        }
+    *has = false;
+    return 0;
+}
+
+/* All axes of a and b by sort; c's strides where c is there. */
+static void collect(const lop_contract_work *w, const lop_tensor *a, const lop_tensor *b,
+                    const lop_tensor *c, const lop_labels *kept, axes *all) {
+    memset(all->n, 0, sizeof all->n);
+    for (int side = 0; side < 2; side++) {
+        const lop_tensor *t = side ? b : a;
+        for (int i = 0; i < t->n; i++) {
+            bool in_a, in_b, in_c;
+            axis x = {.label = t->label[i], .size = w->size[t->label[i]]};
+            x.s[A_] = stride_in(a, x.label, &in_a);
+            x.s[B_] = stride_in(b, x.label, &in_b);
+            x.s[C_] = stride_in(c, x.label, &in_c);
+            if (side && in_a) continue;
+            const bool stays = lop_labels_has(kept, x.label);
+            const enum sort sort = in_a && in_b ? (stays ? BATCH : TERM) : in_a ? ROW : COL;
+            all->x[sort][all->n[sort]++] = x;
+        }
+    }
+}
+
+/* Indices of a sort's axes, the longest stride in `by` first; stable. */
+static void in_order(const axes *all, enum sort sort, int by, int *order) {
+    const int n = all->n[sort];
+    for (int i = 0; i < n; i++) {
+        const int64_t s = llabs(all->x[sort][i].s[by]);
+        int j = i;
+        for (; j > 0 && llabs(all->x[sort][order[j - 1]].s[by]) < s; j--) order[j] = order[j - 1];
+        order[j] = i;
+    }
+}
+
+/* Array `of` in an order of its own: three sorts, each in the order it has in another array. */
+static void repack(axes *all, int of, const enum sort sort[3], const int by[3]) {
+    int64_t stride = 1;
+    for (int i = 2; i >= 0; i--) {
+        int order[LOP_MAXAXES];
+        in_order(all, sort[i], by[i], order);
+        for (int j = all->n[sort[i]] - 1; j >= 0; j--) {
+            axis *x = &all->x[sort[i]][order[j]];
+            x->s[of] = stride;
+            stride *= x->size;
+        }
+    }
+}
+static void pack(axes *all, int packed) {
+    static const enum sort of_c[3] = {BATCH, ROW, COL}, of_a[3] = {BATCH, ROW, TERM},
+                           of_b[3] = {BATCH, TERM, COL};
+    static const int c_by[3] = {A_, A_, B_}, a_by[3] = {C_, C_, B_}, a_by_itself[3] = {C_, C_, A_},
+                     b_by[3] = {C_, A_, C_};
+    if (packed & PACK_C) repack(all, C_, of_c, c_by);
+    if (packed & PACK_A) repack(all, A_, of_a, packed & PACK_B ? a_by_itself : a_by);
+    if (packed & PACK_B) repack(all, B_, of_b, b_by);
+}
+
+/* Joins axes of a sort that lie behind each other in every array. */
+static void fuse(const axes *all, axes *out, bool joined) {
+    for (int sort = 0; sort < SORTS; sort++) {
+        int order[LOP_MAXAXES], n = 0;
+        in_order(all, (enum sort)sort, sort == TERM ? A_ : C_, order);
+        for (int i = 0; i < all->n[sort]; i++) {
+            const axis *x = &all->x[sort][order[i]];
+            axis *last = n ? &out->x[sort][n - 1] : NULL;
+            bool behind = last && (joined || sort != TERM);
+            for (int t = 0; behind && t < ARRAYS; t++) behind = last->s[t] == x->s[t] * x->size;
+            if (behind) {
+                last->size *= x->size;
+                memcpy(last->s, x->s, sizeof x->s);
+            } else
+                out->x[sort][n++] = *x;
+        }
+        out->n[sort] = n;
+    }
+}
+
+/* -- prices */
+
+static bool simple(int64_t m, int64_t n, int64_t rs, int64_t cs) {
+    return ((cs == 1 || n <= 1) && (rs >= n || m <= 1)) ||
+           ((rs == 1 || m <= 1) && (cs >= m || n <= 1));
+}
+
+/* One product of matrices. */
+static double gemm_seconds(lop_dtype dt, const lop_contract_step *g) {
+    const double m = (double)g->m, n = (double)g->n, k = (double)g->k, flops = 2 * m * n * k,
+                 least = fmin(fmin(m, n), k);
+    const bool plain = simple(g->m, g->n, g->cm, g->cn) && simple(g->m, g->k, g->am, g->ak) &&
+                       simple(g->k, g->n, g->bk, g->bn);
+    if (!plain) return CALL + flops * weight(dt) / ODD;
+    const double work = flops * weight(dt) / RATE * (1 + THIN / least),
+                 move = (m * k + k * n + m * n) * (double)lop_dtype_size(dt) / BANDWIDTH;
+    return CALL + fmax(work, move);
+}
+
+static double count_of(const axes *all, enum sort sort, int but) {
+    double v = 1;
+    for (int i = 0; i < all->n[sort]; i++)
+        if (i != but) v *= (double)all->x[sort][i].size;
+    return v;
+}
+
+static const axis *chosen(const axes *all, const int *at, enum sort sort) {
+    static const axis none = {0, 1, {0, 0, 0}};
+    return at[sort] >= 0 ? &all->x[sort][at[sort]] : &none;
+}
+
+static void matrices(const axes *all, const int *at, lop_contract_step *g) {
+    const axis *row = chosen(all, at, ROW), *col = chosen(all, at, COL),
+               *term = chosen(all, at, TERM);
+    g->m = row->size;
+    g->n = col->size;
+    g->k = term->size;
+    g->am = at[ROW] < 0 ? g->k : row->s[A_];
+    g->ak = at[TERM] < 0 ? 1 : term->s[A_];
+    g->bk = at[TERM] < 0 ? g->n : term->s[B_];
+    g->bn = at[COL] < 0 ? 1 : col->s[B_];
+    g->cm = at[ROW] < 0 ? g->n : row->s[C_];
+    g->cn = at[COL] < 0 ? 1 : col->s[C_];
+}
+
+/* The best product of matrices over these axes: seconds without copies; `at` of it. */
+static double best_gemm(const axes *all, lop_dtype dt, int *best_at) {
+    double best = INFINITY;
+    const int last_batch = all->n[BATCH] - 1;
+    for (int i = all->n[ROW] ? 0 : -1; i < all->n[ROW]; i++)
+        for (int j = all->n[COL] ? 0 : -1; j < all->n[COL]; j++)
+            for (int l = all->n[TERM] ? 0 : -1; l < all->n[TERM]; l++) {
+                int at[SORTS] = {-1, i, j, l};
+                lop_contract_step g;
+                matrices(all, at, &g);
+                const double batch = count_of(all, BATCH, -1),
+                             calls = batch * count_of(all, ROW, i) * count_of(all, COL, j) *
+                                     count_of(all, TERM, l);
+                double seconds = calls * gemm_seconds(dt, &g);
+                const double work = (double)(g.m * g.n * g.k);
+                if (g.m <= TINY && g.n <= TINY && g.k <= TINY && work <= TINY_WORK &&
+                    last_batch >= 0 && all->n[TERM] <= 1) {
+                    const double many = (double)all->x[BATCH][last_batch].size,
+                                 each = calls / many * CALL +
+                                        calls * (EACH + 2 * work * weight(dt) / 1e10);
+                    if (each < seconds) {
+                        seconds = each;
+                        at[BATCH] = last_batch;
+                    }
+                }
+                if (seconds < best) {
+                    best = seconds;
+                    memcpy(best_at, at, sizeof at);
+                }
+            }
+    return best;
+}
+
+/* All axes as loops. */
+static int loops_of(const axes *all, const int *but, lop_loop *loop) {
+    int n = 0;
+    static const enum sort order[SORTS] = {BATCH, ROW, COL, TERM};
+    for (int o = 0; o < SORTS; o++)
+        for (int i = 0; i < all->n[order[o]]; i++) {
+            const axis *x = &all->x[order[o]][i];
+            if (but && but[order[o]] == i) continue;
+            loop[n++] = (lop_loop){x->size, x->s[C_], x->s[A_], x->s[B_], order[o] == TERM};
+        }
+    if (but && but[BATCH] >= 0) { /* last: the loop of `each` */
+        const axis *x = &all->x[BATCH][but[BATCH]];
+        loop[n++] = (lop_loop){x->size, x->s[C_], x->s[A_], x->s[B_], false};
+    }
+    return n;
+}
+
+/* -- steps */
+
+static int64_t elements(const lop_contract_work *w, const lop_tensor *t) {
+    int64_t count = 1;
+    for (int i = 0; i < t->n; i++)
+        if (!lop_mul_ok(count, w->size[t->label[i]], &count)) return -1;
+    return count;
+}
+
+/* A nest over loops: to = a b, or a's sums. */
+static lop_status add_nest(lop_contract_work *w, int c, int a, int b, const lop_loop *all, int n,
+                           const char *why) {
+    lop_loop loop[2 * LOP_MAXAXES + 2];
+    lop_contract_step step = {.how = LOP_BY_NEST, .a = a, .b = b, .c = c, .why = why};
+    lop_contract_nest(&step, loop, all, n, w->plan->dt);
+    return lop_contract_step_add(w, &step, loop);
+}
+
+/* Array `of` of the axes as a tensor: strides as they are there. */
+static void tensor_of(const axes *all, int of, const lop_tensor *like, lop_tensor *t) {
+    t->n = like->n;
+    for (int i = 0; i < like->n; i++) {
+        t->label[i] = like->label[i];
+        for (int sort = 0; sort < SORTS; sort++)
+            for (int j = 0; j < all->n[sort]; j++)
+                if (all->x[sort][j].label == like->label[i]) t->stride[i] = all->x[sort][j].s[of];
+    }
+}
+
+/* to = from, of the same labels. */
+static lop_status add_copy(lop_contract_work *w, const lop_tensor *to, const lop_tensor *from,
+                           const char *why) {
+    lop_loop loop[LOP_MAXAXES];
+    for (int i = 0; i < to->n; i++) {
+        bool has;
+        const int label = to->label[i];
+        loop[i] = (lop_loop){w->size[label], to->stride[i], stride_in(from, label, &has), 0, false};
+    }
+    return add_nest(w, to->slot, from->slot, -1, loop, to->n, why);
+}
+
+static lop_status copied(lop_contract_work *w, const axes *all, int of, const lop_tensor *like,
+                         lop_tensor *t) {
+    tensor_of(all, of, like, t);
+    const int64_t count = elements(w, like);
+    if (count < 0) return lop_fail(w->err, LOP_OVERFLOW, NULL);
+    const lop_status st = lop_contract_slot(w, count, &t->slot);
+    t->same = t->slot;
+    return st;
+}
+
+static double copy_seconds(const lop_contract_work *w, const lop_tensor *t) {
+    double bytes = (double)lop_dtype_size(w->plan->dt);
+    for (int i = 0; i < t->n; i++) bytes *= (double)w->size[t->label[i]];
+    return 2 * bytes / (bytes < NEAR ? COPY_NEAR : COPY_FAR) + COPY_CALL;
+}
+
+/* Both arrays on one memory, its rows the other's columns: half of the product is known. */
+static bool is_gram(const lop_tensor *a, const lop_tensor *b, const lop_contract_step *g,
+                    const lop_loop *loop, int n) {
+    bool gram = a->same == b->same && g->m == g->n && g->am == g->bn && g->ak == g->bk &&
+                simple(g->m, g->n, g->cm, g->cn) && simple(g->m, g->k, g->am, g->ak);
+    for (int i = 0; gram && i < n; i++) gram = !loop[i].sum && loop[i].a == loop[i].b;
+    return gram;
+}
+
+/* `force` as in lop_spec. */
+static choice choose(const lop_contract_work *w, const axes *all, const lop_tensor *const t[],
+                     int force, axes *packed, axes *fused) {
+    const lop_dtype dt = w->plan->dt;
+    choice best = {.seconds = INFINITY};
+    for (int mask = 0; mask < 8; mask++) {
+        double copies = 0;
+        for (int i = 0; i < ARRAYS; i++)
+            if (mask >> i & 1) copies += copy_seconds(w, t[i]);
+        if (copies >= best.seconds || ((mask & PACK_C) && !t[C_]->n)) continue;
+        if (force && force != 17 && (force - 1) % 8 != mask) continue;
+        *packed = *all;
+        pack(packed, mask);
+        for (int joined = 1; joined >= 0; joined--) {
+            choice one = {.packed = mask, .joined = joined};
+            if (!joined && packed->n[TERM] < 2) continue;
+            if (force && (force == 17 || (force > 8) == joined)) continue;
+            fuse(packed, fused, joined);
+            one.seconds = copies + best_gemm(fused, dt, one.at);
+            if (one.seconds < best.seconds) best = one;
+        }
+        if (mask == 0 && (!force || force == 17)) {
+            lop_loop loop[2 * LOP_MAXAXES], some[2 * LOP_MAXAXES + 2];
+            lop_contract_step nest;
+            fuse(packed, fused, true);
+            lop_contract_nest(&nest, some, loop, loops_of(fused, NULL, loop), dt);
+            if (nest.seconds < best.seconds)
+                best = (choice){.seconds = nest.seconds, .joined = true, .nest = true};
+        }
+    }
+    return best;
+}
+
+/* c = a b by the cheapest choice; c has its slot. */
+static lop_status lower(lop_contract_work *w, const lop_tensor *a, const lop_tensor *b,
+                        const lop_tensor *c, const axes *all, axes *packed, axes *fused) {
+    const lop_tensor *t[ARRAYS] = {c, a, b};
+    lop_tensor made[ARRAYS];
+    lop_loop loop[2 * LOP_MAXAXES];
+    lop_status st = LOP_OK;
+    choice best = choose(w, all, t, w->spec->force, packed, fused);
+    if (w->spec->force && best.seconds == INFINITY) best = choose(w, all, t, 0, packed, fused);
+    *packed = *all;
+    pack(packed, best.packed);
+    fuse(packed, fused, best.joined);
+    if (best.nest)
+        return add_nest(w, c->slot, a->slot, b->slot, loop, loops_of(fused, NULL, loop), NULL);
+    for (int i = 0; i < ARRAYS; i++)
+        if (best.packed >> i & 1) {
+            LOP_TRY(copied(w, packed, i, t[i], &made[i]));
+            t[i] = &made[i];
+        }
+    if (best.packed & PACK_A) LOP_TRY(add_copy(w, t[A_], a, "pack"));
+    if (best.packed & PACK_B) LOP_TRY(add_copy(w, t[B_], b, "pack"));
+    lop_contract_step g = {
+        .how = LOP_BY_GEMM, .a = t[A_]->slot, .b = t[B_]->slot, .c = t[C_]->slot};
+    matrices(fused, best.at, &g);
+    g.each = best.at[BATCH] >= 0;
+    g.nloop = loops_of(fused, best.at, loop);
+    if (!g.each && is_gram(t[A_], t[B_], &g, loop, g.nloop)) g.how = LOP_BY_GRAM;
+    g.seconds = best.seconds;
+    g.flops = 2;
+    for (int sort = 0; sort < SORTS; sort++) g.flops *= count_of(fused, (enum sort)sort, -1);
+    LOP_TRY(lop_contract_step_add(w, &g, loop));
+    if (best.packed & PACK_C) LOP_TRY(add_copy(w, c, t[C_], "unpack"));
+done:
+    return st;
+}
+
+/* Where nobody says how the result is to lie: rows before columns, each as in its operand. */
+static bool lay_out(axes *all, const lop_labels *kept, const lop_tensor *a, const lop_tensor *b,
+                    lop_tensor *c) {
+    static const enum sort of_c[3] = {BATCH, ROW, COL};
+    static const int by[3] = {A_, A_, B_};
+    lop_tensor like = {.n = 0};
+    double count = 1;
+    for (int sort = BATCH; sort <= COL; sort++) count *= count_of(all, (enum sort)sort, -1);
+    if (count > 0x1p60) return false; /* at most 60 axes */
+    repack(all, C_, of_c, by);
+    for (int side = 0; side < 2; side++) {
+        const lop_tensor *t = side ? b : a;
+        for (int i = 0; i < t->n; i++) {
+            bool twice = false;
+            if (side) (void)stride_in(a, t->label[i], &twice);
+            if (lop_labels_has(kept, t->label[i]) && !twice) like.label[like.n++] = t->label[i];
+        }
+    }
+    tensor_of(all, C_, &like, c);
+    return true;
+}
+
+/* Sums of one array, or the array in another order. */
+static lop_status alone(lop_contract_work *w, const lop_tensor *a, lop_tensor *c,
+                        const lop_labels *kept) {
+    lop_loop loop[LOP_MAXAXES];
+    int n = 0, order[LOP_MAXAXES];
+    if (c->n < 0) { /* in the order of its strides */
+        axes *all = lop_alloc(w->ctx, sizeof *all);
+        if (!all) return lop_fail(w->err, LOP_NOMEM, NULL);
+        const lop_tensor none = {.n = 0};
+        collect(w, a, &none, NULL, kept, all);
+        in_order(all, ROW, A_, order);
+        c->n = 0;
+        for (int i = 0; i < all->n[ROW]; i++)
+            if (lop_labels_has(kept, all->x[ROW][order[i]].label))
+                c->label[c->n++] = all->x[ROW][order[i]].label;
+        int64_t stride = 1;
+        for (int i = c->n - 1; i >= 0; i--) {
+            c->stride[i] = stride;
+            if (!lop_mul_ok(stride, w->size[c->label[i]], &stride)) stride = INT64_MAX;
+        }
+        lop_free(w->ctx, all);
+        const lop_status st = lop_contract_slot(w, stride, &c->slot);
+        if (st != LOP_OK) return st;
+        c->same = c->slot;
+    }
+    for (int i = 0; i < a->n; i++) {
+        bool stays;
+        const int64_t s = stride_in(c, a->label[i], &stays);
+        loop[n++] = (lop_loop){w->size[a->label[i]], s, a->stride[i], 0, !stays};
+    }
+    return add_nest(w, c->slot, a->slot, -1, loop, n, c->slot == w->spec->noperand ? NULL : "sum");
+}
+
+lop_status lop_contract_pair(lop_contract_work *w, const lop_tensor *a, const lop_tensor *b,
+                             lop_tensor *c, const lop_labels *kept) {
+    if (!b) return alone(w, a, c, kept);
+    lop_status st = LOP_OK;
+    axes *room = lop_alloc(w->ctx, 3 * sizeof *room);
+    if (!room) return lop_fail(w->err, LOP_NOMEM, NULL);
+    collect(w, a, b, c->n < 0 ? NULL : c, kept, &room[0]);
+    if (c->n < 0) {
+        if (!lay_out(&room[0], kept, a, b, c))
+            LOP_TRY(lop_fail(w->err, LOP_OVERFLOW, "a product of parts of 2^60 elements and more"));
+        LOP_TRY(lop_contract_slot(w, elements(w, c), &c->slot));
+        c->same = c->slot;
+    }
+    LOP_TRY(lower(w, a, b, c, &room[0], &room[1], &room[2]));
+done:
+    lop_free(w->ctx, room);
+    return st;
+}

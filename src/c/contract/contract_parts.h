@@ -1,0 +1,61 @@
+/* contract_parts.h: what the passes of a contraction's planner share while a plan is made. */
+#ifndef LOP_CONTRACT_PARTS_H
+#define LOP_CONTRACT_PARTS_H
+
+#include "contract.h"
+
+/* An array without repeated labels: what lies in a slot, or an operand as it came. */
+typedef struct lop_tensor {
+    int slot, same, n; /* same: of operands, the first one on that memory; else the slot */
+    int label[LOP_MAXAXES];
+    int64_t stride[LOP_MAXAXES];
+} lop_tensor;
+
+enum { LOP_LABEL_WORDS = LOP_MAXLABELS / 64 };
+typedef struct lop_labels {
+    uint64_t word[LOP_LABEL_WORDS];
+} lop_labels;
+static inline void lop_labels_add(lop_labels *s, int label) {
+    s->word[label / 64] |= (uint64_t)1 << (label % 64);
+}
+static inline bool lop_labels_has(const lop_labels *s, int label) {
+    return (s->word[label / 64] >> (label % 64)) & 1;
+}
+
+typedef struct lop_pair_of {
+    int a, b; /* tensors by number: operands first, then what pairs made */
+} lop_pair_of;
+
+typedef struct lop_contract_work {
+    lop_ctx *ctx;
+    const lop_spec *spec;
+    lop_err *err;
+    int64_t size[LOP_MAXLABELS];
+    lop_tensor *tensor; /* noperand operands, then noperand - 1 made ones */
+    lop_pair_of *pair;  /* noperand - 1 */
+    lop_tensor result;
+    lop_contraction *plan;
+    int room_steps, room_loops, room_slots;
+    int *until; /* of each slot: the step after which it is free; while made INT_MAX */
+} lop_contract_work;
+
+lop_labels lop_labels_of(const lop_tensor *t);
+/* Sizes, operands and result without repeated, broadcast and unit axes. */
+lop_status lop_contract_read(lop_contract_work *w) LOP_MUST_CHECK;
+/* Fills w->pair. */
+lop_status lop_contract_order(lop_contract_work *w) LOP_MUST_CHECK;
+/* Steps for c = a b over all labels that c has not (b NULL: sums of a). c->n < 0: an array of this
+ * function's layout, its labels `kept`, is made. */
+lop_status lop_contract_pair(lop_contract_work *w, const lop_tensor *a, const lop_tensor *b,
+                             lop_tensor *c, const lop_labels *kept) LOP_MUST_CHECK;
+/* A temporary of so many elements. */
+lop_status lop_contract_slot(lop_contract_work *w, int64_t count, int *slot) LOP_MUST_CHECK;
+/* One step more, with its loops. */
+lop_status lop_contract_step_add(lop_contract_work *w, const lop_contract_step *step,
+                                 const lop_loop *loop) LOP_MUST_CHECK;
+
+/* contract_nest.c: fills step and loop (up to 2 LOP_MAXAXES + 2) for a nest over `n` loops. */
+void lop_contract_nest(lop_contract_step *step, lop_loop *loop, const lop_loop *all, int n,
+                       lop_dtype dt);
+
+#endif

@@ -1,0 +1,124 @@
+/* k_nest_per_dtype.h: k_nest.h's loops, instantiated over the four BLAS dtypes by k_nest.c. */
+
+/* c[i] (+)= a[i] b[i]; each way of memory that matters is a loop of its own. */
+#define ROW(C, VALUE)                                                                              \
+    do {                                                                                           \
+        if (add)                                                                                   \
+            for (int64_t i = 0; i < n; i++) C = N_(add)(C, VALUE);                                 \
+        else                                                                                       \
+            for (int64_t i = 0; i < n; i++) C = VALUE;                                             \
+    } while (0)
+INLINED static void N_(row)(EL *restrict c, const EL *restrict a, const EL *restrict b, int64_t n,
+                            int64_t sc, int64_t sa, int64_t sb, bool add) {
+    if (!b) {
+        if (sc == 1 && sa == 1)
+            ROW(c[i], a[i]);
+        else
+            ROW(c[i * sc], a[i * sa]);
+    } else if (sc == 1 && sa == 1 && sb == 1)
+        ROW(c[i], N_(mul)(a[i], b[i]));
+    else if (sc == 1 && sa == 1 && sb == 0) {
+        const EL s = *b;
+        ROW(c[i], N_(mul)(a[i], s));
+    } else if (sc == 1 && sa == 0 && sb == 1) {
+        const EL s = *a;
+        ROW(c[i], N_(mul)(s, b[i]));
+    } else
+        ROW(c[i * sc], N_(mul)(a[i * sa], b[i * sb]));
+}
+#undef ROW
+
+/* The sum of a[i] b[i], or of a[i], in eight chains. */
+#define CHAINS(VALUE)                                                                              \
+    for (; i + 8 <= n; i += 8)                                                                     \
+        for (int l = 0; l < 8; l++) part[l] = N_(add)(part[l], VALUE(i + l));                      \
+    for (; i < n; i++) part[0] = N_(add)(part[0], VALUE(i));
+#define ONE(j) a[j]
+#define ONE_AT(j) a[(j) * sa]
+#define TWO(j) N_(mul)(a[j], b[j])
+#define TWO_AT(j) N_(mul)(a[(j) * sa], b[(j) * sb])
+INLINED static EL N_(sum)(const EL *a, const EL *b, int64_t n, int64_t sa, int64_t sb) {
+    EL part[8];
+    int64_t i = 0;
+    for (int l = 0; l < 8; l++) part[l] = N_(zero)();
+    if (!b && sa == 1) {
+        CHAINS(ONE)
+    } else if (!b) {
+        CHAINS(ONE_AT)
+    } else if (sa == 1 && sb == 1) {
+        CHAINS(TWO)
+    } else {
+        CHAINS(TWO_AT)
+    }
+    for (int step = 4; step; step /= 2)
+        for (int l = 0; l < step; l++) part[l] = N_(add)(part[l], part[l + step]);
+    return part[0];
+}
+#undef CHAINS
+#undef ONE
+#undef ONE_AT
+#undef TWO
+#undef TWO_AT
+
+/* np rows of the outer loop, each over nq of the inner one. */
+INLINED static void N_(block)(EL *c, const EL *a, const EL *b, const lopk_loop *p,
+                              const lopk_loop *q, int64_t np, int64_t nq, bool accumulate) {
+    for (int64_t i = 0; i < np; i++) {
+        EL *to = c + i * p->c;
+        const EL *x = a + i * p->a, *y = b ? b + i * p->b : NULL;
+        const bool add = accumulate || (p->sum && i);
+        if (q->sum) {
+            const EL s = N_(sum)(x, y, nq, q->a, q->b);
+            *to = add ? N_(add)(*to, s) : s;
+        } else
+            N_(row)(to, x, y, nq, q->c, q->a, q->b, add);
+    }
+}
+
+/* A tile in which the inner loop runs along memory. */
+INLINED static void N_(turn)(EL *restrict tile, const EL *restrict from, int64_t np, int64_t nq,
+                             int64_t sp, int64_t sq) {
+    for (int64_t j = 0; j < nq; j++)
+        for (int64_t i = 0; i < np; i++) tile[i * TILE + j] = from[i * sp + j * sq];
+}
+
+/* In tiles; what jumps along the inner loop and not along the outer one is turned first. */
+LOPK_CLONES static void N_(tiled)(EL *c, const EL *a, const EL *b, const lopk_loop *p,
+                                  const lopk_loop *q, bool accumulate) {
+    EL tile[2][TILE * TILE];
+    const bool turn_a = b && p->a == 1 && q->a != 1 && q->a,
+               turn_b = b && p->b == 1 && q->b != 1 && q->b;
+    for (int64_t i = 0; i < p->size; i += TILE)
+        for (int64_t j = 0; j < q->size; j += TILE) {
+            const int64_t np = p->size - i < TILE ? p->size - i : TILE,
+                          nq = q->size - j < TILE ? q->size - j : TILE;
+            const EL *x = a + i * p->a + j * q->a, *y = b ? b + i * p->b + j * q->b : NULL;
+            lopk_loop rows = *p, cols = *q;
+            if (turn_a) {
+                N_(turn)(tile[0], x, np, nq, p->a, q->a);
+                x = tile[0];
+                rows.a = TILE;
+                cols.a = 1;
+            }
+            if (turn_b) {
+                N_(turn)(tile[1], y, np, nq, p->b, q->b);
+                y = tile[1];
+                rows.b = TILE;
+                cols.b = 1;
+            }
+            N_(block)(c + i * p->c + j * q->c, x, y, &rows, &cols, np, nq,
+                      accumulate || (p->sum && i) || (q->sum && j));
+        }
+}
+
+LOPK_CLONES static void N_(plain)(EL *c, const EL *a, const EL *b, const lopk_loop *p,
+                                  const lopk_loop *q, bool accumulate) {
+    N_(block)(c, a, b, p, q, p->size, q->size, accumulate);
+}
+static void N_(nest)(EL *c, const EL *a, const EL *b, const lopk_loop *p, const lopk_loop *q,
+                     bool accumulate, bool tiles) {
+    if (tiles)
+        N_(tiled)(c, a, b, p, q, accumulate);
+    else
+        N_(plain)(c, a, b, p, q, accumulate);
+}

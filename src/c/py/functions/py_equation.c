@@ -1,0 +1,392 @@
+/* py_equation.c: _core._Equation, a contraction of arrays whose axes have labels: planned for each
+ * dtype, sizes and strides that it meets, and found again by them.
+ *
+ * equation(a, b, ..., out=None) is a new array, or NotImplemented where the arrays are not ones of
+ * NumPy's in one of the four BLAS dtypes, aligned, of the labels' dimensions: Python makes them so
+ * (_contractions/equations.py). Plans are counted, so that one may run without the GIL while others
+ * push it out. */
+#include "py/module/py.h"
+
+#include "contract/contract.h"
+#include <structmember.h>
+#include "py/run/py_bound_product.h"
+
+enum { KEPT = 32, SMALL = 4096 };
+
+typedef struct kept_plan {
+    int64_t refs; /* under the GIL */
+    lop_contraction *plan;
+    int64_t key[];
+} kept_plan;
+
+typedef struct equation {
+    PyObject_HEAD vectorcallfunc call;
+    py_state *s; /* counted */
+    int n, nkey, nkept, npath, next;
+    lop_axes *axes; /* n operands, then the result: labels */
+    int *same, *path;
+    int64_t *key; /* of the call at hand */
+    const void **at;
+    kept_plan *kept[KEPT];
+} equation;
+
+static void drop(equation *self, kept_plan *k) {
+    if (!k || --k->refs > 0) return;
+    lop_contract_free(&self->s->ctx, k->plan);
+    PyMem_Free(k);
+}
+
+/* -- what is asked: axes, and the key of sizes and strides */
+
+static bool described(equation *self, int i, PyObject *o, int *typenum, int64_t **key) {
+    if (!PyArray_CheckExact(o)) return false;
+    PyArrayObject *a = (PyArrayObject *)o;
+    lop_axes *x = &self->axes[i];
+    const npy_intp size = PyArray_ITEMSIZE(a), *dim = PyArray_DIMS(a), *stride = PyArray_STRIDES(a);
+    if (PyArray_NDIM(a) != x->n || !PyArray_ISALIGNED(a) || !PyArray_ISNOTSWAPPED(a)) return false;
+    if (i == 0)
+        *typenum = PyArray_TYPE(a);
+    else if (PyArray_TYPE(a) != *typenum)
+        return false;
+    for (int j = 0; j < x->n; j++) {
+        if (stride[j] % size && dim[j] > 1) return false;
+        *(*key)++ = x->size[j] = dim[j];
+        *(*key)++ = x->stride[j] = dim[j] > 1 ? stride[j] / size : 0;
+    }
+    return true;
+}
+
+/* The result's sizes, of the labels; C order where nobody gives the array. */
+static void shape_result(equation *self) {
+    lop_axes *r = &self->axes[self->n];
+    int64_t stride = 1;
+    for (int j = 0; j < r->n; j++) {
+        r->size[j] = 1;
+        for (int i = 0; i < self->n; i++)
+            for (int l = 0; l < self->axes[i].n; l++)
+                if (self->axes[i].label[l] == r->label[j] && self->axes[i].size[l] != 1)
+                    r->size[j] = self->axes[i].size[l];
+    }
+    for (int j = r->n - 1; j >= 0; j--) {
+        r->stride[j] = stride;
+        if (!lop_mul_ok(stride, r->size[j] ? r->size[j] : 1, &stride)) stride = INT64_MAX;
+    }
+}
+
+/* 0; 1: not for C; -1 with an exception. */
+static int look(equation *self, PyObject *const *arg, PyObject *out, lop_dtype *dt) {
+    int typenum = NPY_DOUBLE;
+    int64_t *key = self->key + 1;
+    for (int i = 0; i < self->n; i++) {
+        if (!described(self, i, arg[i], &typenum, &key)) return 1;
+        self->at[i] = PyArray_DATA((PyArrayObject *)arg[i]);
+        self->same[i] = i;
+        for (int j = i - 1; j >= 0; j--)
+            if (self->at[j] == self->at[i]) self->same[i] = j;
+        *key++ = self->same[i];
+    }
+    *dt = typenum == NPY_DOUBLE    ? LOP_f64
+          : typenum == NPY_FLOAT   ? LOP_f32
+          : typenum == NPY_CDOUBLE ? LOP_c128
+          : typenum == NPY_CFLOAT  ? LOP_c64
+                                   : LOP_NO_DTYPE;
+    self->key[0] = (int64_t)*dt * 2 + (out != NULL);
+    if (*dt == LOP_NO_DTYPE) return 1;
+    if (!out) {
+        shape_result(self);
+        return 0;
+    }
+    int64_t *from = key;
+    if (!described(self, self->n, out, &typenum, &key)) return 1;
+    if (!PyArray_ISWRITEABLE((PyArrayObject *)out)) {
+        PyErr_SetString(PyExc_ValueError, "out is read-only");
+        return -1;
+    }
+    return key - from == 2 * self->axes[self->n].n ? 0 : 1;
+}
+
+static kept_plan *find(equation *self, lop_dtype dt, bool given) {
+    const int n = given ? self->nkey : self->nkey - 2 * self->axes[self->n].n;
+    for (int i = 0; i < self->nkept; i++)
+        if (!memcmp(self->kept[i]->key, self->key, (size_t)n * sizeof *self->key))
+            return self->kept[i];
+    lop_err err;
+    lop_err_open(&err);
+    kept_plan *k = PyMem_Malloc(sizeof *k + (size_t)self->nkey * sizeof *k->key);
+    if (!k) return (kept_plan *)PyErr_NoMemory();
+    const lop_spec spec = {.dt = dt,
+                           .noperand = self->n,
+                           .operand = self->axes,
+                           .same = self->same,
+                           .result = &self->axes[self->n],
+                           .path = self->npath ? self->path : NULL,
+                           .npath = self->npath,
+                           .most = INT64_MAX};
+    k->plan = NULL;
+    const lop_status st = lop_contract(&self->s->ctx, &spec, &k->plan, &err);
+    if (st != LOP_OK) {
+        PyMem_Free(k);
+        py_raise(self->s, st, &err, NULL, "einsum");
+        return NULL;
+    }
+    memset(k->key, 0, (size_t)self->nkey * sizeof *k->key);
+    memcpy(k->key, self->key, (size_t)n * sizeof *k->key);
+    k->refs = 1;
+    if (self->nkept < KEPT)
+        self->kept[self->nkept++] = k;
+    else {
+        drop(self, self->kept[self->next]);
+        self->kept[self->next] = k;
+        self->next = (self->next + 1) % KEPT;
+    }
+    return k;
+}
+
+/* -- running */
+
+static PyObject *run(equation *self, kept_plan *k, lop_dtype dt, PyObject *out) {
+    const lop_contraction *p = k->plan;
+    const lop_axes *r = &p->result;
+    const int64_t room = self->s->ctx.memory_limit;
+    _Alignas(64) char little[SMALL];
+    char *block = NULL, *workspace = little;
+    const void *at[16], **operand = at;
+    PyArrayObject *made = (PyArrayObject *)out;
+    if (p->workspace > room) {
+        lop_err err;
+        return py_raise(self->s,
+                        lop_fail(&err, LOP_LIMIT,
+                                 "temporaries of %lld bytes would pass the memory limit of %lld",
+                                 (long long)p->workspace, (long long)room),
+                        &err, NULL, "einsum");
+    }
+    if (!made) {
+        npy_intp dim[LOP_MAXAXES];
+        for (int i = 0; i < r->n; i++) dim[i] = (npy_intp)r->size[i];
+        made = (PyArrayObject *)PyArray_SimpleNew(r->n, dim, py_typenum(dt));
+    } else
+        Py_INCREF(out);
+    if (!made) return NULL;
+    if (self->n > 16) operand = PyMem_Malloc((size_t)self->n * sizeof *operand);
+    if (p->workspace > SMALL) {
+        block = lop_alloc(&self->s->ctx, (size_t)p->workspace + 64);
+        workspace = block ? block + (64 - ((uintptr_t)block & 63)) : NULL;
+    }
+    if (!operand || !workspace) {
+        if (operand != at) PyMem_Free(operand);
+        Py_DECREF(made);
+        lop_free(&self->s->ctx, block);
+        return PyErr_NoMemory();
+    }
+    memcpy(operand, self->at, (size_t)self->n * sizeof *operand);
+    py_gil gil;
+    py_gil_open(&gil);
+    k->refs++;
+    const bool leave =
+        p->flops + (double)p->workspace + 64 * (double)p->nstep > (double)self->s->nogil_work;
+    if (leave) py_gil_leave(&gil);
+    const lop_status st = lop_contract_run(p, operand, PyArray_DATA(made), workspace,
+                                           leave ? py_gil_stop : NULL, &gil);
+    py_gil_enter(&gil);
+    drop(self, k);
+    if (operand != at) PyMem_Free(operand);
+    lop_free(&self->s->ctx, block);
+    if (st == LOP_OK) return out ? (PyObject *)made : PyArray_Return(made); /* a number of 0-d */
+    Py_DECREF(made);
+    return PyErr_Occurred() ? NULL : py_raise(self->s, st, NULL, NULL, "einsum");
+}
+
+static PyObject *equation_call(PyObject *o, PyObject *const *arg, size_t nargsf, PyObject *names) {
+    equation *self = (equation *)o;
+    const Py_ssize_t n = PyVectorcall_NARGS(nargsf), named = names ? PyTuple_GET_SIZE(names) : 0;
+    PyObject *out = NULL;
+    if (named > 1 || (named && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "out")))
+        return PyErr_Format(PyExc_TypeError, "an equation takes arrays and out=");
+    if (named && arg[n] != Py_None) out = arg[n];
+    if (n != self->n)
+        return PyErr_Format(PyExc_ValueError, "%zd operands; the equation has %d", n, self->n);
+    lop_dtype dt = LOP_NO_DTYPE;
+    const int rc = look(self, arg, out, &dt);
+    if (rc) return rc < 0 ? NULL : Py_NewRef(Py_NotImplemented);
+    for (Py_ssize_t i = 0; out && i < n; i++)
+        if (py_overlap((PyArrayObject *)out, (PyArrayObject *)arg[i]))
+            return Py_NewRef(Py_NotImplemented);
+    py_config_here(self->s);
+    kept_plan *k = find(self, dt, out != NULL);
+    return k ? run(self, k, dt, out) : NULL;
+}
+
+/* -- plans as data */
+
+static PyObject *step_data(const lop_contraction *p, const lop_contract_step *t) {
+    static const char *const how[] = {"nest", "gemm", "gram"};
+    PyObject *loops = PyList_New(t->nloop);
+    for (int i = 0; loops && i < t->nloop; i++) {
+        const lop_loop *l = &p->loop[t->first + i];
+        PyObject *one = Py_BuildValue("{s:L,s:(LLL),s:O}", "size", (long long)l->size, "strides",
+                                      (long long)l->c, (long long)l->a, (long long)l->b, "summed",
+                                      l->sum ? Py_True : Py_False);
+        if (!one) Py_CLEAR(loops);
+        if (loops) PyList_SET_ITEM(loops, i, one);
+    }
+    if (!loops) return NULL;
+    return Py_BuildValue("{s:s,s:i,s:i,s:i,s:(LLL),s:((LL)(LL)(LL)),s:N,s:O,s:O,s:z,s:d,s:d}",
+                         "how", how[t->how], "c", t->c, "a", t->a, "b", t->b, "sizes",
+                         (long long)t->m, (long long)t->n, (long long)t->k, "strides",
+                         (long long)t->cm, (long long)t->cn, (long long)t->am, (long long)t->ak,
+                         (long long)t->bk, (long long)t->bn, "loops", loops, "each",
+                         t->each ? Py_True : Py_False, "tiles", t->tiles ? Py_True : Py_False,
+                         "why", t->why, "flops", t->flops, "seconds", t->seconds);
+}
+
+/* plan(a, b, ...): the plan that a call would take, as a dict; nothing is computed. */
+static PyObject *equation_plan(equation *self, PyObject *const *arg, Py_ssize_t n) {
+    lop_dtype dt = LOP_NO_DTYPE;
+    if (n != self->n)
+        return PyErr_Format(PyExc_ValueError, "%zd operands; the equation has %d", n, self->n);
+    const int rc = look(self, arg, NULL, &dt);
+    if (rc) return rc < 0 ? NULL : Py_NewRef(Py_NotImplemented);
+    kept_plan *k = find(self, dt, false);
+    if (!k) return NULL;
+    const lop_contraction *p = k->plan;
+    PyObject *steps = PyList_New(p->nstep);
+    for (int i = 0; steps && i < p->nstep; i++) {
+        PyObject *one = step_data(p, &p->step[i]);
+        if (!one) Py_CLEAR(steps);
+        if (steps) PyList_SET_ITEM(steps, i, one);
+    }
+    if (!steps) return NULL;
+    return Py_BuildValue("{s:N,s:i,s:O,s:L,s:L,s:d,s:d}", "steps", steps, "operands", p->noperand,
+                         "zero", p->zero ? Py_True : Py_False, "workspace", (long long)p->workspace,
+                         "bytes", (long long)p->bytes, "flops", p->flops, "seconds", p->seconds);
+}
+
+static PyObject *equation_operands(equation *self, void *unused) {
+    (void)unused;
+    return PyLong_FromLong(self->n);
+}
+
+static PyObject *equation_kept(equation *self, void *unused) {
+    (void)unused;
+    return PyLong_FromLong(self->nkept);
+}
+
+/* -- the object */
+
+static bool read_labels(PyObject *o, lop_axes *x) {
+    if (!PyTuple_Check(o) || PyTuple_GET_SIZE(o) > LOP_MAXAXES) {
+        PyErr_Format(PyExc_ValueError, "labels are a tuple of at most %d numbers", LOP_MAXAXES);
+        return false;
+    }
+    x->n = (int)PyTuple_GET_SIZE(o);
+    for (int i = 0; i < x->n; i++) {
+        const long label = PyLong_AsLong(PyTuple_GET_ITEM(o, i));
+        if (label == -1 && PyErr_Occurred()) return false;
+        if (label < 0 || label >= LOP_MAXLABELS) {
+            PyErr_Format(PyExc_NotImplementedError, "contractions of more than %d labels",
+                         LOP_MAXLABELS);
+            return false;
+        }
+        x->label[i] = (int)label;
+    }
+    return true;
+}
+
+static bool read_path(equation *self, PyObject *path) {
+    if (path == Py_None) return true;
+    self->npath = (int)PyTuple_GET_SIZE(path);
+    self->path = PyMem_Calloc((size_t)self->npath + 1, 2 * sizeof *self->path);
+    if (!self->path) {
+        PyErr_NoMemory();
+        return false;
+    }
+    for (int i = 0; i < self->npath; i++)
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(path, i), "ii;a path is pairs of places",
+                              &self->path[2 * i], &self->path[2 * i + 1]))
+            return false;
+    return true;
+}
+
+static PyObject *equation_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+    PyObject *operands, *result, *path = Py_None;
+    py_state *s = py_state_of_type(type);
+    if (kwargs && PyDict_GET_SIZE(kwargs))
+        return PyErr_Format(PyExc_TypeError, "_Equation takes no keywords");
+    if (!s || !PyArg_ParseTuple(args, "O!O|O:_Equation", &PyTuple_Type, &operands, &result, &path))
+        return NULL;
+    if (path != Py_None && !PyTuple_Check(path))
+        return PyErr_Format(PyExc_TypeError, "a path is a tuple of pairs");
+    const Py_ssize_t n = PyTuple_GET_SIZE(operands);
+    if (n < 1 || n > 1 << 16) return PyErr_Format(PyExc_ValueError, "%zd operands", n);
+    equation *self = (equation *)type->tp_alloc(type, 0);
+    if (!self) return NULL;
+    self->s = s;
+    s->refs++;
+    self->call = equation_call;
+    self->n = (int)n;
+    self->axes = PyMem_Calloc((size_t)n + 1, sizeof *self->axes);
+    self->same = PyMem_Calloc((size_t)n, sizeof *self->same);
+    self->at = PyMem_Calloc((size_t)n, sizeof *self->at);
+    if (!self->axes || !self->same || !self->at) {
+        PyErr_NoMemory();
+        goto fail;
+    }
+    self->nkey = 1 + (int)n;
+    for (int i = 0; i <= n; i++) {
+        if (!read_labels(i < n ? PyTuple_GET_ITEM(operands, i) : result, &self->axes[i])) goto fail;
+        self->nkey += 2 * self->axes[i].n;
+    }
+    self->key = PyMem_Calloc((size_t)self->nkey, sizeof *self->key);
+    if (!self->key) {
+        PyErr_NoMemory();
+        goto fail;
+    }
+    if (read_path(self, path)) return (PyObject *)self;
+fail:
+    Py_DECREF(self);
+    return NULL;
+}
+
+static void equation_dealloc(equation *self) {
+    PyTypeObject *type = Py_TYPE(self);
+    for (int i = 0; i < self->nkept; i++) drop(self, self->kept[i]);
+    PyMem_Free(self->axes);
+    PyMem_Free(self->same);
+    PyMem_Free(self->path);
+    PyMem_Free(self->key);
+    PyMem_Free((void *)self->at);
+    if (self->s) py_state_unref(self->s);
+    type->tp_free((PyObject *)self);
+    Py_DECREF(type);
+}
+
+int py_equation_make_type(PyObject *module) {
+    static PyMethodDef methods[] = {
+        {"plan", (PyCFunction)(void (*)(void))equation_plan, METH_FASTCALL,
+         "plan($self, /, *arrays)\n--\n\nThe plan that a call would take, as a dict."},
+        {NULL, NULL, 0, NULL}};
+    static PyGetSetDef getset[] = {
+        {"operands", (getter)equation_operands, NULL, "How many arrays it takes.", NULL},
+        {"plans", (getter)equation_kept, NULL, "How many plans are kept.", NULL},
+        {NULL, NULL, NULL, NULL, NULL}};
+    static PyMemberDef members[] = {
+        {"__vectorcalloffset__", T_PYSSIZET, offsetof(equation, call), READONLY, NULL},
+        {NULL, 0, 0, 0, NULL}};
+    PyType_Slot slots[] = {
+        {Py_tp_new, equation_new},
+        {Py_tp_dealloc, equation_dealloc},
+        {Py_tp_call, PyVectorcall_Call},
+        {Py_tp_methods, methods},
+        {Py_tp_getset, getset},
+        {Py_tp_members, members},
+        {Py_tp_doc, (void *)"A contraction of arrays with labelled axes: labels of the operands, "
+                            "labels of the result, optionally a path of pairs."},
+        {0, NULL}};
+    PyType_Spec spec = {"pylinop._core._Equation", sizeof(equation), 0,
+                        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_IMMUTABLETYPE,
+                        slots};
+    PyObject *type = PyType_FromModuleAndSpec(module, &spec, NULL);
+    int rc = type ? PyModule_AddObjectRef(module, "_Equation", type) : -1;
+    Py_XDECREF(type);
+    return rc;
+}

@@ -1,0 +1,191 @@
+"""Sums of products over named axes: `einsum`, `einsum_path`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from .._base.checks import is_lazy
+from .._contractions import equations, show
+from .._contractions.grammar import parse
+from .._lazy import contractions as lazily
+
+__all__ = ["einsum", "einsum_path"]
+
+_known: dict[str, Any] = {}  # equations of letters alone, for calls that ask for nothing else
+_MOST = 1024
+
+
+def _learn(text: str) -> None:
+    """So that the next call with this text goes to C at once."""
+    e = parse(text)
+    axes = (*e.operands, *([e.result] if e.result is not None else []))
+    if e.result is None or not all(isinstance(x, str) for t in axes for x in t):
+        return
+    if len(_known) >= _MOST:
+        _known.clear()
+    number = equations.numbered(e.operands)  # type: ignore[arg-type]
+    if set(e.result) <= set(number) and len(set(e.result)) == len(e.result):
+        _known[text] = _core._Equation(
+            tuple(tuple(number[x] for x in t) for t in e.operands),  # type: ignore[index]
+            tuple(number[x] for x in e.result),  # type: ignore[index]
+        )
+
+
+def einsum(
+    *args: Any,
+    sizes: Mapping[str, int] | None = None,
+    outside: Any = None,
+    out: Any = None,
+    dtype: Any = None,
+    casting: str = "safe",
+    optimize: Any = True,
+) -> Any:
+    """Sums of products over named axes: Einstein's convention, as `numpy.einsum`, and more.
+
+    Parameters
+    ----------
+    *args : str and array_like, LazyArrays or operators
+        The equation, then its operands: ``einsum("bij,bjk->bik", A, B)``. An axis is a letter, or
+        a name between blanks: ``"b q head d, b k head d -> b head q k"``. What two operands share
+        and the result has not is summed; a label twice in one operand is its diagonal; a size of
+        1 broadcasts; ``...`` stands for all further axes. ``(h w)`` is one axis that is two, row
+        by row. ``(2*o + w - 1)`` is an axis read at that index: windows, strides, dilations and
+        flips (``x - w``), as views, without a copy. Or NumPy's lists:
+        ``einsum(A, [0, 1], B, [1, 2], [0, 2])``.
+    sizes : mapping of str to int, optional
+        Sizes of labels that no operand says: parts of a group, outputs of an index equation, which
+        go as far as the axis else.
+    outside : None, 0 or "wrap", optional
+        What an index equation reads beyond its axis: an error (None), zeros, or the axis from its
+        other end. The array is then copied once, with that around it.
+    out : ndarray, optional
+        Where the result goes; it is computed now. It may overlap the operands.
+    dtype, casting : dtype, str, optional
+        The dtype to compute in, and which casts of operands to it are taken; numpy.einsum's.
+    optimize : optional
+        A path of `numpy.einsum_path` or opt_einsum is taken. All else (True, False, "greedy", ...)
+        means the planner's order, which is exact up to 10 operands.
+
+    Returns
+    -------
+    ndarray, LazyArray or LinearOperator
+        A LazyArray, nothing computed, if an operand is one. Products, transposes, traces and
+        diagonals of operators keep their structure. Otherwise an array in C order, computed now; a
+        number if it has no axes.
+
+    Raises
+    ------
+    ValueError
+        An equation that cannot be read, sizes that do not fit (with the axis, the operands and both
+        sizes), an index beyond its axis (with its range).
+    TypeError
+        A cast that `casting` does not allow.
+    NotImplementedError
+        More than 256 labels (52 where NumPy's loops compute).
+    MaterializationError
+        Temporaries beyond ``pl.config(memory_limit=...)``.
+
+    Cost
+    ----
+    Pairs go as loops around products of matrices (BLAS) on the arrays as they lie; an array is
+    copied into another order where that is cheaper by price, and what no product of matrices
+    covers is a nest of loops. The plan is found again for the same equation, dtypes, shapes and
+    strides (half a microsecond). `einsum_path` shows it. Integers, booleans and other dtypes go by
+    numpy.einsum's loops, as written.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> q, k = np.ones((2, 5, 3, 4)), np.ones((2, 6, 3, 4))
+    >>> pl.einsum("b q head d, b k head d -> b head q k", q, k).shape
+    (2, 3, 5, 6)
+
+    A convolution with stride 2, without a copy of windows:
+
+    >>> x, w = np.arange(8.0), np.array([1.0, -1.0])
+    >>> pl.einsum("(2*o + w), w -> o", x, w)
+    array([-1., -1., -1., -1.])
+    >>> pl.einsum("(o + w), w -> o", x, w, outside="wrap", sizes={"o": 8})
+    array([-1., -1., -1., -1., -1., -1., -1.,  7.])
+    """
+    if args and type(args[0]) is str:
+        equation = _known.get(args[0])
+        if (
+            equation is not None
+            and sizes is None
+            and dtype is None
+            and outside is None
+            and type(optimize) is bool
+        ):
+            try:
+                made = equation(*args[1:], out=out)
+            except ValueError:  # said below with the names of the axes
+                made = NotImplemented
+            if made is not NotImplemented:
+                return made
+    return _general(args, sizes, outside, out, dtype, casting, optimize)
+
+
+def _general(
+    args: Any, sizes: Any, outside: Any, out: Any, dtype: Any, casting: str, optimize: Any
+) -> Any:
+    task, operands = equations.task_of(args, sizes, outside, dtype, casting, optimize)
+    if any(is_lazy(a) for a in operands) and out is None:
+        return lazily.contraction(task, operands)
+    if out is not None and not isinstance(out, np.ndarray):
+        raise TypeError(f"out must be an ndarray, not {type(out).__name__}")
+    if any(isinstance(a, _core.Operator) for a in operands):
+        found = lazily.structured(task, operands)
+        if found is not NotImplemented and out is None:
+            return found
+    arrays = [np.asarray(a) for a in operands]
+    if isinstance(args[0], str) and args[0] not in _known:
+        _learn(args[0])
+    return equations.run(task, arrays, out)
+
+
+def einsum_path(
+    *args: Any,
+    sizes: Mapping[str, int] | None = None,
+    outside: Any = None,
+    dtype: Any = None,
+    optimize: Any = True,
+) -> tuple[list[Any], str]:
+    """How `einsum` would compute it: the path, and the plan as text; nothing is computed.
+
+    Parameters
+    ----------
+    *args, sizes, outside, dtype, optimize
+        As of `einsum`.
+
+    Returns
+    -------
+    path : list
+        ``["einsum_path", (0, 1), ...]``, as numpy.einsum_path gives it and ``optimize=`` takes it.
+    text : str
+        Each step: a product of matrices and its sizes (``gemm m1152 n32 k75``), how often it is
+        called, which arrays are copied, nests of loops; flops, bytes of temporaries, the price.
+
+    Raises
+    ------
+    ValueError
+        As of `einsum`.
+
+    Cost
+    ----
+    That of the plan: microseconds for a few operands, milliseconds for ten.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> A, x = np.ones((100, 100)), np.ones(100)
+    >>> path, text = pl.einsum_path("ij,jk,k->i", A, A, x)
+    >>> path
+    ['einsum_path', (1, 2), (0, 1)]
+    """
+    task, operands = equations.task_of(args, sizes, outside, dtype, "unsafe", optimize)
+    return show.path(task, [np.asarray(a) for a in operands])

@@ -1,0 +1,225 @@
+"""Equations computed: plans in C for arrays of the four floating-point dtypes, NumPy's loops for
+all others."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import _core
+from . import grammar, views
+from .grammar import Equation, fail
+from .sizes import Sized, sized
+
+_Pairs = tuple[tuple[int, int], ...]
+_LETTERS = 52  # labels that NumPy takes
+_CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
+
+
+class Task(NamedTuple):
+    """What of a call of `einsum` is no array."""
+
+    equation: Equation
+    sizes: tuple[tuple[str, int], ...] = ()
+    outside: Any = None
+    dtype: Any = None
+    casting: str = "safe"
+    path: _Pairs | None = None
+
+
+def pairs(path: Any, n: int) -> _Pairs | None:
+    """NumPy's path as pairs of places, the made one behind the others; None: the planner's."""
+    if isinstance(path, str) or not isinstance(path, Sequence) or len(path) == 0:
+        return None
+    steps = list(path[1:] if path[0] == "einsum_path" else path)
+    if not all(isinstance(step, Sequence) and not isinstance(step, str) for step in steps):
+        return None  # ("greedy", memory)
+    live = list(range(n))
+    made: list[tuple[int, int]] = []
+    new = n
+    for step in steps:
+        if not all(0 <= i < len(live) for i in step) or len(set(step)) != len(step):
+            raise ValueError(f"einsum: the path's step {tuple(step)} for {len(live)} operands")
+        taken = [live[i] for i in step]
+        while len(taken) > 1:
+            a, b = live.index(taken.pop(0)), live.index(taken.pop(0))
+            made.append((min(a, b), max(a, b)))
+            live = [x for k, x in enumerate(live) if k not in (a, b)] + [new]
+            taken.insert(0, new)
+            new += 1
+    if len(live) != 1:
+        raise ValueError(f"einsum: the path leaves {len(live)} operands")
+    return tuple(made)
+
+
+def numbered(labels: Sequence[tuple[str, ...]]) -> dict[str, int]:
+    """A number for each label, by first appearance."""
+    number: dict[str, int] = {}
+    for axes in labels:
+        for label in axes:
+            number.setdefault(label, len(number))
+    return number
+
+
+@functools.lru_cache(maxsize=1024)
+def _equation(
+    operands: tuple[tuple[str, ...], ...], result: tuple[str, ...], path: _Pairs | None
+) -> Any:
+    number = numbered(operands)
+    return _core._Equation(
+        tuple(tuple(number[x] for x in axes) for axes in operands),
+        tuple(number[x] for x in result),
+        path,
+    )
+
+
+@functools.lru_cache(maxsize=1024)
+def resolved(
+    e: Equation, shapes: tuple[tuple[int, ...], ...], given: tuple[tuple[str, int], ...]
+) -> Sized:
+    return sized(e, shapes, dict(given))
+
+
+def shape_of(task: Task, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    return views.merged_shape(resolved(task.equation, tuple(shapes), task.sizes))
+
+
+def dtype_of(task: Task, arrays: Sequence[Any]) -> np.dtype[Any]:
+    found: np.dtype[Any] = np.result_type(*(a.dtype for a in arrays))
+    if task.dtype is None:
+        return found
+    wanted: np.dtype[Any] = np.dtype(task.dtype)
+    for a in arrays:
+        if not np.can_cast(a.dtype, wanted, casting=task.casting):  # type: ignore[arg-type]
+            raise TypeError(
+                f"Cannot cast operand of dtype {a.dtype} to {wanted} according to the rule"
+                f" '{task.casting}'"
+            )
+    return wanted
+
+
+def _by_numpy(arrays: Sequence[Any], labels: Sequence[tuple[str, ...]], result: Any) -> Any:
+    number = numbered(labels)
+    if len(number) > _LETTERS:
+        raise NotImplementedError(
+            f"einsum of {arrays[0].dtype} over {len(number)} labels: NumPy's loops take {_LETTERS}"
+        )
+    flat: list[Any] = []
+    for a, axes in zip(arrays, labels):
+        flat += [a, [number[x] for x in axes]]
+    return np.einsum(*flat, [number[x] for x in result])
+
+
+def _normal(a: Any) -> Any:
+    """As C takes it: aligned, native, with strides that count elements."""
+    fits = all(s % a.itemsize == 0 for s, n in zip(a.strides, a.shape) if n > 1)
+    if a.flags.aligned and a.dtype.isnative and fits and type(a) is np.ndarray:
+        return a
+    return np.array(a, a.dtype.newbyteorder("="), order="C", subok=False)
+
+
+def run(task: Task, arrays: Sequence[Any], out: Any = None) -> Any:
+    """The contraction of NumPy arrays, now."""
+    s = resolved(task.equation, tuple(a.shape for a in arrays), task.sizes)
+    dtype = dtype_of(task, arrays)
+    seen = [
+        views.view(task.equation, s, i, a.astype(dtype, copy=False), task.outside)
+        for i, a in enumerate(arrays)
+    ]
+    labels, result = tuple(x[1] for x in seen), views.result_labels(s)
+    if dtype.char in "fdFD":
+        made = _equation(labels, result, task.path)(*(_normal(a) for a, _ in seen))
+    else:
+        made = _by_numpy([a for a, _ in seen], labels, result)
+    made = views.merged(s, np.asarray(made, dtype))
+    if out is None:
+        return made if made.ndim else made[()]
+    if out.shape != made.shape:
+        raise fail(task.equation.text, f"out has shape {out.shape}, the result has {made.shape}")
+    np.copyto(out, made, casting=task.casting)  # type: ignore[arg-type]
+    return out
+
+
+def plan(task: Task, arrays: Sequence[Any]) -> tuple[Any, Sized, tuple[tuple[str, ...], ...]]:
+    """(the plan as data or None where NumPy computes, sizes, labels of the operands)."""
+    s = resolved(task.equation, tuple(a.shape for a in arrays), task.sizes)
+    dtype = dtype_of(task, arrays)
+    seen = [
+        views.view(task.equation, s, i, a.astype(dtype, copy=False), task.outside)
+        for i, a in enumerate(arrays)
+    ]
+    labels = tuple(x[1] for x in seen)
+    if dtype.char not in "fdFD":
+        return None, s, labels
+    equation = _equation(labels, views.result_labels(s), task.path)
+    return equation.plan(*(_normal(a) for a, _ in seen)), s, labels
+
+
+class Deferred:
+    """The contraction of a `Task`, as the function of a LazyArray's node."""
+
+    __name__ = "einsum"
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+
+    def __call__(self, *arrays: Any) -> Any:
+        return np.asarray(run(self.task, [np.asarray(a) for a in arrays]))
+
+
+def from_sublists(args: Sequence[Any]) -> tuple[Equation, list[Any]]:
+    """NumPy's other way of writing it: ``einsum(a, [0, 1], b, [1, 2], [0, 2])``."""
+
+    def axes(labels: Any) -> tuple[grammar.Axis, ...]:
+        return tuple(grammar.Ellipsis_() if x is Ellipsis else f"_{int(x)}" for x in labels)
+
+    operands = list(args[: 2 * (len(args) // 2) : 2])
+    terms = tuple(axes(x) for x in args[1 : 2 * (len(args) // 2) : 2])
+    result = axes(args[-1]) if len(args) % 2 else None
+    named = ",".join(_shown(t) for t in terms) + (
+        "->" + _shown(result) if result is not None else ""
+    )
+    if result is None:
+        wide = max((int(a[1:]) for t in terms for a in t if isinstance(a, str)), default=0)
+        pad = len(str(wide))
+
+        def even(t: tuple[grammar.Axis, ...]) -> tuple[grammar.Axis, ...]:
+            return tuple(f"_{a[1:].zfill(pad)}" if isinstance(a, str) else a for a in t)
+
+        terms = tuple(even(t) for t in terms)  # in their order as numbers
+    return Equation(terms, result, False, named), operands
+
+
+def _shown(axes: tuple[grammar.Axis, ...]) -> str:
+    return " ".join("..." if isinstance(a, grammar.Ellipsis_) else str(a) for a in axes)
+
+
+def task_of(
+    args: Sequence[Any],
+    sizes: Mapping[str, int] | None,
+    outside: Any,
+    dtype: Any,
+    casting: str,
+    optimize: Any,
+) -> tuple[Task, list[Any]]:
+    """(what is asked, its operands) of the arguments of a call."""
+    if not args:
+        raise ValueError("einsum: an equation and its operands are wanted; there are none")
+    if casting not in _CASTINGS:
+        raise ValueError(f"casting must be one of {', '.join(_CASTINGS)}, not {casting!r}")
+    if not any(outside is x or outside == x for x in views.OUTSIDE):
+        raise ValueError(f"outside must be None, 0 or 'wrap', not {outside!r}")
+    if isinstance(args[0], str):
+        e, operands = grammar.parse(args[0]), list(args[1:])
+    elif len(args) > 1:
+        e, operands = from_sublists(args)
+    else:
+        raise TypeError("einsum: an equation as text, or operands each followed by its labels")
+    given = tuple(sorted((sizes or {}).items()))
+    for name, n in given:
+        if int(n) < 0:
+            raise ValueError(f"sizes: {name} = {n} is negative")
+    return Task(e, given, outside, dtype, casting, pairs(optimize, len(operands))), operands
