@@ -138,6 +138,7 @@ from ._operators.block_constructors import (
 if _TYPE_CHECKING:
     from ._core import *  # every kind of the table
 from ._api.basic import aslinearoperator, diagonal, freeze, inv, trace
+from ._api.contraction_operator import Contraction, view
 from ._api.contractions import einsum, einsum_path
 from ._api.covariance import inv_quad_logdet, sample, sqrt_inv_matmul
 from ._api.determinants import det, logdet, slogdet
@@ -205,6 +206,7 @@ __all__ = [
     "Circulant",
     "Conj",
     "ConvergenceError",
+    "Contraction",
     "Convolution",
     "DCT",
     "DFT",
@@ -339,6 +341,7 @@ __all__ = [
     "trace",
     "unregister_rule",
     "value_and_grad",
+    "view",
     "vjp",
     "vstack",
 ]

@@ -1023,6 +1023,7 @@ class _Equation:
         operands: tuple[tuple[int, ...], ...],
         result: tuple[int, ...],
         path: tuple[tuple[int, int], ...] | None = None,
+        any_order: bool = False,
         /,
     ) -> Self: ...
     def __call__(self, *arrays: Any, out: Any = None) -> Any: ...

@@ -29,6 +29,7 @@ typedef struct lop_spec {
     const lop_axes *operand; /* borrowed, while the plan is made */
     const int *same;         /* same[i]: the first operand on the same memory, or i; NULL: none */
     const lop_axes *result;  /* labels in the operands, each once; its sizes and strides */
+    bool any_order;          /* the plan may have strides of its own for the result */
     const int *path;         /* pairs of places, the made one behind the others; NULL: by price */
     int npath;
     int64_t most; /* bytes that temporaries may take */

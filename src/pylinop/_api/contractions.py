@@ -32,6 +32,8 @@ def _learn(text: str) -> None:
         _known[text] = _core._Equation(
             tuple(tuple(number[x] for x in t) for t in e.operands),  # type: ignore[index]
             tuple(number[x] for x in e.result),  # type: ignore[index]
+            None,
+            True,
         )
 
 
@@ -74,8 +76,9 @@ def einsum(
     -------
     ndarray, LazyArray or LinearOperator
         A LazyArray, nothing computed, if an operand is one. Products, transposes, traces and
-        diagonals of operators keep their structure. Otherwise an array in C order, computed now; a
-        number if it has no axes.
+        diagonals of operators keep their structure. Otherwise an array, computed now; a number if
+        it has no axes. Its axes lie in memory as the product of matrices leaves them where C order
+        would cost a copy.
 
     Raises
     ------

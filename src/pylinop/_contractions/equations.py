@@ -66,13 +66,17 @@ def numbered(labels: Sequence[tuple[str, ...]]) -> dict[str, int]:
 
 @functools.lru_cache(maxsize=1024)
 def _equation(
-    operands: tuple[tuple[str, ...], ...], result: tuple[str, ...], path: _Pairs | None
+    operands: tuple[tuple[str, ...], ...],
+    result: tuple[str, ...],
+    path: _Pairs | None,
+    any_order: bool,
 ) -> Any:
     number = numbered(operands)
     return _core._Equation(
         tuple(tuple(number[x] for x in axes) for axes in operands),
         tuple(number[x] for x in result),
         path,
+        any_order,
     )
 
 
@@ -81,6 +85,11 @@ def resolved(
     e: Equation, shapes: tuple[tuple[int, ...], ...], given: tuple[tuple[str, int], ...]
 ) -> Sized:
     return sized(e, shapes, dict(given))
+
+
+def any_order(s: Sized) -> bool:
+    """May the result lie in another order than C's? Not where axes of it are merged."""
+    return all(isinstance(axis, str) for axis in s.result)
 
 
 def shape_of(task: Task, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
@@ -131,7 +140,7 @@ def run(task: Task, arrays: Sequence[Any], out: Any = None) -> Any:
     ]
     labels, result = tuple(x[1] for x in seen), views.result_labels(s)
     if dtype.char in "fdFD":
-        made = _equation(labels, result, task.path)(*(_normal(a) for a, _ in seen))
+        made = _equation(labels, result, task.path, any_order(s))(*(_normal(a) for a, _ in seen))
     else:
         made = _by_numpy([a for a, _ in seen], labels, result)
     made = views.merged(s, np.asarray(made, dtype))
@@ -154,7 +163,7 @@ def plan(task: Task, arrays: Sequence[Any]) -> tuple[Any, Sized, tuple[tuple[str
     labels = tuple(x[1] for x in seen)
     if dtype.char not in "fdFD":
         return None, s, labels
-    equation = _equation(labels, views.result_labels(s), task.path)
+    equation = _equation(labels, views.result_labels(s), task.path, any_order(s))
     return equation.plan(*(_normal(a) for a, _ in seen)), s, labels
 
 
@@ -167,7 +176,7 @@ class Deferred:
         self.task = task
 
     def __call__(self, *arrays: Any) -> Any:
-        return np.asarray(run(self.task, [np.asarray(a) for a in arrays]))
+        return np.asarray(run(self.task, [np.asarray(a) for a in arrays]), order="C")
 
 
 def from_sublists(args: Sequence[Any]) -> tuple[Equation, list[Any]]:

@@ -13,6 +13,7 @@ import numpy as np
 from .. import _core
 from .._base import errors
 from .._base.checks import is_lazy
+from .._contractions.equations import Deferred
 from .._lazy import evaluate, numpy_functions
 from .._lazy.build import inverse, scaled, view
 from .._lazy.decompositions import Function
@@ -20,7 +21,7 @@ from .._lazy.kinds import Kind
 from .._lazy.leaves import lazy
 from .._lazy.matrix_functions import OfForm
 from .._structured import determinants
-from . import decompositions, matrices, matrix_functions, reflections
+from . import contractions, decompositions, matrices, matrix_functions, reflections
 from .pieces import along_rows, call, column_form, conj, pair, real_form, stop, times
 from .shapes import row_of, scattered, unbroadcast
 
@@ -218,6 +219,8 @@ def _call(y: Any, g: Any, k: int) -> Any:
         return decompositions.part(y, g)
     if isinstance(f, Differentiated):
         return f.cotangent(y, g, k)
+    if isinstance(f, Deferred):
+        return contractions.cotangent(y, g, k)
     if k == 1 and f in reflections.LINEAR:
         return unbroadcast(reflections.LINEAR[f](y, g), y._args[k])
     row = row_of(f)

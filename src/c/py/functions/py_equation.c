@@ -23,6 +23,7 @@ typedef struct equation {
     PyObject_HEAD vectorcallfunc call;
     py_state *s; /* counted */
     int n, nkey, nkept, npath, next;
+    bool any_order; /* of results that nobody gives the memory for */
     lop_axes *axes; /* n operands, then the result: labels */
     int *same, *path;
     int64_t *key; /* of the call at hand */
@@ -119,6 +120,7 @@ static kept_plan *find(equation *self, lop_dtype dt, bool given) {
                            .operand = self->axes,
                            .same = self->same,
                            .result = &self->axes[self->n],
+                           .any_order = self->any_order && !given,
                            .path = self->npath ? self->path : NULL,
                            .npath = self->npath,
                            .most = INT64_MAX};
@@ -144,6 +146,38 @@ static kept_plan *find(equation *self, lop_dtype dt, bool given) {
 
 /* -- running */
 
+/* A new array whose axes lie as these strides say, without gaps: the transpose of one in C order.
+ */
+static PyArrayObject *in_order(int n, const npy_intp *dim, const npy_intp *stride, lop_dtype dt) {
+    npy_intp from[LOP_MAXAXES];
+    npy_intp back[LOP_MAXAXES],
+        key[LOP_MAXAXES]; /* an axis of size 1 stays behind the one before */
+    int order[LOP_MAXAXES];
+    bool c_order = true;
+    for (int i = 0; i < n; i++) {
+        int j = i;
+        key[i] = dim[i] > 1 ? stride[i] : i ? key[i - 1] : NPY_MAX_INTP;
+        for (; j > 0 && key[order[j - 1]] < key[i]; j--) order[j] = order[j - 1];
+        order[j] = i;
+    }
+    for (int i = 0; i < n; i++) {
+        from[i] = dim[order[i]];
+        back[order[i]] = i;
+        c_order = c_order && order[i] == i;
+    }
+    PyArrayObject *made = (PyArrayObject *)PyArray_SimpleNew(n, from, py_typenum(dt));
+    if (!made || c_order) return made;
+    PyArray_Dims axes = {back, n};
+    PyArrayObject *seen = (PyArrayObject *)PyArray_Transpose(made, &axes);
+    Py_DECREF(made);
+    for (int i = 0; seen && i < n; i++)
+        if (dim[i] > 1 && PyArray_STRIDE(seen, i) != stride[i]) {
+            PyErr_SetString(PyExc_RuntimeError, "einsum: a result's axes do not lie as planned");
+            Py_CLEAR(seen);
+        }
+    return seen;
+}
+
 static PyObject *run(equation *self, kept_plan *k, lop_dtype dt, PyObject *out) {
     const lop_contraction *p = k->plan;
     const lop_axes *r = &p->result;
@@ -161,9 +195,14 @@ static PyObject *run(equation *self, kept_plan *k, lop_dtype dt, PyObject *out) 
                         &err, NULL, "einsum");
     }
     if (!made) {
-        npy_intp dim[LOP_MAXAXES];
-        for (int i = 0; i < r->n; i++) dim[i] = (npy_intp)r->size[i];
-        made = (PyArrayObject *)PyArray_SimpleNew(r->n, dim, py_typenum(dt));
+        npy_intp dim[LOP_MAXAXES], stride[LOP_MAXAXES];
+        const npy_intp size = (npy_intp)lop_dtype_size(dt);
+        for (int i = 0; i < r->n; i++) {
+            dim[i] = (npy_intp)r->size[i];
+            stride[i] = (npy_intp)r->stride[i] * size;
+        }
+        made = self->any_order ? in_order(r->n, dim, stride, dt)
+                               : (PyArrayObject *)PyArray_SimpleNew(r->n, dim, py_typenum(dt));
     } else
         Py_INCREF(out);
     if (!made) return NULL;
@@ -309,10 +348,12 @@ static bool read_path(equation *self, PyObject *path) {
 
 static PyObject *equation_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     PyObject *operands, *result, *path = Py_None;
+    int any_order = 0;
     py_state *s = py_state_of_type(type);
     if (kwargs && PyDict_GET_SIZE(kwargs))
         return PyErr_Format(PyExc_TypeError, "_Equation takes no keywords");
-    if (!s || !PyArg_ParseTuple(args, "O!O|O:_Equation", &PyTuple_Type, &operands, &result, &path))
+    if (!s || !PyArg_ParseTuple(args, "O!O|Op:_Equation", &PyTuple_Type, &operands, &result, &path,
+                                &any_order))
         return NULL;
     if (path != Py_None && !PyTuple_Check(path))
         return PyErr_Format(PyExc_TypeError, "a path is a tuple of pairs");
@@ -324,6 +365,7 @@ static PyObject *equation_new(PyTypeObject *type, PyObject *args, PyObject *kwar
     s->refs++;
     self->call = equation_call;
     self->n = (int)n;
+    self->any_order = any_order;
     self->axes = PyMem_Calloc((size_t)n + 1, sizeof *self->axes);
     self->same = PyMem_Calloc((size_t)n, sizeof *self->same);
     self->at = PyMem_Calloc((size_t)n, sizeof *self->at);
@@ -380,7 +422,8 @@ int py_equation_make_type(PyObject *module) {
         {Py_tp_getset, getset},
         {Py_tp_members, members},
         {Py_tp_doc, (void *)"A contraction of arrays with labelled axes: labels of the operands, "
-                            "labels of the result, optionally a path of pairs."},
+                            "labels of the result, optionally a path of pairs, and "
+                            "whether a result may lie in another order than C's."},
         {0, NULL}};
     PyType_Spec spec = {"pylinop._core._Equation", sizeof(equation), 0,
                         Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_IMMUTABLETYPE,
