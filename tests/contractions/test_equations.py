@@ -151,6 +151,16 @@ def test_mistakes(text, shapes, said):
             pl.einsum(text, *(make(np.ones(s)) for s in shapes))
 
 
+@given(st.text(alphabet="ijk ab(),->.*+-012_", max_size=24), st.integers(1, 3))
+@settings(max_examples=1500, deadline=None)
+def test_any_text_is_read_or_refused(text, n):
+    arrays = [np.ones((2, 3, 2)[: k + 1]) for k in range(n)]
+    try:
+        pl.einsum(text, *arrays)
+    except (ValueError, NotImplementedError) as e:
+        assert len(str(e)) > 10
+
+
 def test_more_mistakes():
     a = np.ones((3, 3))
     with pytest.raises(ValueError, match="there are none"):
@@ -272,6 +282,46 @@ def test_operators_keep_their_structure(rng):
     np.testing.assert_allclose(
         pl.einsum("ij,ajb->aib", T, y), np.einsum("ij,ajb->aib", dense, y), rtol=1e-10, atol=1e-12
     )
+
+
+KINDS = [
+    lambda rng, n: pl.Diag(rng.normal(size=n)),
+    lambda rng, n: pl.Toeplitz(rng.normal(size=n)),
+    lambda rng, n: pl.Identity(n),
+    lambda rng, n: pl.Permutation(rng.permutation(n)),
+    lambda rng, n: pl.Kron(rng.normal(size=(3, 3)), rng.normal(size=(n // 3, n // 3))),
+    lambda rng, n: pl.inv(pl.Diag(rng.random(n) + 1)),
+    lambda rng, n: pl.LowRank(rng.normal(size=(n, 2))) + pl.Identity(n),
+]
+
+
+@pytest.mark.parametrize("kind", range(len(KINDS)))
+@pytest.mark.parametrize(
+    "text, slots",
+    [
+        ("ij,ajb->aib", "Tx"),
+        ("ij,aib->ajb", "Tx"),
+        ("ajb,ij->ab", "xT"),
+        ("ij,ajk,kl->ail", "TyT"),
+        ("ij,jk,akb->abi", "TTx"),
+        ("ij,aijb->ab", "Tz"),
+        ("ij,ajb->aijb", "Tx"),
+    ],
+)
+def test_operators_in_every_slot(kind, text, slots, rng):
+    n = 12
+    shapes = {"x": (3, n, 2), "y": (3, n, n), "z": (2, n, n, 3)}
+    operands = [KINDS[kind](rng, n) if s == "T" else rng.normal(size=shapes[s]) for s in slots]
+    dense = [o.toarray() if isinstance(o, pl.LinearOperator) else o for o in operands]
+    want = np.einsum(text, *dense)
+    lazily = [o if isinstance(o, pl.LinearOperator) else pl.lazy(o) for o in operands]
+    for got in (pl.einsum(text, *operands), pl.einsum(text, *lazily), np.einsum(text, *lazily)):
+        np.testing.assert_allclose(np.asarray(got), want, rtol=1e-9, atol=1e-10)
+    if "aij" not in text:
+        big = KINDS[kind](rng, 3000)
+        x = rng.normal(size=(2, 3000, 2))
+        with pl.config(memory_limit=3000 * 3000):
+            assert pl.einsum("ij,ajb->aib", big, x).shape == x.shape
 
 
 def test_threads():

@@ -12,6 +12,7 @@ from .._base.checks import is_lazy
 from .._contractions import equations, show
 from .._contractions.grammar import parse
 from .._lazy import contractions as lazily
+from .._lazy.contraction_operators import applied
 
 __all__ = ["einsum", "einsum_path"]
 
@@ -145,6 +146,7 @@ def _general(
         found = lazily.structured(task, operands)
         if found is not NotImplemented and out is None:
             return found
+        task, operands = applied(task, operands)
     arrays = [np.asarray(a) for a in operands]
     if isinstance(args[0], str) and args[0] not in _known:
         _learn(args[0])

@@ -13,6 +13,7 @@ from .._base.checks import is_lazy
 from .._contractions import equations
 from .._contractions.equations import Deferred, Task
 from .._operators import einsum
+from .contraction_operators import applied
 from .leaves import lazy
 
 
@@ -37,6 +38,9 @@ def contraction(task: Task, operands: Sequence[Any]) -> Any:
     made = structured(task, operands)
     if made is not NotImplemented:
         return made
+    operators = [x._args[0] if x._head == "operator" else x for x in operands]
+    task, left = applied(task, operators)
+    operands = [x if is_lazy(x) else lazy(x) for x in left]
     shape = equations.shape_of(task, [tuple(x.shape) for x in operands])
     dtype = equations.dtype_of(task, operands)
     return _core._LazyArray("call", tuple(operands), shape, dtype, (Deferred(task), {}))
