@@ -64,15 +64,17 @@ def test_it_follows_its_arrays_and_goes_to_solvers(rng):
     S = M + pl.Identity(30)
     b = rng.normal(size=30)
     np.testing.assert_allclose(
-        pl.solve(S, b, method="cg", rtol=1e-12), np.linalg.solve(want + np.eye(30), b), rtol=1e-8
+        pl.solve(S, b, method="cg", rtol=1e-12, atol=1e-12),
+        np.linalg.solve(want + np.eye(30), b),
+        rtol=1e-8,
     )
     np.testing.assert_allclose(
-        ssl.cg(S, b, rtol=1e-12)[0], np.linalg.solve(want + np.eye(30), b), rtol=1e-8
+        ssl.cg(S, b, rtol=1e-12, atol=1e-12)[0], np.linalg.solve(want + np.eye(30), b), rtol=1e-8
     )
     w = pl.eigsh(M, k=2, return_eigenvectors=False)
-    np.testing.assert_allclose(np.sort(w), np.linalg.eigvalsh(want)[-2:], rtol=1e-9)
+    np.testing.assert_allclose(np.sort(w), np.linalg.eigvalsh(want)[-2:], rtol=1e-9, atol=1e-9)
     A *= 2
-    np.testing.assert_allclose(M @ b, 2 * want @ b, rtol=1e-9)
+    np.testing.assert_allclose(M @ b, 2 * want @ b, rtol=1e-9, atol=1e-9)
 
 
 def test_kinds(rng):
@@ -91,7 +93,7 @@ def test_kinds(rng):
         assert type(made) is kind
         if want is None:
             want = np.einsum("ir,jr->ijr", A, A).reshape(9, 4)
-        np.testing.assert_allclose(made.toarray(), want, rtol=1e-12)
+        np.testing.assert_allclose(made.toarray(), want, rtol=1e-12, atol=1e-12)
 
 
 def test_mistakes():

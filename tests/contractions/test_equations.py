@@ -205,7 +205,7 @@ def test_out_may_overlap(rng):
     a = rng.normal(size=(40, 40))
     want = a @ a
     assert pl.einsum("ij,jk->ik", a, a, out=a) is a
-    np.testing.assert_allclose(a, want, rtol=1e-12)
+    np.testing.assert_allclose(a, want, rtol=1e-12, atol=1e-12)
     x = rng.normal(size=81)
     want = x[:80] * 2
     pl.einsum("i,->i", x[:80], 2.0, out=x[1:])
@@ -220,7 +220,7 @@ def test_other_layouts_and_kinds_of_array(rng):
     fields = np.zeros((6, 5), [("x", "i2"), ("y", "f8")])
     fields["y"] = a
     for b in (a.astype(">f8"), odd, fields["y"], np.asfortranarray(a), a.tolist(), pl.freeze(a)):
-        np.testing.assert_allclose(pl.einsum("ki,kj->ij", b, b), want, rtol=1e-12)
+        np.testing.assert_allclose(pl.einsum("ki,kj->ij", b, b), want, rtol=1e-12, atol=1e-12)
     half = a.astype(np.float16)
     assert pl.einsum("ki,kj->ij", half, half).dtype == np.float16
     big = a.astype(np.longdouble)
@@ -255,15 +255,15 @@ def test_lazy(rng):
     want = pl.einsum(text, x, w)
     total = (made * 2).sum()
     one, two = pl.evaluate(made, total)
-    np.testing.assert_allclose(one, want, rtol=1e-12)
-    np.testing.assert_allclose(two, 2 * want.sum(), rtol=1e-10)
+    np.testing.assert_allclose(one, want, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(two, 2 * want.sum(), rtol=1e-10, atol=1e-10)
     again = pickle.loads(pickle.dumps(pl.einsum(text, pl.lazy(x), w)))
-    np.testing.assert_allclose(np.asarray(again), want, rtol=1e-12)
+    np.testing.assert_allclose(np.asarray(again), want, rtol=1e-12, atol=1e-12)
     t = np.einsum("abc,dc->abd", X, np.ones((2, 3)), optimize=True)
     assert isinstance(t, pl.LazyArray)
     np.testing.assert_allclose(np.asarray(t), np.einsum("abc,dc->abd", x, np.ones((2, 3))))
     lists = np.einsum(X, [0, 1, 2], [2, 0])
-    np.testing.assert_allclose(np.asarray(lists), x.sum(1).T, rtol=1e-12)
+    np.testing.assert_allclose(np.asarray(lists), x.sum(1).T, rtol=1e-12, atol=1e-12)
     assert np.einsum("abc->", X, dtype=complex).dtype == complex
     assert "einsum" in repr(made)
 
@@ -274,7 +274,9 @@ def test_operators_keep_their_structure(rng):
     x = rng.normal(size=50)
     with pl.config(memory_limit=50 * 50 * 8 - 1):
         np.testing.assert_allclose(pl.einsum("ij,j->i", D, x), d * x)
-        np.testing.assert_allclose(pl.einsum("ij,jk,k->i", T, D, x), T @ (d * x), rtol=1e-10)
+        np.testing.assert_allclose(
+            pl.einsum("ij,jk,k->i", T, D, x), T @ (d * x), rtol=1e-10, atol=1e-10
+        )
         np.testing.assert_allclose(pl.einsum("ii->", T), 50 * d[0])
     assert isinstance(pl.einsum("ij,jk->ik", D, T), pl.LinearOperator)
     dense = T.toarray()

@@ -138,7 +138,7 @@ lop_status lop_contract_step_add(lop_contract_work *w, const lop_contract_step *
                                  const lop_loop *loop) {
     lop_contraction *p = w->plan;
     if (!grow(w->ctx, &p->step, p->nstep + 1, &w->room_steps, sizeof *p->step) ||
-        !grow(w->ctx, &p->loop, p->nloops + step->nloop, &w->room_loops, sizeof *p->loop))
+        !grow(w->ctx, &p->loop, p->nloops + step->nloop + 1, &w->room_loops, sizeof *p->loop))
         return lop_fail(w->err, LOP_NOMEM, NULL);
     lop_contract_step *at = &p->step[p->nstep++];
     *at = *step;
