@@ -1,10 +1,13 @@
-"""Looks for failing formulas: python -m formulas.hunt SECONDS (PYLINOP_SEED=... repeats one)."""
+"""Looks for failing formulas: python -m formulas.hunt SECONDS [FILE] (PYLINOP_SEED=... repeats one).
+FILE holds the seed at hand, for when the interpreter dies."""
 
 import contextlib
+import faulthandler
 import os
 import signal
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 
@@ -66,8 +69,11 @@ def main():
         return
     until = time.monotonic() + float(sys.argv[1])
     rng, done, bad = np.random.default_rng(), 0, 0
+    faulthandler.enable()
     while time.monotonic() < until:
         seed = int(rng.integers(1 << 62))
+        if len(sys.argv) > 2:
+            Path(sys.argv[2]).write_text(f"{seed}\n")
         try:
             found = one(seed)
         except Exception:

@@ -140,6 +140,8 @@ lop_status lop_cotangent(lop_ctx *ctx, const lop_node *self, int child, const lo
     lop_vjp v = {.ctx = ctx, .err = err, .st = LOP_OK, .real = !lop_is_complex(dt)};
     const bool has = self->op->vjp && (child < self->n || self->op->vjp_together);
     const lop_node *made = has ? self->op->vjp(&v, self, child, g) : lop_vjp_unable(&v);
+    if (v.st == LOP_OK && !made)
+        v.st = lop_fail(err, LOP_INTERNAL, "no cotangent of child %d of %s", child, self->op->name);
     if (v.st == LOP_OK && !of_all(self, g, made)) v.st = LOP_UNABLE;
     if (v.st == LOP_OK && made->op->cls == LOP_OPERATOR) made = lop_vjp_real(&v, made);
     if (v.st == LOP_OK && v.real && lop_is_complex(made->dtype)) v.st = LOP_UNABLE;

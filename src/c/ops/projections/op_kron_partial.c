@@ -120,7 +120,7 @@ static const lop_node *by_form(lop_vjp *v, const lop_node *g, const lop_node *x,
     if (depth > 0 && g->op == &lop_op_scaled)
         return lop_vjp_make(v, &lop_op_scaled, &g->attr,
                             by_form(v, g->child[0], x, after, depth - 1), NULL);
-    if (depth > 0 && lop_vjp_thin(v, g, FEW, &a, &b)) {
+    if (depth > 0 && lop_vjp_thin(v, g, FEW, &a, &b) && lop_cols(a) > 0) {
         for (int64_t c = 0; c < lop_cols(a); c++)
             sum = lop_vjp_sum(v, sum,
                               pair(v, lop_vjp_cut(v, a, 1, c, 1),
