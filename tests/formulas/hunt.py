@@ -1,4 +1,4 @@
-"""Looks for failing formulas: python -m formulas.hunt SECONDS [FILE] (PYLINOP_SEED=... repeats one).
+"""Looks for failing formulas: python -m formulas.hunt SECONDS [FILE]; PYLINOP_SEED=... repeats one.
 FILE holds the seed at hand, for when the interpreter dies."""
 
 import contextlib
