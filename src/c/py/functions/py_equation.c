@@ -194,6 +194,9 @@ static PyObject *run(equation *self, kept_plan *k, lop_dtype dt, PyObject *out) 
                                  (long long)p->workspace, (long long)room),
                         &err, NULL, "einsum");
     }
+    if (self->n > 16) operand = PyMem_Malloc((size_t)self->n * sizeof *operand);
+    if (!operand) return PyErr_NoMemory();
+    memcpy(operand, self->at, (size_t)self->n * sizeof *operand); /* before others may call */
     if (!made) {
         npy_intp dim[LOP_MAXAXES], stride[LOP_MAXAXES];
         const npy_intp size = (npy_intp)lop_dtype_size(dt);
@@ -205,19 +208,16 @@ static PyObject *run(equation *self, kept_plan *k, lop_dtype dt, PyObject *out) 
                                : (PyArrayObject *)PyArray_SimpleNew(r->n, dim, py_typenum(dt));
     } else
         Py_INCREF(out);
-    if (!made) return NULL;
-    if (self->n > 16) operand = PyMem_Malloc((size_t)self->n * sizeof *operand);
-    if (p->workspace > SMALL) {
+    if (made && p->workspace > SMALL) {
         block = lop_alloc(&self->s->ctx, (size_t)p->workspace + 64);
         workspace = block ? block + (64 - ((uintptr_t)block & 63)) : NULL;
+        if (!block) Py_CLEAR(made);
+        if (!block) PyErr_NoMemory();
     }
-    if (!operand || !workspace) {
+    if (!made) {
         if (operand != at) PyMem_Free(operand);
-        Py_DECREF(made);
-        lop_free(&self->s->ctx, block);
-        return PyErr_NoMemory();
+        return NULL;
     }
-    memcpy(operand, self->at, (size_t)self->n * sizeof *operand);
     py_gil gil;
     py_gil_open(&gil);
     k->refs++;
