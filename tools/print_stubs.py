@@ -111,7 +111,9 @@ def class_of(kind: dict[str, Any]) -> str:
     for param in kind["params"]:
         if param["name"] in own:
             result = types_of(kind["name"], param)[1]
-            body += f"    @property\n    def {param['name']}(self) -> {result}: ...\n"
+            method = callable(getattr(_core._LinearOperator, param["name"], None))
+            mark = "  # type: ignore[override]  # no method here" if method else ""
+            body += f"    @property\n    def {param['name']}(self) -> {result}: ...{mark}\n"
     return body
 
 

@@ -619,7 +619,7 @@ class DFT(LinearOperator):
     @property
     def n(self) -> int | tuple[int, ...]: ...
     @property
-    def norm(self) -> str | None: ...
+    def norm(self) -> str | None: ...  # type: ignore[override]  # no method here
 
 class DCT(LinearOperator):
     def __new__(
@@ -641,7 +641,7 @@ class DCT(LinearOperator):
     @property
     def type(self) -> SupportsIndex: ...
     @property
-    def norm(self) -> str | None: ...
+    def norm(self) -> str | None: ...  # type: ignore[override]  # no method here
 
 class Hadamard(LinearOperator):
     def __new__(cls, n: SupportsIndex, dtype: DTypeLike | None = None) -> Self: ...

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.linalg import LinAlgError
 
-from . import _core
 from ._api.basic import diagonal, inv
 from ._api.covariance import inv_quad_logdet, sample, sqrt_inv_matmul
 from ._api.determinants import det, logdet, slogdet
@@ -27,7 +25,7 @@ from ._api.factorizations import (
     orth,
     qr,
 )
-from ._api.norms import cond, eigvalsh, matrix_norm, matrix_rank, pinv, svdvals
+from ._api.norms import cond, eigvalsh, matrix_norm, matrix_rank, norm, pinv, svdvals
 from ._api.products import multi_dot
 from ._api.solve import solve
 from ._api.spectra import (
@@ -184,43 +182,3 @@ def trace(A: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
     if offset == 0 and dtype is None:
         return op.trace()
     return op.diagonal(offset).sum(axis=-1, dtype=dtype)
-
-
-def norm(A: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
-    """The norm of a matrix, as `matrix_norm`; numpy.linalg.norm for plain arrays.
-
-    Parameters
-    ----------
-    A : operator or array_like
-    ord : optional
-        The Frobenius norm when None.
-    axis : tuple, optional
-        For operators the last two axes, in either order.
-    keepdims : bool, optional
-
-    Examples
-    --------
-    >>> import pylinop as pl
-    >>> float(pl.linalg.norm(pl.Diag([3.0, 4.0])))
-    5.0
-    """
-    if not isinstance(A, _core.Operator):
-        return np.linalg.norm(A, ord, axis, keepdims)
-    if axis is None and A.ndim > 2:
-        if ord is not None:
-            raise ValueError("Improper number of dimensions to norm.")
-        all = np.linalg.norm(matrix_norm(A))
-        return np.full((1,) * A.ndim, all) if keepdims else all
-    if axis is not None:
-        try:
-            axis = tuple(int(i) % A.ndim for i in axis)
-        except TypeError:
-            axis = (int(axis),)
-        if sorted(axis) != [A.ndim - 2, A.ndim - 1]:
-            raise NotImplementedError(
-                "operators have norms as matrices, over the last two axes; "
-                "for others take the dense form, A.toarray()"
-            )
-        if axis[0] > axis[1]:
-            A = A.T
-    return matrix_norm(A, ord, keepdims=keepdims)

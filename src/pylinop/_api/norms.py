@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import _core
 from .._base import config
 from .._base.checks import is_lazy, number, square, triangle
 from .._base.dtypes import real_of
@@ -19,7 +20,7 @@ from .._structured import dispatch, norms, questions
 from .._structured import pinv as _pinv
 from .._structured.pinv import pinv_words
 
-__all__ = ["cond", "eigvalsh", "matrix_norm", "matrix_rank", "pinv", "svdvals"]
+__all__ = ["cond", "eigvalsh", "matrix_norm", "matrix_rank", "norm", "pinv", "svdvals"]
 _eigenpairs = Later("_eigen.choose_method")
 
 _ROWS = (norms, _pinv)  # imported for the rows they add to the questions
@@ -93,6 +94,46 @@ def matrix_norm(A: Any, /, ord: Any = "fro", *, keepdims: bool = False) -> Any:
     op = as_operator(A)
     value = np.asarray(questions.norm(op, _order(ord))).astype(real_of(op.dtype), copy=False)
     return value[..., None, None] if keepdims else number(value)
+
+
+def norm(A: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+    """The norm of a matrix, as `matrix_norm`; numpy.linalg.norm for plain arrays.
+
+    Parameters
+    ----------
+    A : operator or array_like
+    ord : optional
+        The Frobenius norm when None.
+    axis : tuple, optional
+        For operators the last two axes, in either order.
+    keepdims : bool, optional
+
+    Examples
+    --------
+    >>> import pylinop as pl
+    >>> float(pl.linalg.norm(pl.Diag([3.0, 4.0])))
+    5.0
+    """
+    if not isinstance(A, _core.Operator):
+        return np.linalg.norm(A, ord, axis, keepdims)
+    if axis is None and A.ndim > 2:
+        if ord is not None:
+            raise ValueError("Improper number of dimensions to norm.")
+        all = np.linalg.norm(matrix_norm(A))
+        return np.full((1,) * A.ndim, all) if keepdims else all
+    if axis is not None:
+        try:
+            axis = tuple(int(i) % A.ndim for i in axis)
+        except TypeError:
+            axis = (int(axis),)
+        if sorted(axis) != [A.ndim - 2, A.ndim - 1]:
+            raise NotImplementedError(
+                "operators have norms as matrices, over the last two axes; "
+                "for others take the dense form, A.toarray()"
+            )
+        if axis[0] > axis[1]:
+            A = A.T
+    return matrix_norm(A, ord, keepdims=keepdims)
 
 
 def cond(A: Any, p: Any = None) -> Any:

@@ -178,7 +178,8 @@ def _with_keywords(A: Any, b: Any, assume_a: str | None, method: Any = "auto", *
     """``solve`` with more arguments than ``assume_a``."""
     options = _problem.options_of(how)
     if not isinstance(method, str) or method not in _problem.METHODS:
-        raise ValueError(f"no method {method!r}; there are {', '.join(_problem.METHODS)}")
+        close = config.near(str(method), _problem.METHODS)
+        raise ValueError(f"no method {method!r}; there are {', '.join(_problem.METHODS)}{close}")
     if method in ("auto", "direct"):
         _problem.refuse(method, options)
         if method == "auto":

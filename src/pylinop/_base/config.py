@@ -371,7 +371,8 @@ class config:
     def __init__(self, **options: Unpack[_Options]) -> None:
         unknown = set(options) - set(_DEFAULTS)
         if unknown:
-            raise TypeError(f"no option {sorted(unknown)}; there are {sorted(_DEFAULTS)}")
+            close = near(min(unknown), _DEFAULTS)
+            raise TypeError(f"no option {sorted(unknown)}; there are {sorted(_DEFAULTS)}{close}")
         self._options = {name: _checked(name, value) for name, value in options.items()}
         if "accuracy" in self._options:
             global estimates

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._base.config import near
 from .._base.dlpack import as_array
 from .loops import IN_PYTHON
 
@@ -103,9 +104,10 @@ def default_rtol(dtype: Any) -> float:
 def options_of(given: dict[str, Any]) -> dict[str, Any]:
     unknown = sorted(set(given) - set(_OPTIONS))
     if unknown:
+        known = ("assume_a", "method", *_OPTIONS)
         raise TypeError(
-            f"solve() got an unexpected keyword argument {unknown[0]!r}; there are assume_a, "
-            f"method, {', '.join(_OPTIONS)}"
+            f"solve() got an unexpected keyword argument {unknown[0]!r}; there are "
+            f"{', '.join(known)}{near(unknown[0], known)}"
         )
     return {name: given.get(name) for name in _OPTIONS}
 

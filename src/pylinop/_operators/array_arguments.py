@@ -12,7 +12,7 @@ from .. import _core
 from .._base import dlpack, errors, multiples, scipy_bridge
 from .._base.dtypes import H, N, T
 from .._fallback import interpreter
-from . import convert
+from . import convert, refusals
 from .sparse_products import product, rproduct
 
 # -- matvec and kin --
@@ -199,7 +199,9 @@ def divide(op: Any, number: Any) -> Any:
 
 
 def _addend(x: Any, to: Any) -> Any:
-    """The operator to add for x, or None: numbers and unknown objects are not added."""
+    """The operator to add for x, or None: numbers of NumPy and unknown objects are not added."""
+    if type(x) in (bool, int, float, complex):
+        refusals.addend(to, x)
     other = _as_other(x)
     if other is not None:
         return other

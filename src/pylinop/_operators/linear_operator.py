@@ -9,19 +9,20 @@ import copy as _copy
 import types
 import warnings
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Self, SupportsIndex, overload
+from typing import TYPE_CHECKING, Any, Never, NoReturn, Self, SupportsIndex, overload
 
 import numpy as np
 
 from .. import _core
 from .._base import scipy_bridge
 from .._base.lazy_import import Later
-from . import callables, convert, draw, numpy_protocols, pickling, repr
+from . import callables, convert, draw, numpy_protocols, pickling, refusals, repr
 from .array_arguments import rmatmul
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
+    from .._api import methods as _methods
     from .._base import explanation
 
 __all__ = ["LinearOperator", "MatVec"]
@@ -138,6 +139,23 @@ class LinearOperator(_core.Operator):
     def __call__(self, x: Any) -> Any:
         return self.dot(x)
 
+    # -- functions as methods ----------------------------------------------------------------------
+
+    if TYPE_CHECKING:  # the functions themselves, which _api/methods.py attaches
+        cholesky = _methods.cholesky
+        det = _methods.det
+        eigh = _methods.eigh
+        eigvalsh = _methods.eigvalsh
+        factorized = _methods.factorized
+        inv = _methods.inv
+        logdet = _methods.logdet
+        norm = _methods.norm
+        pinv = _methods.pinv
+        sample = _methods.sample
+        slogdet = _methods.slogdet
+        solve = _methods.solve
+        svd = _methods.svd
+
     # -- other forms -------------------------------------------------------------------------------
 
     def todense(self, *, out: NDArray[Any] | None = None) -> NDArray[Any]:
@@ -220,6 +238,37 @@ class LinearOperator(_core.Operator):
         return self.shape[0]
 
     __iter__: Any = None
+
+    # -- what is refused, with what to write instead -----------------------------------------------
+
+    def __pow__(self, value: SupportsIndex, mod: None = None, /) -> LinearOperator:
+        refusals.power(value)
+        return super().__pow__(value, mod)
+
+    def __setitem__(self, key: Never, value: Never, /) -> NoReturn:
+        refusals.write(self)
+
+    def __delitem__(self, key: Never, /) -> NoReturn:
+        refusals.write(self)
+
+    def __abs__(self) -> NoReturn:
+        refusals.absolute()
+
+    def __lt__(self, value: Never, /) -> Any:
+        return refusals.order(value, "<")
+
+    def __le__(self, value: Never, /) -> Any:
+        return refusals.order(value, "<=")
+
+    def __gt__(self, value: Never, /) -> Any:
+        return refusals.order(value, ">")
+
+    def __ge__(self, value: Never, /) -> Any:
+        return refusals.order(value, ">=")
+
+    def __dir__(self) -> list[str]:
+        names = super().__dir__()
+        return [name for name in names if name not in refusals.ELSEWHERE or hasattr(self, name)]
 
     def explain(
         self, action: str = "apply", *args: Any, run: bool = False, **kwargs: Any
@@ -360,3 +409,5 @@ class MatVec(LinearOperator):
 
 
 LinearOperator.__module__ = MatVec.__module__ = "pylinop"
+for _name in refusals.ELSEWHERE:
+    setattr(LinearOperator, _name, refusals.Elsewhere(_name))

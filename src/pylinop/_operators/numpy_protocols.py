@@ -88,6 +88,8 @@ def _reflected(name: str, a: Any, b: Any) -> Any:
     """a <op> b with at least one operator; for arrays our own slots are used."""
     if isinstance(a, _core.Operator):
         return _BINARY[name](a, b)
+    if name in ("add", "subtract") and np.isscalar(a):
+        return NotImplemented  # np.add(1, A) is dense
     if name == "add":
         return add(a, b)
     if name == "subtract":

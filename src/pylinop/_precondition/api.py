@@ -42,7 +42,8 @@ def make(A: Any, name: Any = "auto", **options: Any) -> Any:
     way = _choose.KINDS[plain]
     takes = list(inspect.signature(way).parameters)[1:]
     if set(options) - set(takes):
-        raise TypeError(f"{plain} takes {takes or 'no options'}, got {sorted(options)}")
+        close = near(min(set(options) - set(takes)), takes)
+        raise TypeError(f"{plain} takes {takes or 'no options'}, got {sorted(options)}{close}")
     if len(op.shape) > 2 and plain not in ("jacobi", "identity", "exact"):
         raise ValueError(f"{plain} takes one matrix, got a batch of shape {op.shape}")
     try:

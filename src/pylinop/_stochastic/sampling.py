@@ -10,6 +10,7 @@ from typing import Any, TypedDict
 import numpy as np
 
 from .._base.checks import square
+from .._base.config import near
 from .._base.lazy_import import Later
 from .._base.progress import Meter
 from .._operators.convert import as_operator
@@ -64,7 +65,9 @@ class Ask(Meter):
         **wrong: Any,
     ) -> None:
         if wrong:
-            raise TypeError(f"{name}() got an unexpected keyword argument {next(iter(wrong))!r}")
+            word = next(iter(wrong))
+            text = f"{name}() got an unexpected keyword argument {word!r}"
+            raise TypeError(text + near(word, Sampling.__annotations__))
         self.op = operand(A, name)
         if not 0 < confidence < 1:
             raise ValueError(f"confidence must lie between 0 and 1, got {confidence!r}")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from .._base.config import near
 from .._base.dtypes import inexact, real_of
 from .._operators.convert import inverse
 from .dispatch import factors_of, tolerance_of
@@ -121,8 +122,11 @@ def _(op: Any, how: Any) -> Any:
 
 def pinv_words(rcond: Any, hermitian: bool, rtol: dict[str, Any]) -> dict[str, Any]:
     """The options of `pinv`, as numpy.linalg.pinv takes them."""
-    if set(rtol) - {"rtol"}:
-        raise TypeError(f"pinv() got an unexpected keyword argument {sorted(rtol)[0]!r}")
+    if wrong := sorted(set(rtol) - {"rtol"}):
+        raise TypeError(
+            f"pinv() got an unexpected keyword argument {wrong[0]!r}"
+            f"{near(wrong[0], ('rcond', 'hermitian', 'rtol'))}"
+        )
     if rtol and rcond is not None:
         raise ValueError("`rtol` and `rcond` can't be both set.")
     how = dict(rtol) if rtol else {} if rcond is None else {"rcond": rcond}

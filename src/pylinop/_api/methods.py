@@ -1,0 +1,39 @@
+"""Functions of operators that are methods too: ``A.solve(b)`` is ``pl.solve(A, b)``.
+
+A function of a class is a method, with the operator as its first argument. So these are the
+functions themselves, signatures and docstrings included; the package sets them on the class when
+it is imported. Type checkers see them in `LinearOperator`."""
+
+from __future__ import annotations
+
+from .basic import inv
+from .covariance import sample
+from .determinants import det, logdet, slogdet
+from .factorizations import cholesky
+from .factorized import factorized
+from .norms import eigvalsh, norm, pinv
+from .solve import solve
+from .spectra import eigh, svd
+
+# The methods.
+__all__ = [
+    "cholesky",
+    "det",
+    "eigh",
+    "eigvalsh",
+    "factorized",
+    "inv",
+    "logdet",
+    "norm",
+    "pinv",
+    "sample",
+    "slogdet",
+    "solve",
+    "svd",
+]
+
+
+def attach(root: type) -> None:
+    """Makes the functions methods of a class. What its subclasses define themselves stays."""
+    for name in __all__:
+        setattr(root, name, globals()[name])

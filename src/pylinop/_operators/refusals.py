@@ -1,0 +1,93 @@
+"""What operators do not do, though arrays or other libraries' matrices do: each error names the
+spelling that works."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NoReturn
+
+import numpy as np
+
+# Attributes that people look for, and what has them here.
+ELSEWHERE = {
+    "I": "A.inv()",
+    "inverse": "A.inv()",
+    "numpy": "A.toarray()",
+    "to_dense": "A.todense()",
+    "to_numpy": "A.toarray()",
+    "to_sparse": "A.tosparse()",
+}
+
+
+class Elsewhere:
+    """An attribute that there is not: the AttributeError says what to write."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, op: Any, owner: type) -> NoReturn:
+        # Without the object the interpreter adds no suggestion of its own.
+        raise AttributeError(
+            f"{owner.__name__!r} object has no attribute {self._name!r}: "
+            f"write {ELSEWHERE[self._name]}",
+            name=self._name,
+        )
+
+
+def power(p: Any) -> None:
+    """Raises for a number that ``**`` does not take; the core refuses what is no number."""
+    if type(p) is int and p >= 0:
+        return
+    if not isinstance(p, (int, float, np.integer, np.floating)) or not math.isfinite(p):
+        return
+    n = int(p)
+    if n >= 0 and isinstance(p, (int, np.integer)):
+        return
+    if p == -1:
+        instead = "A.inv() is the inverse"
+    elif p == n and n >= 0:
+        instead = f"write A ** {n}"
+    elif p == n:
+        instead = f"pl.matrix_power(A, {n}) is a power of the inverse"
+    elif p == 0.5:
+        instead = "pl.sqrtm(A) is the square root"
+    else:
+        instead = f"pl.fractional_matrix_power(A, {p}) takes real powers"
+    raise ValueError(f"a power must be a non-negative integer, got {p!r}: {instead}")
+
+
+def addend(op: Any, number: Any) -> NoReturn:
+    """The error of ``A + 1``, which is one thing to some and another to others."""
+    m, n = op.shape[-2:]
+    text = f"the number {number} is not added to an operator of shape {op.shape}: "
+    if m == n:
+        text += f"c * pl.Identity({n}) adds c to the diagonal, "
+    text += f"pl.Full({(m, n)}, c) to every entry, as A.toarray() + c does"
+    if number == 0:
+        text += "; sum(operators) begins with 0: sum(operators[1:], start=operators[0])"
+    raise TypeError(text)
+
+
+def order(number: Any, sign: str) -> Any:
+    """The error of ``A > 0``; NotImplemented for what is no number of Python."""
+    if type(number) not in (bool, int, float, complex):
+        return NotImplemented
+    raise TypeError(
+        f"an operator is not compared with a number: A.toarray() {sign} {number} compares every "
+        f"entry, pl.lazy(A) {sign} {number} when it is asked for"
+    )
+
+
+def absolute() -> NoReturn:
+    raise TypeError(
+        "abs() of an operator is not defined: abs(A.toarray()) is that of every entry, "
+        "abs(pl.lazy(A)) when it is asked for, pl.linalg.norm(A) a number"
+    )
+
+
+def write(op: Any) -> NoReturn:
+    """The error of ``A[0, 0] = 1`` and ``del A[0]``."""
+    raise TypeError(
+        f"{type(op).__name__!r} object does not support item assignment: write to the arrays that "
+        "it was made of, which it sees, or to a dense copy, A.toarray()"
+    )
