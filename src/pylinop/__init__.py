@@ -155,7 +155,7 @@ from ._api.factorizations import (
     qr,
 )
 from ._api.factorized import Factorized, factorized
-from ._api.methods import attach as _attach
+from ._api.methods import attach as _attach_methods
 from ._api.norms import cond, eigvalsh, matrix_norm, matrix_rank, pinv, svdvals
 from ._api.products import PseudoInverse, multi_dot
 from ._api.solve import solve
@@ -200,7 +200,7 @@ from ._stochastic.estimators import Estimate, estimate_diagonal, estimate_logdet
 from ._stochastic.spectral_density import spectral_bounds, spectral_density
 from .linalg import matrix_power
 
-_attach(LinearOperator)
+_attach_methods(LinearOperator, LazyArray)
 
 __version__ = "0.1.0.dev0"
 __all__ = [

@@ -1,8 +1,8 @@
-"""Functions of operators that are methods too: ``A.solve(b)`` is ``pl.solve(A, b)``.
+"""Functions that are methods of operators and LazyArrays too: ``A.solve(b)`` is ``pl.solve(A, b)``.
 
-A function of a class is a method, with the operator as its first argument. So these are the
-functions themselves, signatures and docstrings included; the package sets them on the class when
-it is imported. Type checkers see them in `LinearOperator`."""
+A function of a class is a method, with the object as its first argument. So these are the
+functions themselves, signatures and docstrings included; the package sets them on the classes when
+it is imported. Type checkers see them in `LinearOperator` and `LazyArray`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ __all__ = [
 ]
 
 
-def attach(root: type) -> None:
-    """Makes the functions methods of a class. What its subclasses define themselves stays."""
-    for name in __all__:
-        setattr(root, name, globals()[name])
+def attach(*classes: type) -> None:
+    """Makes the functions methods of the classes. What subclasses define themselves stays."""
+    for cls in classes:
+        for name in __all__:
+            setattr(cls, name, globals()[name])

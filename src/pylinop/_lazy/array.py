@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from .. import _core
 from .._base.lazy_import import Later
 from . import build, numpy_functions, text
 from .numpy_shapes import call
+
+if TYPE_CHECKING:
+    from .._api import methods as _methods
 
 __all__ = ["LazyArray"]
 
@@ -54,6 +57,21 @@ class LazyArray(_core.Lazy):
 
     def __repr__(self) -> str:
         return f"<LazyArray shape={self.shape} dtype={self.dtype}: {text.formula(self)}>"
+
+    if TYPE_CHECKING:  # the functions themselves, which _api/methods.py attaches
+        cholesky = _methods.cholesky
+        det = _methods.det
+        eigh = _methods.eigh
+        eigvalsh = _methods.eigvalsh
+        factorized = _methods.factorized
+        inv = _methods.inv
+        logdet = _methods.logdet
+        norm = _methods.norm
+        pinv = _methods.pinv
+        sample = _methods.sample
+        slogdet = _methods.slogdet
+        solve = _methods.solve
+        svd = _methods.svd
 
     # -- values -----------------------------------------------------------------------------------
 
