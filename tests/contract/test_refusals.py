@@ -32,6 +32,8 @@ OPERATORS = [
         (np.float32(0.5), r"pl\.sqrtm\(A\)"),
         (-0.5, r"pl\.fractional_matrix_power\(A, -0\.5\) takes real powers"),
         (2.0, r"write A \*\* 2"),
+        (-(2**1100), r"pl\.matrix_power\(A, -\d+\)"),
+        (np.inf, "non-negative integer, got inf$"),
         (np.nan, "non-negative integer, got nan$"),
         (fractions.Fraction(1, 2), "non-negative integer, got Fraction"),
         ("x", "non-negative integer, got 'x'"),

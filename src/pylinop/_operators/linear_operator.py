@@ -243,7 +243,7 @@ class LinearOperator(_core.Operator):
 
     def __pow__(self, value: SupportsIndex, mod: None = None, /) -> LinearOperator:
         refusals.power(value)
-        return super().__pow__(value, mod)
+        return _core.Operator.__pow__(self, value, mod)
 
     def __setitem__(self, key: Never, value: Never, /) -> NoReturn:
         refusals.write(self)

@@ -36,13 +36,12 @@ class Elsewhere:
 
 def power(p: Any) -> None:
     """Raises for a number that ``**`` does not take; the core refuses what is no number."""
-    if type(p) is int and p >= 0:
+    whole = isinstance(p, (int, np.integer))
+    if (whole and p >= 0) or not (whole or isinstance(p, (float, np.floating))):
         return
-    if not isinstance(p, (int, float, np.integer, np.floating)) or not math.isfinite(p):
+    if not whole and not math.isfinite(p):
         return
     n = int(p)
-    if n >= 0 and isinstance(p, (int, np.integer)):
-        return
     if p == -1:
         instead = "A.inv() is the inverse"
     elif p == n and n >= 0:
