@@ -13,5 +13,5 @@ pl.no_such_name  # wrong
 pl.Identity(3).solve()  # wrong
 pl.Identity(3).solve([1.0, 2.0, 3.0], assume="pos")  # wrong
 pl.Identity(3).I  # wrong
-pl.Identity(3) > 0  # wrong
+print(pl.Identity(3) > 0)  # wrong
 pl.Identity(3)[0, 0] = 1  # wrong
