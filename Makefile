@@ -43,10 +43,10 @@ SOURCES := CMakeLists.txt pyproject.toml $(shell find src tests/c -not -name '__
 
 help:
 	@echo "demo       build, install, run examples/mauna_loa.py on real data"
-	@echo "test       C tests (release build) and pytest"
-	@echo "test-verified  Python tests with plans checked and answers verified"
+	@echo "test       C tests (release build) and pytest with plans checked and answers verified"
+	@echo "test-verified  the latter only"
 	@echo "check      C tests only, with assertions"
-	@echo "pytest     Python tests only; PYTEST='-k kron -x' passes options"
+	@echo "pytest     Python tests as users compute, without verification; PYTEST='-k kron -x' passes options"
 	@echo "asan       C tests and pytest under AddressSanitizer and UBSan"
 	@echo "cov        coverage of the C files by both (build/cov/coverage.html)"
 	@echo "bench      benchmarks/run.py"
@@ -128,7 +128,7 @@ build: $(VENV)/.package
 demo: $(VENV)/.demo
 	$(PY) examples/mauna_loa.py
 
-test: check-release pytest
+test: check-release test-verified
 
 check-release: $(VENV)/.package
 	ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $(JOBS)
@@ -136,7 +136,8 @@ check-release: $(VENV)/.package
 pytest: $(VENV)/.package$(if $(FEW),-few)
 	$(PY) -m pytest -n $(JOBS) --dist worksteal $(PYTEST)
 
-# All plans checked after each pass, all answers compared with the formula as written.
+# All plans checked after each pass, all answers compared with the formula as written, but for what
+# tests/conftest.py names PLAIN.
 test-verified: $(VENV)/.package
 	PYLINOP_VERIFY=1 PYLINOP_CHECK_PLANS=1 $(PY) -m pytest -q -n $(JOBS) --dist worksteal -p no:cacheprovider $(PYTEST)
 

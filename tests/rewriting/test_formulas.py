@@ -27,7 +27,7 @@ from formulas.known import known
 
 import pylinop as pl
 
-CHUNKS, EACH = 40, 150
+CHUNKS, EACH = 40, 45  # a minute of two cores
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
