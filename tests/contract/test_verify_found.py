@@ -133,7 +133,9 @@ def test_products_of_parts_that_have_values(n, dtype, rng):
 
 
 FAINT = {  # whose steps as written underflow, where the plan's do not, or the other way round
-    "Kron": lambda a, x: pl.Kron(1e-200 * pl.Dense(a), 1e200 * pl.Dense(a)) @ np.outer(x, x).ravel(),
+    "Kron": lambda a, x: (
+        pl.Kron(1e-200 * pl.Dense(a), 1e200 * pl.Dense(a)) @ np.outer(x, x).ravel()
+    ),
     "Kron turned": lambda a, x: (
         pl.Kron(1e200 * pl.Dense(a), 1e-200 * pl.Dense(a)) @ np.outer(x, x).ravel()
     ),

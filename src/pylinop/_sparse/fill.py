@@ -73,4 +73,4 @@ def most_entries(A: Any, how: dict[str, Any]) -> int | None:
     start, index = lower.indptr.astype(np.int64), lower.indices.astype(np.int64)
     parent, at = np.empty(n, np.int64), np.empty(n + 1, np.int64)
     _core._select_counts(n, start, index, parent, at)
-    return 2 * int(at[-1]) + 2 * n
+    return 2 * (int(at[-1]) + int(n))

@@ -318,7 +318,8 @@ def _trace(op: Any, y: Any, named: bool = False) -> Any:
         return found
     if op.size * n > _FULL << (6 if exact else 11):
         raise NotVerified(f"a trace of {op.shape}, as written of too many products")
-    walk = Walk(op.dtype if exact else complex if dtype.kind == "c" else float, None, named, y.dtype)
+    work = op.dtype if exact else complex if dtype.kind == "c" else float
+    walk = Walk(work, None, named, dtype)
     total, size = np.zeros(op.shape[:-2], dtype if exact else walk.work), 0
     for lo in range(0, n, _COLUMNS):
         some = np.arange(lo, min(lo + _COLUMNS, n))

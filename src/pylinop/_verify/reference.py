@@ -177,9 +177,7 @@ class Walk:
     """One expression's reference; dense forms of inverses are kept as long as it lives. `dtype`:
     of the result, whose least number is what a step may lose."""
 
-    def __init__(
-        self, work: Any, root: Any = None, named: bool = False, dtype: Any = None
-    ) -> None:
+    def __init__(self, work: Any, root: Any = None, named: bool = False, dtype: Any = None) -> None:
         self.work, self.bound, self.root = np.dtype(work), False, root
         inexact = dtype is not None and np.dtype(dtype).kind in "fc"
         info = np.finfo(dtype if inexact else float)
