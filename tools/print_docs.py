@@ -117,6 +117,12 @@ PARTS = {
     ),
     "diagonal-inverse-scaled": ("multiples", "over the number", "O(n) more"),
     "diagonal-inverse-blockdiag": ("`BlockDiag` of square blocks", "block by block", "theirs"),
+    "diagonal-inverse-line-sum": (
+        "Matern `Kernel`s of points on a line, sums of them and of diagonals, the main diagonal",
+        "as of the `QuasiSeparable` of the sorted points",
+        "O(n J^3), J states",
+    ),
+    "diagonal-inverse-line": ("", "", ""),
     "diagonal-inverse-quasi": (
         "`QuasiSeparable`, Hermitian, the main diagonal",
         "sums of squares of the rows of D^-1/2 L^-1; indefinite: a window of the inverse, moved up "

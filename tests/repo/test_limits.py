@@ -119,7 +119,7 @@ def _():
     assert "potrf" not in [step["name"] for plan in e.plans for step in plan.steps]
 
 
-@check("solves with a `Kernel`")
+@check("solves with a `Kernel`, but for Matern functions of points on a line")
 def _():
     x = RNG.random((200, 2))
     A = pl.Kernel("rbf", x, length_scale=0.5) + 0.1 * pl.Identity(200)

@@ -146,6 +146,14 @@ static inline lop_dtype lop_parameter_dtype(const lop_node *k, lop_dtype wide) {
 enum { LOP_KERNELS = 5 };
 int lop_kernel_points(const lop_node *kernel, int *at);
 lop_attr lop_kernel_join(const lop_attr *a, const lop_attr *b);
+/* Is it a Matern kernel of smoothness `order` + 1/2 of points on a line with themselves, without
+ * batch? Its points (n x 1) and numbers, borrowed; NULL: the number is 1. */
+typedef struct lop_line_kernel {
+    int order;
+    const lop_node *points, *variance, *length;
+} lop_line_kernel;
+enum { LOP_MOST_POINTS = 8 }; /* sets of them in one sum */
+bool lop_kernel_line(const lop_node *kernel, lop_line_kernel *line);
 
 /* op_results.c: the action that a program's last result asks for, owned. */
 lop_status lop_results_asked(const lop_node *results, const lop_node **out,

@@ -243,16 +243,19 @@ static lop_status common(const lop_emit *e, const lop_node *node, const lop_node
     return st;
 }
 
-/* A vector that is made of leaves by steps that never fail. */
+/* A vector, or generators of states, made of leaves by steps that no branch is left by. */
 static bool is_plain(const lop_node *a, int depth) {
-    static const lop_op *const by[] = {&lop_op_cast,  &lop_op_conjugate, &lop_op_scale,
-                                       &lop_op_add,   &lop_op_mul,       &lop_op_first_unit,
-                                       &lop_op_ones,  &lop_op_diagrun,   &lop_op_array_slice,
-                                       &lop_op_concat};
+    static const lop_op *const by[] = {&lop_op_cast,   &lop_op_conjugate, &lop_op_scale,
+                                       &lop_op_add,    &lop_op_mul,       &lop_op_first_unit,
+                                       &lop_op_ones,   &lop_op_diagrun,   &lop_op_array_slice,
+                                       &lop_op_concat, &lop_op_line_order};
     if (a->op == &lop_op_array) return true;
-    bool one = false;
-    for (size_t i = 0; i < sizeof by / sizeof by[0]; i++) one = one || a->op == by[i];
-    if (!one || a->core != 1 || depth == 0) return false;
+    bool one = a->op == &lop_op_line_generators || a->op == &lop_op_quasijoin;
+    for (size_t i = 0; !one && a->core == 1 && i < sizeof by / sizeof by[0]; i++)
+        one = a->op == by[i];
+    /* q of a multiple: scaled, and of two dimensions */
+    one = one || (a->op == &lop_op_scale && a->child[0]->op == &lop_op_line_generators);
+    if (!one || depth == 0) return false;
     for (int i = 0; i < a->n; i++)
         if (!is_plain(a->child[i], depth - 1)) return false;
     return true;
@@ -262,8 +265,8 @@ static bool is_plain(const lop_node *a, int depth) {
 static const lop_node *wanted_first(const lop_emit *e, const lop_node *node) {
     enum { DEPTH = 8 };
     for (int i = 0; node->op->ready && i < node->n - 1; i++)
-        if (node->child[i]->core == 1 && !is_lowered(e, node->child[i]) &&
-            is_plain(node->child[i], DEPTH))
+        if ((node->child[i]->core == 1 || node->child[i]->op != &lop_op_array) &&
+            !is_lowered(e, node->child[i]) && is_plain(node->child[i], DEPTH))
             return node->child[i];
     return NULL;
 }

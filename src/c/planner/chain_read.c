@@ -4,6 +4,7 @@
 #include "chain.h"
 #include "expr/properties.h"
 #include "ops/shared/factor.h"
+#include "rewrite/line_sums.h"
 
 #include <math.h>
 #include <string.h>
@@ -82,7 +83,10 @@ static bool by_cholesky(const lop_node *a, lop_dtype dt) {
     if (lop_stack_fits(lop_rows(a), dt)) return false;
     if (a->op == &lop_op_dense) return lop_node_trait(a, LOP_POSITIVE) == LOP_TRUE;
     if (a->op == &lop_op_prod) return lop_infer_semidefinite(a) && !is_normal(a);
-    if ((a->op != &lop_op_sum && a->op != &lop_op_kernel) || !lop_infer_hermitian(a)) return false;
+    lop_line_sum states;
+    if ((a->op != &lop_op_sum && a->op != &lop_op_kernel) || !lop_infer_hermitian(a) ||
+        lop_line_sum_read(&states, a))
+        return false;
     while (a->op == &lop_op_sum) {
         if (is_formed(a->child[1])) return true;
         a = a->child[0];

@@ -3,6 +3,7 @@
  * matter, and plans differ by them only where two ways are close. */
 #include "costs.h"
 
+#include "line_sums.h"
 #include "ops/shared/sparse_solver.h"
 
 #include <math.h>
@@ -88,10 +89,22 @@ static lop_price sparse_price(const lop_costs *c, lop_dtype dt, const lop_node *
     return price_of(c, each * some, c->flop_rate / weight(dt), 5 * some * size_of(dt));
 }
 
+/* By the states of points on a line: flops a row and state, twice where there are columns. */
+static bool line_price(const lop_costs *c, lop_dtype dt, const lop_node *op, double columns,
+                       lop_price *p) {
+    lop_line_sum s;
+    if (!lop_line_sum_read(&s, op)) return false;
+    const double n = (double)lop_rows(op), J = (double)s.states,
+                 each = columns > 0 ? 4 * (J + 2) * columns : 4 * (J + 1) * (J + 10);
+    *p = price_of(c, n * J * each, c->flop_rate / weight(dt),
+                  n * (2 * J + J * J + columns) * size_of(dt));
+    return true;
+}
+
 lop_price lop_price_factor(const lop_costs *c, lop_dtype dt, const lop_node *op, double batch) {
     double n = (double)lop_rows(op), cube = n * n * n * batch;
     lop_price p = {0, 0};
-    if (is_triangle(op) || solved_at_once(op)) return p;
+    if (is_triangle(op) || solved_at_once(op) || line_price(c, dt, op, 0, &p)) return p;
     if (op->op == &lop_op_kron) {
         for (int i = 0; i < op->n; i++)
             if (lop_is_square(op->child[i]))
@@ -120,6 +133,8 @@ lop_price lop_price_solve(const lop_costs *c, lop_dtype dt, const lop_node *op, 
     if (solved_at_once(op)) return lop_price_pass(c, dt, count, 2);
     if (op->op == &lop_op_kron) return lop_price_apply(c, dt, op, k, batch);
     if (lop_sparse_pays(op)) return sparse_price(c, dt, op, 20 * (double)k * batch);
-    lop_price p = lop_price_gemm(c, dt, n, k, n, is_triangle(op) ? batch / 2 : batch);
+    lop_price p;
+    if (line_price(c, dt, op, (double)k * batch, &p)) return p;
+    p = lop_price_gemm(c, dt, n, k, n, is_triangle(op) ? batch / 2 : batch);
     return lop_price_add(p, lop_price_pass(c, dt, count, 1));
 }

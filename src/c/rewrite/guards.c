@@ -4,6 +4,7 @@
 
 #include "costs.h"
 #include "expr/properties.h"
+#include "line_sums.h"
 
 #include <string.h>
 
@@ -57,7 +58,8 @@ bool lop_cheap_to_solve(const lop_node *a) {
     while (a->op == &lop_op_view || a->op == &lop_op_scaled) a = a->child[0];
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (!strcmp(a->op->name, kinds[i])) return lop_is_square(a);
-    return lop_sparse_pays(a);
+    lop_line_sum states;
+    return lop_line_sum_read(&states, a) || lop_sparse_pays(a);
 }
 /* No integers below, as far as one looks: those meet weak leaves in an order that views change. */
 static bool floats_below(const lop_node *a, int depth) {

@@ -166,6 +166,10 @@ LOP_BUILD(quasi_solve);
 LOP_BUILD(quasi_det);
 LOP_BUILD(quasi_inverse_diagonal);
 LOP_BUILD(generators_inverse);
+/* kernel_lines.c */
+LOP_BUILD(line_solve);
+LOP_BUILD(line_det);
+LOP_BUILD(line_inverse_diagonal);
 /* block_tridiagonal.c */
 LOP_BUILD(blocktri_sum);
 LOP_BUILD(blocktri_scaled);

@@ -469,6 +469,10 @@ const lop_rule lop_rule_table[] = {
      lop_build_det_difference, "triangular, or constants vanish"},
     {"scaledet-sum-views", LOP_PUSH, "(scaledet@k (sum ?a ?b))", NULL, NULL, lop_build_settle_views,
      "views of terms go to their parts"},
+    {"scaledet-line-sum", LOP_PUSH, "(scaledet@k (sum ?a ?b))", NULL, NULL, lop_build_line_det,
+     "Matern kernels of points on a line and diagonals: det Q, by their states"},
+    {"scaledet-line", LOP_PUSH, "(scaledet@k (kernel))", NULL, NULL, lop_build_line_det,
+     "likewise"},
     {"scaledet-update", LOP_PUSH, "(scaledet@k (lowrankupdate))", NULL, lop_when_low_update,
      lop_build_det_update,
      "det B det(I + C V^H B^-1 U); checked (a positive diagonal by d alone: op_checked_update.c), "

@@ -80,6 +80,17 @@ lop_attr lop_kernel_join(const lop_attr *a, const lop_attr *b) {
 }
 _Static_assert(LOP_KERNELS == (int)LOPK_KERNELS, "one limit");
 
+bool lop_kernel_line(const lop_node *kernel, lop_line_kernel *line) {
+    factor f[LOPK_KERNELS];
+    int n;
+    if (kernel->op != &lop_op_kernel || kernel->shape.ndim != 2 || !lop_is_blas(kernel->dtype) ||
+        !read_factors(kernel, f, &n) || n != 1 || !is_same(f, n) || lop_cols(f[0].x) != 1 ||
+        f[0].word < LOPK_MATERN12 || f[0].word > LOPK_MATERN52)
+        return false;
+    *line = (lop_line_kernel){f[0].word - LOPK_MATERN12, f[0].x, f[0].variance, f[0].length};
+    return true;
+}
+
 static lop_status check(const factor *f, lop_err *err) {
     const lop_node *number[2] = {f->variance, f->shape};
     char x[128], y[128];
@@ -464,7 +475,10 @@ const lop_op lop_op_kernel = {
              "up to five factors; slices are kernels of fewer points.",
          .cost = "Build: O(1), no copy. Product with k columns: about m n (30 + 3 d + 2 k) "
                  "flops, half of that where y is x; memory: tiles, whatever the size. Diagonal: "
-                 "n d. Solves and determinants take the dense form, by Cholesky where y is x.",
+                 "n d. Solves and determinants take the dense form, by Cholesky where y is x. "
+                 "Those of Matern functions of points on a line, of sums of them and of diagonals, "
+                 "and the diagonal of the inverse: O(n), by their states, whatever the order of "
+                 "the points (O(n log n) where they are not sorted).",
          .notes = "Entries are within some units in the last place of what the formula gives for "
                   "rounded differences x - y, below the smallest normal number 0. The sum over "
                   "columns runs in blocks. Length scales, alpha and period must be positive when "

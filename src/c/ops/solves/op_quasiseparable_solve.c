@@ -66,6 +66,19 @@ static int emit_factor(lop_emit *e, const lop_node *self, lop_dtype dt, const in
     return lop_emit_derived(e, "quasi-factor", run_factor, lopk_quasi_factor_bytes(n, J, dt), 4, in,
                             &attr, lopk_quasi_factor_scratch(n, J), work, st);
 }
+/* L D L^H before the branches open, where the four are known by then: solves, determinants and
+ * diagonals that are asked for together share it, also where the generators are expressions. */
+static lop_status ready(lop_emit *e, const lop_node *self) {
+    const bool by_band = self->attr.i[self->op == &lop_op_quasiseparable_solve ? 1 : 0] != 0;
+    lop_status st = LOP_OK;
+    int in[4];
+    for (int i = 0; i < 4; i++)
+        if (by_band || !lop_emit_knows(e, self->child[i])) return LOP_OK;
+    st = lop_quasi_inputs(e, self, lop_quasi_dtype(self->dtype), in);
+    if (st == LOP_OK) (void)emit_factor(e, self, lop_quasi_dtype(self->dtype), in, false, &st);
+    return st;
+}
+
 /* -- quasiseparable_solve, quasitri */
 
 static lop_status infer_solve(lop_node *n, lop_err *err) {
@@ -147,7 +160,8 @@ const lop_op lop_op_quasiseparable_solve = {LOP_NAMED(quasiseparable_solve),
                                             .ints = 2,
                                             .infer = infer_solve,
                                             .lower = lop_lower_arms,
-                                            .check = check_solve};
+                                            .check = check_solve,
+                                            .ready = ready};
 
 /* a: y, d, p, q, a, b; in double precision: y is n x k scratch first where it is single. */
 static lop_status run_tri(const lop_call *c) {
@@ -253,7 +267,8 @@ const lop_op lop_op_quasiseparable_det = {LOP_NAMED(quasiseparable_det),
                                           .ints = 1,
                                           .infer = infer_det,
                                           .lower = lop_lower_arms,
-                                          .check = check_det};
+                                          .check = check_det,
+                                          .ready = ready};
 
 /* -- quasiinvdiag */
 
@@ -312,4 +327,5 @@ const lop_op lop_op_quasiinvdiag = {LOP_NAMED(quasiinvdiag),
                                     .ints = 1,
                                     .infer = infer_invdiag,
                                     .lower = lop_lower_arms,
-                                    .check = check_invdiag};
+                                    .check = check_invdiag,
+                                    .ready = ready};
