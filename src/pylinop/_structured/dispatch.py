@@ -431,6 +431,10 @@ class Question:
             found = op._known(self.known)
             if found is not None:
                 return found
+        if op._head == "dense" and "dense" not in self.rows:  # a part: a whole one is cached
+            a = small_dense(op)
+            if a is not None and config.get("memory_limit") is None:
+                return self.dense(a, *args, op) if self.whole else self.dense(a, *args)
         op = parameters.declared(op)
         trace = trees.here() if self.name else None
         node = None if trace is None else trace.top
@@ -544,6 +548,9 @@ class Question:
             op @ np.zeros(op.shape[-1], op.dtype)  # tests the assumptions about its parts
         if self.name and (trees.here() is not None or config.recording()):
             return self._traced(op, args)
+        if op._head == "dense" and "dense" not in self.rows and parameters.declared(op) is op:
+            found = op._known(self.known) if self.known else None
+            return self.of_dense(op, *args) if found is None else found
         token = _memo.set({}) if _memo.get() is None else None
         try:
             if _is_put_together(op):

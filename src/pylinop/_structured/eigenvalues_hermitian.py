@@ -245,7 +245,7 @@ def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     "tridiagonal",
     "blocktridiagonal",
     how="LAPACK's gbbrd, bdsqr; of a Hermitian A moduli of `eigvalsh`",
-    cost="8 n^2 w",
+    cost="3 n^2 w",
     kept=True,
 )
 def _(op: Any) -> Any:

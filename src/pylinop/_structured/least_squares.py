@@ -241,8 +241,10 @@ def tree(op: Any, b: Any, rcond: Any = None) -> trees.Node:
     if _is_banded(op):
         tall = op if op.shape[-2] >= op.shape[-1] else op.H
         found = trees.planned(qr, tall, "reduced")
-        if found.rule:
-            return found
+        if found.rule:  # and the singular values of R, which say whether the rank is full
+            node = trees.leaf("lstsq-within-band", op, prices.read("3 n^2 w").price(tall, "band"))
+            node.parts = [found]
+            return node
     if len(op.shape) > 2 or _structured(op):
         return trees.planned(frames, op, "solve")
     return trees.leaf("lstsq-dense", op, _dense_price(op, b))

@@ -19,7 +19,7 @@ from .._operators.convert import as_operator
 _LINEAR, _CUBIC = 5.0, 10.0  # flops behind an O() of up to two sizes, and of three
 _PASSES, _ARRAYS = 4, 3  # over the entries that a row touches; how many such arrays it holds
 _SLOW = 3.0  # by how much LAPACK's flops are slower than gemm's, where a question says nothing
-ROW = 12e-6  # seconds of a row's Python; measured 2026-11-25 on two cores of an AMD EPYC, n = 8
+ROW = 45e-6  # seconds of a row's Python; measured 2026-11-25 on one core, n = 8 to 600
 
 
 class Price(NamedTuple):
@@ -121,7 +121,9 @@ class _Term:
             self._code = compile(source, text, "eval")
         except SyntaxError:
             raise ValueError(f"{text!r} is no formula") from None
-        self._plain = compile(re.sub(r"log\(\w+\)", "1", source), text, "eval")
+        bare = re.sub(r"log\(\w+\)", "1", source)
+        bare = re.sub(r"/\d+", "", re.sub(r"(^|[+(])[\d.]+\*(?!\*)", r"\1", bare))
+        self._plain = compile(bare, text, "eval")  # entries, without the factors of flops
         self._letters = sorted(_LETTERS & set(re.findall(r"\w+", source)))
         small = {x: 1.0 if x in "wluJ" else 2e3 for x in self._letters}
         large = {x: v if v == 1 else 2 * v for x, v in small.items()}

@@ -211,14 +211,29 @@ def _(op: Any, p: Any) -> Generator[Any, Any, Any]:
 hermitian = Question(
     lambda a: bool(np.array_equal(a, np.swapaxes(a, -1, -2).conj())), known="hermitian"
 )
+# Kinds whose parameters, few and at hand, say whether they are Hermitian.
+_READ = frozenset(
+    "diag banded tridiagonal blocktridiagonal toeplitz circulant permutation householder".split()
+)
+
+
+def _read_hermitian(op: Any) -> bool | None:
+    """Is it Hermitian, by how it is written or by its parameters? None: not known before its
+    entries are there."""
+    found: bool | None = op._known("hermitian")
+    if found is None and op._head in _READ and op._init is not None:
+        return bool(hermitian(op))
+    return found
+
+
 GUARDS["hermitian"] = Guard(
-    "Hermitian, as it is written or by its entries", hermitian, lambda op: op._known("hermitian")
+    "Hermitian, as it is written or by its entries", hermitian, _read_hermitian
 )
 
 
 def looks_hermitian(op: Any) -> bool:
     """Is it known to be Hermitian, or an array that is? Prices ask this: nothing is computed."""
-    found = op._known("hermitian")
+    found = _read_hermitian(op)
     if found is None and op._head == "dense" and op._init is not None:
         return bool(hermitian.dense(np.asarray(op._given("a"))))
     return bool(found)
