@@ -124,7 +124,6 @@ from ._core import (
     Transpose,
     Zeros,
     kinds,
-    rules,
 )
 from ._operators.block_constructors import (
     block,
@@ -171,7 +170,7 @@ from ._api.spectra import (
     sqrtm,
     svd,
 )
-from ._api.user_rules import register_rule, unregister_rule
+from ._api.user_rules import register_rule, rules, unregister_rule
 from ._base.explanation import Explanation, explaining
 from ._eigen.scipy_api import arnoldi, eigs, eigsh, expm_multiply, lanczos, lobpcg, svds
 from ._gradients.sweep import gradients

@@ -1,10 +1,44 @@
 """Users' own rewrite rules, beside the table's."""
 
-from .. import _core
-from .._base.config import near
+from typing import Any
 
+from .. import _core
+from .._base.config import near, structure_rules
+from .._structured import dispatch
+
+__all__ = ["register_rule", "rules", "unregister_rule"]
 _PHASES = ("explore", "first", "push")
 _COSTS = ("cheaper", "always")
+
+
+def rules() -> list[dict[str, Any]]:
+    """The rule table and users' rules.
+
+    Returns
+    -------
+    list of dict
+        ``name``; ``phase``: 'close' (when an expression is built), 'first' and 'push' (when a plan
+        is made), 'explore' (users' rules that are priced), or 'structure' (a function of an
+        operator, such as eigh or cholesky, answered by its kind); ``left`` and ``right``, both
+        sides as text (None: the right side is computed); ``guard``: the condition, by name, or
+        None; ``cost``: 'always', or 'cheaper' where the price decides; ``source``; ``origin``:
+        'table' or 'user'; ``fired``: how often in this process; ``price``: of a structure rule its
+        cost, what it asks of the parts included, else None.
+
+    Notes
+    -----
+    ``pl.config(disable_rules=[name])`` switches a rule off: a structure rule's operators then go by
+    the dense form. docs/rules.md and docs/factorisations.md print the tables.
+
+    Examples
+    --------
+    >>> import pylinop as pl
+    >>> next(row["left"] for row in pl.rules() if row["name"] == "eigh-kron")
+    '(eigh (kron))'
+    """
+    made = [row | {"price": None} for row in _core.rules()]
+    table = [row for row in made if row["origin"] == "table"]
+    return table + dispatch.rules() + [row for row in made if row["origin"] != "table"]
 
 
 def register_rule(
@@ -82,6 +116,8 @@ def register_rule(
     if guard is not None and guard not in guards:
         listed = "; ".join(f"{key}: {doc}" for key, doc in guards.items())
         raise ValueError(f"no guard {guard!r}{near(str(guard), guards)} There are {listed}")
+    if name in structure_rules:
+        raise ValueError(f"rule {name}: the name is taken, by a rule of the phase 'structure'")
     _core._add_rule(name, left, right, guard, phase, cost == "cheaper", source)
 
 
@@ -111,7 +147,7 @@ def unregister_rule(name: str) -> None:
     ...
     ValueError: no rule 'twice' was registered
     """
-    rows = {row["name"]: row["origin"] for row in _core.rules()}
+    rows = {row["name"]: row["origin"] for row in rules()}
     if rows.get(name) == "table":
         raise ValueError(
             f"{name!r} is a rule of the table: pl.config(disable_rules=[{name!r}]) switches it off"

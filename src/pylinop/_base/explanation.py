@@ -259,7 +259,8 @@ class explaining:
     After the block (and in it) ``e`` describes what has been computed so far in its context, not in
     other threads: as text when printed, with the time that each step took; as data in ``e.plans``,
     ``e.rules``, ``e.steps``, ``e.alternatives``. Every computation is planned a second time for
-    this, which costs time. Callables, and what NumPy computes alone, are not recorded.
+    this, which costs time. Functions of operators (eigh, cholesky, expm, ...) are recorded as trees
+    of rules. Callables, and what NumPy computes alone, are not recorded.
 
     Examples
     --------

@@ -277,10 +277,12 @@ class LinearOperator(_core.Operator):
 
         Parameters
         ----------
-        action : {'apply', 'solve', 'dense', 'diagonal', 'trace', 'element', 'det'}
+        action : str
             ``explain("apply", x)``, or ``"matvec"``: the product with ``x``;
-            ``explain("solve", b)``: ``pl.inv(self) @ b``; ``explain("diagonal", offset)``;
-            ``explain("element", i, j)``.
+            ``explain("solve", b)``: ``pl.inv(self) @ b``; ``"dense"``; ``explain("diagonal",
+            offset)``; ``"trace"``; ``explain("element", i, j)``; ``"det"``. Or a function by its
+            name, with its arguments: ``explain("svd", full_matrices=False)``, ``"eigh"``,
+            ``"cholesky"``, ``"qr"``, ``"lu"``, ``"lstsq"``, ``"pinv"``, ``"expm"``, ``"cond"``, ...
         *args, **kwargs
             The arguments of the action. ``x`` and ``b`` may be left out, and stand for a vector of
             the operator's dtype then; only their shape and dtype matter.

@@ -356,6 +356,8 @@ lop_status py_factor_node(const lop_node *a, int64_t what, const lop_node **out,
                           lop_err *err) LOP_MUST_CHECK; /* owned */
 int64_t py_factor_bytes(const lop_node *a); /* of the dense form to be factored; 0: it is there */
 PyObject *py_factored(PyObject *self, PyObject *what);
+/* py_known.c: _known(property), what is known of it as it is written */
+PyObject *py_known(PyObject *self, PyObject *property);
 /* py_lapack.c: factors in place, as module functions */
 PyObject *py_getrf(PyObject *module, PyObject *args);
 PyObject *py_blas_bind(PyObject *self, PyObject *args);

@@ -400,6 +400,7 @@ static PyMethodDef op_methods[] = {
     {"_element", op_element, METH_VARARGS, NULL},
     {"_scaledet", op_scaledet, METH_NOARGS, NULL},
     {"_factored", py_factored, METH_O, NULL},
+    {"_known", py_known, METH_O, NULL},
     {"_apply", op_apply, METH_VARARGS, NULL},
     {"_explain", op_explain, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL}};
