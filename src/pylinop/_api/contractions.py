@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .._base.checks import is_lazy
+from .._base.checks import is_lazy, is_symbolic
 from .._contractions import equations, show
 from .._contractions.grammar import parse
 from .._lazy import contractions as lazily
@@ -137,6 +137,10 @@ def einsum(
 def _general(
     args: Any, sizes: Any, outside: Any, out: Any, dtype: Any, casting: str, optimize: Any
 ) -> Any:
+    for a in args:
+        if is_symbolic(a):
+            how = {"outside": outside, "dtype": dtype, "casting": casting, "optimize": optimize}
+            return a._of(einsum, args, {"sizes": sizes, "out": out, **how}, None)
     task, operands = equations.task_of(args, sizes, outside, dtype, casting, optimize)
     if any(is_lazy(a) for a in operands) and out is None:
         return lazily.contraction(task, operands)

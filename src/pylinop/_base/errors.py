@@ -61,6 +61,26 @@ class Apart(Exception):
     be computed by itself. Never raised to users."""
 
 
+class NoValue(TypeError):
+    """The value of a placeholder was asked for. Functions of pylinop catch it, and are called again
+    when there is one."""
+
+    def __init__(self, message: str, placeholder: Any) -> None:
+        super().__init__(message)
+        self.placeholder = placeholder
+
+    def deferred(self, function: Any, *args: Any, **kwargs: Any) -> Any:
+        """The function's formula, or this error where its shape is not known."""
+        return self.placeholder._of(function, args, kwargs, self)
+
+
+def of_placeholders(cls: Any, args: Any, kwargs: Any, error: Any) -> Any:
+    """A kind of placeholders, or None; a hook."""
+    if not isinstance(error, NoValue):
+        return None
+    return error.placeholder._kind(cls, args, kwargs or {})
+
+
 class FallbackWarning(UserWarning):
     """An assumption did not hold; the safer method was used instead."""
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import _core
 from .._base import dlpack, errors
-from .._base.checks import is_lazy
+from .._base.checks import is_lazy, is_symbolic
 from .._base.dtypes import real_of
 from .._structured import determinants
 from .leaves import lazy
@@ -26,6 +26,8 @@ def node(x: Any) -> Any:
         return x
     if isinstance(x, (_core.Operator, np.ndarray, list, tuple, np.generic)) or np.isscalar(x):
         return lazy(x)
+    if is_symbolic(x):
+        return None
     return lazy(x) if hasattr(x, "__dlpack__") or hasattr(x, "__array__") else None
 
 
@@ -66,6 +68,9 @@ def matmul(a: Any, b: Any) -> Any:
 def solve(a: Any, b: Any) -> Any:
     """``solve(a, b)``, deferred: a vector b only if it is 1-D. Integers in b count as float64, as
     in NumPy, also beside a matrix in single precision."""
+    for x in (a, b):
+        if is_symbolic(x):
+            x._no_value()
     right = node(b)
     if right is not None and right._head != "operator" and right.dtype.kind in "biu":
         right = cast(right, np.dtype(float))
