@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import linecache
 import os
 import sys
@@ -127,11 +128,16 @@ _CLASSES = {
 _HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
+@functools.lru_cache(maxsize=1024)
+def _is_ours(file: str) -> bool:
+    return os.path.abspath(file).startswith(_HOME)
+
+
 def outside() -> int:
     """The ``stacklevel`` that names the first line outside this package."""
     frame: FrameType | None = sys._getframe(1)
     level = 1
-    while frame is not None and os.path.abspath(frame.f_code.co_filename).startswith(_HOME):
+    while frame is not None and _is_ours(frame.f_code.co_filename):
         frame, level = frame.f_back, level + 1
     return level
 

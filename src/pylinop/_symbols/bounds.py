@@ -56,6 +56,10 @@ class Search:
                         row = substituted(row, x, by, c)
                     self.rows.append(row)
             low, high = [*s.low], [*s.high]
+            for x in s.symbols:
+                if x in known and not known[x][0]:
+                    _raise(s, x, known[x][1], low, high)
+                    _lower(s, x, known[x][1], low, high)
             self.sweep(low, high)
             now = {x for x in range(len(low)) if low[x] is not None and low[x] == high[x]}
             if now <= fixed:

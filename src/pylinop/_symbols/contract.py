@@ -16,7 +16,8 @@ from .._api import contraction_operator, contractions
 from .._contractions import equations, grammar
 from .._contractions.grammar import Axis, Equation, Group, Index, fail, labels_of
 from .._contractions.sizes import dotted, expanded, implicit
-from .expressions import Size, product, quotient
+from .elements import divided
+from .expressions import Size, Symbol, product, quotient
 from .placeholder import RULES, Sides, formula, named, operand, shape_of
 from .provenance import Known
 
@@ -44,9 +45,10 @@ class _Labels:
             )
         known = product(self.sizes[x] for x in axis.labels if x in self.sizes)
         if open_:
-            if isinstance(known, Size):
-                raise fail(self.e.text, f"say the size of {open_[0]!r} by sizes=: {n} / ({known})")
-            self.sizes[open_[0]] = quotient(n, known)
+            found = quotient(n, known) if isinstance(known, int) else divided(n, known)
+            # where no expression says it, a symbol of its own with the equation below
+            fresh = Size({(Symbol(open_[0]),): 1})
+            self.sizes[open_[0]] = fresh if found is None else found
         self.sides.same(product(self.sizes[x] for x in axis.labels), n)
 
     def index(self, axis: Index, n: Any, outside: Any) -> bool:

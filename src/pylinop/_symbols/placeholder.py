@@ -165,6 +165,15 @@ class Symbolic:
     def __rmatmul__(self, other: Any) -> Any:
         return RULES[np.matmul](other, self)
 
+    def __and__(self, other: Any) -> Any:
+        return _ufunc(np.bitwise_and, self, other)
+
+    def __or__(self, other: Any) -> Any:
+        return _ufunc(np.bitwise_or, self, other)
+
+    def __invert__(self) -> Any:
+        return np.invert(self)
+
     def __neg__(self) -> Any:
         return np.negative(self)
 

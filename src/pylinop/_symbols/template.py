@@ -2,8 +2,8 @@
 
     formulas --> rows: (function, arguments) one by one, constants frozen, sizes still symbols
     a call   --> sizes of the symbols from the arrays' shapes, all equations checked
-             --> a recipe for these sizes (`_programs/replay.py`), made once and kept
-             --> its LazyArrays, of the arrays
+             --> LazyArrays, function by function; at the second call with these sizes a recipe of
+                 them (`_programs/replay.py`) is kept, and from then on it alone is run
 
 Nodes have sizes that are numbers, and plans are those of these sizes: a size that was not met
 before costs one recording and one plan."""
@@ -67,6 +67,13 @@ class Memory(NamedTuple):
         return sum(self)
 
 
+class _Met(NamedTuple):
+    """Sizes that were met. Once: whether a recipe can be made of them was not tried."""
+
+    sizes: dict[Symbol, int]
+    once: bool
+
+
 class _Parts(NamedTuple):
     inputs: tuple[Input, ...]
     rows: tuple[tuple[Any, tuple[Any, ...], dict[str, Any]], ...]
@@ -88,7 +95,7 @@ class Template:
         for e in parts.equations:
             every.update(dict.fromkeys([*atoms(e.left), *atoms(e.right)]))
         self._symbols = tuple(every)
-        self._recipes: dict[Any, Recipe | dict[Symbol, int]] = {}
+        self._recipes: dict[Any, Any] = {}  # a Recipe or _Met for each tuple of shapes
         self._plain = all(i.assume_a is None for i in parts.inputs)
         self._dtypes = [i.dtype for i in parts.inputs]
         self._single = parts.single
@@ -208,12 +215,10 @@ class Template:
             given = self._cast(given)
         key = tuple([a.shape for a in given])
         recipe = self._recipes.get(key)
-        if recipe is None:
-            recipe = self._learn(key)
         if type(recipe) is Recipe:
             made = replayed_of(recipe, given)
         else:
-            made = self._build(given, recipe)  # type: ignore[arg-type]
+            made = self._built(key, given)
         return made[0] if self._single else tuple(made)
 
     def _assumed(self, arrays: Sequence[Any]) -> list[Any]:
@@ -231,14 +236,18 @@ class Template:
                 raise TypeError(f"{i} is of {i.dtype}, the array of {a.dtype}: cast it with astype")
         return [build.cast(a, i.dtype) for a, i in zip(given, inputs)]
 
-    def _learn(self, shapes: Any) -> Any:
-        """The recipe for these shapes, kept."""
-        known = self._bound(self._facts(shapes))
-        found: Any = self._recipe(known) or known
-        if len(self._recipes) >= _MOST:
-            self._recipes.clear()
-        self._recipes[shapes] = found
-        return found
+    def _built(self, shapes: Any, given: Sequence[Any]) -> list[Any]:
+        """The outputs at sizes of which there is no recipe: it is made when they are met again, as
+        many sizes are met once."""
+        met = self._recipes.get(shapes)
+        if met is None:
+            if len(self._recipes) >= _MOST:
+                self._recipes.clear()
+            met = self._recipes[shapes] = _Met(self._bound(self._facts(shapes)), True)
+        elif met.once:
+            recipe = self._recipe(met.sizes)
+            self._recipes[shapes] = recipe or met._replace(once=False)
+        return self._build(given, met.sizes)
 
     # -- what it does ------------------------------------------------------------------------------
 
