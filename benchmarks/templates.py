@@ -1,5 +1,6 @@
-"""Templates over symbolic sizes: a call of a size that was met before beside the same formula written
-again and NumPy by hand, a call of a new size, and `unify`; prints the table of RESULTS_einsum.md.
+"""Templates over symbolic sizes: a call of a size that was met before beside the same formula
+written again and NumPy by hand, a call of a new size, and `unify`; prints the table of
+RESULTS_einsum.md.
 
     python benchmarks/templates.py"""
 
@@ -82,10 +83,7 @@ def main():
     print(
         f"| the formula written again, a new size | {new_sizes(again, range(150, 150 + NEW)):.3g} |"
     )
-    u = unified()
-    print(
-        f"| `unify` of loop_tool's program | {minima(unify=lambda: [u() for _ in '1'])['unify']:.3g} |"
-    )
+    print(f"| `unify` of loop_tool's program | {minima(unify=unified())['unify']:.3g} |")
 
 
 if __name__ == "__main__":

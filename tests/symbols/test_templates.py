@@ -1,5 +1,5 @@
-"""Formulas of placeholders as functions of arrays: values, shapes and dtypes are NumPy's at any sizes;
-what does not fit is refused; `bind`, `explain`, `memory`, pickles, threads."""
+"""Formulas of placeholders as functions of arrays: values, shapes and dtypes are NumPy's at any
+sizes; what does not fit is refused; `bind`, `explain`, `memory`, pickles, threads."""
 
 import pickle
 import re

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from .._base import errors
 from .._base.checks import is_lazy, is_symbolic
 from .._contractions import equations, show
 from .._contractions.grammar import parse
@@ -91,7 +92,8 @@ def einsum(
     NotImplementedError
         More than 256 labels (52 where NumPy's loops compute).
     MaterializationError
-        Temporaries beyond ``pl.config(memory_limit=...)``.
+        Temporaries beyond ``pl.config(memory_limit=...)``, also one index of each axis at a time:
+        what passes the limit is computed in halves along an axis of the result, or of a sum.
 
     Cost
     ----
@@ -127,8 +129,8 @@ def einsum(
         ):
             try:
                 made = equation(*args[1:], out=out)
-            except ValueError:  # said below with the names of the axes
-                made = NotImplemented
+            except (ValueError, errors.MaterializationError):
+                made = NotImplemented  # said below with the names of the axes, or done in parts
             if made is not NotImplemented:
                 return made
     return _general(args, sizes, outside, out, dtype, casting, optimize)
