@@ -80,3 +80,33 @@ def test_stacks_that_do_not_fit():
         np.inner(a, np.ones((5, 2, 4)))
     with pytest.raises(ValueError):
         np.vdot(a, np.ones(5))
+
+
+def grid(m, n, size, rng):
+    """A lattice of arrays, each of which shares an axis with its neighbours."""
+    labels, args = {}, []
+    for i in range(m):
+        for j in range(n):
+            own = []
+            for a, b in (
+                ((i - 1, j), (i, j)),
+                ((i, j), (i + 1, j)),
+                ((i, j - 1), (i, j)),
+                ((i, j), (i, j + 1)),
+            ):
+                if min(a) >= 0 and b[0] < m and b[1] < n:
+                    own.append(labels.setdefault((a, b), len(labels)))
+            args += [rng.normal(size=(size,) * len(own)), own]
+    return args
+
+
+@pytest.mark.parametrize("m, n, most", [(3, 4, 3e5), (4, 4, 6e6), (4, 5, 7e6)])
+def test_the_order_of_many_operands(m, n, most, rng):
+    """The greedy tree alone takes 3.4e5, 1.5e7 and 1.5e7 flops."""
+    args = grid(m, n, 6, rng)
+    path, text = pl.einsum_path(*args, [])
+    assert float(text.rpartition(" flops, ")[0].split()[-1]) < most
+    assert len(path) == m * n  # the word, and a pair for all operands but one
+    small = grid(m, n, 2, rng)
+    want = np.einsum(*small, [], optimize="greedy")
+    np.testing.assert_allclose(pl.einsum(*small, []), want, rtol=1e-8)
