@@ -87,6 +87,7 @@ _core._setup(
         "sparse_ready": _scipy_bridge.sparse_ready,
         "grid_of": _block_constructors.grid_of,
         "callable_kernel": _kernel_matrices.callable_kernel,
+        "of_placeholders": _errors.of_placeholders,
         "verify_apply": lambda *asked: _compare.applied(*asked),
         "verify_lazy": lambda a: _compare.evaluated(a),
         "verify_value": lambda *asked: _compare.valued(*asked),
@@ -197,6 +198,10 @@ from ._precondition.api import preconditioner
 from ._sparse.matmul_api import load_sparse, sparse_matmul, sparse_product_size, sparse_row_blocks
 from ._stochastic.estimators import Estimate, estimate_diagonal, estimate_logdet, estimate_trace
 from ._stochastic.spectral_density import spectral_bounds, spectral_density
+from ._symbols.expressions import symbols
+from ._symbols.placeholder import placeholder
+from ._symbols.template import function
+from ._symbols.unify import unify
 from .linalg import matrix_power
 
 _attach_methods(LinearOperator, LazyArray)
@@ -283,6 +288,7 @@ __all__ = [
     "factorized",
     "fractional_matrix_power",
     "freeze",
+    "function",
     "funm",
     "gmres",
     "grad",
@@ -319,6 +325,7 @@ __all__ = [
     "nystrom",
     "orth",
     "pinv",
+    "placeholder",
     "preconditioner",
     "qr",
     "quasiseparable",
@@ -340,7 +347,9 @@ __all__ = [
     "svd",
     "svds",
     "svdvals",
+    "symbols",
     "trace",
+    "unify",
     "unregister_rule",
     "value_and_grad",
     "view",

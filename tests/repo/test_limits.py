@@ -372,7 +372,6 @@ ELSEWHERE = (
     "arrays on a GPU",
     "fast `eigs`",
     "batches of sparse matrices",
-    "symbolic sizes",
     "mixed precision",
     "more threads in our own loops",
     "^C in the midst of LAPACK",

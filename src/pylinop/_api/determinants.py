@@ -4,6 +4,7 @@ from typing import Any
 
 from .._base import config
 from .._base.checks import is_lazy
+from .._base.errors import NoValue
 from .._base.lazy_import import Later
 from .._lazy import build
 from .._operators.convert import as_operator
@@ -39,7 +40,11 @@ def det(A: Any) -> Any:
     """
     if is_lazy(A):
         return build.number_of(A, determinants.det)
-    return determinants.det(as_operator(A))
+    try:
+        op = as_operator(A)
+    except NoValue as error:
+        return error.deferred(det, A)
+    return determinants.det(op)
 
 
 def slogdet(A: Any) -> Any:
@@ -117,4 +122,8 @@ def logdet(A: Any, method: str = "auto", **how: Any) -> Any:
         return _estimates.number(A, "logdet", method, how, determinants.logdet)
     if is_lazy(A):
         return build.number_of(A, determinants.logdet)
-    return determinants.logdet(as_operator(A))
+    try:
+        op = as_operator(A)
+    except NoValue as error:
+        return error.deferred(logdet, A)
+    return determinants.logdet(op)

@@ -117,6 +117,8 @@ def solve(A: Any, b: Any, assume_a: str | None = None, **how: Unpack[_How]) -> A
             if m == n == b.shape[-1 if b.ndim == 1 else -2]:  # the short way for most calls
                 return _core._build("solver", A) @ _inexact(A, b)
         return direct(A, b, assume_a)
+    except errors.NoValue as placeholder:
+        return placeholder.deferred(solve, A, b, assume_a)
     except errors.MaterializationError as error:
         if is_lazy(A) or is_lazy(b) or scipy_bridge.issparse(b):
             raise

@@ -14,6 +14,7 @@ from .. import _core
 from .._base import errors
 from .._base.checks import is_lazy
 from .._contractions.equations import Deferred
+from .._contractions.scatter import Scattered
 from .._lazy import evaluate, numpy_functions
 from .._lazy.build import inverse, scaled, view
 from .._lazy.decompositions import Function
@@ -221,6 +222,8 @@ def _call(y: Any, g: Any, k: int) -> Any:
         return f.cotangent(y, g, k)
     if isinstance(f, Deferred):
         return contractions.cotangent(y, g, k)
+    if isinstance(f, Scattered):
+        return contractions.gathered(f, g)
     if k == 1 and f in reflections.LINEAR:
         return unbroadcast(reflections.LINEAR[f](y, g), y._args[k])
     row = row_of(f)

@@ -10,6 +10,7 @@ import numpy as np
 
 from .. import _core
 from .._base import dlpack, errors, multiples, scipy_bridge
+from .._base.checks import is_symbolic
 from .._base.dtypes import H, N, T
 from .._fallback import interpreter
 from . import convert, refusals
@@ -156,11 +157,12 @@ def rmatmul(op: Any, x: Any, out: Any = None) -> Any:
 
 def _defers(x: Any) -> bool:
     """Does x handle @ and + itself: is it no array, and has it a reflected method?"""
-    return isinstance(x, _core.Lazy) or (
-        not isinstance(x, (np.ndarray, list, tuple))
-        and getattr(x, "__array_ufunc__", 0) is None
-        and not hasattr(x, "__array__")
-    )
+    if isinstance(x, _core.Lazy):
+        return True
+    if isinstance(x, (np.ndarray, list, tuple)):
+        return False
+    own = getattr(x, "__array_ufunc__", 0) is None and not hasattr(x, "__array__")
+    return own or is_symbolic(x)
 
 
 def multiply(op: Any, x: Any) -> Any:
