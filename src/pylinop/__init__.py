@@ -156,6 +156,7 @@ from ._api.factorizations import (
 )
 from ._api.factorized import Factorized, factorized
 from ._api.methods import attach as _attach_methods
+from ._api.normal import MultivariateNormal
 from ._api.norms import cond, eigvalsh, matrix_norm, matrix_rank, pinv, svdvals
 from ._api.products import PseudoInverse, multi_dot
 from ._api.solve import solve
@@ -234,6 +235,7 @@ __all__ = [
     "MaterializationError",
     "MaterializationWarning",
     "MultilevelToeplitz",
+    "MultivariateNormal",
     "Part",
     "Power",
     "Product",
