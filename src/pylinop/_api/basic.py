@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 import numpy as np
 
@@ -10,8 +10,10 @@ from .. import _core
 from .._base import config, dlpack
 from .._base.checks import is_lazy
 from .._base.lazy_import import Later
+from .._base.signatures import listed
 from .._lazy import numpy_functions
 from .._operators.convert import as_operator
+from .._stochastic.sampling import Sampling
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -98,7 +100,7 @@ def _matrix(A: Any, what: str) -> Any:
     return A if lazy else as_operator(A)
 
 
-def trace(A: _OperatorLike, method: str = "auto", **how: Any) -> Any:
+def trace(A: _OperatorLike, method: str = "auto", **how: Unpack[Sampling]) -> Any:
     """The sum of the main diagonal, a number, computed now by the cheapest known way.
 
     Parameters
@@ -133,15 +135,20 @@ def trace(A: _OperatorLike, method: str = "auto", **how: Any) -> Any:
     lazy = is_lazy(A)
     form = _matrix(A, "trace")
     if method != "auto" or how or (config.estimates and not lazy):
-        return _estimates.number(form, "trace", method, how, lambda op: op.trace())
+        return _estimates.number(form, "trace", method, {**how}, lambda op: op.trace())
     return numpy_functions.trace(form) if lazy else form.trace()
+
+
+listed(trace, Sampling, confidence=0.95)
 
 
 @overload
 def diagonal(A: _OperatorLike, offset: int = 0) -> NDArray[Any]: ...
 @overload
-def diagonal(A: _OperatorLike, offset: int = 0, *, method: str, **how: Any) -> Any: ...
-def diagonal(A: _OperatorLike, offset: int = 0, *, method: str = "auto", **how: Any) -> Any:
+def diagonal(A: _OperatorLike, offset: int = 0, *, method: str, **how: Unpack[Sampling]) -> Any: ...
+def diagonal(
+    A: _OperatorLike, offset: int = 0, *, method: str = "auto", **how: Unpack[Sampling]
+) -> Any:
     """The diagonal at an offset, a vector, computed now by the cheapest known way.
 
     Parameters
@@ -176,8 +183,11 @@ def diagonal(A: _OperatorLike, offset: int = 0, *, method: str = "auto", **how: 
     if method != "auto" or how:
         if offset and method not in ("auto", "direct", "exact"):
             raise ValueError(f"an estimate is of the main diagonal, not of offset {offset}")
-        return _estimates.number(form, "diagonal", method, how, lambda op: op.diagonal(offset))
+        return _estimates.number(form, "diagonal", method, {**how}, lambda op: op.diagonal(offset))
     return numpy_functions.diagonal(form, offset) if is_lazy(form) else form.diagonal(offset)
+
+
+listed(diagonal, Sampling, confidence=0.95)
 
 
 @overload

@@ -1,12 +1,14 @@
 """Determinants: numbers, computed now."""
 
-from typing import Any
+from typing import Any, Unpack
 
 from .._base import config
 from .._base.checks import is_lazy
 from .._base.lazy_import import Later
+from .._base.signatures import listed
 from .._lazy import build
 from .._operators.convert import as_operator
+from .._stochastic.sampling import Sampling
 from .._structured import determinants
 
 __all__ = ["det", "logdet", "slogdet"]
@@ -80,7 +82,12 @@ def slogdet(A: Any) -> Any:
     return determinants.slogdet(as_operator(A))
 
 
-def logdet(A: Any, method: str = "auto", **how: Any) -> Any:
+class _Quadrature(Sampling, total=False):
+    bounds: tuple[float | None, float | None] | None
+    steps: int | None
+
+
+def logdet(A: Any, method: str = "auto", **how: Unpack[_Quadrature]) -> Any:
     """The logarithm of the determinant, as torch has it.
 
     Parameters
@@ -114,7 +121,10 @@ def logdet(A: Any, method: str = "auto", **how: Any) -> Any:
     1098.612
     """
     if method != "auto" or how or (config.estimates and not is_lazy(A)):
-        return _estimates.number(A, "logdet", method, how, determinants.logdet)
+        return _estimates.number(A, "logdet", method, {**how}, determinants.logdet)
     if is_lazy(A):
         return build.number_of(A, determinants.logdet)
     return determinants.logdet(as_operator(A))
+
+
+listed(logdet, _Quadrature, confidence=0.95)

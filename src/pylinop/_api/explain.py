@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
-from .._base import explanation
+from .._base import config, explanation
 from .._base.lazy_import import Later
 from .._lazy import evaluate, text
 from .._operators import convert
@@ -144,7 +144,9 @@ def of_operator(
         return _eigenpairs.explained(op, action, *args, **kwargs)
     how = _ACTIONS.get(action) if isinstance(action, str) else None
     if how is None:
-        raise ValueError(f"no action {action!r} to explain; there are {', '.join(_ACTIONS)}, eigh")
+        known = [*_ACTIONS, "eigh"]
+        close = config.near(str(action), known)
+        raise ValueError(f"no action {action!r} to explain; there are {', '.join(known)}{close}")
     if how is _solve and "method" in kwargs:
         return _iterative.explained(op, run, *args, **kwargs)
     try:
@@ -161,10 +163,10 @@ def of_operator(
         ):
             return _iterative.explained(asked, run, *args, **kwargs)
     if not run:
-        return planned
+        return planned._called(action)
     with explanation.explaining() as e:
         _RUNS[rest[0]](op, *rest[1:])
-    return e.explanation
+    return e.explanation._called(action)
 
 
 # -- explain ---------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ Fields, section 2.2."""
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -169,7 +169,8 @@ class MultivariateNormal:
 
     def std(self) -> NDArray[Any]:
         """The standard deviation of each entry."""
-        return np.sqrt(self.var())
+        found: NDArray[Any] = np.sqrt(self.var())
+        return found
 
     # -- densities
 
@@ -320,7 +321,7 @@ class MultivariateNormal:
             self._draw = Root(self.cov if inverse is None else inverse)
         return self._draw
 
-    def _drawn_by(self, draw: Any) -> MultivariateNormal:
+    def _drawn_by(self, draw: Any) -> Self:
         self._draw = draw
         return self
 
@@ -415,7 +416,7 @@ class MultivariateNormal:
             return self._given(y, parts.indices(index, self.dim))
         if index is not None:
             i = parts.indices(index, self.dim)
-            see = _core.Selection(i, self.dim)
+            see: Any = _core.Selection(i, self.dim)
         else:
             see = as_operator(H)
         if see.ndim != 2 or see.shape[1] != self.dim:
@@ -503,10 +504,10 @@ class MultivariateNormal:
     __radd__ = __add__
 
     def __sub__(self, b: Any) -> MultivariateNormal:
-        return self + -b
+        return self.__add__(-b)
 
     def __rsub__(self, b: Any) -> MultivariateNormal:
-        return -self + b
+        return self.__neg__().__add__(b)
 
     def __neg__(self) -> MultivariateNormal:
         return self._like(-self.mean, self._matrix, -1)

@@ -10,6 +10,7 @@ import numpy as np
 from .. import _core
 from .._base.dtypes import inexact
 from .._base.errors import LinAlgError
+from .._base.signatures import listed
 from .._lazy.array import LazyArray
 from .._lazy.leaves import lazy
 from .._operators.convert import as_operator
@@ -124,6 +125,8 @@ class PseudoInverse(LinearOperator):
         self.A, self._how = as_operator(A), pinv_words(rcond, hermitian, rtol)
         *batch, m, n = self.A.shape
         LinearOperator.__init__(self, inexact(self.A.dtype), (*batch, n, m))
+
+    listed(__init__, ("rtol",))
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         return _core.Operator.__new__(cls)

@@ -12,7 +12,9 @@ import numpy as np
 
 from .. import _core
 from .._base.checks import is_lazy
+from .._base.config import near
 from .._base.dtypes import inexact
+from .._base.signatures import listed
 from .._base.trampoline import run
 from .quasiseparable_formulas import generators
 
@@ -284,6 +286,7 @@ def _values(kernel: Any, given: Any) -> dict[str, Any]:
         if name not in known:
             raise TypeError(
                 f"quasiseparable({kernel!r}) has the parameters {', '.join(known)}, got {name!r}"
+                f"{near(name, known)}"
             )
         if is_lazy(value):
             if value.ndim or value.dtype.kind not in "biuf":
@@ -437,3 +440,8 @@ def quasiseparable(
     if dtype is not np.float64:
         found = (g.astype(dtype) for g in found)
     return _core.QuasiSeparable(*found)
+
+
+listed(
+    quasiseparable, ("variance", "length_scale", "frequency", "quality", "a", "b", "c", "d"), ...
+)

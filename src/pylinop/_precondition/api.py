@@ -9,6 +9,7 @@ from .._base import errors
 from .._base.config import near
 from .._base.errors import NotFit
 from .._base.lazy_import import Later
+from .._base.signatures import listed
 from .._operators.convert import as_operator
 
 if TYPE_CHECKING:
@@ -51,6 +52,9 @@ def make(A: Any, name: Any = "auto", **options: Any) -> Any:
     except NotFit as error:
         text = str(error)
     raise errors.make_error("LinAlgError", text, op, "solve", -1)
+
+
+_OPTIONS = ("block", "omega", "drop", "fill", "shift", "rank", "rtol", "noise", "mu", "rng")
 
 
 def preconditioner(A: _OperatorLike, kind: str = "auto", **options: Any) -> LinearOperator:
@@ -112,3 +116,6 @@ def preconditioner(A: _OperatorLike, kind: str = "auto", **options: Any) -> Line
     """
     made: LinearOperator = make(A, kind, **options)
     return made
+
+
+listed(preconditioner, _OPTIONS, ...)
