@@ -19,7 +19,7 @@ from .._lazy import matrix_functions as _deferred
 from .._operators.convert import as_operator
 from .._structured import dispatch, norms, questions
 from .._structured import pinv as _pinv
-from .._structured.pinv import pinv_words
+from .._structured.pinv import Rtol, pinv_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -283,7 +283,7 @@ def eigvalsh(
 listed(eigvalsh, Pairs, which="LA", tol=0, mode="normal")
 
 
-def pinv(A: Any, rcond: Any = None, hermitian: bool = False, **rtol: Any) -> Any:
+def pinv(A: Any, rcond: Any = None, hermitian: bool = False, **rtol: Unpack[Rtol]) -> Any:
     """The pseudo-inverse (Moore and Penrose), an operator.
 
     Parameters
@@ -315,4 +315,4 @@ def pinv(A: Any, rcond: Any = None, hermitian: bool = False, **rtol: Any) -> Any
     return questions.pinv(as_operator(A), pinv_words(rcond, hermitian, rtol))
 
 
-listed(pinv, ("rtol",))
+listed(pinv, Rtol)

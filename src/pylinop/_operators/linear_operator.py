@@ -57,7 +57,7 @@ class LinearOperator(_core.Operator):
 
     __slots__ = ()
     __array_priority__ = 20.0
-    __signature__ = OfInit()
+    __signature__: Any = OfInit()
     __class_getitem__: Any = classmethod(types.GenericAlias)
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:

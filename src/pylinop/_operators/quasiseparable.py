@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Generator
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 import numpy as np
 
@@ -348,14 +348,29 @@ def _between(kernel: Any, t: Any, x: Any, parameters: Any) -> Any:
     return _core.Selection(rows, order.size) @ K @ _core.Selection(columns, order.size).T
 
 
+class Parameters(TypedDict, total=False):
+    """The parameters of all kernels; each takes some."""
+
+    variance: Any
+    length_scale: Any
+    frequency: Any
+    quality: Any
+    a: Any
+    b: Any
+    c: Any
+    d: Any
+
+
 @overload
 def quasiseparable(
-    kernel: str, t: ArrayLike, x: None = None, /, **parameters: Any
+    kernel: str, t: ArrayLike, x: None = None, /, **parameters: Unpack[Parameters]
 ) -> QuasiSeparable: ...
 @overload
-def quasiseparable(kernel: str, t: ArrayLike, x: ArrayLike, /, **parameters: Any) -> Product: ...
 def quasiseparable(
-    kernel: str, t: ArrayLike, x: ArrayLike | None = None, /, **parameters: Any
+    kernel: str, t: ArrayLike, x: ArrayLike, /, **parameters: Unpack[Parameters]
+) -> Product: ...
+def quasiseparable(
+    kernel: str, t: ArrayLike, x: ArrayLike | None = None, /, **parameters: Unpack[Parameters]
 ) -> QuasiSeparable | Product:
     """The covariance of a Markov process at sorted times, a `QuasiSeparable`, or between times.
 
@@ -442,6 +457,4 @@ def quasiseparable(
     return _core.QuasiSeparable(*found)
 
 
-listed(
-    quasiseparable, ("variance", "length_scale", "frequency", "quality", "a", "b", "c", "d"), ...
-)
+listed(quasiseparable, Parameters, ...)

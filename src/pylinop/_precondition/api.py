@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from .._base import errors
 from .._base.config import near
@@ -54,10 +54,24 @@ def make(A: Any, name: Any = "auto", **options: Any) -> Any:
     raise errors.make_error("LinAlgError", text, op, "solve", -1)
 
 
-_OPTIONS = ("block", "omega", "drop", "fill", "shift", "rank", "rtol", "noise", "mu", "rng")
+class Options(TypedDict, total=False):
+    """The options of all kinds; each takes some."""
+
+    block: Any
+    omega: float
+    drop: float
+    fill: int
+    shift: float
+    rank: int | None
+    rtol: float
+    noise: Any
+    mu: float | None
+    rng: Any
 
 
-def preconditioner(A: _OperatorLike, kind: str = "auto", **options: Any) -> LinearOperator:
+def preconditioner(
+    A: _OperatorLike, kind: str = "auto", **options: Unpack[Options]
+) -> LinearOperator:
     """An operator that approximates the inverse of A, for iterative solvers (their ``M=``).
 
     Parameters
@@ -118,4 +132,4 @@ def preconditioner(A: _OperatorLike, kind: str = "auto", **options: Any) -> Line
     return made
 
 
-listed(preconditioner, _OPTIONS, ...)
+listed(preconditioner, Options, ...)
