@@ -38,7 +38,7 @@ PY_DIRS = $(wildcard src tests tools benchmarks examples docs)
 SOURCES := CMakeLists.txt pyproject.toml $(shell find src tests/c -not -name '__pycache__' -not -name '*.pyc')
 
 .PHONY: help sweep formulas exhaustive long build demo test pytest check check-release asan cov bench sparse-large large test-cores test-simd fuzz mutants fmt fmt-check lint \
-	types layers stubs stubtest pages docs rules clean distclean test-all-pythons test-other-pythons test-oldest test-wheel-blas test-system-blas test-verified test-frameworks test-pytensor
+	types layers stubs stubtest pages docs rules clean distclean test-all-pythons test-other-pythons test-oldest test-wheel-blas test-system-blas test-verified test-frameworks test-packages test-pytensor
 .DELETE_ON_ERROR:
 
 help:
@@ -73,6 +73,7 @@ help:
 	@echo "test-wheel-blas    pytest on the OpenBLAS of scipy-openblas64, not NumPy's"
 	@echo "test-system-blas   pytest on the system's OpenBLAS (SYSTEM_BLAS=/path/to/libopenblas.so is another)"
 	@echo "test-frameworks    pylinop.torch and pylinop.jax with PyTorch and JAX (gigabytes); FRAMEWORKS='jax lineax equinox' are some"
+	@echo "test-packages      operators beside pandas, polars, xarray, scikit-learn, statsmodels, joblib, PyLops"
 	@echo "test-pytensor      pylinop.pytensor with PyTensor, PyMC, nutpie (Python 3.12 or newer)"
 	@echo "clean      remove builds; distclean: environments too"
 
@@ -220,6 +221,11 @@ test-pytensor:
 	if [ -z "$$p" ]; then p=$$(find_python 3.13); fi; \
 	$(MAKE) PYTHON="$${p:-$(PYTHON)}" VENV=.venvs/pytensor BUILD=build/pytensor PYTEST="tests/frameworks/pytensor -r s" \
 		FEW='pytest pytest-xdist hypothesis scipy "pytensor>=3.3,<3.4" "pymc>=6.3" nutpie' pytest
+
+# Beside other packages' objects: pandas, polars, xarray, scikit-learn, statsmodels, joblib, PyLops.
+test-packages: $(VENV)/.package
+	$(PIP) pandas polars xarray scikit-learn statsmodels joblib cloudpickle pylops $(PINS)
+	$(PY) -m pytest -q -r s tests/protocols/test_packages.py $(PYTEST)
 
 # On the library of scipy-openblas64 in place of NumPy's: what crosses into BLAS and LAPACK.
 test-wheel-blas: $(VENV)/.package

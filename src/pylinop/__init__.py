@@ -15,6 +15,7 @@ from ._base import memory as _memory
 from ._base import scipy_bridge as _scipy_bridge
 from ._base.calibration import calibrate
 from ._base.config import config, show_config
+from ._base.config import near as _near
 from ._base.errors import (
     ConvergenceError,
     FallbackWarning,
@@ -26,6 +27,7 @@ from ._base.errors import (
     VerificationError,
 )
 from ._base.lazy_import import Later as _Later
+from ._base.names import elsewhere as _elsewhere
 from ._fallback import interpreter as _interpreter
 from ._lazy import array as _array
 from ._lazy import build as _build
@@ -82,6 +84,7 @@ _core._setup(
         "rmatmul": lambda x, op: _array_arguments.rmatmul(op, x),
         "rmultiply": _array_arguments.rmultiply,
         "make_error": _errors.make_error,
+        "near": _near,
         "parts_of_sparse": _scipy_bridge.parts_of_sparse,
         "sparse": lambda *asked: _factor.solver(*asked),
         "sparse_ready": _scipy_bridge.sparse_ready,
@@ -124,7 +127,6 @@ from ._core import (
     Toeplitz,
     Transpose,
     Zeros,
-    kinds,
 )
 from ._operators.block_constructors import (
     block,
@@ -156,7 +158,8 @@ from ._api.factorizations import (
 )
 from ._api.factorized import Factorized, factorized
 from ._api.methods import attach as _attach_methods
-from ._api.norms import cond, eigvalsh, matrix_norm, matrix_rank, pinv, svdvals
+from ._api.normal import MultivariateNormal
+from ._api.norms import cond, eigvalsh, matrix_norm, matrix_rank, norm, pinv, svdvals
 from ._api.products import PseudoInverse, multi_dot
 from ._api.solve import solve
 from ._api.spectra import (
@@ -171,7 +174,8 @@ from ._api.spectra import (
     sqrtm,
     svd,
 )
-from ._api.user_rules import register_rule, rules, unregister_rule
+from ._api.tables import kinds, rules
+from ._api.user_rules import register_rule, unregister_rule
 from ._base.explanation import Explanation, explaining
 from ._eigen.scipy_api import arnoldi, eigs, eigsh, expm_multiply, lanczos, lobpcg, svds
 from ._gradients.sweep import gradients
@@ -206,6 +210,12 @@ from .linalg import matrix_power
 
 _attach_methods(LinearOperator, LazyArray)
 
+if not _TYPE_CHECKING:
+
+    def __getattr__(name: str) -> None:
+        _elsewhere(__name__, __all__, name)
+
+
 __version__ = "0.1.0.dev0"
 __all__ = [
     "Adjoint",
@@ -238,6 +248,7 @@ __all__ = [
     "MaterializationError",
     "MaterializationWarning",
     "MultilevelToeplitz",
+    "MultivariateNormal",
     "Part",
     "Power",
     "Product",
@@ -321,6 +332,7 @@ __all__ = [
     "minres",
     "multi_dot",
     "multiply",
+    "norm",
     "null_space",
     "nystrom",
     "orth",

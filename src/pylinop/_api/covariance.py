@@ -12,6 +12,7 @@ from .. import _core
 from .._base import dlpack
 from .._base.checks import is_lazy, number, square
 from .._base.dtypes import inexact, real_of
+from .._base.signatures import hinted
 from .._lazy import build
 from .._operators.convert import as_operator
 from .._operators.quasiseparable import likelihood_of
@@ -168,12 +169,14 @@ def _sizes(size: Any) -> tuple[Any, ...]:
     return tuple(size) if isinstance(size, (tuple, list, np.ndarray)) and np.ndim(size) else (size,)
 
 
+@hinted
 def sample(
     A: _OperatorLike,
     size: int | tuple[int, ...] | None = None,
     rng: np.random.Generator | int | None = None,
+    mean: ArrayLike | None = None,
 ) -> NDArray[Any]:
-    """Draws from the normal distribution with mean 0 and covariance A.
+    """Draws from the normal distribution with covariance A. `MultivariateNormal` has densities too.
 
     Parameters
     ----------
@@ -183,6 +186,8 @@ def sample(
         How many; one when None.
     rng : numpy.random.Generator or int, optional
         The source of random numbers, or its seed; a new one seeded by the system when None.
+    mean : array_like, shape (n,) or (..., n), optional
+        What is added to each draw; 0 when None.
 
     Returns
     -------
@@ -225,4 +230,15 @@ def sample(
         raise ValueError(f"size must not be negative, got {size}")
     count = int(np.prod(shape, dtype=np.int64))
     found: NDArray[Any] = _asked(square_roots.draws, op, count, np.random.default_rng(rng))
-    return found.reshape(*shape, *found.shape[1:])
+    found = found.reshape(*shape, *found.shape[1:])
+    return found if mean is None else found + _mean(mean, op)
+
+
+def _mean(mean: Any, op: Any) -> Any:
+    """A mean that fits an operator, in its precision."""
+    m = dlpack.as_array(mean)
+    if m.dtype.kind not in "biufc":
+        raise TypeError(f"mean of dtype {m.dtype}: numbers are taken")
+    if m.ndim and (m.shape[-1] != op.shape[-1] or m.shape[:-1] not in ((), op.shape[:-2])):
+        raise ValueError(f"mean of shape {m.shape} does not fit an operator of shape {op.shape}")
+    return m.astype(inexact(op.dtype), copy=False) if m.dtype.kind in "biuf" else m

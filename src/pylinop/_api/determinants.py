@@ -1,13 +1,15 @@
 """Determinants: numbers, computed now."""
 
-from typing import Any
+from typing import Any, Unpack
 
 from .._base import config
 from .._base.checks import is_lazy
 from .._base.errors import NoValue
 from .._base.lazy_import import Later
+from .._base.signatures import listed
 from .._lazy import build
 from .._operators.convert import as_operator
+from .._stochastic.sampling import Sampling
 from .._structured import determinants
 
 __all__ = ["det", "logdet", "slogdet"]
@@ -85,7 +87,12 @@ def slogdet(A: Any) -> Any:
     return determinants.slogdet(as_operator(A))
 
 
-def logdet(A: Any, method: str = "auto", **how: Any) -> Any:
+class _Quadrature(Sampling, total=False):
+    bounds: tuple[float | None, float | None] | None
+    steps: int | None
+
+
+def logdet(A: Any, method: str = "auto", **how: Unpack[_Quadrature]) -> Any:
     """The logarithm of the determinant, as torch has it.
 
     Parameters
@@ -119,7 +126,7 @@ def logdet(A: Any, method: str = "auto", **how: Any) -> Any:
     1098.612
     """
     if method != "auto" or how or (config.estimates and not is_lazy(A)):
-        return _estimates.number(A, "logdet", method, how, determinants.logdet)
+        return _estimates.number(A, "logdet", method, {**how}, determinants.logdet)
     if is_lazy(A):
         return build.number_of(A, determinants.logdet)
     try:
@@ -127,3 +134,6 @@ def logdet(A: Any, method: str = "auto", **how: Any) -> Any:
     except NoValue as error:
         return error.deferred(logdet, A)
     return determinants.logdet(op)
+
+
+listed(logdet, _Quadrature, confidence=0.95)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
-from .._base import explanation
+from .._base import config, explanation
 from .._base.lazy_import import Later
 from .._lazy import evaluate, text
 from .._operators import convert
@@ -148,7 +148,10 @@ def of_operator(
     if how is None:
         names = (*_ACTIONS, "eigh", "eigvalsh", *_functions.FUNCTIONS)
         if not isinstance(action, str) or action not in names:
-            raise ValueError(f"no action {action!r} to explain; there are {', '.join(names)}")
+            close = config.near(str(action), names)
+            raise ValueError(
+                f"no action {action!r} to explain; there are {', '.join(names)}{close}"
+            )
         return _functions.explained(op, action, args, kwargs, run)
     if how is _solve and "method" in kwargs:
         return _iterative.explained(op, run, *args, **kwargs)
@@ -166,10 +169,10 @@ def of_operator(
         ):
             return _iterative.explained(asked, run, *args, **kwargs)
     if not run:
-        return planned
+        return planned._called(action)
     with explanation.explaining() as e:
         _RUNS[rest[0]](op, *rest[1:])
-    return e.explanation
+    return e.explanation._called(action)
 
 
 # -- explain ---------------------------------------------------------------------------------------

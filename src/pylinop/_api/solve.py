@@ -12,6 +12,7 @@ from .._base import config, errors, scipy_bridge, sparse_arrays
 from .._base.checks import is_lazy, square
 from .._base.dlpack import as_array
 from .._base.lazy_import import Later
+from .._base.signatures import listed
 from .._lazy import build
 from .._lazy import matrix_functions as _deferred
 from .._lazy.leaves import lazy
@@ -72,7 +73,8 @@ def solve(A: Any, b: Any, assume_a: str | None = None, **how: Unpack[_How]) -> A
     callback : callable, optional
         Called with a copy of x after each iteration (gmres: after each cycle).
     progress : bool or callable, optional
-        True shows a bar (tqdm's where it is installed); a callable gets (iteration, residual).
+        True shows a bar (tqdm's where it is installed), False none; a callable gets (iteration,
+        residual). By default a notebook shows one after two seconds.
     precision : {'working', 'mixed'}, optional
         As ``pl.config(precision=...)``, for this solve only; not with ``method``.
 
@@ -123,6 +125,9 @@ def solve(A: Any, b: Any, assume_a: str | None = None, **how: Unpack[_How]) -> A
         if is_lazy(A) or is_lazy(b) or scipy_bridge.issparse(b):
             raise
         return _iterative.instead(A, b, error, assume_a)
+
+
+listed(solve, _How, method="auto")
 
 
 def _in_precision(A: Any, b: Any, assume_a: str | None, how: _How) -> Any:

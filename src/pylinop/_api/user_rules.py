@@ -4,41 +4,10 @@ from typing import Any
 
 from .. import _core
 from .._base.config import near, structure_rules
-from .._structured import dispatch
 
-__all__ = ["register_rule", "rules", "unregister_rule"]
+__all__ = ["register_rule", "unregister_rule"]
 _PHASES = ("explore", "first", "push")
 _COSTS = ("cheaper", "always")
-
-
-def rules() -> list[dict[str, Any]]:
-    """The rule table and users' rules.
-
-    Returns
-    -------
-    list of dict
-        ``name``; ``phase``: 'close' (when an expression is built), 'first' and 'push' (when a plan
-        is made), 'explore' (users' rules that are priced), or 'structure' (a function of an
-        operator, such as eigh or cholesky, answered by its kind); ``left`` and ``right``, both
-        sides as text (None: the right side is computed); ``guard``: the condition, by name, or
-        None; ``cost``: 'always', or 'cheaper' where the price decides; ``source``; ``origin``:
-        'table' or 'user'; ``fired``: how often in this process; ``price``: of a structure rule its
-        cost, what it asks of the parts included, else None.
-
-    Notes
-    -----
-    ``pl.config(disable_rules=[name])`` switches a rule off: a structure rule's operators then go by
-    the dense form. docs/rules.md and docs/factorisations.md print the tables.
-
-    Examples
-    --------
-    >>> import pylinop as pl
-    >>> next(row["left"] for row in pl.rules() if row["name"] == "eigh-kron")
-    '(eigh (kron))'
-    """
-    made = [row | {"price": None} for row in _core.rules()]
-    table = [row for row in made if row["origin"] == "table"]
-    return table + dispatch.rules() + [row for row in made if row["origin"] != "table"]
 
 
 def register_rule(

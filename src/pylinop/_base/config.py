@@ -211,8 +211,11 @@ def _seconds(value: Any) -> float:
 
 
 def near(name: str, names: Iterable[str]) -> str:
-    """The end of an error message: the names that come close."""
-    close = difflib.get_close_matches(name, list(names), 3, 0.5)
+    """The end of an error message: the names that come close, in whatever case."""
+    written: dict[str, str] = {}
+    for known in names:
+        written.setdefault(known.lower(), known)
+    close = [written[n] for n in difflib.get_close_matches(name.lower(), list(written), 3, 0.5)]
     return f"; did you mean {' or '.join(close)}?" if close else ""
 
 
@@ -255,7 +258,7 @@ def _checked(name: str, value: Any) -> Any:
         return _seconds(value)
     if name == "threads":
         return _number(name, value, "a number of threads", 1, 1024)
-    return _number(name, value, "a number of bytes", 0, 2**63 - 1)
+    return _number(name, value, "a number of bytes (10**9 for 1 GB)", 0, 2**63 - 1)
 
 
 _CACHE = dis.opmap.get("CACHE", -1)

@@ -204,6 +204,13 @@ def assumed_positive(op: Any) -> str:
     return f"{names[0] if names else type(op).__name__} was"
 
 
+_INSTEAD = (
+    ("Singular matrix", "; pl.lstsq(A, b) and pl.pinv(A) @ b give a solution of least norm"),
+    (
+        "Matrix is not positive definite",
+        "; pl.ldl takes indefinite matrices, jitter= adds to the diagonal until it is definite",
+    ),
+)
 _CULPRITS = {"LinAlgError": ("inverse",), "IndexError": ("selection", "sparse")}
 
 
@@ -218,6 +225,8 @@ def make_error(name: str, text: str, op: Any, action: str, batch: int) -> Except
     """The exception for a status of the core: what was wrong, where, in which expression."""
     if batch >= 0 and op is not None and len(op.shape) > 2:
         text += f" (batch element {batch})"
+    for begins, instead in _INSTEAD:
+        text += instead if name == "LinAlgError" and text.startswith(begins) else ""
     off = config.get("disable_rules") if name == "NotImplementedError" else ()
     if off:
         text += f" (rules switched off here: {', '.join(off)})"

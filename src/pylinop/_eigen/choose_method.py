@@ -27,6 +27,7 @@ from .scipy_api import eigsh
 NAMES = ("auto", "direct", "iterative")
 _OPAQUE = 8  # from this ratio of rows to basis vectors on, a callable is not made dense
 _WORDS = ("which", "sigma")
+_ALL = ("method", "k", *list(inspect.signature(eigsh).parameters)[2:])
 
 
 def _row(price: Price, text: str) -> dict[str, Any]:
@@ -131,6 +132,9 @@ def _by_lanczos(op: Any, k: int, vectors: bool, how: dict[str, Any]) -> Any:
 def pairs(op: Any, uplo: str, method: str, k: Any, vectors: bool, how: dict[str, Any]) -> Any:
     """(values, vectors) by a method; ``how`` has the options of `eigsh`."""
     k = _count(op, k)
+    if misspelt := [word for word in how if word not in _ALL]:
+        close = config.near(misspelt[0], _ALL)
+        raise TypeError(f"eigh() got an unexpected keyword argument {misspelt[0]!r}{close}")
     if how and k is None:
         raise TypeError(f"{', '.join(how)}: that goes with k=, the number of eigenpairs")
     chosen, why, rows = options(op, method, k, vectors, how)

@@ -11,6 +11,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from .._base.lazy_import import Later
+from .._base.signatures import listed
 from . import estimate
 from .estimate import Estimate
 from .sampling import (
@@ -337,6 +338,9 @@ def estimate_trace(
         return _TRACES[method](ask)
 
 
+listed(estimate_trace, Sampling, confidence=0.95)
+
+
 def estimate_logdet(
     A: Any,
     *,
@@ -378,6 +382,9 @@ def estimate_logdet(
     """
     with Ask("estimate_logdet", A, **how) as ask:
         return _of_function(ask, "log", bounds, steps, "slq")
+
+
+listed(estimate_logdet, Sampling, confidence=0.95)
 
 
 # -- diagonals --
@@ -428,6 +435,9 @@ def estimate_diagonal(
         raise ValueError(f"method must be 'hutchinson' or 'hutch++', got {method!r}")
     with Ask("estimate_diagonal", A, **how) as ask:
         return _diagonal(ask, method)
+
+
+listed(estimate_diagonal, Sampling, confidence=0.95)
 
 
 def _diagonal(ask: Ask, method: str) -> Estimate:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Generator
-from typing import Any
+from collections.abc import Generator, Mapping
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -117,7 +117,13 @@ def _(op: Any, how: Any) -> Any:
 # -- arguments --
 
 
-def pinv_words(rcond: Any, hermitian: bool, rtol: dict[str, Any]) -> dict[str, Any]:
+class Rtol(TypedDict, total=False):
+    """What NumPy 2 calls rcond."""
+
+    rtol: Any
+
+
+def pinv_words(rcond: Any, hermitian: bool, rtol: Mapping[str, Any]) -> dict[str, Any]:
     """The options of `pinv`, as numpy.linalg.pinv takes them."""
     if wrong := sorted(set(rtol) - {"rtol"}):
         raise TypeError(
