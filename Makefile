@@ -38,7 +38,7 @@ PY_DIRS = $(wildcard src tests tools benchmarks examples docs)
 SOURCES := CMakeLists.txt pyproject.toml $(shell find src tests/c -not -name '__pycache__' -not -name '*.pyc')
 
 .PHONY: help sweep formulas exhaustive long build demo test pytest check check-release asan cov bench sparse-large large test-cores test-simd fuzz mutants fmt fmt-check lint \
-	types layers stubs stubtest pages docs rules clean distclean test-all-pythons test-other-pythons test-oldest test-wheel-blas test-system-blas test-verified test-frameworks test-pytensor wheel one-wheel wheel-test sdist sdist-test
+	types layers stubs stubtest pages docs site-test rules clean distclean test-all-pythons test-other-pythons test-oldest test-wheel-blas test-system-blas test-verified test-frameworks test-pytensor wheel one-wheel wheel-test sdist sdist-test
 .DELETE_ON_ERROR:
 
 help:
@@ -65,7 +65,7 @@ help:
 	@echo "test-simd  the same with our own loops in one variant alone: SIMD='base avx2 avx512'"
 	@echo "stubs      print src/pylinop/_core.pyi (stubtest checks it)"
 	@echo "pages      print docs/kinds.md and docs/rules.md from the tables (a test looks that they are)"
-	@echo "docs       HTML in docs/_build/html"
+	@echo "docs       HTML in docs/_build/html; site-test looks at it, in a browser too (SHOTS=folder keeps pictures)"
 	@echo "rules      print the rule table"
 	@echo "build      install the package into $(VENV)"
 	@echo "test-all-pythons   pytest on 3.11, 3.12, 3.13, as far as they are here"
@@ -114,7 +114,7 @@ $(VENV)/.lint: $(VENV)/.made Makefile
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.tools
-	$(PIP) "sphinx>=8" "pydata-sphinx-theme>=0.15" "numpydoc>=1.8" "myst-parser>=4" \
+	$(PIP) "sphinx>=8" "pydata-sphinx-theme>=0.15" "myst-parser>=4" "sphinx-design>=0.6" "sphinx-copybutton>=0.5" \
 		"scipy>=1.13" "matplotlib>=3.8"
 	@touch $@
 
@@ -397,11 +397,15 @@ docs: $(VENV)/.package $(VENV)/.docs
 	$(PY) -m sphinx -W --keep-going -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
+# The built site: dead links, long stretches without a heading, and pages laid out by chromium where that is here.
+site-test: docs
+	$(PY) tools/site_check.py docs/_build/html $(if $(SHOTS),--shots $(SHOTS))
+
 rules: $(VENV)/.package
 	@$(PY) -c 'import pylinop; print(pylinop.rules())'
 
 clean:
-	rm -rf build dist out docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist out docs/_build docs/made .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	rm -f .venv/.package .venvs/*/.package .venvs/*/.package-few
 	find src tests tools benchmarks examples docs -name __pycache__ -type d -prune -exec rm -rf {} +
 
