@@ -86,8 +86,8 @@ def preconditioner(
           list of sizes; for a Block its own blocks);
         - "ssor": a sweep forward and one back (``omega``, 1), for Hermitian sparse matrices;
         - "ic", "ict": incomplete Cholesky on A's pattern, or dropping small elements (relative to
-        their column: ``drop``, 1e-3) and keeping ``fill``, 10, elements a column beyond A's;
-        ``shift`` is the first one tried;
+          their column: ``drop``, 1e-3) and keeping ``fill``, 10, elements a column beyond A's;
+          ``shift`` is the first one tried;
         - "circulant", "strang", "chan": circulants near a Toeplitz matrix, of several levels too;
         - "kronecker": the nearest Kronecker product, or Kron + Kron for Kron + Diag;
         - "pivoted_cholesky": of X + noise, from X's diagonal and ``rank`` of its columns, 100,
