@@ -236,3 +236,36 @@ def test_complex_results_of_real_matrices_are_refused():
 def test_matrices_that_are_not_square(f):
     with pytest.raises(np.linalg.LinAlgError, match=r"square matrix, got shape \(2, 3\)"):
         f(pl.lazy(np.ones((2, 3))))
+
+
+@pytest.mark.parametrize("dtype", ["f", "c"])
+@pytest.mark.parametrize("m, n", [(4, 4), (6, 3), (3, 5)])
+@pytest.mark.parametrize(
+    "of_a, of_b", [((2, 3), (2, 3)), ((3,), ()), ((), (3,)), ((2, 1), (3,)), ((3,), None)]
+)
+def test_least_squares_of_stacks(of_a, of_b, m, n, dtype):
+    r = np.random.default_rng(31)
+    a = r.standard_normal((*of_a, m, n))
+    b = r.standard_normal(m) if of_b is None else r.standard_normal((*of_b, m, 2))
+    if dtype == "c":
+        a, b = a + 1j * r.standard_normal(a.shape), b + 1j * r.standard_normal(b.shape)
+    norm = lambda a, b: np.sum(np.abs(pl.lstsq(a, b)[0]) ** 2)
+    value = check(norm, a, b)[0]
+    columns = b if b.ndim > 1 else b[:, None]
+    x = np.linalg.pinv(a) @ columns
+    assert np.isclose(value, np.sum(np.abs(x) ** 2))
+    check_second(norm, a, b)
+    if m > n:
+        rest = check(lambda a, b: np.sum(pl.lstsq(a, b)[1]), a, b)[0]
+        assert np.isclose(rest, np.sum(np.abs(columns - a @ x) ** 2))
+    for found, wanted in zip(pl.lstsq(pl.lazy(a), b), pl.lstsq(a, b), strict=True):
+        assert found.shape == np.shape(wanted)
+        np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-12)
+
+
+def test_least_squares_of_stacks_without_full_rank():
+    b = np.ones((2, 4, 1))
+    with pytest.raises(np.linalg.LinAlgError, match=r"this one has rank \[1 1\], not 3"):
+        pl.grad(lambda a: np.sum(pl.lstsq(a, b)[0]))(np.ones((2, 4, 3)))
+    with pytest.raises(np.linalg.LinAlgError):
+        np.linalg.lstsq(pl.lazy(np.ones((2, 4, 3))), b)

@@ -45,7 +45,7 @@ def _r_of_qr(y: Any, g: Any, k: int) -> Any:
 
 def _least(f: Any, A: Any, b: Any) -> Any:
     """Least-squares solutions within derivatives, which assume full rank."""
-    return solved("lstsq", of_full_rank, A, b, A.shape[1], **f.kwargs)
+    return solved("lstsq", of_full_rank, A, b, A.shape[-1], **f.kwargs)
 
 
 def _lstsq(y: Any, g: Any, k: int) -> Any:
@@ -54,7 +54,7 @@ def _lstsq(y: Any, g: Any, k: int) -> Any:
     z = _least(f, back, g)
     if k == 1:
         return z
-    m, n = A.shape
+    m, n = A.shape[-2:]
     if m >= n:
         r = b - A @ y
         return _outer(r, _least(f, A, z)) - _outer(z, y)
@@ -62,7 +62,7 @@ def _lstsq(y: Any, g: Any, k: int) -> Any:
 
 
 def _outer(u: Any, v: Any) -> Any:
-    return pair(u[:, 0], v[:, 0]) if u.shape[1] == 1 else u @ view(v, 3)
+    return pair(u[:, 0], v[:, 0]) if u.shape[1:] == (1,) else u @ view(v, 3)
 
 
 def _solve(y: Any, g: Any, k: int) -> Any:

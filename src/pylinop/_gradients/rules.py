@@ -21,7 +21,7 @@ from .._lazy.kinds import Kind
 from .._lazy.leaves import lazy
 from .._lazy.matrix_functions import OfForm
 from .._structured import determinants
-from . import contractions, decompositions, matrices, matrix_functions, reflections
+from . import contractions, decompositions, kernels, matrices, matrix_functions, reflections
 from .pieces import along_rows, call, column_form, conj, pair, real_form, stop, times
 from .shapes import row_of, scattered, unbroadcast
 
@@ -221,8 +221,12 @@ def _call(y: Any, g: Any, k: int) -> Any:
         return f.cotangent(y, g, k)
     if isinstance(f, Deferred):
         return contractions.cotangent(y, g, k)
+    if k == 0 and f in reflections.LINEAR:
+        return reflections.again(y, g)
     if k == 1 and f in reflections.LINEAR:
         return unbroadcast(reflections.LINEAR[f](y, g), y._args[k])
+    if f in kernels.FUNCTIONS:
+        return kernels.cotangent(y, g, k)
     row = row_of(f)
     if row is None:
         name = getattr(f, "__name__", type(f).__name__).lstrip("_")
@@ -277,7 +281,7 @@ def _made(y: Any, g: Any, k: int) -> Any:
     if isinstance(f, Kind):
         return matrices.of_kind(y, g, k)
     if isinstance(f, matrices.Cotangent):
-        return matrices.of_cotangent(y, g, k)
+        return matrices.of_cotangent(y, g, k, kernels.grown(y, g))
     if isinstance(f, OfForm):
         return matrix_functions.of_form(y, g, k)
     if decompositions.is_part(y):
