@@ -68,8 +68,6 @@ def _outer(u: Any, v: Any) -> Any:
 def _solve(y: Any, g: Any, k: int) -> Any:
     """The adjoint system by the same method, to the same tolerances."""
     f, A = y._more[0], y._args[0]
-    if A.ndim != 2 or y.ndim != 2:
-        raise NotImplementedError("an iterative solve of a stack has no derivative here")
     more = {k: v for k, v in f.kwargs.items() if k not in ("x0", "callback", "progress")}
     M = more.get("M")
     if M is not None and not isinstance(M, str):
@@ -79,7 +77,7 @@ def _solve(y: Any, g: Any, k: int) -> Any:
                 "give an operator" + errors.built(y)
             )
         more["M"] = M.H
-    z = solved(f.name, f.function, view(A, 3), g, A.shape[0], **more)
+    z = solved(f.name, f.function, view(A, 3), g, A.shape[-2], **more)
     return z if k == 1 else scaled(_outer(z, y), -1)
 
 

@@ -21,7 +21,15 @@ from .._lazy.kinds import Kind
 from .._lazy.leaves import lazy
 from .._lazy.matrix_functions import OfForm
 from .._structured import determinants
-from . import contractions, decompositions, kernels, matrices, matrix_functions, reflections
+from . import (
+    contractions,
+    decompositions,
+    estimates,
+    kernels,
+    matrices,
+    matrix_functions,
+    reflections,
+)
 from .pieces import along_rows, call, column_form, conj, pair, real_form, stop, times
 from .shapes import row_of, scattered, unbroadcast
 
@@ -175,6 +183,8 @@ def _of_form(y: Any, g: Any, k: int) -> Any:
     f = y._more[0]
     if decompositions.is_part(y):
         return decompositions.part(y, g)
+    if estimates.is_samples(y):
+        return estimates.cotangent(y, g)
     row = _OF_FORM.get(f)
     if row is None and isinstance(f, Function) and f.name in decompositions.WHOLE:
         return decompositions.WHOLE[f.name](y, g)
