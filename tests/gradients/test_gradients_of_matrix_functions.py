@@ -269,3 +269,29 @@ def test_least_squares_of_stacks_without_full_rank():
         pl.grad(lambda a: np.sum(pl.lstsq(a, b)[0]))(np.ones((2, 4, 3)))
     with pytest.raises(np.linalg.LinAlgError):
         np.linalg.lstsq(pl.lazy(np.ones((2, 4, 3))), b)
+
+
+@pytest.mark.parametrize("dtype", ["f", "c"])
+@pytest.mark.parametrize("size", [None, 3, (2, 2)])
+@pytest.mark.parametrize("batch", [(), (2,)])
+def test_draws(size, batch, dtype):
+    r = np.random.default_rng(51)
+    a = r.standard_normal((*batch, 4, 4))
+    a = a + 1j * r.standard_normal(a.shape) if dtype == "c" else a
+    of = lambda a: a @ np.swapaxes(a.conj(), -1, -2) + 4 * np.eye(4)
+    found = pl.sample(of(pl.lazy(a)), size, rng=7)
+    wanted = pl.sample(pl.Dense(of(a)), size, rng=7)
+    assert found.shape == wanted.shape
+    np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
+    check(lambda a: np.sum(np.abs(pl.sample(of(a), size, rng=7) - 1) ** 2), a)
+
+
+def test_draws_of_kinds_keep_their_structure():
+    d, a = np.array([1.0, 4.0, 9.0]), np.array([[2.0, 1.0], [1.0, 3.0]])
+    f = lambda d, a: np.sum(pl.sample(pl.Kron(pl.Diag(d), a), 5, rng=1) ** 3)
+    value = check(lambda d: f(d, a), d)[0]
+    assert np.isclose(value, np.sum(pl.sample(pl.Kron(pl.Diag(d), a), 5, rng=1) ** 3))
+    with pytest.raises(np.linalg.LinAlgError):
+        pl.grad(lambda d: np.sum(pl.sample(pl.Diag(d), rng=0)))(np.array([1.0, -1.0]))
+    with pytest.raises(ValueError, match="negative"):
+        pl.sample(pl.lazy(np.eye(2)), -1)
