@@ -206,8 +206,8 @@ def sample(
     the Hermitian root for a Circulant, rows of a circulant's root for a Toeplitz, L for a Root,
     otherwise the Cholesky factor, and where that fails a root made from the eigenvectors.
     Draws of a LazyArray are a LazyArray, L z with the Cholesky factor L for every kind, and have
-    derivatives; an A that is not positive definite raises. ``sample(A, k)`` begins as ``sample(A, j)`` does for j < k, with the same seed, but for the
-    rounding of sums.
+    derivatives; an A that is not positive definite raises. ``sample(A, k)`` begins as
+    ``sample(A, j)`` does for j < k, with the same seed, but for the rounding of sums.
 
     Examples
     --------
@@ -218,7 +218,8 @@ def sample(
     shape = _counts(size)
     count = int(np.prod(shape, dtype=np.int64))
     if is_lazy(A):
-        return _sampled_later(A, shape, count, np.random.default_rng(rng))
+        later: NDArray[Any] = _sampled_later(A, shape, count, np.random.default_rng(rng))
+        return later
     op = as_operator(A)
     square(op)
     found: NDArray[Any] = _asked(square_roots.draws, op, count, np.random.default_rng(rng))
