@@ -18,7 +18,7 @@ from .._operators.convert import as_operator
 from .._operators.quasiseparable import likelihood_of
 from .._structured import square_roots
 from .determinants import logdet
-from .factorizations import _asked, _precise
+from .factorizations import _asked, _precise, cholesky
 from .solve import solve
 
 if TYPE_CHECKING:
@@ -210,8 +210,9 @@ def sample(
     `sample` in docs/factorisations.md), never by cost: the Kron of the factors' roots for a Kron,
     the Hermitian root for a Circulant, rows of a circulant's root for a Toeplitz, L for a Root,
     otherwise the Cholesky factor, and where that fails a root made from the eigenvectors.
-    ``sample(A, k)`` begins as ``sample(A, j)`` does for j < k, with the same seed, but for the
-    rounding of sums.
+    Draws of a LazyArray are a LazyArray, L z with the Cholesky factor L for every kind, and have
+    derivatives; an A that is not positive definite raises. ``sample(A, k)`` begins as
+    ``sample(A, j)`` does for j < k, with the same seed, but for the rounding of sums.
 
     Examples
     --------
@@ -219,8 +220,28 @@ def sample(
     >>> pl.sample(pl.Kron(pl.Identity(100), np.ones((3, 3)) + np.eye(3)), 5, rng=0).shape
     (5, 300)
     """
+    shape = _counts(size)
+    count = int(np.prod(shape, dtype=np.int64))
+    if is_lazy(A):
+        later: NDArray[Any] = _sampled_later(A, shape, count, np.random.default_rng(rng))
+        return later if mean is None else later + (mean if is_lazy(mean) else _mean(mean, A))
     op = as_operator(A)
     square(op)
+    found: NDArray[Any] = _asked(square_roots.draws, op, count, np.random.default_rng(rng))
+    found = found.reshape(*shape, *found.shape[1:])
+    return found if mean is None else found + _mean(mean, op)
+
+
+def _sampled_later(A: Any, shape: tuple[int, ...], count: int, rng: Any) -> Any:
+    """The draws of a LazyArray, by its Cholesky factor."""
+    L = cholesky(A)
+    z = square_roots.normals((count, *A.shape[:-1]), inexact(A.dtype), rng)
+    y = np.moveaxis(L @ np.moveaxis(z, 0, -1), -1, 0)
+    return np.reshape(y, (*shape, *A.shape[:-1]))
+
+
+def _counts(size: Any) -> tuple[int, ...]:
+    """``size`` as a tuple."""
     try:
         shape = () if size is None else tuple(map(operator.index, _sizes(size)))
     except TypeError:
@@ -228,10 +249,7 @@ def sample(
         raise TypeError(text) from None
     if any(k < 0 for k in shape):
         raise ValueError(f"size must not be negative, got {size}")
-    count = int(np.prod(shape, dtype=np.int64))
-    found: NDArray[Any] = _asked(square_roots.draws, op, count, np.random.default_rng(rng))
-    found = found.reshape(*shape, *found.shape[1:])
-    return found if mean is None else found + _mean(mean, op)
+    return shape
 
 
 def _mean(mean: Any, op: Any) -> Any:

@@ -14,6 +14,7 @@ from .._structured import determinants
 
 __all__ = ["det", "logdet", "slogdet"]
 _estimates = Later("_stochastic.choose_method")
+_deferred = Later("_stochastic.deferred")
 
 
 def det(A: Any) -> Any:
@@ -101,7 +102,9 @@ def logdet(A: Any, method: str = "auto", **how: Unpack[_Quadrature]) -> Any:
     method : {'auto', 'direct', 'slq'}
         'direct' goes by structure or a factor; 'slq' gives an `Estimate` by stochastic Lanczos
         quadrature (`estimate_logdet`). 'auto' is 'direct', unless
-        ``pl.config(accuracy="estimate")`` allows an estimate.
+        ``pl.config(accuracy="estimate")`` allows an estimate. Of a LazyArray 'slq' is a LazyArray,
+        the mean of samples by probes that are drawn now; its gradient is Hutchinson's on the same
+        probes (docs/gradients.md).
     **how
         Passed to `estimate_logdet`: ``num_samples``, ``rtol``, ``bounds``, ``rng`` and so on.
 
@@ -125,6 +128,8 @@ def logdet(A: Any, method: str = "auto", **how: Unpack[_Quadrature]) -> Any:
     >>> round(float(pl.logdet(pl.Kron(3 * np.eye(20), pl.Identity(50)))), 3)
     1098.612
     """
+    if method == "slq" and is_lazy(A):
+        return _deferred.logdet(A, **how)
     if method != "auto" or how or (config.estimates and not is_lazy(A)):
         return _estimates.number(A, "logdet", method, {**how}, determinants.logdet)
     if is_lazy(A):

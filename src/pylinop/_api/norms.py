@@ -91,11 +91,10 @@ def matrix_norm(A: Any, /, ord: Any = "fro", *, keepdims: bool = False) -> Any:
     >>> float(pl.matrix_norm(pl.Kron(np.ones((2, 2)), pl.Diag([3.0, -4.0])), 2))
     8.0
     """
-    if (
-        is_lazy(A)
-        and (later := decompositions.norm(A, _order(ord), None, keepdims)) is not NotImplemented
-    ):
-        return later
+    if is_lazy(A):
+        later: Any = decompositions.matrix_norm(A, keepdims=keepdims, ord=_order(ord))
+        if later is not NotImplemented:
+            return later
     op = as_operator(A)
     value = np.asarray(questions.norm(op, _order(ord))).astype(real_of(op.dtype), copy=False)
     return value[..., None, None] if keepdims else number(value)

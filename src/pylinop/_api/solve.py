@@ -195,7 +195,7 @@ def _with_keywords(A: Any, b: Any, assume_a: str | None, method: Any = "auto", *
             return direct(A, b, assume_a)
     if is_lazy(A) or is_lazy(b):
         right = build.node(b)
-        if right is not None and 1 <= right.ndim <= 2 and right._head != "operator":
+        if right is not None and right.ndim and right._head != "operator":
             more = {k: v for k, v in how.items() if v is not None}
             more |= {} if assume_a is None else {"assume_a": assume_a}
             A = lazy(A)

@@ -415,6 +415,8 @@ def _einsum(
 
 @row("linalg.lstsq")
 def _lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
+    if np.ndim(a) != 2 or np.ndim(b) > 2:
+        return NotImplemented  # NumPy refuses it
     return matrix_functions.lstsq(a, b, rcond)
 
 

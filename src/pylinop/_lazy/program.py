@@ -249,7 +249,7 @@ def evaluate(*expressions: Any) -> Any:
     array(2.)
     """
     roots = [lazy(e) for e in expressions]
-    if len(roots) > 1:
+    if len(roots) > 1 or roots[0]._head == "call":
         together(roots)
     values = tuple(r._computed() for r in roots)
     return values[0] if len(values) == 1 else values

@@ -179,7 +179,7 @@ def _leave_one_out(op: Any, omega: Any) -> Any:
     return whole, float(np.abs(q * z).sum(axis=(-2, -1)).max(initial=0))
 
 
-def _bounds_of(op: Any, bounds: Any) -> Any:
+def bounds_of(op: Any, bounds: Any) -> Any:
     """The user's bounds, or those that the structure proves."""
     if bounds is None:
         return _bounds.proven(op)
@@ -215,7 +215,7 @@ def _of_function(ask: Ask, f: Any, bounds: Any, steps: Any, method: str) -> Esti
     steps = None if steps is None else count_of("steps", steps, 1)
     if 0 in op.shape:
         return exactly(ask, np.zeros(op.shape[:-2]), method, 0)
-    bounds = _bounds_of(op, bounds)
+    bounds = bounds_of(op, bounds)
     seen: list[Any] = []
     watch = _Watch(ask, seen, method) if ask.watched else None
 

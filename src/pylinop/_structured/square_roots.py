@@ -477,10 +477,14 @@ def draws(op: Any, count: int, rng: Any) -> Any:
     """``count`` draws from N(0, A): (count, ..., n)."""
     found = root(op)
     dtype, batch = inexact(op.dtype), op.shape[:-2]
-    shape = (count, *batch, found.shape[-1])
+    z = normals((count, *batch, found.shape[-1]), dtype, rng)
+    return np.moveaxis(found @ np.moveaxis(z, 0, -1), -1, 0)
+
+
+def normals(shape: tuple[int, ...], dtype: np.dtype[Any], rng: Any) -> Any:
+    """Standard normal numbers, circular ones where they are complex."""
     if dtype.kind == "c":
         z = rng.standard_normal((*shape, 2)).view(np.complex128)[..., 0] * math.sqrt(0.5)
     else:
         z = rng.standard_normal(shape)
-    y = found @ np.moveaxis(z.astype(dtype, copy=False), 0, -1)
-    return np.moveaxis(y, -1, 0)
+    return z.astype(dtype, copy=False)
