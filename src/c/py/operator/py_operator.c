@@ -351,16 +351,27 @@ static PyObject *op_apply(PyObject *self, PyObject *args) {
                          vec != 0, out == Py_None ? NULL : out);
 }
 
-/* _explain(act, x, i, j): the plan as a dict. */
-static PyObject *op_explain(PyObject *self, PyObject *args) {
+typedef PyObject *explained(py_state *, py_op *, PyArrayObject *, int, int64_t, int64_t);
+
+static PyObject *explained_by(explained *how, PyObject *self, PyObject *args) {
     int act;
     long long i, j;
     PyObject *x;
-    if (!PyArg_ParseTuple(args, "iOLL:_explain", &act, &x, &i, &j)) return NULL;
+    if (!PyArg_ParseTuple(args, "iOLL", &act, &x, &i, &j)) return NULL;
     if (act < 0 || act > ACT_DET || (act > 7 ? act < ACT_DENSE : !PyArray_Check(x)))
         return PyErr_Format(PyExc_ValueError, "no such action: %d", act);
-    return py_explain(py_state_of(self), (py_op *)self,
-                      PyArray_Check(x) ? (PyArrayObject *)x : NULL, act, i, j);
+    return how(py_state_of(self), (py_op *)self, PyArray_Check(x) ? (PyArrayObject *)x : NULL, act,
+               i, j);
+}
+
+/* _explain(act, x, i, j): the plan as a dict. */
+static PyObject *op_explain(PyObject *self, PyObject *args) {
+    return explained_by(py_explain, self, args);
+}
+
+/* _canonical(act, x, i, j): the canonical expression: (nodes, {serial: array}, that of x). */
+static PyObject *op_canonical(PyObject *self, PyObject *args) {
+    return explained_by(py_canonical, self, args);
 }
 
 static PyMethodDef op_methods[] = {
@@ -402,6 +413,7 @@ static PyMethodDef op_methods[] = {
     {"_factored", py_factored, METH_O, NULL},
     {"_apply", op_apply, METH_VARARGS, NULL},
     {"_explain", op_explain, METH_VARARGS, NULL},
+    {"_canonical", op_canonical, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL}};
 
 static PyMemberDef op_members[] = {
