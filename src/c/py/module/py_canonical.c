@@ -3,6 +3,7 @@
  * (src/pylinop/_namespace). No plan is made; nothing is computed. */
 #include "py.h"
 
+#include "expr/coefficients.h"
 #include "expr/node_map.h"
 #include "rewrite/assumptions.h"
 #include "rewrite/rewrite.h"
@@ -51,14 +52,15 @@ static PyObject *shape_of(const lop_node *node) {
     return all;
 }
 
-/* (head, children, integers, number, dtype, shape, trailing dimensions that are no batch, serial). */
+/* (head, children, integers, number, dtype, shape, trailing dimensions that are no batch, serial,
+ * the coefficient's entry). */
 static PyObject *row_of(const lop_map *map, const lop_node *node) {
     const int64_t *n = node->attr.i;
     Py_complex number = {node->attr.re, node->attr.im};
-    return Py_BuildValue("(sN(LLLL)DsNiK)", node->op->name, children_of(map, node),
+    return Py_BuildValue("(sN(LLLL)DsNiKi)", node->op->name, children_of(map, node),
                          (long long)n[0], (long long)n[1], (long long)n[2], (long long)n[3],
                          &number, lop_dtype_name(node->dtype), shape_of(node), (int)node->core,
-                         (unsigned long long)node->serial);
+                         (unsigned long long)node->serial, node->attr.num);
 }
 
 /* Pushes the children without a number; false: none is left, or there was no memory (*st). */
@@ -104,29 +106,78 @@ static PyObject *rows_of(lop_ctx *ctx, const lop_node *root, lop_status *st) {
     return rows;
 }
 
-PyObject *py_canonical(py_state *s, py_op *self, PyArrayObject *x, int act, int64_t i, int64_t j) {
-    lop_err err;
-    lop_err_open(&err);
-    const lop_node *root = NULL, *kinds = NULL, *out = NULL;
-    uint64_t rhs = 0;
+/* The entries of coefficients: (how, a, b, value); None where the form is for these values alone. */
+static PyObject *entries_of(const lop_coefs *c) {
+    for (int i = 0; i < c->conditions; i++)
+        if (c->condition[i].what == LOP_COEF_FIXED) Py_RETURN_NONE;
+    if (c->full) Py_RETURN_NONE;
+    PyObject *all = PyList_New(0);
+    for (int i = 0; all && i < c->entries; i++) {
+        const lop_entry *e = &c->entry[i];
+        const char how[2] = {e->how ? e->how : ' ', 0};
+        PyObject *one = Py_BuildValue("(siid)", how, (int)e->a, (int)e->b, e->value);
+        if (!one || PyList_Append(all, one) < 0) Py_CLEAR(all);
+        Py_XDECREF(one);
+    }
+    return all;
+}
+
+/* The numbers of a tuple, at most LOP_SOURCES: how many, or -1 with an exception. */
+static int sources_of(PyObject *numbers, double *source) {
+    const Py_ssize_t n = PyTuple_GET_SIZE(numbers);
+    if (n > LOP_SOURCES) {
+        PyErr_Format(PyExc_NotImplementedError,
+                     "a formula of %zd coefficients that are arrays: at most %d are taken apart", n,
+                     (int)LOP_SOURCES);
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < n; i++) {
+        source[i] = PyFloat_AsDouble(PyTuple_GET_ITEM(numbers, i));
+        if (source[i] == -1.0 && PyErr_Occurred()) return -1;
+    }
+    return (int)n;
+}
+
+/* The canonical form of `root` with the coefficients of `n` values named in *coefs. Rows: new. */
+static lop_status rewritten(py_state *s, const lop_node *root, const double *source, int n,
+                            lop_coefs *coefs, PyObject **rows, lop_err *err) {
+    const lop_node *named = NULL, *kinds = NULL, *out = NULL;
     lop_tab tab;
     lop_trace trace = {0};
-    PyObject *rows = NULL, *arrays = NULL;
-    if (py_asked(s, self, x, act, i, j, &rhs, &root) < 0) return NULL;
     lop_tab_init(&tab, &s->ctx);
-    lop_status st = lop_declared_kinds(s->rules, root, &kinds, &err);
-    if (st == LOP_OK) st = lop_rewrite(s->rules, &tab, kinds, &out, &trace, &err);
-    if (st == LOP_OK) rows = rows_of(&s->ctx, out, &st);
-    if (st == LOP_OK && rows) arrays = PyDict_New();
-    if (arrays && py_collect(self, arrays) < 0) Py_CLEAR(arrays);
+    s->ctx.coefs = coefs;
+    lop_status st = lop_coefs_name(&s->ctx, source, NULL, n, root, &named, err);
+    if (st == LOP_OK) st = lop_declared_kinds(s->rules, named, &kinds, err);
+    if (st == LOP_OK) st = lop_rewrite(s->rules, &tab, kinds, &out, &trace, err);
+    s->ctx.coefs = NULL;
+    if (st == LOP_OK) *rows = rows_of(&s->ctx, out, &st);
     lop_node_unref(out);
     lop_node_unref(kinds);
-    lop_node_unref(root);
+    lop_node_unref(named);
     lop_tab_clear(&tab);
-    if (st != LOP_OK) return py_raise(s, st, &err, (PyObject *)self, "the canonical form");
-    if (!arrays) {
-        Py_XDECREF(rows);
-        return NULL;
-    }
-    return Py_BuildValue("(NNK)", rows, arrays, (unsigned long long)rhs);
+    return st;
+}
+
+PyObject *py_canonical(py_state *s, py_op *self, PyArrayObject *x, int act, int64_t i, int64_t j,
+                       PyObject *numbers) {
+    lop_err err;
+    lop_err_open(&err);
+    const lop_node *root = NULL;
+    uint64_t rhs = 0;
+    double source[LOP_SOURCES];
+    PyObject *rows = NULL, *arrays = NULL, *entries = NULL;
+    const int n = sources_of(numbers, source);
+    if (n < 0 || py_asked(s, self, x, act, i, j, &rhs, &root) < 0) return NULL;
+    lop_coefs *coefs = lop_calloc(&s->ctx, 1, sizeof *coefs);
+    lop_status st = coefs ? rewritten(s, root, source, n, coefs, &rows, &err) : LOP_NOMEM;
+    if (st == LOP_OK && rows) entries = entries_of(coefs);
+    if (entries) arrays = PyDict_New();
+    if (arrays && py_collect(self, arrays) < 0) Py_CLEAR(arrays);
+    lop_free(&s->ctx, coefs);
+    lop_node_unref(root);
+    if (arrays)
+        return Py_BuildValue("(NNKN)", rows, arrays, (unsigned long long)rhs, entries);
+    Py_XDECREF(rows);
+    Py_XDECREF(entries);
+    return st == LOP_OK ? NULL : py_raise(s, st, &err, (PyObject *)self, "the canonical form");
 }
