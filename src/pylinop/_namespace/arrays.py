@@ -91,6 +91,9 @@ class Namespace:
     def real(self, x: Any) -> Any:
         return self.xp.real(x) if self.name_of(x).startswith("complex") else x
 
+    def imag(self, x: Any) -> Any:
+        return self.xp.imag(x) if self.name_of(x).startswith("complex") else x * 0
+
     def sum(self, x: Any, axis: Any, keep: bool = False) -> Any:
         return self.xp.sum(x, axis=axis, keepdims=keep, dtype=x.dtype)
 
@@ -148,11 +151,11 @@ class Namespace:
         return tuple(self.xp.linalg.slogdet(a))
 
     def scatter(self, values: Any, index: Any, count: int) -> Any:
-        """Sums of rows of values (..., k, c) that go to the same of `count` rows."""
-        raise NotImplementedError(
-            f"sums by index (Sparse, transposed Selection) have no form in {self.xp.__name__}: "
-            "the array API has none; take the dense form, op.toarray() on the CPU"
-        )
+        """Sums of rows of values (..., k, c) that go to the same of `count` rows. The array API
+        has none: a product with a matrix of zeros and ones, count x k."""
+        at = self.constant(np.arange(count), self.name_of(index))
+        chosen = self.cast(at[:, None] == index[None, :], self.name_of(values))
+        return self.matmul(chosen, values)
 
 
 class _NumPy(Namespace):

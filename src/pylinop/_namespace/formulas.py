@@ -84,9 +84,6 @@ class _Evaluation:
         """Parts of an operator that are no operators themselves: values, as its leaves. So are
         multiples by complex numbers that are arrays, which have no name among coefficients."""
         stack, seen = [root], {id(root)}
-        if _is_value(root):
-            stack = []
-            self._hold(root, self._hollow(root))
         while stack:
             a = stack.pop()
             for x in a._args[:1] if a._head in ("scale", "over") else a._args:
@@ -167,6 +164,8 @@ class _Evaluation:
 
     def _asked(self, form: Any, action: int, like: Any, x: Any = None, k: int = 0) -> Any:
         """An action of the operator that a LazyArray is."""
+        if _is_value(form):
+            form = lazy(self._hollow(form))
         sources = self._place(form)
         try:
             self._leafed(form)
@@ -181,6 +180,7 @@ class _Evaluation:
             canonical = op._canonical(action, rhs, k, 0, tuple(sources))
         finally:
             self._release()
+        _all_named(sources, canonical[3])
         leaves = {s: self._leaf(held) for s, held in canonical[1].items()}
         if x is not None:
             leaves[canonical[2]] = x
@@ -208,18 +208,48 @@ class _Evaluation:
 
 
 def _coefficient(a: Any) -> Any:
-    """The number that an operator is a multiple by, or that stands in all its places."""
-    if a._head in ("scale", "over"):
-        return a._args[1]
-    full = a._head == "made" and getattr(a._more[0], "__name__", "") == "Full"
-    return a._args[-1] if full else None
+    """The number that an operator is a multiple by."""
+    return a._args[1] if a._head in ("scale", "over") else None
 
 
-def _is_value(a: Any) -> bool:
-    if a._head not in _LINEAR:
-        return True
-    c = _coefficient(a)
-    return is_lazy(c) and c.dtype.kind == "c"
+def _is_value(root: Any) -> bool:
+    """Is it no operator here? Nor are multiples by complex numbers that are arrays, which have no
+    names, those of kinds that take the number in, and what is made of these."""
+    known: dict[int, bool] = {}
+    stack = [root]
+    while stack:
+        a = stack[-1]
+        if a._head not in _LINEAR or id(a) in known:
+            known.setdefault(id(a), True)
+            stack.pop()
+            continue
+        c = _coefficient(a)
+        of = a._args[0] if a._args else None
+        inner = of._args[0]._head if is_lazy(of) and of._head == "operator" else ""
+        if is_lazy(c) and (c.dtype.kind == "c" or inner in ("full", "zeros")):
+            known[id(a)] = True
+            continue
+        below = [] if a._head == "made" else [x for x in a._args if is_lazy(x) and x is not c]
+        below = [x for x in below if x._head in _LINEAR and x.ndim >= 2]
+        wait = [x for x in below if id(x) not in known]
+        if wait:
+            stack += wait
+        else:
+            known[id(a)] = any(known[id(x)] for x in below)
+    return known[id(root)]
+
+
+def _all_named(sources: dict[float, Any], entries: Any) -> None:
+    """Raises where a coefficient went into something that does not say so."""
+    if entries is None:
+        return
+    found = {value for how, _, _, value in entries if how == "s"}
+    for name in sources:
+        if name not in found and 1 / name not in found:
+            raise NotImplementedError(
+                "a coefficient that is an array went into the numbers of a kind: give it as a "
+                "Python number, or multiply by Diag"
+            )
 
 
 def _without_memory(dtype: Any, shape: Any) -> Any:

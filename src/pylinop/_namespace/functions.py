@@ -92,6 +92,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "tanh": _unary("tanh"),
     "absolute": lambda run, a, kwargs, x: run.ns.abs(x),
     "conjugate": lambda run, a, kwargs, x: run.ns.conj(x),
+    "imag": lambda run, a, kwargs, x: run.ns.imag(x),
     "real": lambda run, a, kwargs, x: run.ns.real(x),
     "sum": _sum,
     "max": _max,
@@ -124,7 +125,12 @@ def called(run: Any, a: Any) -> Any:
         return run.value(a._args[0])[a._more]
     if a._head == "view":
         x = run.value(a._args[0])
+        x = run.ns.mT(x) if a._more & 1 and x.ndim >= 2 else x
         return run.ns.conj(x) if a._more & 2 else x
+    if a._head == "matmul":
+        return run.ns.matmul(*(run.ns.cast(run.value(v), a.dtype.name) for v in a._args))
+    if a._head == "inverse":
+        return run.ns.inv(run.ns.cast(run.value(a._args[0]), a.dtype.name))
     f, kwargs = a._more if a._head in ("call", "of form") else (None, {})
     name = getattr(f, "__name__", a._head)
     known = FUNCTIONS.get(name) if a._head == "call" else None

@@ -259,7 +259,7 @@ def _reflections(w: Any, row: Any) -> Any:
     ns, rows, n = w.ns, w.whole(row, 0), row.shape[-1]
     y = w.ns.expand(_identity(w, row), row.shape)
     for j in range(rows.shape[-2] - 1, -1, -1):
-        v = rows[..., j, : n - j]
+        v = rows[..., j, : min(n - j, rows.shape[-1])]
         last = n - j - v.shape[-1]
         pads = [ns.zeros((*v.shape[:-1], k), row.dtype) for k in (j, last)]
         v = ns.concat([pads[0], v, pads[1]], -1)[..., None]
