@@ -20,7 +20,7 @@ FEW ?=
 CORE ?=
 PYTHONS ?= 3.11 3.12 3.13
 FIRST ?=
-FRAMEWORKS ?= torch jax lineax equinox
+FRAMEWORKS ?= torch jax lineax equinox gpytorch linear_operator array-api-strict
 CORES ?= Prescott Nehalem Sandybridge Haswell SkylakeX
 SIMD ?= base avx2 avx512
 
