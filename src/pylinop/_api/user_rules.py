@@ -4,6 +4,7 @@ from typing import Any
 
 from .. import _core
 from .._base.config import near, structure_rules
+from .tables import rules
 
 __all__ = ["register_rule", "unregister_rule"]
 _PHASES = ("explore", "first", "push")
