@@ -152,7 +152,8 @@ def _thin_between(h: Any, g: Any, depth: int) -> Any:
 
 def _between(h: Any, g: Any, depth: int = _DEEPEST) -> Any:
     """h g h, the thin terms of g by themselves; None where there are none, but at the top."""
-    made, rest = [], []
+    made: list[Any] = []
+    rest: list[Any] = []
     for x in _terms(g):
         found = _thin_between(h, x, depth)
         (rest if found is None else made).append(x if found is None else found)
