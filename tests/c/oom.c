@@ -8,6 +8,7 @@
 #include "plan/plan_cache.h"
 #include "rewrite/assumptions.h"
 #include "plan/plan_print.h"
+#include "expr/vjp.h"
 #include "gen.h"
 
 #include <stdio.h>
@@ -214,6 +215,47 @@ static void instances_alone(void) {
     t_group("random instances");
 }
 
+/* One child's cotangent, with each allocation failing in turn. */
+static void cotangent_of(const lop_node *a, int child, const lop_node *g) {
+    for (int64_t i = 0;; i++) {
+        const lop_node *made = NULL;
+        const int64_t alive = w.ctx.live;
+        w.memory = (failing){.fail_at = i};
+        const lop_status st = lop_cotangent(&w.ctx, a, child, g, &made, &w.err);
+        const bool reached = w.memory.count > i;
+        w.memory.fail_at = -1;
+        t_check((fine(st) || st == LOP_UNABLE) && (st == LOP_OK) == (made != NULL),
+                "%s, child %d: %s", a->op->name, child, w.err.text);
+        lop_node_unref(made);
+        t_check(w.ctx.live == alive, "%s, child %d, allocation %lld: %lld blocks lost", a->op->name,
+                child, (long long)i, (long long)(w.ctx.live - alive));
+        if (!reached) break;
+    }
+}
+
+/* The cotangents of every kind's children: of an array, of the kind itself, of an inverse. */
+static void cotangents_alone(void) {
+    for (int id = 0; id < lop_nops(); id++) {
+        const lop_op *op = lop_op_at(id);
+        const lop_node *a = NULL, *b = NULL;
+        if (!op->random || !op->vjp || op->random(&w.rand, 4, 4, LOP_f64, &a) != LOP_OK) continue;
+        const lop_node *g[3] = {
+            t_one_of(&w, "dense", NULL, t_array(&w, LOP_f64, 2, 2, (int64_t[]){4, 4}))};
+        if (op->random(&w.rand, 4, 4, LOP_f64, &b) == LOP_OK) {
+            g[1] = lop_node_ref(b);
+            g[2] = t_one_of(&w, "inverse", NULL, b);
+        }
+        for (int k = 0; k < 3; k++) {
+            for (int child = 0; g[k] && child <= a->n; child++)
+                if (child < a->n || op->vjp_together) cotangent_of(a, child, g[k]);
+            lop_node_unref(g[k]);
+        }
+        lop_node_unref(a);
+        world_leaves(&w);
+    }
+    t_group("cotangents");
+}
+
 /* Bands and a matrix, assumed symmetric, that are so; with a right-hand side. */
 static const lop_node *assumed(void) {
     const lop_node *d = t_array(&w, LOP_f64, 1, 1, (int64_t[]){4}),
@@ -328,6 +370,7 @@ int main(int argc, char **argv) {
     world_sparse(&w);
     rules_alone();
     instances_alone();
+    cotangents_alone();
     tests_of_assumptions();
     kinds_as_declared();
     places += fixed_scenes(0, 10);

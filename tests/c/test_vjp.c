@@ -91,6 +91,17 @@ static void kind(const lop_op *op, int64_t m, int64_t n, lop_dtype dt, lop_dtype
     const lop_node *G = t_one_of(&w, "dense", NULL, t_array(&w, of, 2, 2, (int64_t[]){m, n}));
     for (int i = 0; i < a->n; i++) child_of(a, i, G, op->name);
     lop_node_unref(G);
+    G = NULL;
+    /* of its own kind, and the inverse of one, transposed */
+    if (op->random(&w.rand, m, n, of, &G) == LOP_OK) {
+        for (int i = 0; i < a->n; i++) child_of(a, i, G, op->name);
+        if (m == n) {
+            const lop_attr turn = t_ints(LOP_H, 0, 0, 0);
+            G = t_one_of(&w, "view", &turn, t_one_of(&w, "inverse", NULL, G));
+            for (int i = 0; i < a->n; i++) child_of(a, i, G, op->name);
+        }
+    }
+    lop_node_unref(G);
     lop_node_unref(a);
     world_leaves(&w);
 }

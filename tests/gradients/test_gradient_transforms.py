@@ -258,3 +258,83 @@ def test_what_is_returned_pickles_and_prints():
     again = pickle.loads(pickle.dumps(g))
     assert np.allclose(again.toarray(), g.toarray())
     assert inspect.signature(pl.grad).parameters["argnums"].default == 0
+
+
+def test_tangents_of_operators():
+    """Of the arrays that they hold: as if these were the arguments."""
+    r = np.random.default_rng(71)
+    d, e, U, V = 3 + r.random(5), r.random(5), r.standard_normal((5, 2)), r.standard_normal((5, 2))
+    b = r.standard_normal(5)
+    f = lambda D, L: pl.solve(D + L, b)
+    number = lambda D, L: np.sum(f(D, L) ** 2) + pl.logdet(D + L)
+    arrays = lambda d, U: number(pl.Diag(d), pl.LowRank(U))
+    D, L, tD, tL = pl.Diag(d), pl.LowRank(U), pl.Diag(e), pl.LowRank(V)
+    value, found = pl.jvp(f, (D, L), (tD, tL))
+    wanted = pl.jvp(lambda d, U: f(pl.Diag(d), pl.LowRank(U)), (d, U), (e, V))
+    np.testing.assert_allclose(value, wanted[0], rtol=1e-12)
+    np.testing.assert_allclose(found, wanted[1], rtol=1e-10)
+    along = pl.hvp(number, (0, 1))(D, L, (tD, tL))
+    by = pl.hvp(arrays, (0, 1))(d, U, (e, V))
+    assert isinstance(along[0], pl.Diag) and isinstance(along[1], pl.LowRank)
+    np.testing.assert_allclose(along[0].diagonal(), by[0], rtol=1e-10)
+    np.testing.assert_allclose(along[1]._given("U").toarray(), by[1], rtol=1e-10)
+    nested = pl.jvp(lambda p: f(p["K"], p["L"]), ({"K": D, "L": L},), ({"K": tD, "L": tL},))
+    np.testing.assert_allclose(nested[1], found, rtol=1e-12)
+
+
+def test_tangents_of_operators_that_do_not_fit():
+    D, f = pl.Diag(np.ones(3)), lambda D: pl.logdet(D)
+    for t in (np.ones(3), pl.Dense(np.eye(3)), pl.Diag(np.ones(4)), pl.Identity(3)):
+        with pytest.raises(ValueError, match=r"a tangent of a Diag \(3, 3\) is one too"):
+            pl.jvp(f, (D,), (t,))
+    with pytest.raises(TypeError, match="a tangent of an array is an array"):
+        pl.jvp(lambda d: np.sum(d), (np.ones(3),), (D,))
+    with pytest.raises(ValueError, match="nested as the arguments are"):
+        pl.jvp(lambda p: np.sum(p[0]), ((np.ones(3), D),), ((np.ones(3),),))
+
+
+@pytest.mark.parametrize(
+    "make, shape",
+    [
+        (lambda U: pl.LowRank(U), (5, 2)),
+        (lambda c: pl.Toeplitz(c), (5,)),
+        (lambda L: pl.Root(L), (5, 5)),
+        (lambda c: pl.Hankel(c), (5,)),
+        (lambda x: pl.Kernel("rbf", x), (5, 2)),
+    ],
+)
+def test_second_derivatives_by_operators_with_one_parameter_for_two(make, shape):
+    """LowRank(U) is U U^H: a change of U is one on both sides."""
+    r = np.random.default_rng(72)
+    U, V, b = r.standard_normal(shape), r.standard_normal(shape), r.standard_normal(5)
+    f = lambda K: np.sum(pl.solve(K + 9 * pl.Identity(5), b) ** 2)
+    along = pl.hvp(f)(make(U), make(V))
+    held = [x for x in along._init if x is not None and not isinstance(x, str)][:1]
+    by = pl.hvp(lambda U: f(make(U)))(U, V)
+    found = held[0].toarray() if isinstance(held[0], pl.LinearOperator) else held[0]
+    np.testing.assert_allclose(found.reshape(shape), by, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [pl.Kron, pl.HadamardProduct, pl.KhatriRao, pl.LowRank])
+def test_mixed_second_derivatives_by_the_parts_of_an_operator(kind):
+    """d/dA of d/dB: what an operator holds counts as what a formula holds."""
+    r = np.random.default_rng(73)
+    a, b, c, d = r.standard_normal((4, 3, 3))
+    f = lambda K: np.sum(pl.lazy(K) ** 3)
+    along = pl.hvp(f)(kind(a, b), kind(c, d))
+    by = pl.hvp(lambda a, b: f(kind(a, b)), (0, 1))(a, b, (c, d))
+    for found, wanted in zip(along._init[:2], by, strict=True):
+        np.testing.assert_allclose(found.toarray(), wanted, rtol=1e-10)
+
+
+def test_mixed_second_derivatives_by_a_low_rank_update():
+    r = np.random.default_rng(74)
+    d, U, V, b = r.random(4) + 2, *r.standard_normal((2, 4, 2)), r.standard_normal(4)
+    make = lambda d, U, V: pl.LowRankUpdate(pl.Diag(d), U, V)
+    f = lambda K: np.sum((pl.lazy(K) @ b) ** 3)
+    g = lambda d, U, V: np.sum((make(d, U, V) @ b) ** 3)
+    way = (d - 1, V, U)
+    along, by = pl.hvp(f)(make(d, U, V), make(*way)), pl.hvp(g, (0, 1, 2))(d, U, V, way)
+    np.testing.assert_allclose(along._given("base").diagonal(), by[0], rtol=1e-10)
+    np.testing.assert_allclose(along._given("U").toarray(), by[1], rtol=1e-10)
+    np.testing.assert_allclose(along._given("V").toarray(), by[2], rtol=1e-10)

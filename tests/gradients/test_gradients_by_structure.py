@@ -145,3 +145,34 @@ def test_determinants_of_circulants_take_one_column(dtype):
     G = np.linalg.inv(pl.Circulant(c).toarray()).conj().T
     wanted = [sum(G[(j + k) % 9, j] for j in range(9)) for k in range(9)]
     np.testing.assert_allclose(found[0], wanted, rtol=1e-12)
+
+
+@pytest.mark.no_verify
+@pytest.mark.parametrize("kind", ["toeplitz", "markov", "banded", "low rank"])
+def test_second_derivatives_of_solves_make_no_square(kind):
+    """What stands between two inverses is a sum of pairs: each is solved with by itself."""
+    n = 300
+    r = np.random.default_rng(64)
+    y, t = r.standard_normal(n), np.arange(n) / 9
+    c = 0.5 ** np.arange(n) + (np.arange(n) == 0)
+    make, p = {
+        "toeplitz": (pl.Toeplitz, c),
+        "markov": (
+            lambda s: pl.quasiseparable("matern32", t, length_scale=s) + pl.Identity(n),
+            np.array(1.3),
+        ),
+        "banded": (
+            lambda s: pl.Banded((1, 1), s),
+            np.ones((3, n)) + 3 * (np.arange(3) == 1)[:, None],
+        ),
+        "low rank": (lambda U: pl.Identity(n) + pl.LowRank(U), r.standard_normal((n, 3))),
+    }[kind]
+    f = lambda p: y @ pl.solve(make(p), y)
+    way = r.standard_normal(p.shape) / 100
+    with pl.explaining() as record:
+        found = pl.hvp(f)(p, way)
+    run = [s for q in record.plans for s in q.steps if not s["conditional"]]
+    assert not [s["name"] for s in run if f"({n}, {n})" in s["writes"]]
+    h = 1e-4
+    wanted = (pl.grad(f)(p + h * way) - pl.grad(f)(p - h * way)) / (2 * h)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5 * np.abs(wanted).max())

@@ -158,6 +158,7 @@ def test_a_kernel_that_is_an_operator():
     np.testing.assert_allclose(twice.toarray(), wanted, rtol=1e-12)
 
 
+@pytest.mark.no_verify  # whose own plans would be counted
 def test_a_hessian_takes_one_factor():
     x, b = RNG.standard_normal((40, 2)), RNG.standard_normal(40)
 

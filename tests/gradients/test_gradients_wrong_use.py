@@ -153,6 +153,14 @@ def test_long_chains():
     assert np.asarray(pl.gradients(np.trace(S @ S), A))[0, 0] == 2 * 2 * 3001**2
 
 
+def test_many_solves_with_one_matrix():
+    """Whose cotangent is a long sum of pairs."""
+    A, b = pl.lazy(2 * np.eye(3)), np.ones(3)
+    total = sum(k * (b @ pl.solve(A, (k % 3) * b)) for k in range(2500))
+    got = np.asarray(pl.gradients(total, A))
+    np.testing.assert_allclose(got, -sum(k * (k % 3) for k in range(2500)) / 4, rtol=1e-10)
+
+
 def test_threads_get_the_same_bits():
     rng = np.random.default_rng(3)
     d, U, y = rng.uniform(1, 2, 50), rng.standard_normal((50, 3)), rng.standard_normal(50)

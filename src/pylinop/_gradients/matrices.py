@@ -338,6 +338,13 @@ def _zero(x: Any) -> Any:
     return np.zeros(x.shape, x.dtype)
 
 
+def _leaf(x: Any) -> Any:
+    """An operator or array as a LazyArray: as a constant within a kind it has no cotangent."""
+    if not isinstance(x, (_core.Operator, np.ndarray)) or x.dtype is None:
+        return x
+    return lazy(x) if x.dtype.kind in "fc" else x
+
+
 def _grown_states(cls: Any, values: dict[str, Any], number: int, h: Any) -> Any:
     """Of a QuasiSeparable: it is linear in each of p and q; where a transition grows, what comes
     down from q moves on into states of its own, which p reads."""
@@ -368,8 +375,21 @@ def _as_matrices(a: Any, n: int, J: int) -> Any:
     return a.reshape(n, J, J)
 
 
-def tangent(op: Any, key: Any, h: Any) -> Any:
-    """The change of an operator, to first order, when the parameter at `key` changes by h."""
+def _halves(head: str, name: str, values: dict[str, Any], child: int) -> str:
+    """Where one parameter stands for two, as in LowRank(U), both are filled in; gives the name of
+    the one that is the node's child."""
+    if head in ("lowrank", "lowrankupdate") and name == "U" and values.get("V") is None:
+        values["V"] = values["U"]
+        return "V" if child == (1 if head == "lowrank" else 2) else "U"
+    if head == "toeplitz" and values.get("r") is None and values["c"].dtype.kind != "c":
+        values["r"] = values["c"]
+        return "r" if child == 1 else "c"
+    return name
+
+
+def tangent(op: Any, key: Any, h: Any, child: int = 0) -> Any:
+    """The change of an operator, to first order, when the parameter at `key`, as the node's child,
+    changes by h."""
     number, place = key
     if not is_lazy(op) and op._init is None:
         return _grown(op, number, h)
@@ -386,10 +406,10 @@ def tangent(op: Any, key: Any, h: Any) -> Any:
             ]
         )
     if _is_list(cls):
-        rest = [_zero(x) for x in args] if head in _JOINTLY else list(args)
+        rest = [_zero(x) if head in _JOINTLY else _leaf(x) for x in args]
         rest[place] = h
         return cls(*rest, **kwargs)
-    name = names[number]
+    name = _halves(head, names[number], values, child)
     if head == "toeplitz" and values.get("r") is None:
         raise NotImplementedError("second derivatives by the one column of a complex Toeplitz")
     if head == "hankel":
@@ -411,12 +431,12 @@ def tangent(op: Any, key: Any, h: Any) -> Any:
     if head in _JOINTLY:
         return cls(**{**{k: _zero(v) for k, v in values.items()}, name: h})
     if head in _EACH:
-        return cls(**{**values, name: h})
+        return cls(**{**{k: _leaf(v) for k, v in values.items()}, name: h})
     if head == "lowrankupdate":
         if name == "base":
             return h
         del values["base"]
-        return _core.LowRank(**{**values, name: h})
+        return _core.LowRank(**{**{k: _leaf(v) for k, v in values.items()}, name: h})
     if head not in ("root", "congruence", "eigen"):
         raise NotImplementedError(f"{cls.__name__} has no second derivatives by its parameters yet")
     made = {k: v if is_lazy(v) else lazy(v) for k, v in values.items() if v is not None}
@@ -463,7 +483,7 @@ def of_cotangent(y: Any, h: Any, key: int, grown: Any = None) -> Any:
     the caller knows it."""
     if grown is None:
         h = _as_parameter(y, h)
-        grown = tangent(y._args[0], y._more[0].key, h)
+        grown = tangent(y._args[0], y._more[0].key, h, y._more[0].child)
     if key < 0:
         return lazy(grown)
     return Through(lazy(grown), y._args[1], (h, *(x for k, x in sources(y) if k >= 0)))

@@ -115,11 +115,54 @@ def _over(y: Any, g: Any, k: int) -> Any:
 
 
 def _inverse(y: Any, g: Any, k: int) -> Any:
-    h = view(y, 3)
-    if is_lazy(g) and g._head == "matmul" and g._args[0].shape[-1:] == (1,):
-        a, b = g._args  # a column and a row: what is solved with them is shared, and is no matrix
-        return scaled((h @ a) @ (b @ h), -1)
-    return scaled(h @ g @ h, -1)
+    return scaled(_between(view(y, 3), g), -1)
+
+
+_FEW = 8  # a product through fewer than one in so many columns is thin
+_DEEPEST = 16  # multiples and views within each other that are looked through
+
+
+def _terms(g: Any) -> list[Any]:
+    """What a sum is of."""
+    found, stack = [], [g]
+    while stack:
+        x = stack.pop()
+        if is_lazy(x) and x._head == "add":
+            stack += x._args
+        else:
+            found.append(x)
+    return found
+
+
+def _thin_between(h: Any, g: Any, depth: int) -> Any:
+    """h g h of a product of thin matrices, a multiple or a view: h times each of them, which is
+    shared and makes no matrix of the size of h. None for others."""
+    if not is_lazy(g) or depth == 0:
+        return None
+    if g._head == "scale":
+        inner = _between(h, g._args[0], depth - 1)
+        return None if inner is None else scaled(inner, g._args[1])
+    if g._head == "view":
+        inner = _between(view(h, g._more), g._args[0], depth - 1)
+        return None if inner is None else view(inner, g._more)
+    if g._head != "matmul" or g._args[0].shape[-1] * _FEW > max(_FEW, g.shape[-1]):
+        return None
+    a, b = g._args
+    return (h @ a) @ (b @ h)
+
+
+def _between(h: Any, g: Any, depth: int = _DEEPEST) -> Any:
+    """h g h, the thin terms of g by themselves; None where there are none, but at the top."""
+    made: list[Any] = []
+    rest: list[Any] = []
+    for x in _terms(g):
+        found = _thin_between(h, x, depth)
+        (rest if found is None else made).append(x if found is None else found)
+    if not made:
+        return h @ g @ h if depth == _DEEPEST else None
+    if rest:
+        made.append(h @ sum(rest[1:], rest[0]) @ h)
+    return sum(made[1:], made[0])
 
 
 def _index(y: Any, g: Any, k: int) -> Any:

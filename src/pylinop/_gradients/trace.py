@@ -109,6 +109,13 @@ class OfArray:
     def wanted(self) -> list[Any]:
         return [self.lazy]
 
+    def tangents(self, t: Any) -> list[Any]:
+        if isinstance(t, _core.Operator):
+            raise TypeError(f"a tangent of an array is an array, not a {type(t).__name__}")
+        if np.shape(t) != self.array.shape:
+            raise ValueError(f"a tangent of shape {np.shape(t)} for an array of {self.array.shape}")
+        return [np.asarray(t)]
+
     def gradient(self, found: dict[int, Any]) -> list[Any]:
         g = found.get(id(self.lazy))
         return [lazy(np.zeros_like(self.array)) if g is None else g]
@@ -131,6 +138,19 @@ class OfOperator:
 
     def wanted(self) -> list[Any]:
         return self.arrays
+
+    def tangents(self, t: Any) -> list[Any]:
+        """Its arrays', of an operator of the same kind."""
+        alike = type(t) is type(self.op) and t.shape == self.op.shape
+        held = _arrays(t) if alike else []
+        shapes = [tuple(a.shape) for a in self.arrays]
+        if not alike or [tuple(a.shape) for a in held] != shapes:
+            shown = f"{type(t).__name__} {getattr(t, 'shape', ())}"
+            raise ValueError(
+                f"a tangent of a {type(self.op).__name__} {self.op.shape} is one too, with arrays "
+                f"of shapes {shapes}: got {shown}"
+            )
+        return [np.array(a) for a in held]  # copies: they may be the arrays that are wanted
 
     def gradient(self, found: dict[int, Any]) -> list[Any]:
         return [lazy(np.zeros_like(a)) if id(a) not in found else found[id(a)] for a in self.arrays]

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -191,8 +191,8 @@ def vjp(f: _Function, *primals: Any, has_aux: bool = False) -> Any:
     return (shown, pullback, value_of_aux(trace.aux)) if has_aux else (shown, pullback)
 
 
-def _tangents(trace: Trace, tangents: Any) -> list[Any]:
-    """For each parameter an array of its shape."""
+def _tangents(trace: Trace, tangents: Any) -> list[list[Any]]:
+    """For each parameter the tangents of the arrays that it is, or that it holds."""
     if len(tangents) != len(trace.structures):
         raise ValueError(
             f"{len(trace.structures)} arguments, but {len(tangents)} tangents: one each is due"
@@ -200,25 +200,27 @@ def _tangents(trace: Trace, tangents: Any) -> list[Any]:
     flat: list[Any] = []
     for t in tangents:
         trees.flatten(t, flat)
-    for p, t in zip(trace.parameters, flat, strict=True):
-        if isinstance(p, OfOperator):
-            raise NotImplementedError(
-                "tangents of operators: make them of arrays within the function"
-            )
-        if np.shape(t) != p.array.shape:
-            raise ValueError(f"a tangent of shape {np.shape(t)} for an array of {p.array.shape}")
-    return [np.asarray(t) for t in flat]
+    if len(flat) != len(trace.parameters):
+        raise ValueError(
+            f"tangents of {len(flat)} arrays and operators for arguments of "
+            f"{len(trace.parameters)}: they are nested as the arguments are"
+        )
+    return [p.tangents(t) for p, t in zip(trace.parameters, flat, strict=True)]
 
 
-def _pushed(value: Any, trace: Trace, tangents: list[Any]) -> Any:
+def _paired(trace: Trace, found: dict[int, Any], tangents: list[list[Any]]) -> Iterator[Any]:
+    """(cotangent, tangent) of each array that has a cotangent."""
+    for p, held in zip(trace.parameters, tangents, strict=True):
+        for x, t in zip(p.wanted(), held, strict=True):
+            if (g := found.get(id(x))) is not None:
+                yield g, t
+
+
+def _pushed(value: Any, trace: Trace, tangents: list[list[Any]]) -> Any:
     """The tangent of the value: the adjoint of the pullback, which is linear."""
     u = lazy(np.zeros(value.shape, value.dtype))
-    found = sweep(value, trace.wanted(), u)
     total = None
-    for p, t in zip(trace.parameters, tangents, strict=True):
-        g = found.get(id(p.lazy))
-        if g is None:
-            continue
+    for g, t in _paired(trace, sweep(value, trace.wanted(), u), tangents):
         term = np.sum(np.conjugate(g) * t) if g.dtype.kind == "c" else np.sum(g * np.real(t))
         total = term if total is None else total + term
     if total is None:
@@ -235,7 +237,8 @@ def jvp(f: _Function, primals: Any, tangents: Any, has_aux: bool = False) -> Any
     f : callable
         To a LazyArray of any shape.
     primals, tangents : tuple or list
-        The arguments, arrays or nested tuples, lists and dicts of them, and a direction for each.
+        The arguments, arrays, operators or nested tuples, lists and dicts of them, and a direction
+        for each: for an operator one of its kind and shape.
     has_aux : bool, optional
         ``f`` returns (value, aux).
 
@@ -267,10 +270,7 @@ def _along(trace: Trace, value: Any, vectors: Any) -> list[list[Any]]:
     """The gradient of <gradient, vectors>."""
     found = sweep(value, trace.wanted(), lazy(np.ones((), value.dtype)))
     total = None
-    for p, v in zip(trace.parameters, _tangents(trace, vectors), strict=True):
-        g = found.get(id(p.lazy))
-        if g is None:
-            continue
+    for g, v in _paired(trace, found, _tangents(trace, vectors)):
         term = np.sum(np.real(np.conjugate(g) * v))
         total = term if total is None else total + term
     if total is None:
