@@ -11,7 +11,7 @@ import pylinop as pl
 # Public callables whose positional arguments are a list by nature, or go on to another library.
 MANY = {
     *("Kron", "KronSum", "BlockDiag", "block_diag", "Contraction", "einsum", "einsum_path"),
-    *("evaluate", "vjp", "explain"),
+    *("evaluate", "vjp", "explain", "unify"),
 }
 
 
