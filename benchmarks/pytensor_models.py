@@ -14,6 +14,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
+import pymc as pm
 import pytensor
 import pytensor.tensor as pt
 
@@ -63,6 +64,15 @@ def toeplitz(n=1500):
     return [a, s], K, [np.array(0.3), np.array(0.1)], R.standard_normal((1, n))
 
 
+def grid(n=1500):
+    """A Matern 3/2 kernel on a regular grid, as PyMC writes it."""
+    a, length, s = pt.dscalar("a"), pt.dscalar("length"), pt.dscalar("s")
+    x = np.linspace(0.0, 30.0, n)[:, None]
+    K = a**2 * pm.gp.cov.Matern32(1, ls=length)(x) + s**2 * pt.eye(n)
+    values = [np.array(1.2), np.array(0.7), np.array(0.4)]
+    return [a, length, s], K, values, R.standard_normal((1, n))
+
+
 def autoregression(n=1500):
     rho, s = pt.dscalar("rho"), pt.dscalar("s")
     ends = np.r_[1.0, np.zeros(n - 2), 1.0]
@@ -89,6 +99,7 @@ MODELS = {
     "Kron 40 x 40 + noise": kron,
     "W W' + D, 1500 x 40": fitc,
     "Toeplitz, n = 1500": toeplitz,
+    "pm.gp.cov.Matern32 on a grid, n = 1500": grid,
     "AR(1) by its precision, n = 1500": autoregression,
     "MvNormal, W W' + D, 600 x 5, 40 rows": factors,
     "block diagonal, 20 of 40": blocks,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pytensor.compile.mode import optdb
 from pytensor.gradient import DisconnectedType
 from pytensor.graph.basic import Apply, Constant, Variable
@@ -10,6 +12,7 @@ from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.op import Op
 from pytensor.graph.rewriting.basic import GraphRewriter
 from pytensor.graph.rewriting.utils import rewrite_graph
+from pytensor.graph.traversal import ancestors
 from pytensor.link.numba.cache import _call_cached_ptr as call_cached_ptr
 from pytensor.link.numba.cache import compile_numba_function_src
 from pytensor.link.numba.dispatch.basic import numba_njit, register_funcify_default_op_cache_key
@@ -19,10 +22,15 @@ from pytensor.tensor.blockwise import Blockwise
 from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 from pytensor.tensor.linalg.constructors import BlockDiagonal
 from pytensor.tensor.linalg.decomposition.cholesky import Cholesky
-from pytensor.tensor.linalg.inverse import MatrixInverse
+from pytensor.tensor.linalg.decomposition.eigen import Eig, Eigh
+from pytensor.tensor.linalg.decomposition.qr import QR
+from pytensor.tensor.linalg.decomposition.svd import SVD
+from pytensor.tensor.linalg.inverse import MatrixInverse, MatrixPinv
 from pytensor.tensor.linalg.products import KroneckerProduct
+from pytensor.tensor.linalg.solvers.general import Solve
 from pytensor.tensor.linalg.solvers.psd import CholeskySolve
 from pytensor.tensor.linalg.solvers.triangular import SolveTriangular
+from pytensor.tensor.linalg.summary import Det
 from pytensor.tensor.math import Dot
 from pytensor.tensor.subtensor import AdvancedSubtensor
 
@@ -37,6 +45,7 @@ __all__ = [
     "Cholesky",
     "CholeskySolve",
     "Constant",
+    "Det",
     "DimShuffle",
     "DisconnectedType",
     "Dot",
@@ -47,8 +56,10 @@ __all__ = [
     "GraphRewriter",
     "KroneckerProduct",
     "MatrixInverse",
+    "OTHERS",
     "Op",
     "ReplaceValidate",
+    "Solve",
     "SolveTriangular",
     "Variable",
     "call_cached_ptr",
@@ -58,4 +69,13 @@ __all__ = [
     "register_funcify_default_op_cache_key",
     "rewrite_graph",
     "scalars",
+    "toposorted",
 ]
+
+OTHERS = (MatrixInverse, MatrixPinv, Eig, Eigh, SVD, QR)
+
+
+def toposorted(expr: Any) -> list[Any]:
+    """The variables of an expression or of several, each once."""
+    found = dict.fromkeys(ancestors(expr if isinstance(expr, list | tuple) else [expr]))
+    return [v for v in found if v.owner is not None and v.owner.outputs[0] is v]

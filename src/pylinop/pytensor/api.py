@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import html
+from collections.abc import Iterator
 from typing import Any
 
 import pytensor.gradient
 
-from ._compat import rewrite_graph
-from .rewrites import Report, reported, settings
+from ._compat import OTHERS, rewrite_graph, toposorted
+from .rewrites import Report, named, reported, settings
+from .views import op_of
 
 __all__ = ["Explanation", "config", "explain", "grad", "rewrite"]
 
@@ -55,11 +58,11 @@ def grad(cost: Any, wrt: Any, **kwargs: Any) -> Any:
 
 
 class Explanation(list[Report]):
-    """What became of each matrix; its text is for reading."""
+    """What became of each matrix; its text is for reading, in a notebook it is a table."""
 
     def __str__(self) -> str:
         if not self:
-            return "no positive definite matrix (no Cholesky factor) was met"
+            return "no solve, determinant or factor of a matrix was met"
         lines = []
         for r in self:
             if r.reason:
@@ -69,6 +72,25 @@ class Explanation(list[Report]):
         return "\n".join(lines)
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        if not self:
+            return f"<div>{self}</div>"
+        rows = [("th", ("matrix", "structure", "asked", "left as it is, because"))]
+        rows += [("td", (r.matrix, r.structure, ", ".join(r.asked), r.reason)) for r in self]
+        cells = (
+            "".join(f"<{tag}>{html.escape(text)}</{tag}>" for text in texts) for tag, texts in rows
+        )
+        return f"<table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>"
+
+
+def _others(expr: Any) -> Iterator[Report]:
+    """Decompositions and inverses that are not looked at."""
+    for v in toposorted(expr):
+        op = op_of(v)
+        if isinstance(op, OTHERS):
+            K = v.owner.inputs[0]
+            yield Report(named(K), "", (), f"{type(op).__name__} is not among what is looked for")
 
 
 def explain(what: Any) -> Explanation:
@@ -82,12 +104,13 @@ def explain(what: Any) -> Explanation:
     Returns
     -------
     Explanation
-        One `Report` a matrix: ``matrix``, ``structure``, ``asked``, ``reason``.
+        One `Report` for each matrix that is solved with, factored, inverted or decomposed:
+        ``matrix``, ``structure``, ``asked``, ``reason``.
     """
     expr = what.logp() if hasattr(what, "logp") else what
     with reported() as found:
-        rewrite(expr)
-    return Explanation(found)
+        made = rewrite(expr)
+    return Explanation([*found, *_others(made)])
 
 
 def config(*, least: int | None = None, least_dense: int | None = None) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["toeplitz_column", "what"]
+__all__ = ["is_regular", "lags", "what"]
 
 
 MOST = 9  # diagonals of a band
@@ -29,10 +29,36 @@ def what(a: Any) -> tuple[str, Any]:
     return "dense", a
 
 
-def toeplitz_column(a: Any) -> Any:
-    """The first column of a symmetric Toeplitz matrix; None for other ones."""
-    if a.ndim != 2 or a.shape[0] != a.shape[1] or not a.size:
+def _same(a: Any, b: Any, size: float) -> bool:
+    """To 16 units in the last place of the largest entry, as differences of rounded points are;
+    whole numbers exactly."""
+    if a.dtype.kind != "f":
+        return bool((a == b).all())
+    return bool((np.abs(a - b) <= 16 * np.finfo(a.dtype).eps * size).all())
+
+
+def lags(a: Any) -> tuple[Any, bool] | None:
+    """(the first column, False) of a symmetric Toeplitz matrix, (it, True) of one whose entries
+    have the other sign above the diagonal; None for other ones."""
+    if a.ndim != 2 or a.shape[0] != a.shape[1] or not a.size or a.dtype.kind not in "fiu":
         return None
-    if (a[1:, 1:] == a[:-1, :-1]).all() and (a[0] == a[:, 0]).all():
-        return a[:, 0].copy()
-    return None
+    size = float(np.abs(a).max())
+    if not np.isfinite(size) or not _same(a[1:, 1:], a[:-1, :-1], size):
+        return None
+    column = a[:, 0].copy()
+    if not all(_same(np.diagonal(a, -k), column[k], size) for k in range(len(a))):
+        return None
+    if _same(a[0], column, size):
+        return column, False
+    return (column, True) if a.dtype.kind == "f" and _same(a[0], -column, size) else None
+
+
+def is_regular(x: Any) -> bool:
+    """Are these points at equal distances, to 4 units in the last place of the largest?"""
+    if x.dtype.kind not in "fiu" or len(x) < 2:
+        return False
+    eps = np.finfo(x.dtype if x.dtype.kind == "f" else float).eps
+    x = np.asarray(x, float)
+    due = x[0] + (x[-1] - x[0]) / (len(x) - 1) * np.arange(len(x))
+    size = np.abs(x).max()
+    return bool(np.isfinite(size) and (np.abs(x - due) <= 4 * eps * size).all())

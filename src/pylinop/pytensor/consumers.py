@@ -14,22 +14,24 @@ from ._compat import (
     CAReduce,
     CholeskySolve,
     Constant,
+    Det,
     DimShuffle,
     Elemwise,
     ExtractDiag,
+    Solve,
     SolveTriangular,
     scalars,
 )
 from .recognise import Refused
 
-__all__ = ["Want", "wants"]
+__all__ = ["Want", "anchors", "general_wants", "wants"]
 
 
 class Want(NamedTuple):
     """What takes the place of `old`: `made` of what is asked, of an operand beside it or not."""
 
     old: Any
-    asked: str  # "squares", "solve", "logdet"
+    asked: str  # "squares", "solve", "logdet", "logabsdet"
     operand: Any
     made: Any  # of the result to the new variable
 
@@ -206,3 +208,46 @@ def _is_second(user: Any) -> bool:
 
 def _are_last(op: Any, ndim: int) -> bool:
     return bool((op.axis1 % ndim, op.axis2 % ndim) == (ndim - 2, ndim - 1))
+
+
+# -- matrices that nobody said are positive definite -----------------------------------------------
+
+
+def anchors(fgraph: Any) -> list[Any]:
+    """The matrices of solves and determinants, each once, in the order of the graph."""
+    found: dict[Any, None] = {}
+    for node in fgraph.toposort():
+        if isinstance(_core(node.op), Solve | Det):
+            found.setdefault(node.inputs[0])
+    return list(found)
+
+
+def _logarithm(fgraph: Any, node: Any) -> Iterator[Want]:
+    """log |det K| and log det K."""
+    det = node.outputs[0]
+    for user, _ in fgraph.clients[det]:
+        asked, old = "logdet", user
+        if isinstance(user.op, Elemwise) and isinstance(user.op.scalar_op, scalars.Abs):
+            asked = "logabsdet"
+            clients = fgraph.clients[user.outputs[0]]
+            if len(clients) != 1:
+                raise Refused("|det| has other uses beside its logarithm")
+            old = clients[0][0]
+        is_log = isinstance(old.op, Elemwise) and isinstance(old.op.scalar_op, scalars.Log)
+        if not is_log:
+            raise _refused(old, "the determinant")
+        yield Want(old.outputs[0], asked, None, lambda found: found)
+
+
+def general_wants(fgraph: Any, K: Any) -> list[Want]:
+    """What is asked of K itself by solves and determinants, whatever else it is used for."""
+    found: list[Want] = []
+    for node, _ in fgraph.clients[K]:
+        op = _core(node.op)
+        if isinstance(op, Solve) and node.inputs[0] is K:
+            found.append(_solution(node.outputs[0], node.inputs[1], op.b_ndim))
+        elif isinstance(op, Det):
+            found += _logarithm(fgraph, node)
+    if not found:
+        raise Refused("nothing is asked of it")
+    return found

@@ -165,6 +165,7 @@ _KINDS: dict[str, Any] = {
     "scaled": _scaled,
     "sum": _sum,
     "written": lambda arrays, slack, tree: True,
+    "general": lambda arrays, slack, tree: True,
 }
 
 

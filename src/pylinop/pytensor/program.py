@@ -13,9 +13,10 @@ A tree is a tuple, its leaves numbers of arrays:
     ("off", "k", i)         a vector on the k-th diagonal
     ("kron", t, ...)  ("blocks", t, ...)  ("scaled", i, t)  ("sum", t, ...)  ("inverse", t)
     ("written", t)          t as a dense matrix, by its lower triangle
+    ("general", t)          t, of which it is not said that it is symmetric or positive definite
 
 What is asked: ("solve", j), ("squares", j) for b' inv(K) b of each vector along the last axis,
-("logdet",), ("inverse",)."""
+("logdet",), which is NaN where the determinant is negative, ("logabsdet",)."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ import numpy as np
 
 from .. import _core
 from .._api.basic import inv
-from .._api.determinants import logdet
+from .._api.determinants import logdet, slogdet
 from .._api.solve import solve
 from .._lazy.leaves import lazy
 from .._programs.programs import Program, Pullback, Written
@@ -73,10 +74,21 @@ def dense(spec: Tree) -> Tree:
     if spec[0] == "pullback":
         return ("pullback", dense(spec[1]), *spec[2:])
     _, tree, *rest = spec
+    if tree[0] == "general":
+        whole = tree if tree[1][0] == "written" else ("general", ("written", tree[1]))
+        return ("values", whole, *rest)
     return spec if tree[0] == "written" else ("values", ("written", tree), *rest)
 
 
 # -- operators -------------------------------------------------------------------------------------
+
+
+class _General(list[Any]):
+    """Leaves of matrices of which nothing is promised."""
+
+
+def _promised(leaves: Any, word: str) -> str | None:
+    return None if isinstance(leaves, _General) else word
 
 
 def _of_triangle(K: Any) -> Any:
@@ -102,10 +114,11 @@ def _band(leaves: Any, terms: list[Tree]) -> Any:
         v = leaves[term[-1]]
         rows[k] = rows[k] + (v * np.ones(n) if term[0] == "identity" else v)
     kind: Any = _core.Tridiagonal if width <= 1 else _core.Banded
+    pos = _promised(leaves, "pos")
     if width <= 1:
-        return kind(rows[-1], rows[0], rows[1], "pos")
+        return kind(rows[-1], rows[0], rows[1], pos)
     padded = [np.concatenate([np.zeros(max(k, 0)), rows[k], np.zeros(max(-k, 0))]) for k in rows]
-    return kind((width, width), np.stack(padded[::-1]), "pos")
+    return kind((width, width), np.stack(padded[::-1]), pos)
 
 
 def _sum(leaves: Any, *terms: Tree) -> Any:
@@ -139,11 +152,15 @@ def _weighted(leaves: Any, i: int, j: int) -> Any:
 
 def _congruence(leaves: Any, i: int, j: int) -> Any:
     W, C = leaves[i], leaves[j]
-    return _core.LowRank(W, W @ C)
+    return _core.LowRank(W, W @ C.T)
 
 
 def _written(leaves: Any, tree: Tree) -> Any:
-    return _of_triangle(lazy(_operator(leaves, tree)))
+    K = lazy(_operator(leaves, tree))
+    if isinstance(leaves, _General):
+        made: Any = _core.Dense(K)
+        return made
+    return _of_triangle(K)
 
 
 def _parts(kind: Any) -> Any:
@@ -151,8 +168,9 @@ def _parts(kind: Any) -> Any:
 
 
 _KINDS: dict[str, Any] = {
-    "dense": lambda leaves, i: _core.Dense(leaves[i], "pos"),
-    "symmetric": lambda leaves, i: _core.Dense(leaves[i], "sym"),
+    "dense": lambda leaves, i: _core.Dense(leaves[i], _promised(leaves, "pos")),
+    "symmetric": lambda leaves, i: _core.Dense(leaves[i], _promised(leaves, "sym")),
+    "general": lambda leaves, tree: _operator(_General(leaves), tree),
     "diagonal": lambda leaves, i: _core.Diag(leaves[i]),
     "root": lambda leaves, i: _core.Root(leaves[i]),
     "weighted": _weighted,
@@ -187,6 +205,9 @@ class _Inverse:
     def logdet(self) -> Any:
         return -logdet(self.Q)
 
+    def logabsdet(self) -> Any:
+        return -slogdet(self.Q)[1]
+
 
 class _Matrix:
     """A matrix by its factors."""
@@ -199,6 +220,9 @@ class _Matrix:
 
     def logdet(self) -> Any:
         return logdet(self.K)
+
+    def logabsdet(self) -> Any:
+        return slogdet(self.K)[1]
 
 
 def _squares(K: Any, b: Any) -> Any:
@@ -217,9 +241,12 @@ class _Values:
         self.tree, self.asked = tree, asked
 
     def __call__(self, leaves: Any) -> list[Any]:
-        inverse = self.tree[0] == "inverse"
+        tree = self.tree
+        if tree[0] == "general":
+            leaves, tree = _General(leaves), tree[1]
+        inverse = tree[0] == "inverse"
         kind = _Inverse if inverse else _Matrix
-        K: Any = kind(_operator(leaves, self.tree[1] if inverse else self.tree))
+        K: Any = kind(_operator(leaves, tree[1] if inverse else tree))
         made = []
         for what, *rest in self.asked:
             if what == "solve":
@@ -227,7 +254,7 @@ class _Values:
             elif what == "squares":
                 made.append(_squares(K, leaves[rest[0]]))
             else:
-                made.append(K.logdet())
+                made.append(K.logdet() if what == "logdet" else K.logabsdet())
         return made
 
 

@@ -10,11 +10,9 @@ import pytensor.tensor as pt
 
 from . import constants
 from ._compat import (
-    AdvancedSubtensor,
     Alloc,
     AllocDiag,
     BlockDiagonal,
-    Blockwise,
     Constant,
     DimShuffle,
     Dot,
@@ -24,8 +22,10 @@ from ._compat import (
     MatrixInverse,
     scalars,
 )
+from .stationary import lags
+from .views import are_transposes, is_scalar_op, number_of, op_of, plain, seen, transposed
 
-__all__ = ["Refused", "plain", "recognise"]
+__all__ = ["Refused", "recognise"]
 
 SIMPLE = {"identity", "constant", "diagonal", "off"}  # multiples of them are they themselves
 PAYS = {"kron", "toeplitz", "blocks", "root", "weighted", "congruence", *SIMPLE} - {"identity"}
@@ -33,7 +33,11 @@ DEFINITE = {"kron", "toeplitz", "blocks", "diagonal", "identity"}  # others are 
 
 
 class Refused(Exception):
-    """There is no structure to use; the message says why."""
+    """There is no structure to use; the message says why. `few`: there is, and too few rows."""
+
+    def __init__(self, why: str, few: bool = False) -> None:
+        super().__init__(why)
+        self.few = few
 
 
 class Leaves:
@@ -49,101 +53,6 @@ class Leaves:
                 return k
         self.variables.append(v)
         return len(self.variables) - 1
-
-
-# -- views of variables ----------------------------------------------------------------------------
-
-
-def _op(v: Any) -> Any:
-    """The Op that made v, its core if blockwise; None for what is given."""
-    if v.owner is None:
-        return None
-    op = v.owner.op
-    return op.core_op if isinstance(op, Blockwise) else op
-
-
-def plain(v: Any) -> Any:
-    """v without dimensions of 1 in front: what a batch of one is one of; None for other batches."""
-    while v.ndim > 2 and isinstance(_op(v), DimShuffle):
-        order, inner = v.owner.op.new_order, v.owner.inputs[0]
-        front = len(order) - inner.ndim
-        if front < 1 or order != ("x",) * front + tuple(range(inner.ndim)):
-            break
-        v = inner
-    if v.ndim == 2:
-        return v
-    if v.ndim < 2 or not all(v.type.broadcastable[:-2]):
-        return None
-    if isinstance(v, Constant):
-        return pt.constant(v.data.reshape(v.data.shape[-2:]))
-    return v.dimshuffle(v.ndim - 2, v.ndim - 1)
-
-
-def _seen(v: Any) -> Any:
-    """A matrix as the rows look at it: what is elementwise in a batch of one as it is."""
-    core = plain(v)
-    if core is not None and core.owner is not None and core.owner.inputs[0] is v:
-        return v if isinstance(_op(v), Elemwise) else core
-    return core
-
-
-def _number(v: Any) -> Any:
-    """v as a number, where all its dimensions are 1; else None."""
-    if not all(v.type.broadcastable):
-        return None
-    if isinstance(v, Constant):
-        return pt.constant(np.asarray(v.data).reshape(()))
-    if isinstance(_op(v), DimShuffle) and v.owner.inputs[0].ndim == 0:
-        return v.owner.inputs[0]
-    return v.dimshuffle(()) if v.ndim else v
-
-
-def _transposed(v: Any) -> Any:
-    """What v is the transpose of; None where it is not one."""
-    is_one = isinstance(_op(v), DimShuffle) and v.owner.op.new_order == (1, 0)
-    return v.owner.inputs[0] if is_one else None
-
-
-def _are_transposes(a: Any, b: Any) -> bool:
-    return _transposed(a) is b or _transposed(b) is a
-
-
-def _is_scalar_op(v: Any, kind: Any) -> bool:
-    op = _op(v)
-    return isinstance(op, Elemwise) and isinstance(op.scalar_op, kind)
-
-
-# -- Toeplitz: entries that depend on |i - j| alone ------------------------------------------------
-
-
-def _column(v: Any) -> Any:
-    """The first column of a symmetric Toeplitz matrix, as a variable; None for other ones."""
-    if isinstance(v, Constant):
-        core = plain(v)
-        found = None if core is None else constants.toeplitz_column(np.asarray(core.data))
-        return None if found is None else pt.constant(found)
-    op = _op(v)
-    if isinstance(op, AdvancedSubtensor) and len(v.owner.inputs) == 2:
-        of, at = v.owner.inputs
-        if of.ndim == 1 and isinstance(at, Constant):
-            found = constants.toeplitz_column(np.asarray(at.data))
-            return None if found is None else of[found]
-        return None
-    if not isinstance(op, Elemwise) or len(v.owner.outputs) > 1:
-        return None
-    made = []
-    for x in v.owner.inputs:
-        number = _number(x)
-        if number is None:
-            column = _column(x)
-            if column is None:
-                return None
-            made.append(column)
-        else:
-            made.append(number.dimshuffle("x"))
-    if all(x.type.broadcastable == (True,) for x in made):
-        return None
-    return op(*made)
 
 
 # -- one function for each Op ----------------------------------------------------------------------
@@ -163,7 +72,7 @@ def _alloc_diag(v: Any, leaves: Leaves) -> Any:
         return None
     if v.owner.op.offset != 0:
         return ("off", str(v.owner.op.offset), leaves.at(d))
-    if isinstance(_op(d), Alloc) and d.owner.inputs[0].ndim == 0:
+    if isinstance(op_of(d), Alloc) and d.owner.inputs[0].ndim == 0:
         return ("identity", leaves.at(d.owner.inputs[0]))
     return ("diagonal", leaves.at(d))
 
@@ -171,7 +80,7 @@ def _alloc_diag(v: Any, leaves: Leaves) -> Any:
 def _kron(v: Any, leaves: Leaves) -> Any:
     factors: list[Any] = []
     for x in v.owner.inputs:
-        tree = _kron(x, leaves) if isinstance(_op(x), KroneckerProduct) else None
+        tree = _kron(x, leaves) if isinstance(op_of(x), KroneckerProduct) else None
         if x.ndim != 2:
             return None
         factors += tree[1:] if tree else [("symmetric", leaves.at(x))]
@@ -192,20 +101,20 @@ def _dot(v: Any, leaves: Leaves) -> Any:
     left, right = v.owner.inputs
     if left.ndim != 2 or right.ndim != 2:
         return None
-    if _are_transposes(left, right):
+    if are_transposes(left, right):
         return ("root", leaves.at(left))
-    if isinstance(_op(left), Dot):
+    if isinstance(op_of(left), Dot):
         W, C = left.owner.inputs
-        if _are_transposes(W, right):
+        if are_transposes(W, right):
             return ("congruence", leaves.at(W), leaves.at(C))
-    if isinstance(_op(right), Dot):
+    if isinstance(op_of(right), Dot):
         C, back = right.owner.inputs
-        if _are_transposes(left, back):
+        if are_transposes(left, back):
             return ("congruence", leaves.at(left), leaves.at(C))
-    if _is_scalar_op(left, scalars.Mul) and len(left.owner.inputs) == 2:
+    if is_scalar_op(left, scalars.Mul) and len(left.owner.inputs) == 2:
         for W, c in (left.owner.inputs, left.owner.inputs[::-1]):
-            is_row = isinstance(_op(c), DimShuffle) and c.owner.op.new_order == ("x", 0)
-            if is_row and W.ndim == 2 and _are_transposes(W, right):
+            is_row = isinstance(op_of(c), DimShuffle) and c.owner.op.new_order == ("x", 0)
+            if is_row and W.ndim == 2 and are_transposes(W, right):
                 return ("weighted", leaves.at(W), leaves.at(c.owner.inputs[0]))
     return None
 
@@ -213,11 +122,11 @@ def _dot(v: Any, leaves: Leaves) -> Any:
 def _add(v: Any, leaves: Leaves) -> Any:
     terms: list[Any] = []
     for x in v.owner.inputs:
-        number = _number(x)
+        number = number_of(x)
         if number is not None:
             terms.append(("constant", leaves.at(number)))
             continue
-        core = _seen(x)
+        core = seen(x)
         tree = None if core is None else _tree(core, leaves)
         if tree is None:
             return None
@@ -228,7 +137,7 @@ def _add(v: Any, leaves: Leaves) -> Any:
 def _sub(v: Any, leaves: Leaves) -> Any:
     made: list[Any] = []
     for k, x in enumerate(v.owner.inputs):
-        core = _seen(x)
+        core = seen(x)
         tree = None if core is None else _tree(core, leaves)
         if tree is not None and k == 1:
             tree = _multiple(pt.constant(-np.ones((), v.dtype)), tree, leaves)
@@ -242,16 +151,16 @@ def _mul(v: Any, leaves: Leaves) -> Any:
     numbers: list[Any] = []
     rest: list[Any] = []
     for x in v.owner.inputs:
-        number = _number(x)
+        number = number_of(x)
         (rest if number is None else numbers).append(x if number is None else number)
-    if len(rest) != 1 or not numbers or (core := _seen(rest[0])) is None:
+    if len(rest) != 1 or not numbers or (core := seen(rest[0])) is None:
         return None
     return _times(pt.mul(*numbers) if len(numbers) > 1 else numbers[0], core, leaves)
 
 
 def _divided(v: Any, leaves: Leaves) -> Any:
     x, y = v.owner.inputs
-    number, core = _number(y), _seen(x)
+    number, core = number_of(y), seen(x)
     if number is None or core is None:
         return None
     return _times(pt.reciprocal(number), core, leaves)
@@ -273,7 +182,7 @@ def _multiple(number: Any, tree: Any, leaves: Leaves) -> Any:
 
 def _inverse(v: Any, leaves: Leaves) -> Any:
     """Of a precision matrix."""
-    core = _seen(v.owner.inputs[0])
+    core = seen(v.owner.inputs[0])
     tree = None if core is None else _tree(core, leaves)
     return None if tree is None else ("inverse", tree)
 
@@ -317,21 +226,21 @@ def _tree(v: Any, leaves: Leaves) -> Any:
         found = _constant(v, leaves)
         if found is not None:
             return found
-    turned = _transposed(v)
+    turned = transposed(v)
     if turned is not None:
         tree = _tree(turned, leaves)
         return None if tree is None else _flipped(tree)
     for kind, row in _ROWS:
-        if isinstance(_op(v), kind):
+        if isinstance(op_of(v), kind):
             return row(v, leaves)
-    if isinstance(_op(v), Elemwise):
+    if isinstance(op_of(v), Elemwise):
         for kind, row in _SCALAR_ROWS:
-            if _is_scalar_op(v, kind):
+            if is_scalar_op(v, kind):
                 found = row(v, leaves)
                 if found is not None:
                     return found
-    column = _column(v)
-    return None if column is None else ("toeplitz", leaves.at(column))
+    found = lags(v)
+    return None if found is None or found.odd else ("toeplitz", leaves.at(found.values))
 
 
 def _kinds(tree: Any) -> set[str]:
@@ -353,7 +262,7 @@ def _numbered(tree: Any, places: dict[int, int]) -> Any:
 
 def recognise(K: Any) -> tuple[Any, list[Any]]:
     """The tree of a positive definite matrix, and the variables that its numbers stand for."""
-    core = _seen(K)
+    core = seen(K)
     if core is None:
         raise Refused("a batch of matrices")
     leaves = Leaves()

@@ -9,11 +9,12 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from ._compat import Blockwise, Cholesky, GraphRewriter, ReplaceValidate, optdb
-from .consumers import Want, wants
+from .consumers import Want, anchors, general_wants, wants
 from .ops import Structured
-from .recognise import Refused, plain, recognise
+from .recognise import Refused, recognise
+from .views import plain
 
-__all__ = ["Report", "Settings", "off", "registered", "reported", "settings"]
+__all__ = ["Report", "Settings", "named", "off", "registered", "reported", "settings"]
 
 NAME = "pylinop_structure"
 
@@ -54,7 +55,7 @@ def off() -> Iterator[None]:
     >>> L = pt.linalg.cholesky(pt.diag(d) + 1.0)
     >>> with pp.off():
     ...     pp.explain(pt.sum(pt.log(pt.diag(L))))
-    no positive definite matrix (no Cholesky factor) was met
+    no solve, determinant or factor of a matrix was met
     """
     before = _is_off.set(True)
     try:
@@ -75,18 +76,31 @@ def reported() -> Iterator[list[Report]]:
         _heard.reset(before)
 
 
+def _rows(K: Any) -> int | None:
+    rows: int | None = K.type.shape[-1]
+    return K.type.shape[-2] if rows is None else rows
+
+
+def _structured(K: Any) -> tuple[Any, list[Any]]:
+    tree, variables = recognise(K)
+    rows = _rows(K)
+    if rows is not None and rows < settings.least:
+        raise Refused(
+            f"{rows} rows are fewer than the {settings.least} from which it pays", few=True
+        )
+    return tree, variables
+
+
 def _tree_of(K: Any) -> tuple[Any, list[Any]]:
-    rows = K.type.shape[-1] if K.type.shape[-1] is not None else K.type.shape[-2]
+    """Of a positive definite matrix: its structure, or that it is dense where that pays."""
     try:
-        tree, variables = recognise(K)
-    except Refused:
-        core = plain(K)
-        if core is None or (settings.least_dense and (rows or 0) < settings.least_dense):
+        return _structured(K)
+    except Refused as why:
+        core, rows = plain(K), _rows(K) or 0
+        known = why.few or core is None
+        if known or (settings.least_dense and rows < settings.least_dense):
             raise
         return ("dense", 0), [core]
-    if rows is not None and rows < settings.least:
-        raise Refused(f"{rows} rows are fewer than the {settings.least} from which it pays")
-    return tree, variables
 
 
 def _program(tree: Any, variables: list[Any], found: list[Want]) -> tuple[Any, list[Any]]:
@@ -125,24 +139,47 @@ class _Rewriter(GraphRewriter):  # type: ignore[misc]
             if isinstance(op, Cholesky) and op.lower and node in fgraph.apply_nodes:
                 self._one(fgraph, node)
 
+        for K in anchors(fgraph):
+            self._general(fgraph, K)
+
     def _one(self, fgraph: Any, node: Any) -> None:
         K, L = node.inputs[0], node.outputs[0]
         try:
             tree, variables = _tree_of(K)
             found = wants(fgraph, L)
-            spec, made = _program(tree, variables, found)
-            pairs = [
-                (want.old, want.old.type.filter_variable(new, allow_convert=True))
-                for want, new in zip(found, made, strict=True)
-            ]
+            _replaced(fgraph, K, tree, variables, found)
         except Refused as why:
-            _hear(Report(_named(K), "", (), str(why)))
-            return
-        fgraph.replace_all_validate(pairs, reason=NAME)
-        _hear(Report(_named(K), _shown(tree), tuple(a[0] for a in spec[2]), ""))
+            _hear(Report(named(K), "", (), str(why)))
+
+    def _general(self, fgraph: Any, K: Any) -> None:
+        """Solves and determinants of a matrix that nobody said is positive definite."""
+        try:
+            tree, variables = _structured(K)
+            found = general_wants(fgraph, K)
+            _replaced(fgraph, K, ("general", tree), variables, found)
+        except Refused as why:
+            _hear(Report(named(K), "", (), f"{why}{NOT_SAID}"))
 
 
-def _named(K: Any) -> str:
+NOT_SAID = " (it is not said to be positive definite: assume(K, positive_definite=True))"
+
+
+def _replaced(fgraph: Any, K: Any, tree: Any, variables: list[Any], found: list[Want]) -> None:
+    """One program in place of all that is wanted."""
+    spec, made = _program(tree, variables, found)
+    try:
+        pairs = [
+            (want.old, want.old.type.filter_variable(new, allow_convert=True))
+            for want, new in zip(found, made, strict=True)
+        ]
+    except TypeError as why:
+        raise Refused(f"the types do not fit: {why}") from None
+    fgraph.replace_all_validate(pairs, reason=NAME)
+    _hear(Report(named(K), _shown(tree), tuple(a[0] for a in spec[2]), ""))
+
+
+def named(K: Any) -> str:
+    """A matrix by its name and size."""
     sizes = ", ".join("?" if n is None else str(n) for n in K.type.shape)
     return f"{K} ({sizes})"
 

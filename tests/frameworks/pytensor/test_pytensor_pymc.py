@@ -40,6 +40,14 @@ def marginal():
     gp.marginal_likelihood("y", X, np.sin(9 * X[:, 0]), sigma=s)
 
 
+def regular():
+    """A Gaussian process on a grid, nothing said of it."""
+    length, s, a = (pm.HalfNormal(name, 1) for name in ("length", "s", "a"))
+    gp = pm.gp.Marginal(cov_func=a**2 * pm.gp.cov.Matern52(1, length))
+    X = np.linspace(0.0, 4.0, 49)[:, None]
+    gp.marginal_likelihood("y", X, np.sin(9 * X[:, 0]), sigma=s)
+
+
 def symmetry():
     s, c = pm.HalfNormal("s", 1, shape=18), pm.HalfNormal("c", 1)
     pm.MvNormal("y", np.zeros(18), cov=pt.diag(s) + c, observed=R.standard_normal(18))
@@ -50,6 +58,7 @@ MODELS = {
     grid: "sum(toeplitz, identity)",
     kron: "sum(kron(symmetric, symmetric), identity)",
     marginal: "dense",
+    regular: "sum(toeplitz, identity, identity)",
     symmetry: "sum(diagonal, constant)",
 }
 

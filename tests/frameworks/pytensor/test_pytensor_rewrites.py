@@ -77,8 +77,7 @@ def test_rows(row, form, n):
     same(on, off, *values, rhs)
     if n > 2:  # PyTensor computes some of one row, and of two all are Toeplitz
         assert used(*on.maker.fgraph.outputs)
-        [report] = pp.explain(form(K, y))[-1:]
-        assert report.structure == graphs.ROWS[row] and not report.reason
+        assert graphs.ROWS[row] in [r.structure for r in pp.explain(form(K, y))]
 
 
 @pytest.mark.parametrize(
@@ -274,3 +273,52 @@ def test_shapes_without_computing():
     shape = pytensor.function([*inputs, y], x.shape, mode=PLAIN, on_unused_input="ignore")
     assert not used(*shape.maker.fgraph.outputs)
     assert tuple(shape(*values, np.ones((8, 3)))) == (8, 3)
+
+
+def general(K, y):
+    """Of which nobody said that it is positive definite."""
+    return y @ pt.linalg.solve(K, pt.sin(y)) + pt.linalg.slogdet(K)[1]
+
+
+@pytest.mark.parametrize("n", [2, 3, 8, 33])
+@pytest.mark.parametrize("row", graphs.ROWS, ids=lambda row: row.__name__)
+def test_matrices_that_are_not_said_to_be_definite(row, n):
+    if row is graphs.dense:
+        pytest.skip("nothing to gain")
+    if n < graphs.LEAST.get(row, 1) or (row is graphs.toeplitz_of_a_column and n < 3):
+        pytest.skip("too few rows for its diagonals")
+    inputs, K, values = row(n)
+    y = pt.dvector("y")
+    if row is graphs.kron:  # factors that are not symmetric, and an indefinite matrix
+        r = np.random.default_rng(n)
+        values = [r.standard_normal(v.shape) for v in values[:2]] + [np.array(-0.7)]
+    rows = K.eval(dict(zip(inputs, values, strict=True))).shape[0]
+    on, off = compiled([*inputs, y], general(K, y), [*inputs, y])
+    same(on, off, *values, np.random.default_rng(n).standard_normal(rows))
+    if n > 2:
+        assert used(*on.maker.fgraph.outputs)
+        assert any(r.structure.startswith("general(") for r in pp.explain(general(K, y)))
+
+
+def test_determinants_and_solves_of_what_is_not_definite():
+    d, e, y = pt.dvector("d"), pt.dvector("e"), pt.dvector("y")
+    K = pt.diag(d) + pt.diag(e, -1) + pt.diag(7 * e, 1)  # not symmetric
+    on, off = compiled([d, e, y], general(K, y), [d, e, y])
+    r = np.random.default_rng(3)
+    same(on, off, r.standard_normal(9), r.standard_normal(8), r.standard_normal(9))
+    W = pt.dmatrix("W")
+    logdet = pt.log(pt.linalg.det(W @ W.T + pt.diag(d)))
+    on, off = compiled([W, d], logdet, [W, d])
+    assert used(*on.maker.fgraph.outputs)
+    low = np.r_[-5.0, np.ones(8)]
+    assert np.isnan(on(np.ones((9, 1)) / 9, low)[0]) and np.isnan(off(np.ones((9, 1)) / 9, low)[0])
+    same(on, off, r.standard_normal((9, 2)), np.r_[-5.0, -4.0, np.ones(7)], rtol=1e-8)
+
+
+def test_what_is_left_alone_says_what_to_promise():
+    K, y = pt.dmatrix("K"), pt.dvector("y")
+    [report] = pp.explain(general(K, y))
+    assert "no structure is known" in report.reason and "positive_definite=True" in report.reason
+    W, d = pt.dmatrix("W"), pt.dvector("d")
+    K = W @ W.T + pt.diag(d)
+    assert "the determinant is used by" in pp.explain(pt.sin(pt.linalg.det(K)))[-1].reason

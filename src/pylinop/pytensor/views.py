@@ -1,0 +1,73 @@
+"""Variables without what is around them: dimensions of 1, Blockwise, transposes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytensor.tensor as pt
+
+from ._compat import Blockwise, Constant, DimShuffle, Elemwise
+
+__all__ = ["are_transposes", "is_scalar_op", "number_of", "op_of", "plain", "seen", "transposed"]
+
+
+def op_of(v: Any) -> Any:
+    """The Op that made v, its core if blockwise; None for what is given."""
+    if v.owner is None:
+        return None
+    op = v.owner.op
+    return op.core_op if isinstance(op, Blockwise) else op
+
+
+def plain(v: Any) -> Any:
+    """v without dimensions of 1 in front: what a batch of one is one of; None for other batches."""
+    while v.ndim > 2 and isinstance(op_of(v), DimShuffle):
+        order, inner = v.owner.op.new_order, v.owner.inputs[0]
+        front = len(order) - inner.ndim
+        if front < 1 or order != ("x",) * front + tuple(range(inner.ndim)):
+            break
+        v = inner
+    if v.ndim == 2:
+        return v
+    if v.ndim < 2 or not all(v.type.broadcastable[:-2]):
+        return None
+    if isinstance(v, Constant):
+        return pt.constant(v.data.reshape(v.data.shape[-2:]))
+    return v.dimshuffle(v.ndim - 2, v.ndim - 1)
+
+
+def seen(v: Any) -> Any:
+    """A matrix as the rows look at it: what is elementwise in a batch of one as it is."""
+    core = plain(v)
+    if core is not None and core.owner is not None and core.owner.inputs[0] is v:
+        return v if isinstance(op_of(v), Elemwise) else core
+    return core
+
+
+def number_of(v: Any) -> Any:
+    """v as a number, where all its dimensions are 1; else None."""
+    if not all(v.type.broadcastable):
+        return None
+    if isinstance(v, Constant):
+        return pt.constant(np.asarray(v.data).reshape(()))
+    if isinstance(op_of(v), DimShuffle) and v.owner.inputs[0].ndim == 0:
+        return v.owner.inputs[0]
+    return v.dimshuffle(()) if v.ndim else v
+
+
+def transposed(v: Any) -> Any:
+    """What v is the transpose of; None where it is not one."""
+    is_one = isinstance(op_of(v), DimShuffle) and v.owner.op.new_order == (1, 0)
+    return v.owner.inputs[0] if is_one else None
+
+
+def are_transposes(a: Any, b: Any) -> bool:
+    """Is one written as the transpose of the other?"""
+    return transposed(a) is b or transposed(b) is a
+
+
+def is_scalar_op(v: Any, kind: Any) -> bool:
+    """Is v elementwise, by an Op of this kind?"""
+    op = op_of(v)
+    return isinstance(op, Elemwise) and isinstance(op.scalar_op, kind)
