@@ -237,10 +237,11 @@ test-packages: $(VENV)/.package
 test-wheel-blas: $(VENV)/.package
 	PYLINOP_BLAS=wheel $(PY) -m pytest -q -n $(JOBS) --dist worksteal $(PYTEST)
 
-# A distribution's, with integers of 32 bits; SYSTEM_BLAS=/path/to/libopenblas64.so.0 is another.
-SYSTEM_BLAS ?= $(shell ldconfig -p 2>/dev/null | sed -n 's/.*libopenblas\.so\.0 .*=> //p' | head -n 1)
+# A distribution's, with integers of 32 bits (Debian's has LAPACKE in a library of its own); SYSTEM_BLAS=/path/to/libopenblas64.so.0 is another.
+SYSTEM_BLAS ?= $(shell for l in openblas.so.0 lapacke.so.3; do \
+	ldconfig -p 2>/dev/null | sed -n "s/.*lib$$l .*=> //p" | head -n 1; done | paste -sd:)
 test-system-blas: $(VENV)/.package
-	@test -n "$(SYSTEM_BLAS)" || { echo "make: the system has no libopenblas.so.0 (Debian: libopenblas0); name one: make test-system-blas SYSTEM_BLAS=..." >&2; exit 1; }
+	@test -n "$(SYSTEM_BLAS)" || { echo "make: the system has no libopenblas.so.0 (Debian: libopenblas0 and liblapacke); name one: make test-system-blas SYSTEM_BLAS=..." >&2; exit 1; }
 	PYLINOP_BLAS="$(SYSTEM_BLAS)" $(PY) -m pytest -q -n $(JOBS) --dist worksteal $(PYTEST)
 
 cov: $(VENV)/.package $(VENV)/.cov

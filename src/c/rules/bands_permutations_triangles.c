@@ -298,6 +298,21 @@ static lop_status lines_of(const lop_maker *mk, const lop_node *a, lop_band b, l
     return st;
 }
 
+/* The diagonal of the inverse of a triangle: that of its diagonal alone. */
+static lop_status inverse_of_diagonal(const lop_match *m, const lop_maker *mk, const lop_node *a,
+                                      const lop_node **out) {
+    const lop_attr d = {.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
+    const lop_node *v = NULL, *diag = NULL, *inverse = NULL;
+    lop_status st = lop_make1(mk, &lop_op_diagonal, &d, a, &v);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_diag, NULL, v, &diag);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_inverse, NULL, diag, &inverse);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_diagonal, &m->root->attr, inverse, out);
+    lop_node_unref(v);
+    lop_node_unref(diag);
+    lop_node_unref(inverse);
+    return st;
+}
+
 /* Of Tridiagonal and Banded, and of what is a band by how it is written. */
 LOP_BUILD(band_inverse_diagonal) {
     const lop_node *a = m->root->child[0]->child[0], *v[4] = {NULL};
@@ -308,6 +323,8 @@ LOP_BUILD(band_inverse_diagonal) {
     lop_attr how = given ? a->attr : assumption_of(a, b);
     int n = 0;
     how.i[3] = at.i[0];
+    if (lop_is_blas(dt) && lop_is_square(a) && at.i[0] == 0 && (b.l == 0 || b.u == 0))
+        return inverse_of_diagonal(m, mk, a, out);
     if (!lop_is_blas(dt) || !lop_is_square(a) || lop_rows(a) < 2 || b.l >= lop_rows(a) ||
         b.u >= lop_rows(a) || !(three || lop_band_is_narrow(a, b)) || at.i[0] > b.l ||
         -at.i[0] > b.u)

@@ -185,7 +185,8 @@ const lop_op lop_op_banded = {
             .cost = "Build: O(1), no copy. Product with k columns: 2 (l + u + 1) n k flops. Solve: "
                     "about 2 l (l + u) n flops for the factor, which is kept, and 2 (2 l + u) n k.",
             .notes = "Solves by LAPACK's gbtrf, or pbtrf where assumed positive definite (LU "
-                     "where that fails). Elements of ab outside the matrix are not used.",
+                     "where that fails); by substitution where l or u is 0. Elements of ab outside "
+                     "the matrix are not used.",
             .limits = "A sum with a Diag stays lazy. LU factors of stacks, and all eigenvectors of "
                       "more than three diagonals, take the dense form (some of them, by eigh(k=), "
                       "do not). A Cholesky factor that solves make is not kept.",
@@ -272,6 +273,23 @@ static void copy_band(const lop_mat *f, const lop_mat *ab, const lop_attr *a, co
     lopk_copy(&to, &from);
 }
 
+/* A triangle below the diagonal is its own factor, as the transpose of one above it (in which
+ * LAPACK finds nothing to exchange): exchanges of rows lose digits where their sizes differ. */
+static bool is_lower(const room *r) { return r->u == 0 && r->l > 0; }
+static void turn_band(const lop_mat *f, const lop_mat *ab, int64_t l, int64_t *ipiv) {
+    const int64_t size = (int64_t)lop_dtype_size(f->dt), n = f->n;
+    lopk_zero(f);
+    for (int64_t k = 0; k <= l; k++) {
+        lop_mat to = *f, from = *ab;
+        to.p = (char *)f->p + (l - k + k * f->cs) * size;
+        from.p = (char *)ab->p + k * ab->rs * size;
+        to.m = from.m = 1;
+        to.n = from.n = n - k;
+        lopk_copy(&to, &from);
+    }
+    for (int64_t j = 0; j < n; j++) ipiv[j] = j + 1;
+}
+
 /* A zero pivot is no failure here: whoever divides by it looks. Where pivots have no reciprocals
  * the band is factored by divisions, near one, and the rows of U are brought back. */
 static lop_status run_gbtrf(const lop_call *c) {
@@ -283,6 +301,10 @@ static lop_status run_gbtrf(const lop_call *c) {
     if (st != LOP_OK) return st;
     lop_mat f = {c->a[0]->p, r.rows, n, 1, r.rows, ab->dt}, upper = f;
     int64_t *ipiv = (int64_t *)(void *)((char *)f.p + r.factor);
+    if (is_lower(&r)) {
+        turn_band(&f, ab, r.l, ipiv);
+        return LOP_OK;
+    }
     copy_band(&f, ab, a, &r);
     st = lopk_gbtrf(&f, r.l, r.u, ipiv, &info);
     if ((st == LOP_OK || st == LOP_SINGULAR) && lopk_band_lu_is_spoilt(&f, r.l, r.u)) {
@@ -318,26 +340,29 @@ static void copy_out(const lop_mat *y, const lop_mat *x, bool flip) {
 }
 
 static lop_status run_gbtrs(const lop_call *c) {
-    static const char trans[4] = {'N', 'T', 'N', 'C'};
+    static const char trans[4] = {'N', 'T', 'N', 'C'}, turned[4] = {'T', 'N', 'T', 'N'};
     const lop_mat *y = c->a[0];
     const int64_t mode = c->step->attr.i[3];
     room r;
     lop_status st = room_of(&c->step->attr, y->m, y->dt, &r, c->err);
     if (st != LOP_OK) return st;
+    const bool lower = is_lower(&r), flip = mode == LOP_C || (lower && mode == LOP_H);
+    const int64_t l = lower ? 0 : r.l, u = lower ? r.l : r.u;
+    const char how = lower ? turned[mode] : trans[mode];
     const lop_mat f = {c->a[1]->p, r.rows, y->m, 1, r.rows, y->dt},
                   d = pivots_of(c->a[1]->p, &r, y->m, y->dt);
     const int64_t zero = lopk_diag_has_zero(&d);
     if (zero >= 0)
         return lop_fail(c->err, LOP_SINGULAR, "Singular matrix: pivot %lld of %lld is exactly zero",
                         (long long)zero + 1, (long long)y->m);
-    const lop_mat x = copy_in(c, 0, c->a[2], mode == LOP_C);
+    const lop_mat x = copy_in(c, 0, c->a[2], flip);
     const int64_t *ipiv = (const int64_t *)(void *)((char *)f.p + r.factor);
     if (lop_is_complex(f.dt) && lopk_diag_is_tiny(&d)) /* by reciprocals; real ones divide */
-        lopk_substitute_band(&f, r.l, r.u, ipiv, trans[mode], &x);
+        lopk_substitute_band(&f, l, u, ipiv, how, &x);
     else
-        st = lopk_gbtrs(&f, r.l, r.u, ipiv, trans[mode], &x);
+        st = lopk_gbtrs(&f, l, u, ipiv, how, &x);
     if (st != LOP_OK) return st;
-    copy_out(y, &x, mode == LOP_C);
+    copy_out(y, &x, flip);
     lop_note_pivots(c, &d, false, y, c->a[2]);
     return LOP_OK;
 }
