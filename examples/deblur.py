@@ -20,6 +20,7 @@ when a check fails.
 import argparse
 import sys
 
+import _needs  # noqa: F401
 import numpy as np
 from _meter import Checks, Meter, size
 from scipy import ndimage

@@ -22,6 +22,7 @@ status is 1 when a check fails.
 import argparse
 import sys
 
+import _needs  # noqa: F401
 import numpy as np
 from _meter import Checks, Meter, size
 from scipy.optimize import minimize

@@ -9,6 +9,7 @@ eigenvectors (docs/gradients.md). The grid is small for the sake of the dense ch
 
 import sys
 
+import _needs  # noqa: F401
 import jax
 import jax.numpy as jnp
 

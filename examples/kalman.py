@@ -39,6 +39,7 @@ import argparse
 import sys
 from typing import NamedTuple
 
+import _needs  # noqa: F401
 import numpy as np
 from _meter import Checks, Meter, size
 

@@ -46,6 +46,7 @@ import argparse
 import sys
 from typing import NamedTuple
 
+import _needs  # noqa: F401
 import numpy as np
 from _fit import fitted_record
 from _meter import Checks, Meter, size

@@ -12,6 +12,7 @@ import argparse
 import sys
 import time
 
+import _needs  # noqa: F401
 import numpy as np
 import nutpie
 import pymc as pm

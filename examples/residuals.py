@@ -10,6 +10,7 @@ Run ``python examples/residuals.py [--out residuals.svg]``. The exit status is 1
 import argparse
 import sys
 
+import _needs  # noqa: F401
 import numpy as np
 import scipy.sparse as sp
 from _meter import Checks

@@ -19,6 +19,7 @@ The exit status is 1 when a check fails.
 import math
 import sys
 
+import _needs  # noqa: F401
 import torch
 from torch import nn
 

@@ -34,7 +34,8 @@ def pytest_report_header(config):
     return f"random formulas: PYLINOP_SEED={os.environ['PYLINOP_SEED']}"
 
 
-if os.environ.get("PYLINOP_CHECK_PLANS", "0") != "0":  # workers and child processes inherit it
+CHECKED = os.environ.get("PYLINOP_CHECK_PLANS", "0") != "0"
+if CHECKED:  # workers and child processes inherit it
     import pylinop
 
     pylinop.config(check_plans=True)
@@ -46,17 +47,30 @@ if os.environ.get("PYLINOP_VERIFY") == "1":  # all answers are verified
     importlib.import_module("pylinop._verify.compare").strict = True
 
 
+# What neither plans nor computes much, or verifies its answers itself.
+PLAIN = (
+    "tests/out_of_core/",
+    "tests/repo/",
+    "tests/contract/test_costs.py",
+    "tests/eigen/test_estimates_coverage.py",
+    "tests/rewriting/test_formulas.py",
+)
+
+
 @pytest.fixture(autouse=True)
 def _answers(request):
-    """Verified answers (PYLINOP_VERIFY=1), but for tests marked `no_verify`."""
-    if request.node.get_closest_marker("no_verify") is None:
+    """Verified answers (PYLINOP_VERIFY=1), but for tests marked `no_verify` or `slow`, and PLAIN."""
+    node = request.node
+    marked = any(node.get_closest_marker(name) for name in ("no_verify", "slow"))
+    if os.environ.get("PYLINOP_VERIFY") != "1" or not (marked or node.nodeid.startswith(PLAIN)):
         yield
         return
     import pylinop
 
-    pylinop.config(verify=False)  # process-wide: the threads of a test do not see a `with` block's
+    # Process-wide: the threads of a test do not see a `with` block's.
+    pylinop.config(verify=False, check_plans=False)
     yield
-    pylinop.config(verify=os.environ.get("PYLINOP_VERIFY") == "1")
+    pylinop.config(verify=True, check_plans=CHECKED)
 
 
 def pytest_collection_modifyitems(config, items):

@@ -11,6 +11,7 @@ import argparse
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -46,7 +47,9 @@ RULES = f"""\
 
 {MADE}
 
-What `pl.rules()` lists. *Close* rows act when an expression is built and compute nothing; *first*
+What `pl.rules()` lists, but for its *structure* rows, by which functions of operators (`eigh`,
+`cholesky`, `expm`, ...) are answered: [factorisations.md](factorisations.md) has those.
+*Close* rows act when an expression is built and compute nothing; *first*
 rows act on the operator of an action before the action is taken apart, *push* rows move actions
 (`apply`, `solve`, `todense`, `diagonal`, `trace`, `element`) down to the kinds. Within a root the
 first row that fits wins. `?a` is any node, `@k` the attributes of a head; `view:1` is the
@@ -304,7 +307,7 @@ def operations() -> str:
     rows, text = pl.kinds(), OPERATION_TABLE
     found: dict[tuple[str, str], set[str]] = {}
     rewritten = set()
-    for rule in pl.rules():
+    for rule in written_rules():
         if rule["phase"] == "first":
             rewritten.add(rule["left"][1:].split("@")[0].split(" ")[0].rstrip(")"))
         outer, *inner = re.findall(r"\((\w+)", rule["left"])[:3]
@@ -341,8 +344,13 @@ def cell(text: str | None) -> str:
     return f"`{text}`" if text else "computed"
 
 
+def written_rules() -> list[dict[str, Any]]:
+    """The rules of plans; those on functions of operators are in factorisations.md."""
+    return [row for row in pl.rules() if row["phase"] != "structure"]
+
+
 def rules() -> str:
-    rows = pl.rules()
+    rows = written_rules()
     text = RULES
     for phase in dict.fromkeys(row["phase"] for row in rows):
         text += TABLE.format(phase=phase.capitalize())
@@ -397,7 +405,7 @@ def parts_of_inverses() -> str:
     """A line for each rule of diagonals and traces of inverses; one that is not in PARTS, or is no
     rule any more, is a KeyError."""
     starts = ("(diagonal@k (inverse ", "(trace@k (prod (inverse ")
-    rules_of = {row["name"] for row in pl.rules() if (row["left"] or "").startswith(starts)}
+    rules_of = {row["name"] for row in written_rules() if (row["left"] or "").startswith(starts)}
     if rules_of != PARTS.keys():
         raise KeyError(f"PARTS and the rules of inverses differ: {rules_of ^ PARTS.keys()}")
     text = FUNCTION.format(name="diagonal(inv(A)), trace(inv(A))")

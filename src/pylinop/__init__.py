@@ -15,6 +15,7 @@ from ._base import memory as _memory
 from ._base import scipy_bridge as _scipy_bridge
 from ._base.calibration import calibrate
 from ._base.config import config, show_config
+from ._base.config import near as _near
 from ._base.errors import (
     ConvergenceError,
     FallbackWarning,
@@ -26,6 +27,7 @@ from ._base.errors import (
     VerificationError,
 )
 from ._base.lazy_import import Later as _Later
+from ._base.names import elsewhere as _elsewhere
 from ._fallback import interpreter as _interpreter
 from ._lazy import array as _array
 from ._lazy import build as _build
@@ -82,11 +84,13 @@ _core._setup(
         "rmatmul": lambda x, op: _array_arguments.rmatmul(op, x),
         "rmultiply": _array_arguments.rmultiply,
         "make_error": _errors.make_error,
+        "near": _near,
         "parts_of_sparse": _scipy_bridge.parts_of_sparse,
         "sparse": lambda *asked: _factor.solver(*asked),
         "sparse_ready": _scipy_bridge.sparse_ready,
         "grid_of": _block_constructors.grid_of,
         "callable_kernel": _kernel_matrices.callable_kernel,
+        "of_placeholders": _errors.of_placeholders,
         "verify_apply": lambda *asked: _compare.applied(*asked),
         "verify_lazy": lambda a: _compare.evaluated(a),
         "verify_value": lambda *asked: _compare.valued(*asked),
@@ -123,8 +127,6 @@ from ._core import (
     Toeplitz,
     Transpose,
     Zeros,
-    kinds,
-    rules,
 )
 from ._operators.block_constructors import (
     block,
@@ -156,7 +158,8 @@ from ._api.factorizations import (
 )
 from ._api.factorized import Factorized, factorized
 from ._api.methods import attach as _attach_methods
-from ._api.norms import cond, eigvalsh, matrix_norm, matrix_rank, pinv, svdvals
+from ._api.normal import MultivariateNormal
+from ._api.norms import cond, eigvalsh, matrix_norm, matrix_rank, norm, pinv, svdvals
 from ._api.products import PseudoInverse, multi_dot
 from ._api.solve import solve
 from ._api.spectra import (
@@ -171,6 +174,7 @@ from ._api.spectra import (
     sqrtm,
     svd,
 )
+from ._api.tables import kinds, rules
 from ._api.user_rules import register_rule, unregister_rule
 from ._base.explanation import Explanation, explaining
 from ._eigen.scipy_api import arnoldi, eigs, eigsh, expm_multiply, lanczos, lobpcg, svds
@@ -198,9 +202,19 @@ from ._precondition.api import preconditioner
 from ._sparse.matmul_api import load_sparse, sparse_matmul, sparse_product_size, sparse_row_blocks
 from ._stochastic.estimators import Estimate, estimate_diagonal, estimate_logdet, estimate_trace
 from ._stochastic.spectral_density import spectral_bounds, spectral_density
+from ._symbols.expressions import symbols
+from ._symbols.placeholder import placeholder
+from ._symbols.template import function
+from ._symbols.unify import unify
 from .linalg import matrix_power
 
 _attach_methods(LinearOperator, LazyArray)
+
+if not _TYPE_CHECKING:
+
+    def __getattr__(name: str) -> None:
+        _elsewhere(__name__, __all__, name)
+
 
 __version__ = "0.1.0.dev0"
 __all__ = [
@@ -234,6 +248,7 @@ __all__ = [
     "MaterializationError",
     "MaterializationWarning",
     "MultilevelToeplitz",
+    "MultivariateNormal",
     "Part",
     "Power",
     "Product",
@@ -284,6 +299,7 @@ __all__ = [
     "factorized",
     "fractional_matrix_power",
     "freeze",
+    "function",
     "funm",
     "gmres",
     "grad",
@@ -316,10 +332,12 @@ __all__ = [
     "minres",
     "multi_dot",
     "multiply",
+    "norm",
     "null_space",
     "nystrom",
     "orth",
     "pinv",
+    "placeholder",
     "preconditioner",
     "qr",
     "quasiseparable",
@@ -341,7 +359,9 @@ __all__ = [
     "svd",
     "svds",
     "svdvals",
+    "symbols",
     "trace",
+    "unify",
     "unregister_rule",
     "value_and_grad",
     "view",

@@ -24,6 +24,13 @@ def scattered(n, density):
     return sp.csr_array(sp.random_array((n, n), density=density, rng=0))
 
 
+def grid(n, downwind=0.0):
+    """The five-point Laplacian, of a symmetric pattern; or not."""
+    line = sp.diags_array([-np.ones(n - 1), 4 * np.ones(n), -np.ones(n - 1)], offsets=[-1, 0, 1])
+    a = sp.kron(line, sp.eye_array(n)) + sp.kron(sp.eye_array(n), line)
+    return pl.Sparse(sp.csr_array(a + downwind * sp.eye_array(n * n, k=2)))
+
+
 def as_far_as_it_gets(f, *args, **kwargs):
     """What does not converge has taken its memory too."""
     try:
@@ -55,6 +62,9 @@ ROUTES = {
     "expm_multiply grid": lambda: pl.expm_multiply(1e-6 * T, BLOCK[:, 0], start=0, stop=1, num=7),
     "broadcast": lambda: pl.Dense(np.broadcast_to(ROW, (900, 900))) @ ROW,
     "every other": lambda: pl.Dense(np.broadcast_to(BIG, (2, 900, 900))[0, ::2, ::2]) @ ROW[::2],
+    "sparse LU": lambda: pl.factorized(grid(100)),
+    "sparse LU, rows exchanged": lambda: pl.factorized(grid(70, 0.5)),
+    "sparse determinant": lambda: pl.slogdet(grid(100)),
     "unaligned": lambda: pl.Dense(unaligned()) @ ROW[:500],
 }
 
@@ -72,6 +82,39 @@ def test_what_passes_the_limit_is_refused(name):
             ROUTES[name]()
     needed = int(re.search(r"needs? ([\d,]+) bytes", str(caught.value))[1].replace(",", ""))
     assert needed > LIMIT
+
+
+def test_solves_go_by_products_where_a_factor_does_not_fit():
+    """The limit is kept without an error where there is another way; and above it LU is taken."""
+    A = grid(100)
+    b = np.ones(10_000)
+    with pl.config(memory_limit=5_000_000), pl.explaining() as seen:
+        x = pl.solve(A, b)
+    assert "SuperLU" not in str(seen)
+    assert np.linalg.norm(A @ x - b) < 1e-6 * np.linalg.norm(b)
+    with pl.config(memory_limit=30_000_000), pl.explaining() as seen:
+        pl.solve(grid(100), b)
+    assert "SuperLU" in str(seen) or "CHOLMOD" in str(seen)
+
+
+@pytest.mark.parametrize("downwind", [0.0, 0.5])
+@pytest.mark.parametrize("n", [2, 9, 30])
+def test_the_fill_is_known_before(n, downwind):
+    """Of symmetric patterns to the entry, with exchanges of rows from above and not by far."""
+    from scipy.sparse.linalg import splu
+
+    from pylinop._sparse import fill
+
+    a = grid(n, downwind).tosparse("csc")
+    how = {"permc_spec": "COLAMD", "diag_pivot_thresh": 1.0}
+    if not downwind:
+        how = {
+            "permc_spec": "MMD_AT_PLUS_A",
+            "diag_pivot_thresh": 0.0,
+            "options": {"SymmetricMode": True},
+        }
+    made, most = splu(a, **how).nnz, fill.most_entries(a, how)
+    assert most == made if not downwind else made <= most <= 3 * made
 
 
 def test_a_smaller_basis_where_the_limit_says_so():

@@ -130,3 +130,65 @@ def test_products_of_parts_that_have_values(n, dtype, rng):
     pl.evaluate(other, v.conj() @ v)
     kept = np.asarray(v)
     np.testing.assert_allclose(np.asarray(v.conj() @ v), np.vdot(kept, kept), rtol=1e-4)
+
+
+FAINT = {  # whose steps as written underflow, where the plan's do not, or the other way round
+    "Kron": lambda a, x: (
+        pl.Kron(1e-200 * pl.Dense(a), 1e200 * pl.Dense(a)) @ np.outer(x, x).ravel()
+    ),
+    "Kron turned": lambda a, x: (
+        pl.Kron(1e200 * pl.Dense(a), 1e-200 * pl.Dense(a)) @ np.outer(x, x).ravel()
+    ),
+    "Toeplitz": lambda a, x: (1e300 * pl.Toeplitz(1e-310 * a[0])) @ (1e75 * x),
+    "Krons of LazyArrays": lambda a, x: np.asarray(
+        pl.lazy(1e200 * a) @ (pl.lazy(1e-200 * a) @ (1e-75 * x))
+    ),
+    "single": lambda a, x: (
+        (np.float32(1e30) * (np.float32(1e-30) * pl.Dense(a.astype("f4"))))
+        @ (1e55 * x).astype("f4")
+    ),
+    "dense form": lambda a, x: (
+        1e200 * (1e-200 * (pl.Dense(1e-75 * a) @ pl.Dense(1e-75 * a)))
+    ).toarray(),
+    "determinant": lambda a, x: pl.slogdet(pl.Dense(1e-310 * a) @ pl.Dense(a)),
+    "a large determinant": lambda a, x: pl.slogdet(pl.Dense(1e160 * a) @ pl.Dense(a)),
+}
+
+
+@pytest.mark.parametrize("n", [3, 24])
+@pytest.mark.parametrize("name", FAINT)
+def test_what_underflows_on_either_road(name, n, rng):
+    """The walk, which takes the steps as written, loses what a plan keeps; so does the reverse."""
+    a, x = rng.standard_normal((n, n)), 1e-75 * rng.standard_normal(n)
+    FAINT[name](a, x)
+    assert compare.tally and all(said == "verified" for _, said in compare.tally)
+
+
+def test_faint_numbers_do_not_hide_wrong_ones(rng):
+    """What underflow may lose is far below what is there: errors of a millionth are found."""
+    a, x = rng.standard_normal((12, 12)), rng.standard_normal(12)
+    for scale in (1e-290, 1e-150, 1.0, 1e290):
+
+        def spoil(action, made):
+            made[0] *= 1 + 1e-6
+
+        compare.perturb = spoil
+        with pytest.raises(pl.VerificationError):
+            pl.Dense(scale * a) @ x
+        with pytest.raises(pl.VerificationError):
+            pl.solve(pl.Dense(scale * a + 40 * scale * np.eye(12)), scale * x)
+        compare.perturb = None
+
+
+@pytest.mark.parametrize("scale", [1e-310, 1e-200, 1e200])
+def test_determinants_far_from_one(scale, rng):
+    a = scale * (rng.standard_normal((3, 8, 8)) + 1j * rng.standard_normal((3, 8, 8)))
+    pl.slogdet(pl.Dense(a))
+    assert set(compare.tally) == {("det", "verified")}
+
+    def spoil(action, made):
+        made[..., 1] += 1  # a power of two
+
+    compare.perturb = spoil
+    with pytest.raises(pl.VerificationError, match="det"):
+        pl.slogdet(pl.Dense(a, copy=True))

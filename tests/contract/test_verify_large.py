@@ -48,6 +48,7 @@ def definite(rng, n):
 NAMES = [name for name, *_ in definite(np.random.default_rng(0), 1200)]
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("n", [1080, 2100])
 @pytest.mark.parametrize("name", NAMES)
 def test_error_bars_hold_the_logarithm(name, n, rng):
@@ -57,6 +58,7 @@ def test_error_bars_hold_the_logarithm(name, n, rng):
     assert high - low < 0.6 * n and 1 <= steps <= determinants._STEPS
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("n", [1080, 2100])
 @pytest.mark.parametrize("name", NAMES)
 def test_determinants_of_many_rows_pass_and_wrong_ones_are_found(name, n, rng):

@@ -302,8 +302,8 @@ def configured(rng):
 
 @functools.cache
 def names():
-    """Of all rules."""
-    return [row["name"] for row in pl.rules()]
+    """Of all rules of plans."""
+    return [row["name"] for row in pl.rules() if row["phase"] != "structure"]
 
 
 def program(seed):

@@ -95,3 +95,53 @@ def test_no_rows_or_no_columns():
             np.ones(m), np.ones(n)
         )
         assert by_c.shape == (m,) and by_r.shape == (n,)
+
+
+def _squares(f, *args):
+    """Steps of the plans of value and gradient that write as many rows as columns, by name."""
+    with pl.explaining() as record:
+        found = pl.grad(f, tuple(range(len(args))))(*args)
+    n = int(np.prod([len(a) for a in args]))
+    run = [s for p in record.plans for s in p.steps if not s["conditional"]]
+    return found, [s["name"] for s in run if f"({n}, {n})" in s["writes"]]
+
+
+@pytest.mark.no_verify
+@pytest.mark.parametrize("sizes", [(3, 4), (4, 3, 5), (2, 3, 2, 4)])
+@pytest.mark.parametrize("dtype", ["f", "c"])
+def test_determinants_of_krons_make_no_kron(sizes, dtype):
+    """log|det A (x) B|: the cotangent is the Kron of the inverses."""
+    r = np.random.default_rng(61)
+    factors = [r.standard_normal((k, k)) + 3 * k * np.eye(k) for k in sizes]
+    if dtype == "c":
+        factors = [a + 1j * r.standard_normal(a.shape) for a in factors]
+    n = int(np.prod(sizes))
+    found, square = _squares(lambda *p: pl.slogdet(pl.Kron(*p))[1], *factors)
+    assert not square, square
+    for g, a in zip(found, factors, strict=True):
+        np.testing.assert_allclose(g, n / len(a) * np.linalg.inv(a).conj().T, rtol=1e-12)
+
+
+def test_traces_of_krons_of_rectangles():
+    r = np.random.default_rng(62)
+    a, b, c, d = (r.standard_normal(shape) for shape in [(2, 3), (4, 2), (2, 3), (4, 2)])
+    for f in (
+        lambda a, b: pl.trace(pl.Kron(a, b) @ pl.Kron(c, d).T),
+        lambda a, b: pl.trace(pl.Kron(a, b).T @ pl.Kron(c, d)),
+    ):
+        by_a, by_b = pl.grad(f, (0, 1))(a, b)
+        np.testing.assert_allclose(by_a, c * np.sum(b * d), rtol=1e-12)
+        np.testing.assert_allclose(by_b, d * np.sum(a * c), rtol=1e-12)
+
+
+@pytest.mark.no_verify
+@pytest.mark.parametrize("dtype", ["f", "c"])
+def test_determinants_of_circulants_take_one_column(dtype):
+    r = np.random.default_rng(63)
+    c = r.standard_normal(9) + 30 * (np.arange(9) == 0)
+    c = c + 1j * r.standard_normal(9) if dtype == "c" else c
+    found, square = _squares(lambda c: pl.slogdet(pl.Circulant(c))[1], c)
+    assert not square, square
+    G = np.linalg.inv(pl.Circulant(c).toarray()).conj().T
+    wanted = [sum(G[(j + k) % 9, j] for j in range(9)) for k in range(9)]
+    np.testing.assert_allclose(found[0], wanted, rtol=1e-12)

@@ -236,3 +236,62 @@ def test_complex_results_of_real_matrices_are_refused():
 def test_matrices_that_are_not_square(f):
     with pytest.raises(np.linalg.LinAlgError, match=r"square matrix, got shape \(2, 3\)"):
         f(pl.lazy(np.ones((2, 3))))
+
+
+@pytest.mark.parametrize("dtype", ["f", "c"])
+@pytest.mark.parametrize("m, n", [(4, 4), (6, 3), (3, 5)])
+@pytest.mark.parametrize(
+    "of_a, of_b", [((2, 3), (2, 3)), ((3,), ()), ((), (3,)), ((2, 1), (3,)), ((3,), None)]
+)
+def test_least_squares_of_stacks(of_a, of_b, m, n, dtype):
+    r = np.random.default_rng(31)
+    a = r.standard_normal((*of_a, m, n))
+    b = r.standard_normal(m) if of_b is None else r.standard_normal((*of_b, m, 2))
+    if dtype == "c":
+        a, b = a + 1j * r.standard_normal(a.shape), b + 1j * r.standard_normal(b.shape)
+    norm = lambda a, b: np.sum(np.abs(pl.lstsq(a, b)[0]) ** 2)
+    value = check(norm, a, b)[0]
+    columns = b if b.ndim > 1 else b[:, None]
+    x = np.linalg.pinv(a) @ columns
+    assert np.isclose(value, np.sum(np.abs(x) ** 2))
+    check_second(norm, a, b)
+    if m > n:
+        rest = check(lambda a, b: np.sum(pl.lstsq(a, b)[1]), a, b)[0]
+        assert np.isclose(rest, np.sum(np.abs(columns - a @ x) ** 2))
+    for found, wanted in zip(pl.lstsq(pl.lazy(a), b), pl.lstsq(a, b), strict=True):
+        assert found.shape == np.shape(wanted)
+        np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-12)
+
+
+def test_least_squares_of_stacks_without_full_rank():
+    b = np.ones((2, 4, 1))
+    with pytest.raises(np.linalg.LinAlgError, match=r"this one has rank \[1 1\], not 3"):
+        pl.grad(lambda a: np.sum(pl.lstsq(a, b)[0]))(np.ones((2, 4, 3)))
+    with pytest.raises(np.linalg.LinAlgError):
+        np.linalg.lstsq(pl.lazy(np.ones((2, 4, 3))), b)
+
+
+@pytest.mark.parametrize("dtype", ["f", "c"])
+@pytest.mark.parametrize("size", [None, 3, (2, 2)])
+@pytest.mark.parametrize("batch", [(), (2,)])
+def test_draws(size, batch, dtype):
+    r = np.random.default_rng(51)
+    a = r.standard_normal((*batch, 4, 4))
+    a = a + 1j * r.standard_normal(a.shape) if dtype == "c" else a
+    of = lambda a: a @ np.swapaxes(a.conj(), -1, -2) + 4 * np.eye(4)
+    found = pl.sample(of(pl.lazy(a)), size, rng=7)
+    wanted = pl.sample(pl.Dense(of(a)), size, rng=7)
+    assert found.shape == wanted.shape
+    np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
+    check(lambda a: np.sum(np.abs(pl.sample(of(a), size, rng=7) - 1) ** 2), a)
+
+
+def test_draws_of_kinds_keep_their_structure():
+    d, a = np.array([1.0, 4.0, 9.0]), np.array([[2.0, 1.0], [1.0, 3.0]])
+    f = lambda d, a: np.sum(pl.sample(pl.Kron(pl.Diag(d), a), 5, rng=1) ** 3)
+    value = check(lambda d: f(d, a), d)[0]
+    assert np.isclose(value, np.sum(pl.sample(pl.Kron(pl.Diag(d), a), 5, rng=1) ** 3))
+    with pytest.raises(np.linalg.LinAlgError):
+        pl.grad(lambda d: np.sum(pl.sample(pl.Diag(d), rng=0)))(np.array([1.0, -1.0]))
+    with pytest.raises(ValueError, match="negative"):
+        pl.sample(pl.lazy(np.eye(2)), -1)

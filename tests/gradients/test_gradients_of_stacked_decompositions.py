@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from gradients.differences import check_second
+from gradients.differences import check, check_second
 from gradients.test_gradients_of_stacks import compare
 
 import pylinop as pl
@@ -103,3 +103,43 @@ def test_repeated_eigenvalues_of_one_matrix_of_a_stack(eigh):
     own = [6 * pl.evaluate((v + v.T) @ (v + v.T)) for v in x]
     own = [g + C[:N, :N] + C[:N, :N].T if i in rest else g for i, g in enumerate(own)]
     assert np.allclose(found, own, rtol=1e-10)
+
+
+ORDERS = ["fro", "nuc", 2, -2, 1, -1, np.inf, -np.inf]
+
+
+def _stack(m, n, dtype):
+    r = np.random.default_rng(21)
+    a = r.standard_normal((2, 3, m, n))
+    return (a + 1j * r.standard_normal(a.shape) if dtype == "c" else a), r.standard_normal((2, 3))
+
+
+@pytest.mark.parametrize("dtype", ["f", "c"])
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("m, n", [(4, 4), (5, 3), (3, 5)])
+def test_norms(m, n, order, dtype):
+    a, w = _stack(m, n, dtype)
+    for f in (
+        lambda a: np.sum(w * np.linalg.norm(a, order, axis=(-2, -1))),
+        lambda a: np.sum(w * np.linalg.norm(a, order, axis=(-1, -2), keepdims=True)[..., 0, 0]),
+        lambda a: np.sum(w * np.linalg.matrix_norm(a, ord=order)),
+        lambda a: np.sum(w * pl.matrix_norm(a, order)),
+        lambda a: np.sum(np.linalg.norm(a, order, axis=(0, 2))),
+        lambda a: np.sum(np.linalg.norm(a[0, 1], order, axis=(0, 1), keepdims=True)),
+    ):
+        assert np.isclose(check(f, a)[0], f(a))
+
+
+@pytest.mark.parametrize("dtype", ["f", "c"])
+@pytest.mark.parametrize("p", [None, 2, -2, "fro", 1, -1, np.inf, "nuc"])
+def test_condition_numbers(p, dtype):
+    a, w = _stack(4, 4, dtype)
+    for f in (lambda a: np.sum(w * np.linalg.cond(a, p)), lambda a: np.sum(w * pl.cond(a, p))):
+        assert np.isclose(check(f, a, rtol=1e-7)[0], np.sum(w * np.linalg.cond(a, p)))
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_norms_of_stacks_of_a_kind(order):
+    c = np.random.default_rng(22).standard_normal((3, 5))
+    value = check(lambda c: np.sum(np.linalg.matrix_norm(pl.Toeplitz(c), ord=order)), c)[0]
+    assert np.isclose(value, np.sum(np.linalg.matrix_norm(pl.Toeplitz(c).toarray(), ord=order)))

@@ -255,7 +255,7 @@ def test_clear_cache_forgets_one_operator(rng):
     misses = counts()[1]
     assert pl.solve(A, b).tobytes() == x.tobytes()
     assert pl.cholesky(pl.Kron(A, A)).toarray().tobytes() == L.tobytes()
-    assert counts()[1] == misses + 3
+    assert counts()[1] == misses + 2  # of the Kron as a whole: small parts are made, not looked up
     pl.MatVec((3, 3), lambda x: x, dtype=float).clear_cache()  # nothing is kept of it
     with pytest.raises(TypeError, match="operator"):
         _core._forget(a)

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -227,7 +228,14 @@ def test_breach_in_the_library_is_found(tree, code, message):
 
 
 def test_version_is_said_once():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    """In the package; what must repeat it agrees."""
     import pylinop
 
-    assert pylinop.__version__ == project["version"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["dynamic"] == ["version"] and "version" not in project
+    assert version("pylinop") == pylinop.__version__
+    for name, line in (
+        ("CITATION.cff", f'version: "{pylinop.__version__}"'),
+        ("packaging/conda-forge/recipe.yaml", f'  version: "{pylinop.__version__}"'),
+    ):
+        assert line in (ROOT / name).read_text().splitlines(), f"{name} says another version"

@@ -27,7 +27,7 @@ from formulas.known import known
 
 import pylinop as pl
 
-CHUNKS, EACH = 40, 150
+CHUNKS, EACH = 40, 45  # a minute of two cores
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
@@ -125,6 +125,8 @@ def test_rules_are_placed():
     what only gradients ask: random gradients are in test_formulas_of_gradients.py."""
     placed = {name for name, _ in patterns.rules()}
     for row in pl.rules():
+        if row["phase"] == "structure":
+            continue
         text = row["left"]
         arrays = re.match(r"\((cast|swap|add|conjugate|\w+@d \((joint|results))\b", text)
         letter = re.fullmatch(r"\(\w+(@\w+)? \?a( \?x)?\)", text)

@@ -82,6 +82,7 @@ def check(a, parts, known=1.3):
     return bad
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
 @pytest.mark.parametrize("parts", PARTS)
 @pytest.mark.parametrize("case", CASES)

@@ -119,8 +119,9 @@ def test_every_guard_has_a_name():
         )
     )
     rows = re.findall(r'\{"([\w-]+)",\s*LOP_(?:CLOSE|FIRST|PUSH),(.*?)\},\n', text, re.DOTALL)
-    assert len(rows) == len([row for row in pl.rules() if row["origin"] == "table"])
-    guards = {row["name"]: row["guard"] for row in pl.rules()}
+    table = [r for r in pl.rules() if r["origin"] == "table" and r["phase"] != "structure"]
+    assert len(rows) == len(table)
+    guards = {row["name"]: row["guard"] for row in table}
     for name, rest in rows:
         used = re.findall(r"lop_when_(\w+)", rest)
         assert guards[name] == (used[0] if used else None), f"{name}: add it to guards.def"

@@ -224,6 +224,7 @@ def test_a_rule_is_listed_fires_and_goes(rng):
         "source": "(A^T)^T = A",
         "origin": "user",
         "fired": 0,
+        "price": None,
     }
     assert {r["origin"] for r in pl.rules()[:-1]} == {"table"}
     with pytest.raises(ValueError, match="there is a rule mine already"):

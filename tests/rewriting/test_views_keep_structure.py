@@ -75,6 +75,7 @@ def check(a):
     return bad
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
 @pytest.mark.parametrize("case", CASES)
 def test_a_view_costs_what_the_operator_costs(case, dtype):

@@ -389,7 +389,7 @@ def test_large_sizes_need_no_dense_form(rng):
     a = laplacian(150)
     op = pl.Sparse(a)
     b = rng.standard_normal(a.shape[0])
-    with pl.config(memory_limit=1 << 20):
+    with pl.config(memory_limit=1 << 25):
         x = pl.solve(op, b)
         pl.logdet(op)
     size = 8 * abs(x).max() + abs(b).max()

@@ -1,6 +1,7 @@
 /* contract_order.c: in which order the operands of a contraction meet. Up to EXACT of them the
  * cheapest tree by price, over all subsets, products of parts that share no label among them; above
- * that the pair that leaves least behind, again and again. Bounded by counts alone. */
+ * that the pair that leaves least behind, again and again, and then windows of that tree by the
+ * exact search (contract_windows.c). Bounded by counts alone. */
 #include "contract_parts.h"
 
 #include <math.h>
@@ -12,7 +13,7 @@ enum { EXACT = 10 };
  * own cost. */
 static const double RATE = 6e10, THIN = 8, BANDWIDTH = 1.5e10, STEP = 1e-7;
 
-static double volume(const lop_contract_work *w, const lop_labels *s) {
+double lop_contract_volume(const lop_contract_work *w, const lop_labels *s) {
     double v = 1;
     for (int i = 0; i < LOP_LABEL_WORDS; i++)
         for (uint64_t rest = s->word[i]; rest; rest &= rest - 1)
@@ -20,9 +21,8 @@ static double volume(const lop_contract_work *w, const lop_labels *s) {
     return v;
 }
 
-/* Seconds for two arrays of these labels, of which `kept` stay. */
-static double price(const lop_contract_work *w, const lop_labels *a, const lop_labels *b,
-                    const lop_labels *kept) {
+double lop_contract_price(const lop_contract_work *w, const lop_labels *a, const lop_labels *b,
+                          const lop_labels *kept) {
     const lop_dtype dt = w->spec->dt;
     lop_labels both, left, right, out;
     for (int i = 0; i < LOP_LABEL_WORDS; i++) {
@@ -32,11 +32,13 @@ static double price(const lop_contract_work *w, const lop_labels *a, const lop_l
         right.word[i] = y & ~x;
         out.word[i] = (x | y) & z;
     }
-    const double m = volume(w, &left), n = volume(w, &right), k = volume(w, &both),
-                 c = volume(w, &out), least = fmin(fmin(m, n), k), flops = 2 * c * k,
+    const double m = lop_contract_volume(w, &left), n = lop_contract_volume(w, &right),
+                 k = lop_contract_volume(w, &both), c = lop_contract_volume(w, &out),
+                 least = fmin(fmin(m, n), k), flops = 2 * c * k,
                  weight = (lop_is_complex(dt) ? 4 : 1) * (dt == LOP_f32 || dt == LOP_c64 ? 0.5 : 1),
                  work = flops * weight / RATE * (1 + THIN / least),
-                 move = (volume(w, a) + volume(w, b) + c) * (double)lop_dtype_size(dt) / BANDWIDTH;
+                 move = (lop_contract_volume(w, a) + lop_contract_volume(w, b) + c) *
+                        (double)lop_dtype_size(dt) / BANDWIDTH;
     return fmax(work, move) + STEP;
 }
 
@@ -49,29 +51,20 @@ static lop_labels needed(const lop_labels *leaf, int n, uint32_t inside, const l
     return s;
 }
 
-typedef struct subset {
-    lop_labels labels; /* of what the subset makes */
-    double cost;
-    uint32_t left;
-} subset;
-
 /* Writes the tree below `s` in postorder; gives the tensor's number. */
-static int write_tree(lop_contract_work *w, const subset *of, uint32_t s, int *made) {
+static int write_tree(lop_contract_work *w, const lop_subset *of, uint32_t s, int *made) {
     if ((s & (s - 1)) == 0) return __builtin_ctz(s);
     const int a = write_tree(w, of, of[s].left, made), b = write_tree(w, of, s & ~of[s].left, made);
     w->pair[*made] = a < b ? (lop_pair_of){a, b} : (lop_pair_of){b, a};
     return w->spec->noperand + (*made)++;
 }
 
-static lop_status exact(lop_contract_work *w, const lop_labels *leaf, const lop_labels *out) {
-    const int n = w->spec->noperand;
+void lop_contract_search(const lop_contract_work *w, const lop_labels *leaf, int n,
+                         const lop_labels *out, lop_subset *of) {
     const uint32_t all = ((uint32_t)1 << n) - 1;
-    subset *of = lop_calloc(w->ctx, (size_t)all + 1, sizeof *of);
-    int made = 0;
-    if (!of) return lop_fail(w->err, LOP_NOMEM, NULL);
     for (uint32_t s = 1; s <= all; s++) {
         if ((s & (s - 1)) == 0) {
-            of[s].labels = leaf[__builtin_ctz(s)];
+            of[s] = (lop_subset){.labels = leaf[__builtin_ctz(s)]};
             continue;
         }
         const lop_labels kept = needed(leaf, n, s, out);
@@ -80,8 +73,8 @@ static lop_status exact(lop_contract_work *w, const lop_labels *leaf, const lop_
         for (uint32_t l = (s - 1) & s; l; l = (l - 1) & s) {
             const uint32_t r = s & ~l;
             if (!(l & low) || of[l].cost + of[r].cost >= of[s].cost) continue;
-            const double cost =
-                of[l].cost + of[r].cost + price(w, &of[l].labels, &of[r].labels, &kept);
+            const double cost = of[l].cost + of[r].cost +
+                                lop_contract_price(w, &of[l].labels, &of[r].labels, &kept);
             if (cost < of[s].cost) {
                 of[s].cost = cost;
                 of[s].left = l;
@@ -91,6 +84,14 @@ static lop_status exact(lop_contract_work *w, const lop_labels *leaf, const lop_
         for (int j = 0; j < LOP_LABEL_WORDS; j++)
             of[s].labels.word[j] = (of[l].labels.word[j] | of[r].labels.word[j]) & kept.word[j];
     }
+}
+
+static lop_status exact(lop_contract_work *w, const lop_labels *leaf, const lop_labels *out) {
+    const uint32_t all = ((uint32_t)1 << w->spec->noperand) - 1;
+    lop_subset *of = lop_calloc(w->ctx, (size_t)all + 1, sizeof *of);
+    int made = 0;
+    if (!of) return lop_fail(w->err, LOP_NOMEM, NULL);
+    lop_contract_search(w, leaf, w->spec->noperand, out, of);
     (void)write_tree(w, of, all, &made);
     lop_free(w->ctx, of);
     return LOP_OK;
@@ -127,7 +128,8 @@ static lop_status greedy(lop_contract_work *w, lop_labels *leaf, const lop_label
                     }
                 }
                 if (best_shares && !shares) continue;
-                const double gain = volume(w, &c) - volume(w, a) - volume(w, b);
+                const double gain = lop_contract_volume(w, &c) - lop_contract_volume(w, a) -
+                                    lop_contract_volume(w, b);
                 if (gain < best || (shares && !best_shares)) {
                     best = gain;
                     best_shares = shares;
@@ -187,7 +189,8 @@ lop_status lop_contract_order(lop_contract_work *w) {
     const lop_labels out = lop_labels_of(&w->result);
     if (!leaf) return lop_fail(w->err, LOP_NOMEM, NULL);
     for (int i = 0; i < n; i++) leaf[i] = lop_labels_of(&w->tensor[i]);
-    const lop_status st = n <= EXACT ? exact(w, leaf, &out) : greedy(w, leaf, &out);
+    lop_status st = n <= EXACT ? exact(w, leaf, &out) : greedy(w, leaf, &out);
+    if (st == LOP_OK && n > EXACT) st = lop_contract_windows(w, leaf);
     lop_free(w->ctx, leaf);
     return st;
 }

@@ -44,6 +44,25 @@ lop_labels lop_labels_of(const lop_tensor *t);
 lop_status lop_contract_read(lop_contract_work *w) LOP_MUST_CHECK;
 /* Fills w->pair. */
 lop_status lop_contract_order(lop_contract_work *w) LOP_MUST_CHECK;
+/* contract_windows.c: makes the pairs in w->pair cheaper, whose arrays have `labels` (2 noperand).
+ */
+lop_status lop_contract_windows(lop_contract_work *w, lop_labels *labels) LOP_MUST_CHECK;
+
+/* Of a subset of some arrays: the labels of what is made of it, what that costs, and which part of
+ * it is made first. */
+typedef struct lop_subset {
+    lop_labels labels;
+    double cost;
+    uint32_t left;
+} lop_subset;
+/* Elements of an array of these labels. */
+double lop_contract_volume(const lop_contract_work *w, const lop_labels *s);
+/* Seconds for two arrays of these labels, of which `kept` stay. */
+double lop_contract_price(const lop_contract_work *w, const lop_labels *a, const lop_labels *b,
+                          const lop_labels *kept);
+/* The cheapest tree of n arrays, of which `out` is to be left, into of[2^n]. */
+void lop_contract_search(const lop_contract_work *w, const lop_labels *leaf, int n,
+                         const lop_labels *out, lop_subset *of);
 /* Steps for c = a b over all labels that c has not (b NULL: sums of a). c->n < 0: an array of this
  * function's layout, its labels `kept`, is made. */
 lop_status lop_contract_pair(lop_contract_work *w, const lop_tensor *a, const lop_tensor *b,

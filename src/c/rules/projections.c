@@ -119,17 +119,20 @@ LOP_BUILD(sums_toeplitz) {
 /* The sums modulo n of C^-1 are n times its first column (flip: its first row, read backwards the
  * same way). */
 LOP_BUILD(sums_inverse_circulant) {
-    const lop_node *c = m->root->child[0]->child[0], *unit = NULL, *x = NULL, *column = NULL;
+    const lop_node *c = m->root->child[0]->child[0], *unit = NULL, *x = NULL, *column = NULL,
+                   *seen = NULL;
     const int64_t n = lop_rows(c), *how = m->root->attr.i;
+    const lop_attr turn = {.i = {LOP_T, 0, 0, 0}}; /* over j - i: the transpose's first column */
     const lop_attr first = {.i = {0, 0, 0, 0}}, matrix = {.i = {2, 0, 0, 0}},
                    many = lop_attr_coef((double)n, 0);
     const lop_node like = {.shape = {.ndim = 2, .dim = {n, 1}}, .dtype = m->root->dtype, .core = 2};
-    if (n == 0 || how[0] || !how[1] || how[2] || c->child[1]->shape.ndim > 1) return LOP_NOMATCH;
+    if (n == 0 || how[0] || !how[1] || c->child[1]->shape.ndim > 1) return LOP_NOMATCH;
     lop_status st = lop_make(mk, "unit", &first, 0, NULL, &like, &unit);
-    if (st == LOP_OK) st = lop_make2(mk, &lop_op_solve, NULL, c, unit, &x);
+    if (st == LOP_OK && how[2]) st = lop_make1(mk, &lop_op_view, &turn, c, &seen);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_solve, NULL, how[2] ? seen : c, unit, &x);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_ravel, &matrix, x, &column);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_scale, &many, column, out);
-    const lop_node *gone[] = {unit, x, column};
+    const lop_node *gone[] = {unit, seen, x, column};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     return st;
 }

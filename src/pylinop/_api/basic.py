@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 import numpy as np
 
 from .. import _core
 from .._base import config, dlpack
 from .._base.checks import is_lazy
+from .._base.errors import NoValue
 from .._base.lazy_import import Later
+from .._base.signatures import listed
 from .._lazy import numpy_functions
 from .._operators.convert import as_operator
+from .._stochastic.sampling import Sampling
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -82,7 +85,10 @@ def inv(A: _OperatorLike) -> LinearOperator:
     if is_lazy(A):
         form = _core._lazy_inverse(form)
     else:
-        form = _core._build("inverse", as_operator(A))
+        try:
+            form = _core._build("inverse", as_operator(A))
+        except NoValue as error:
+            return error.deferred(inv, A)  # type: ignore[no-any-return]
     return form  # type: ignore[no-any-return]
 
 
@@ -98,7 +104,11 @@ def _matrix(A: Any, what: str) -> Any:
     return A if lazy else as_operator(A)
 
 
-def trace(A: _OperatorLike, method: str = "auto", **how: Any) -> Any:
+def _given(method: str, how: dict[str, Any]) -> dict[str, Any]:
+    return how if method == "auto" else {"method": method, **how}
+
+
+def trace(A: _OperatorLike, method: str = "auto", **how: Unpack[Sampling]) -> Any:
     """The sum of the main diagonal, a number, computed now by the cheapest known way.
 
     Parameters
@@ -131,17 +141,25 @@ def trace(A: _OperatorLike, method: str = "auto", **how: Any) -> Any:
     (100.0, 30, 'heuristic')
     """
     lazy = is_lazy(A)
-    form = _matrix(A, "trace")
+    try:
+        form = _matrix(A, "trace")
+    except NoValue as error:
+        return error.deferred(trace, A, **_given(method, {**how}))
     if method != "auto" or how or (config.estimates and not lazy):
-        return _estimates.number(form, "trace", method, how, lambda op: op.trace())
+        return _estimates.number(form, "trace", method, {**how}, lambda op: op.trace())
     return numpy_functions.trace(form) if lazy else form.trace()
+
+
+listed(trace, Sampling, confidence=0.95)
 
 
 @overload
 def diagonal(A: _OperatorLike, offset: int = 0) -> NDArray[Any]: ...
 @overload
-def diagonal(A: _OperatorLike, offset: int = 0, *, method: str, **how: Any) -> Any: ...
-def diagonal(A: _OperatorLike, offset: int = 0, *, method: str = "auto", **how: Any) -> Any:
+def diagonal(A: _OperatorLike, offset: int = 0, *, method: str, **how: Unpack[Sampling]) -> Any: ...
+def diagonal(
+    A: _OperatorLike, offset: int = 0, *, method: str = "auto", **how: Unpack[Sampling]
+) -> Any:
     """The diagonal at an offset, a vector, computed now by the cheapest known way.
 
     Parameters
@@ -172,12 +190,18 @@ def diagonal(A: _OperatorLike, offset: int = 0, *, method: str = "auto", **how: 
     >>> pl.diagonal(pl.Toeplitz([1.0, 2.0, 3.0]), offset=1)
     array([2., 2.])
     """
-    form = _matrix(A, "diagonal")
+    try:
+        form = _matrix(A, "diagonal")
+    except NoValue as error:
+        return error.deferred(diagonal, A, offset, **_given(method, {**how}))
     if method != "auto" or how:
         if offset and method not in ("auto", "direct", "exact"):
             raise ValueError(f"an estimate is of the main diagonal, not of offset {offset}")
-        return _estimates.number(form, "diagonal", method, how, lambda op: op.diagonal(offset))
+        return _estimates.number(form, "diagonal", method, {**how}, lambda op: op.diagonal(offset))
     return numpy_functions.diagonal(form, offset) if is_lazy(form) else form.diagonal(offset)
+
+
+listed(diagonal, Sampling, confidence=0.95)
 
 
 @overload

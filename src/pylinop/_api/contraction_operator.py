@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from .. import _core
+from .._base.checks import is_symbolic
 from .._contractions import equations, grammar, views
 from .._contractions.equations import Task
 from .._contractions.grammar import Axis, Equation, fail
@@ -230,6 +231,9 @@ def view(x: NDArray[Any], equation: str, *, sizes: Mapping[str, int] | None = No
            [2, 3, 4],
            [4, 5, 6]])
     """
+    if is_symbolic(x):
+        seen: Any = x
+        return seen._of(view, (x, equation), {"sizes": sizes}, None)  # type: ignore[no-any-return]
     a = np.asarray(x)
     e = grammar.parse(equation)
     given = tuple(sorted((sizes or {}).items()))

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .._base.checks import is_lazy
+from .._base import errors
+from .._base.checks import is_lazy, is_symbolic
 from .._contractions import equations, show
 from .._contractions.grammar import parse
 from .._lazy import contractions as lazily
@@ -91,7 +92,8 @@ def einsum(
     NotImplementedError
         More than 256 labels (52 where NumPy's loops compute).
     MaterializationError
-        Temporaries beyond ``pl.config(memory_limit=...)``.
+        Temporaries beyond ``pl.config(memory_limit=...)``, also one index of each axis at a time:
+        what passes the limit is computed in halves along an axis of the result, or of a sum.
 
     Cost
     ----
@@ -127,8 +129,8 @@ def einsum(
         ):
             try:
                 made = equation(*args[1:], out=out)
-            except ValueError:  # said below with the names of the axes
-                made = NotImplemented
+            except (ValueError, errors.MaterializationError):
+                made = NotImplemented  # said below with the names of the axes, or done in parts
             if made is not NotImplemented:
                 return made
     return _general(args, sizes, outside, out, dtype, casting, optimize)
@@ -137,6 +139,10 @@ def einsum(
 def _general(
     args: Any, sizes: Any, outside: Any, out: Any, dtype: Any, casting: str, optimize: Any
 ) -> Any:
+    for a in args:
+        if is_symbolic(a):
+            how = {"outside": outside, "dtype": dtype, "casting": casting, "optimize": optimize}
+            return a._of(einsum, args, {"sizes": sizes, "out": out, **how}, None)
     task, operands = equations.task_of(args, sizes, outside, dtype, casting, optimize)
     if any(is_lazy(a) for a in operands) and out is None:
         return lazily.contraction(task, operands)

@@ -12,12 +12,13 @@ from .. import _core
 from .._base import dlpack
 from .._base.checks import is_lazy, number, square
 from .._base.dtypes import inexact, real_of
+from .._base.signatures import hinted
 from .._lazy import build
 from .._operators.convert import as_operator
 from .._operators.quasiseparable import likelihood_of
 from .._structured import square_roots
 from .determinants import logdet
-from .factorizations import _asked, _precise
+from .factorizations import _asked, _precise, cholesky
 from .solve import solve
 
 if TYPE_CHECKING:
@@ -168,12 +169,14 @@ def _sizes(size: Any) -> tuple[Any, ...]:
     return tuple(size) if isinstance(size, (tuple, list, np.ndarray)) and np.ndim(size) else (size,)
 
 
+@hinted
 def sample(
     A: _OperatorLike,
     size: int | tuple[int, ...] | None = None,
     rng: np.random.Generator | int | None = None,
+    mean: ArrayLike | None = None,
 ) -> NDArray[Any]:
-    """Draws from the normal distribution with mean 0 and covariance A.
+    """Draws from the normal distribution with covariance A. `MultivariateNormal` has densities too.
 
     Parameters
     ----------
@@ -183,6 +186,8 @@ def sample(
         How many; one when None.
     rng : numpy.random.Generator or int, optional
         The source of random numbers, or its seed; a new one seeded by the system when None.
+    mean : array_like, shape (n,) or (..., n), optional
+        What is added to each draw; 0 when None.
 
     Returns
     -------
@@ -204,9 +209,11 @@ def sample(
     A draw is R z with R R^H = A and standard normal z. R is fixed by the kind (the table of
     `sample` in docs/factorisations.md), never by cost: the Kron of the factors' roots for a Kron,
     the Hermitian root for a Circulant, rows of a circulant's root for a Toeplitz or a
-    MultilevelToeplitz, L for a Root, otherwise the Cholesky factor, and where that fails a root made from the eigenvectors.
-    ``sample(A, k)`` begins as ``sample(A, j)`` does for j < k, with the same seed, but for the
-    rounding of sums.
+    MultilevelToeplitz, L for a Root, otherwise the Cholesky factor, and where that fails a root
+    made from the eigenvectors.
+    Draws of a LazyArray are a LazyArray, L z with the Cholesky factor L for every kind, and have
+    derivatives; an A that is not positive definite raises. ``sample(A, k)`` begins as
+    ``sample(A, j)`` does for j < k, with the same seed, but for the rounding of sums.
 
     Examples
     --------
@@ -214,8 +221,28 @@ def sample(
     >>> pl.sample(pl.Kron(pl.Identity(100), np.ones((3, 3)) + np.eye(3)), 5, rng=0).shape
     (5, 300)
     """
+    shape = _counts(size)
+    count = int(np.prod(shape, dtype=np.int64))
+    if is_lazy(A):
+        later: NDArray[Any] = _sampled_later(A, shape, count, np.random.default_rng(rng))
+        return later if mean is None else later + (mean if is_lazy(mean) else _mean(mean, A))
     op = as_operator(A)
     square(op)
+    found: NDArray[Any] = _asked(square_roots.draws, op, count, np.random.default_rng(rng))
+    found = found.reshape(*shape, *found.shape[1:])
+    return found if mean is None else found + _mean(mean, op)
+
+
+def _sampled_later(A: Any, shape: tuple[int, ...], count: int, rng: Any) -> Any:
+    """The draws of a LazyArray, by its Cholesky factor."""
+    L = cholesky(A)
+    z = square_roots.normals((count, *A.shape[:-1]), inexact(A.dtype), rng)
+    y = np.moveaxis(L @ np.moveaxis(z, 0, -1), -1, 0)
+    return np.reshape(y, (*shape, *A.shape[:-1]))
+
+
+def _counts(size: Any) -> tuple[int, ...]:
+    """``size`` as a tuple."""
     try:
         shape = () if size is None else tuple(map(operator.index, _sizes(size)))
     except TypeError:
@@ -223,6 +250,14 @@ def sample(
         raise TypeError(text) from None
     if any(k < 0 for k in shape):
         raise ValueError(f"size must not be negative, got {size}")
-    count = int(np.prod(shape, dtype=np.int64))
-    found: NDArray[Any] = _asked(square_roots.draws, op, count, np.random.default_rng(rng))
-    return found.reshape(*shape, *found.shape[1:])
+    return shape
+
+
+def _mean(mean: Any, op: Any) -> Any:
+    """A mean that fits an operator, in its precision."""
+    m = dlpack.as_array(mean)
+    if m.dtype.kind not in "biufc":
+        raise TypeError(f"mean of dtype {m.dtype}: numbers are taken")
+    if m.ndim and (m.shape[-1] != op.shape[-1] or m.shape[:-1] not in ((), op.shape[:-2])):
+        raise ValueError(f"mean of shape {m.shape} does not fit an operator of shape {op.shape}")
+    return m.astype(inexact(op.dtype), copy=False) if m.dtype.kind in "biuf" else m

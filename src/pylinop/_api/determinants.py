@@ -1,16 +1,20 @@
 """Determinants: numbers, computed now."""
 
-from typing import Any
+from typing import Any, Unpack
 
 from .._base import config
 from .._base.checks import is_lazy
+from .._base.errors import NoValue
 from .._base.lazy_import import Later
+from .._base.signatures import listed
 from .._lazy import build
 from .._operators.convert import as_operator
+from .._stochastic.sampling import Sampling
 from .._structured import determinants
 
 __all__ = ["det", "logdet", "slogdet"]
 _estimates = Later("_stochastic.choose_method")
+_deferred = Later("_stochastic.deferred")
 
 
 def det(A: Any) -> Any:
@@ -39,7 +43,11 @@ def det(A: Any) -> Any:
     """
     if is_lazy(A):
         return build.number_of(A, determinants.det)
-    return determinants.det(as_operator(A))
+    try:
+        op = as_operator(A)
+    except NoValue as error:
+        return error.deferred(det, A)
+    return determinants.det(op)
 
 
 def slogdet(A: Any) -> Any:
@@ -80,7 +88,12 @@ def slogdet(A: Any) -> Any:
     return determinants.slogdet(as_operator(A))
 
 
-def logdet(A: Any, method: str = "auto", **how: Any) -> Any:
+class _Quadrature(Sampling, total=False):
+    bounds: tuple[float | None, float | None] | None
+    steps: int | None
+
+
+def logdet(A: Any, method: str = "auto", **how: Unpack[_Quadrature]) -> Any:
     """The logarithm of the determinant, as torch has it.
 
     Parameters
@@ -89,7 +102,9 @@ def logdet(A: Any, method: str = "auto", **how: Any) -> Any:
     method : {'auto', 'direct', 'slq'}
         'direct' goes by structure or a factor; 'slq' gives an `Estimate` by stochastic Lanczos
         quadrature (`estimate_logdet`). 'auto' is 'direct', unless
-        ``pl.config(accuracy="estimate")`` allows an estimate.
+        ``pl.config(accuracy="estimate")`` allows an estimate. Of a LazyArray 'slq' is a LazyArray,
+        the mean of samples by probes that are drawn now; its gradient is Hutchinson's on the same
+        probes (docs/gradients.md).
     **how
         Passed to `estimate_logdet`: ``num_samples``, ``rtol``, ``bounds``, ``rng`` and so on.
 
@@ -113,8 +128,17 @@ def logdet(A: Any, method: str = "auto", **how: Any) -> Any:
     >>> round(float(pl.logdet(pl.Kron(3 * np.eye(20), pl.Identity(50)))), 3)
     1098.612
     """
+    if method == "slq" and is_lazy(A):
+        return _deferred.logdet(A, **how)
     if method != "auto" or how or (config.estimates and not is_lazy(A)):
-        return _estimates.number(A, "logdet", method, how, determinants.logdet)
+        return _estimates.number(A, "logdet", method, {**how}, determinants.logdet)
     if is_lazy(A):
         return build.number_of(A, determinants.logdet)
-    return determinants.logdet(as_operator(A))
+    try:
+        op = as_operator(A)
+    except NoValue as error:
+        return error.deferred(logdet, A)
+    return determinants.logdet(op)
+
+
+listed(logdet, _Quadrature, confidence=0.95)

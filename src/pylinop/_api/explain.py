@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
-from .._base import explanation
+from .._base import config, explanation
 from .._base.lazy_import import Later
 from .._lazy import evaluate, text
 from .._operators import convert
@@ -22,6 +22,7 @@ _estimates = Later("_stochastic.choose_method")
 _iterative = Later("_iterative.explain")
 _lazily = Later("_api.lazy_iterative")
 _eigenpairs = Later("_eigen.choose_method")
+_functions = Later("_api.explain_functions")
 
 
 def explain(x: Any, action: str = "apply", *args: Any, run: bool = False, **kwargs: Any) -> Any:
@@ -33,7 +34,8 @@ def explain(x: Any, action: str = "apply", *args: Any, run: bool = False, **kwar
         For an operator, one action is explained.
     action : str
         For an operator: ``explain(A, "apply", x)``, ``explain(A, "solve", b)``, ``"dense"``,
-        ``"diagonal"``, ``"trace"``, ``"element"``, ``"det"``; see ``A.explain``.
+        ``"diagonal"``, ``"trace"``, ``"element"``, ``"det"``; or a function by its name, with its
+        arguments: ``explain(A, "svd", full_matrices=False)``; see ``A.explain``.
     *args, **kwargs
         The arguments of the action.
     run : bool
@@ -141,10 +143,16 @@ def of_operator(
     if action in ("trace", "logdet", "diagonal") and "method" in kwargs:
         return _estimates.explained(op, action, kwargs["method"], kwargs)
     if action in ("eigh", "eigvalsh"):
-        return _eigenpairs.explained(op, action, *args, **kwargs)
+        return _eigenpairs.explained(op, action, run, *args, **kwargs)
     how = _ACTIONS.get(action) if isinstance(action, str) else None
     if how is None:
-        raise ValueError(f"no action {action!r} to explain; there are {', '.join(_ACTIONS)}, eigh")
+        names = (*_ACTIONS, "eigh", "eigvalsh", *_functions.FUNCTIONS)
+        if not isinstance(action, str) or action not in names:
+            close = config.near(str(action), names)
+            raise ValueError(
+                f"no action {action!r} to explain; there are {', '.join(names)}{close}"
+            )
+        return _functions.explained(op, action, args, kwargs, run)
     if how is _solve and "method" in kwargs:
         return _iterative.explained(op, run, *args, **kwargs)
     try:
@@ -161,10 +169,10 @@ def of_operator(
         ):
             return _iterative.explained(asked, run, *args, **kwargs)
     if not run:
-        return planned
+        return planned._called(action)
     with explanation.explaining() as e:
         _RUNS[rest[0]](op, *rest[1:])
-    return e.explanation
+    return e.explanation._called(action)
 
 
 # -- explain ---------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from .._base import dlpack, errors
 from .._base.checks import is_lazy, number, square
 from .._base.dtypes import inexact, real_of
 from .._base.lazy_import import Later
+from .._base.signatures import hinted
 from .._lazy import matrix_functions as _deferred
 from .._operators.convert import as_operator
 from .._structured import cholesky as _cholesky
@@ -61,6 +62,7 @@ def _precise(op: Any, dtype: Any) -> Any:
     return op.astype(np.result_type(op.dtype, real_of(dtype)))
 
 
+@hinted
 def cholesky(
     A: _OperatorLike, /, *, upper: bool = False, jitter: float | None = None
 ) -> LinearOperator:
@@ -223,6 +225,7 @@ def cholesky_append(L: _OperatorLike, B: ArrayLike, C: ArrayLike) -> LinearOpera
     return appended
 
 
+@hinted
 def qr(A: _OperatorLike, mode: str = "reduced") -> Any:
     """The QR factors A = Q R, operators.
 
@@ -277,6 +280,7 @@ def _qr_later(A: Any, mode: str) -> Any:
     return _QR(*_deferred.several("qr", qr, A, parts, mode=mode))
 
 
+@hinted
 def lu(A: _OperatorLike, permute_l: bool = False, *, p_indices: bool = False) -> Any:
     """The LU factors A = P L U with row exchanges, operators.
 
@@ -360,6 +364,7 @@ def ldl(A: _OperatorLike, lower: bool = True, hermitian: bool = True) -> Any:
     return _asked(_lu.ldl, op, bool(lower), bool(hermitian))
 
 
+@hinted
 def lstsq(
     A: _OperatorLike,
     b: Any,

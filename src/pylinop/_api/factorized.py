@@ -145,8 +145,12 @@ class Factorized:
         vars(self._inverse)["_direct"] = True  # by the factor, whatever iterating would cost
         self._adjoint: Any = None
         self._known: dict[str, Any] = {}
+        self._try()
+
+    def _try(self) -> None:
+        """Factors: a singular matrix is found here."""
         if 0 not in self.shape:
-            self.solve(np.ones(self.shape[-1], self.dtype))  # a singular matrix is found here
+            self.solve(np.ones(self.shape[-1], self.dtype))
 
     # -- solves
 

@@ -4,7 +4,7 @@ Each is a question with a table (_structured/questions.py)."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 
@@ -13,12 +13,16 @@ from .._base import config
 from .._base.checks import is_lazy, number, square, triangle
 from .._base.dtypes import real_of
 from .._base.lazy_import import Later
+from .._base.signatures import hinted, listed
 from .._lazy import decompositions
 from .._lazy import matrix_functions as _deferred
 from .._operators.convert import as_operator
 from .._structured import dispatch, norms, questions
 from .._structured import pinv as _pinv
-from .._structured.pinv import pinv_words
+from .._structured.pinv import Rtol, pinv_words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["cond", "eigvalsh", "matrix_norm", "matrix_rank", "norm", "pinv", "svdvals"]
 _eigenpairs = Later("_eigen.choose_method")
@@ -59,6 +63,7 @@ def _order(ord: Any) -> Any:
     return ord
 
 
+@hinted
 def matrix_norm(A: Any, /, ord: Any = "fro", *, keepdims: bool = False) -> Any:
     """A norm of the matrix, with NumPy's orders.
 
@@ -86,11 +91,10 @@ def matrix_norm(A: Any, /, ord: Any = "fro", *, keepdims: bool = False) -> Any:
     >>> float(pl.matrix_norm(pl.Kron(np.ones((2, 2)), pl.Diag([3.0, -4.0])), 2))
     8.0
     """
-    if (
-        is_lazy(A)
-        and (later := decompositions.norm(A, _order(ord), None, keepdims)) is not NotImplemented
-    ):
-        return later
+    if is_lazy(A):
+        later: Any = decompositions.matrix_norm(A, keepdims=keepdims, ord=_order(ord))
+        if later is not NotImplemented:
+            return later
     op = as_operator(A)
     value = np.asarray(questions.norm(op, _order(ord))).astype(real_of(op.dtype), copy=False)
     return value[..., None, None] if keepdims else number(value)
@@ -136,6 +140,7 @@ def norm(A: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
     return matrix_norm(A, ord, keepdims=keepdims)
 
 
+@hinted
 def cond(A: Any, p: Any = None) -> Any:
     """The condition number in a norm of `matrix_norm`; the 2-norm when ``p`` is None.
 
@@ -210,8 +215,26 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any =
     return np.count_nonzero(s > tol, axis=-1)
 
 
+class Pairs(TypedDict, total=False):
+    """The options of `eigsh` that `eigh` and `eigvalsh` take with ``k=``."""
+
+    which: str
+    sigma: float | None
+    v0: Any
+    ncv: int | None
+    maxiter: int | None
+    tol: float
+    M: Any
+    Minv: Any
+    OPinv: Any
+    mode: str
+    rng: Any
+    callback: Callable[[Any], Any] | None
+    progress: bool | Callable[[int, float], Any] | None
+
+
 def eigvalsh(
-    A: Any, UPLO: str = "L", *, method: str = "auto", k: int | None = None, **how: Any
+    A: Any, UPLO: str = "L", *, method: str = "auto", k: int | None = None, **how: Unpack[Pairs]
 ) -> Any:
     """The eigenvalues of a Hermitian operator, ascending.
 
@@ -249,14 +272,17 @@ def eigvalsh(
     uplo = triangle(UPLO)
     square(op)
     if method != "auto" or k is not None or how or config.recording():
-        values = _eigenpairs.pairs(op, uplo, method, k, False, how)[0]
+        values = _eigenpairs.pairs(op, uplo, method, k, False, {**how})[0]
         return np.asarray(values).astype(real_of(op.dtype), copy=False)
     if (a := dispatch.small_dense(op)) is not None:
         return np.asarray(questions.eigvalsh.dense(a, uplo))
     return np.asarray(questions.eigvalsh(op, uplo)).astype(real_of(op.dtype), copy=False)
 
 
-def pinv(A: Any, rcond: Any = None, hermitian: bool = False, **rtol: Any) -> Any:
+listed(eigvalsh, Pairs, which="LA", tol=0, mode="normal")
+
+
+def pinv(A: Any, rcond: Any = None, hermitian: bool = False, **rtol: Unpack[Rtol]) -> Any:
     """The pseudo-inverse (Moore and Penrose), an operator.
 
     Parameters
@@ -286,3 +312,6 @@ def pinv(A: Any, rcond: Any = None, hermitian: bool = False, **rtol: Any) -> Any
         shape = (*A.shape[:-2], A.shape[-1], A.shape[-2])
         return _deferred.made("pinv", pinv, A, shape, rcond=rcond, hermitian=hermitian, **rtol)
     return questions.pinv(as_operator(A), pinv_words(rcond, hermitian, rtol))
+
+
+listed(pinv, Rtol)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
 
 from .. import _core
 from .._base.dtypes import inexact
 from .._base.errors import LinAlgError
+from .._base.signatures import listed
 from .._lazy.array import LazyArray
 from .._lazy.leaves import lazy
 from .._operators.convert import as_operator
 from .._operators.linear_operator import LinearOperator
 from .._structured import questions
-from .._structured.pinv import pinv_words
+from .._structured.pinv import Rtol, pinv_words
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -120,10 +121,12 @@ class PseudoInverse(LinearOperator):
     """
 
     def __init__(self, A: _OperatorLike, rcond: Any = None, hermitian: bool = False,
-                 **rtol: Any) -> None:  # fmt: skip
+                 **rtol: Unpack[Rtol]) -> None:  # fmt: skip
         self.A, self._how = as_operator(A), pinv_words(rcond, hermitian, rtol)
         *batch, m, n = self.A.shape
         LinearOperator.__init__(self, inexact(self.A.dtype), (*batch, n, m))
+
+    listed(__init__, Rtol)
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         return _core.Operator.__new__(cls)

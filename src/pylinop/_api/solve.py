@@ -12,6 +12,7 @@ from .._base import config, errors, scipy_bridge, sparse_arrays
 from .._base.checks import is_lazy, square
 from .._base.dlpack import as_array
 from .._base.lazy_import import Later
+from .._base.signatures import listed
 from .._lazy import build
 from .._lazy import matrix_functions as _deferred
 from .._lazy.leaves import lazy
@@ -72,7 +73,8 @@ def solve(A: Any, b: Any, assume_a: str | None = None, **how: Unpack[_How]) -> A
     callback : callable, optional
         Called with a copy of x after each iteration (gmres: after each cycle).
     progress : bool or callable, optional
-        True shows a bar (tqdm's where it is installed); a callable gets (iteration, residual).
+        True shows a bar (tqdm's where it is installed), False none; a callable gets (iteration,
+        residual). By default a notebook shows one after two seconds.
     precision : {'working', 'mixed'}, optional
         As ``pl.config(precision=...)``, for this solve only; not with ``method``.
 
@@ -117,10 +119,15 @@ def solve(A: Any, b: Any, assume_a: str | None = None, **how: Unpack[_How]) -> A
             if m == n == b.shape[-1 if b.ndim == 1 else -2]:  # the short way for most calls
                 return _core._build("solver", A) @ _inexact(A, b)
         return direct(A, b, assume_a)
+    except errors.NoValue as placeholder:
+        return placeholder.deferred(solve, A, b, assume_a)
     except errors.MaterializationError as error:
         if is_lazy(A) or is_lazy(b) or scipy_bridge.issparse(b):
             raise
         return _iterative.instead(A, b, error, assume_a)
+
+
+listed(solve, _How, method="auto")
 
 
 def _in_precision(A: Any, b: Any, assume_a: str | None, how: _How) -> Any:
@@ -188,7 +195,7 @@ def _with_keywords(A: Any, b: Any, assume_a: str | None, method: Any = "auto", *
             return direct(A, b, assume_a)
     if is_lazy(A) or is_lazy(b):
         right = build.node(b)
-        if right is not None and 1 <= right.ndim <= 2 and right._head != "operator":
+        if right is not None and right.ndim and right._head != "operator":
             more = {k: v for k, v in how.items() if v is not None}
             more |= {} if assume_a is None else {"assume_a": assume_a}
             A = lazy(A)

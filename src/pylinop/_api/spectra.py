@@ -4,7 +4,7 @@ The rows of each kind are in _structured: eigh.py, eig.py, svd.py and matrix_fun
 
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from .._base import config
 from .._base.checks import is_lazy, square, triangle
 from .._base.dtypes import inexact, real_of
 from .._base.lazy_import import Later
+from .._base.signatures import listed
 from .._lazy import matrix_functions as _deferred
 from .._operators.convert import as_operator
 from .._structured import dispatch, matrix_functions, questions
@@ -19,7 +20,7 @@ from .._structured import eig as _eig
 from .._structured import eigh as _eigh
 from .._structured import svd as _svd
 from .basic import inv
-from .norms import eigvalsh, svdvals
+from .norms import Pairs, eigvalsh, svdvals
 
 __all__ = [
     "eig",
@@ -39,7 +40,14 @@ _ONE = np.ones((1, 1))
 _Eigh, _Eig, _Svd = (type(f(_ONE)) for f in (np.linalg.eigh, np.linalg.eig, np.linalg.svd))
 
 
-def eigh(A: Any, UPLO: str = "L", *, method: str = "auto", k: int | None = None, **how: Any) -> Any:
+def eigh(
+    A: Any,
+    UPLO: str = "L",
+    *,
+    method: str = "auto",
+    k: int | None = None,
+    **how: Unpack[Pairs],
+) -> Any:
     """Eigenvalues and eigenvectors of a Hermitian operator, the values ascending.
 
     Parameters
@@ -94,9 +102,12 @@ def eigh(A: Any, UPLO: str = "L", *, method: str = "auto", k: int | None = None,
         return _Eigh(*_deferred.several("eigh", eigh, A, parts, UPLO=triangle(UPLO)))
     if method != "auto" or k is not None or how or config.recording():
         return _Eigh(
-            *_eigenpairs.pairs(square(as_operator(A)), triangle(UPLO), method, k, True, how)
+            *_eigenpairs.pairs(square(as_operator(A)), triangle(UPLO), method, k, True, {**how})
         )
     return _Eigh(*_eigh.ascending(square(as_operator(A)), triangle(UPLO)))
+
+
+listed(eigh, Pairs, which="LA", tol=0, mode="normal")
 
 
 def eig(A: Any) -> Any:

@@ -1,8 +1,12 @@
 """Users' own rewrite rules, beside the table's."""
 
-from .. import _core
-from .._base.config import near
+from typing import Any
 
+from .. import _core
+from .._base.config import near, structure_rules
+from .tables import rules
+
+__all__ = ["register_rule", "unregister_rule"]
 _PHASES = ("explore", "first", "push")
 _COSTS = ("cheaper", "always")
 
@@ -82,6 +86,8 @@ def register_rule(
     if guard is not None and guard not in guards:
         listed = "; ".join(f"{key}: {doc}" for key, doc in guards.items())
         raise ValueError(f"no guard {guard!r}{near(str(guard), guards)} There are {listed}")
+    if name in structure_rules:
+        raise ValueError(f"rule {name}: the name is taken, by a rule of the phase 'structure'")
     _core._add_rule(name, left, right, guard, phase, cost == "cheaper", source)
 
 
@@ -111,7 +117,7 @@ def unregister_rule(name: str) -> None:
     ...
     ValueError: no rule 'twice' was registered
     """
-    rows = {row["name"]: row["origin"] for row in _core.rules()}
+    rows = {row["name"]: row["origin"] for row in rules()}
     if rows.get(name) == "table":
         raise ValueError(
             f"{name!r} is a rule of the table: pl.config(disable_rules=[{name!r}]) switches it off"

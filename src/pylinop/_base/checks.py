@@ -36,6 +36,11 @@ def is_lazy(x: Any) -> bool:
     return issubclass(type(x), _core.Lazy)
 
 
+def is_symbolic(x: Any) -> bool:
+    """Is x a placeholder, or a formula of some (`_symbols/placeholder.py`, a layer above)?"""
+    return hasattr(type(x), "_symbolic")
+
+
 def number(x: Any) -> Any:
     """Returns a scalar in place of an array without dimensions."""
     return x[()] if isinstance(x, np.ndarray) else x

@@ -92,6 +92,7 @@ _process = dict(_DEFAULTS)
 _process_in_core: dict[str, bytes | None] = {"_off": None, "_costs": None}
 _setter: dict[str, "config"] = {}  # who set the process's value last
 _lock = threading.RLock()
+structure_rules: dict[str, Any] = {}  # the rows of _structured, by name: they act in Python
 estimates = False  # was accuracy= ever set? Else nobody needs to look
 
 
@@ -127,6 +128,7 @@ def _numbered(name: str, content: bytes) -> bytes:
 
 
 def _off(names: tuple[str, ...]) -> bytes | None:
+    names = tuple(name for name in names if name not in structure_rules)
     if not names:
         return None
     places = _core._places()
@@ -209,8 +211,11 @@ def _seconds(value: Any) -> float:
 
 
 def near(name: str, names: Iterable[str]) -> str:
-    """The end of an error message: the names that come close."""
-    close = difflib.get_close_matches(name, list(names), 3, 0.5)
+    """The end of an error message: the names that come close, in whatever case."""
+    written: dict[str, str] = {}
+    for known in names:
+        written.setdefault(known.lower(), known)
+    close = [written[n] for n in difflib.get_close_matches(name.lower(), list(written), 3, 0.5)]
     return f"; did you mean {' or '.join(close)}?" if close else ""
 
 
@@ -221,7 +226,7 @@ def _rules(value: Any) -> tuple[str, ...]:
     names = list(value)
     if not all(isinstance(name, str) for name in names):
         raise wrong
-    known = [row["name"] for row in _core.rules()]
+    known = [*(row["name"] for row in _core.rules()), *structure_rules]
     for name in names:
         if name not in known:
             raise ValueError(f"no rule {name!r}: pl.rules() lists them{near(name, known)}")
@@ -253,7 +258,7 @@ def _checked(name: str, value: Any) -> Any:
         return _seconds(value)
     if name == "threads":
         return _number(name, value, "a number of threads", 1, 1024)
-    return _number(name, value, "a number of bytes", 0, 2**63 - 1)
+    return _number(name, value, "a number of bytes (10**9 for 1 GB)", 0, 2**63 - 1)
 
 
 _CACHE = dis.opmap.get("CACHE", -1)
@@ -302,7 +307,8 @@ class config:
         Threads of OpenBLAS. Process-wide only.
     disable_rules : list of str
         Rules to switch off, by the names that ``pl.rules()`` and explanations show; ``[]`` switches
-        all on. An expression that cannot be computed without a rule raises when the rule is off.
+        all on. An expression that cannot be computed without a rule raises when the rule is off;
+        a function of an operator (rules of the phase "structure") goes by the dense form then.
     costs : path
         A file that ``pl.calibrate()`` wrote: plans are priced by it. None: the shipped table, the
         same everywhere. A file of a different version raises ValueError.
@@ -438,7 +444,8 @@ def show_config() -> None:
         shown = ", ".join(value) or "none" if isinstance(value, tuple) else str(value)
         print(f"{name:14} {shown:>12}  {_DOC[name]}")
     own = [row["name"] for row in _core.rules() if row["origin"] == "user"]
-    print(f"{'rules':14} {len(_core.rules()):>12}  of them users': {', '.join(own) or 'none'}")
+    count = len(_core.rules()) + len(structure_rules)
+    print(f"{'rules':14} {count:>12}  of them users': {', '.join(own) or 'none'}")
     kept = _core._store()
     print(
         f"{'derived':14} {kept['bytes']:>12}  bytes kept of derived values now, in "

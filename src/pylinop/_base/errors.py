@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import linecache
 import os
 import sys
@@ -61,6 +62,26 @@ class Apart(Exception):
     be computed by itself. Never raised to users."""
 
 
+class NoValue(TypeError):
+    """The value of a placeholder was asked for. Functions of pylinop catch it, and are called again
+    when there is one."""
+
+    def __init__(self, message: str, placeholder: Any) -> None:
+        super().__init__(message)
+        self.placeholder = placeholder
+
+    def deferred(self, function: Any, *args: Any, **kwargs: Any) -> Any:
+        """The function's formula, or this error where its shape is not known."""
+        return self.placeholder._of(function, args, kwargs, self)
+
+
+def of_placeholders(cls: Any, args: Any, kwargs: Any, error: Any) -> Any:
+    """A kind of placeholders, or None; a hook."""
+    if not isinstance(error, NoValue):
+        return None
+    return error.placeholder._kind(cls, args, kwargs or {})
+
+
 class FallbackWarning(UserWarning):
     """An assumption did not hold; the safer method was used instead."""
 
@@ -107,11 +128,16 @@ _CLASSES = {
 _HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
+@functools.lru_cache(maxsize=1024)
+def _is_ours(file: str) -> bool:
+    return os.path.abspath(file).startswith(_HOME)
+
+
 def outside() -> int:
     """The ``stacklevel`` that names the first line outside this package."""
     frame: FrameType | None = sys._getframe(1)
     level = 1
-    while frame is not None and os.path.abspath(frame.f_code.co_filename).startswith(_HOME):
+    while frame is not None and _is_ours(frame.f_code.co_filename):
         frame, level = frame.f_back, level + 1
     return level
 
@@ -178,6 +204,13 @@ def assumed_positive(op: Any) -> str:
     return f"{names[0] if names else type(op).__name__} was"
 
 
+_INSTEAD = (
+    ("Singular matrix", "; pl.lstsq(A, b) and pl.pinv(A) @ b give a solution of least norm"),
+    (
+        "Matrix is not positive definite",
+        "; pl.ldl takes indefinite matrices, jitter= adds to the diagonal until it is definite",
+    ),
+)
 _CULPRITS = {"LinAlgError": ("inverse",), "IndexError": ("selection", "sparse")}
 
 
@@ -192,6 +225,8 @@ def make_error(name: str, text: str, op: Any, action: str, batch: int) -> Except
     """The exception for a status of the core: what was wrong, where, in which expression."""
     if batch >= 0 and op is not None and len(op.shape) > 2:
         text += f" (batch element {batch})"
+    for begins, instead in _INSTEAD:
+        text += instead if name == "LinAlgError" and text.startswith(begins) else ""
     off = config.get("disable_rules") if name == "NotImplementedError" else ()
     if off:
         text += f" (rules switched off here: {', '.join(off)})"

@@ -115,6 +115,12 @@ class Explanation(str):
     def __repr__(self) -> str:
         return str.__str__(self)
 
+    def _called(self, action: str) -> "Explanation":
+        """What was asked, where the plan is that of another action's product."""
+        if "action" in self._data:
+            self._data["action"] = action
+        return self
+
     def __reduce__(self) -> Any:
         data = {k: v for k, v in self._data.items() if k != "leaves"}
         return _rebuild, (str.__str__(self), data, [] if self.plans == [self] else self.plans)
@@ -238,8 +244,8 @@ def _table(plan: Explanation) -> str:
     other = [
         f"{o['text'] or 'by ' + o['rule']}: {o['seconds']:.3g} s" for o in data["alternatives"]
     ]
-    lines = [("planned", [data.get("order") or ""]), ("fired", fired), ("refused", refused)]
-    lines += [("instead", other), ("memory", [f"{data['memory']} bytes at most"])]
+    lines = [("planned", [data.get("order") or ""])]
+    lines += [("instead", other)]
     lines += [("rcond", [] if plan.rcond is None else [f"{plan.rcond:.3g}"])]
     lines += [("verified", [row["text"] for row in plan.verified])]
     said = "".join(
@@ -248,9 +254,45 @@ def _table(plan: Explanation) -> str:
         if any(words)
     )
     return (
-        f"<div><b>{html.escape(data['action'])}</b></div><table>{_cells('th', head)}"
-        f"{''.join(rows)}{_cells('th', total)}</table>{said}"
+        f"<div><b>{html.escape(data['action'])}</b> {html.escape(_in_short(data))}</div>"
+        f"<table>{_cells('th', head)}{''.join(rows)}{_cells('th', total)}</table>{said}"
+        f"{_folded('fired', fired)}{_folded('refused', refused)}"
     )
+
+
+def _amount(n: float, unit: str) -> str:
+    """1.5 GB, 20 Mflop: three digits and a prefix."""
+    for prefix, size in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if n >= size:
+            return f"{n / size:.3g} {prefix}{unit}"
+    return f"{n:.3g} {unit}"
+
+
+def _time(s: float) -> str:
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if s >= size:
+            return f"{s / size:.3g} {unit}"
+    return f"{s / 1e-9:.3g} ns"
+
+
+def _in_short(data: dict[str, Any]) -> str:
+    """What is done, what it costs, what it takes."""
+    names = [s["name"] for s in data["steps"] if s["flops"] or s["bytes"]]
+    shown = list(dict.fromkeys(names))
+    done = ", ".join(shown[:6]) + (f" and {len(shown) - 6} more" if len(shown) > 6 else "")
+    time = f"about {_time(data['seconds'])}"
+    if data["took"] is not None:
+        time = f"took {_time(data['took'])}, {time} expected"
+    cost = f"{time}, {_amount(data['flops'], 'flop')}, {_amount(data['memory'], 'B')} at most"
+    return f"by {done}: {cost}" if done else cost
+
+
+def _folded(name: str, words: list[str]) -> str:
+    """Names of rules behind a line that says how many there are."""
+    if not words:
+        return ""
+    shown = html.escape(", ".join(words))
+    return f"<details><summary>{len(words)} rules {name}</summary>{shown}</details>"
 
 
 class explaining:
@@ -259,7 +301,8 @@ class explaining:
     After the block (and in it) ``e`` describes what has been computed so far in its context, not in
     other threads: as text when printed, with the time that each step took; as data in ``e.plans``,
     ``e.rules``, ``e.steps``, ``e.alternatives``. Every computation is planned a second time for
-    this, which costs time. Callables, and what NumPy computes alone, are not recorded.
+    this, which costs time. Functions of operators (eigh, cholesky, expm, ...) are recorded as trees
+    of rules. Callables, and what NumPy computes alone, are not recorded.
 
     Examples
     --------
@@ -338,6 +381,8 @@ class explaining:
 
     def __str__(self) -> str:
         return str(self.explanation)
+
+    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         return self.explanation._repr_html_()

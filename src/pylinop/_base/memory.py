@@ -78,7 +78,7 @@ CUBES = {
     "eigvals": 60,
     "eigvalsh": 4,
     "expm": 25,
-    "ldl": 0.4,
+    "ldl": 1.5,
     "logm": 100,
     "lstsq": 8,
     "lu": 0.7,

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import _core
+from .._base import errors
 from . import grammar, views
 from .grammar import Equation, fail
 from .sizes import Sized, sized
@@ -110,6 +111,39 @@ def dtype_of(task: Task, arrays: Sequence[Any]) -> np.dtype[Any]:
     return wanted
 
 
+def _by_plan(
+    labels: Sequence[tuple[str, ...]],
+    result: tuple[str, ...],
+    path: _Pairs | None,
+    free: bool,
+    arrays: list[Any],
+) -> Any:
+    """By a plan in C; where its temporaries pass the memory limit, in halves along an axis: of the
+    result, or else of what is summed, whose parts are added."""
+    try:
+        return _equation(tuple(labels), result, path, free)(*arrays)
+    except errors.MaterializationError:
+        sizes: dict[str, int] = {}
+        for axes, a in zip(labels, arrays):
+            for x, n in zip(axes, a.shape):
+                sizes[x] = max(n, sizes.get(x, 0))
+        outer = [x for x in result if sizes[x] > 1] or [x for x in sizes if sizes[x] > 1]
+        if len(arrays) < 3 or not outer:
+            raise  # nothing in between gets smaller
+        cut = max(outer, key=lambda x: sizes[x])
+    half, made = sizes[cut] // 2, []
+    for part in (slice(0, half), slice(half, None)):
+        own = [_part(a, axes, cut, part) for a, axes in zip(arrays, labels)]
+        made.append(_by_plan(labels, result, path, free, own))
+    if cut in result:
+        return np.concatenate(made, axis=result.index(cut))
+    return np.add(*made)
+
+
+def _part(a: Any, axes: tuple[str, ...], label: str, part: slice) -> Any:
+    return a[tuple(part if x == label and n > 1 else slice(None) for x, n in zip(axes, a.shape))]
+
+
 def _by_numpy(arrays: Sequence[Any], labels: Sequence[tuple[str, ...]], result: Any) -> Any:
     number = numbered(labels)
     if len(number) > _LETTERS:
@@ -140,7 +174,7 @@ def run(task: Task, arrays: Sequence[Any], out: Any = None) -> Any:
     ]
     labels, result = tuple(x[1] for x in seen), views.result_labels(s)
     if dtype.char in "fdFD":
-        made = _equation(labels, result, task.path, any_order(s))(*(_normal(a) for a, _ in seen))
+        made = _by_plan(labels, result, task.path, any_order(s), [_normal(a) for a, _ in seen])
     else:
         made = _by_numpy([a for a, _ in seen], labels, result)
     made = views.merged(s, np.asarray(made, dtype))

@@ -19,7 +19,7 @@ class Sized(NamedTuple):
     sizes: dict[str, int]
 
 
-def _expanded(e: Equation, axes: tuple[Axis, ...], ndim: int, i: int) -> tuple[Axis, ...]:
+def expanded(e: Equation, axes: tuple[Axis, ...], ndim: int, i: int) -> tuple[Axis, ...]:
     own = len([a for a in axes if not isinstance(a, Ellipsis_)])
     has = own < len(axes)
     if own > ndim or (own < ndim and not has):
@@ -45,7 +45,7 @@ def _expanded(e: Equation, axes: tuple[Axis, ...], ndim: int, i: int) -> tuple[A
     return tuple(out)
 
 
-def _implicit(operands: Sequence[tuple[Axis, ...]]) -> tuple[Axis, ...]:
+def implicit(operands: Sequence[tuple[Axis, ...]]) -> tuple[Axis, ...]:
     """NumPy's rule: an ellipsis' axes, then the labels that are there once, in their order."""
     times: dict[str, int] = {}
     for axes in operands:
@@ -128,7 +128,7 @@ def _indexed(e: Equation, sized: list[tuple[Axis, int, str]], sizes: dict[str, i
         todo = left
 
 
-def _dotted(e: Equation, operands: Sequence[tuple[Axis, ...]]) -> tuple[Axis, ...]:
+def dotted(e: Equation, operands: Sequence[tuple[Axis, ...]]) -> tuple[Axis, ...]:
     """The written result, its ellipsis as the axes of the longest one."""
     assert e.result is not None
     known = {a for axes in operands for a in axes if isinstance(a, str)}
@@ -147,7 +147,7 @@ def sized(e: Equation, shapes: Sequence[tuple[int, ...]], given: Mapping[str, in
     if len(shapes) != len(e.operands):
         raise fail(e.text, f"{len(shapes)} operands for an equation of {len(e.operands)}")
     operands = tuple(
-        _expanded(e, axes, len(shape), i) for i, (axes, shape) in enumerate(zip(e.operands, shapes))
+        expanded(e, axes, len(shape), i) for i, (axes, shape) in enumerate(zip(e.operands, shapes))
     )
     sizes: dict[str, int] = {}
     from_: dict[str, str] = {}
@@ -165,7 +165,7 @@ def sized(e: Equation, shapes: Sequence[tuple[int, ...]], given: Mapping[str, in
                 sized_axes.append((axis, n, where))
     _groups(e, sized_axes, sizes)
     _indexed(e, sized_axes, sizes)
-    result = _implicit(operands) if e.result is None else _dotted(e, operands)
+    result = implicit(operands) if e.result is None else dotted(e, operands)
     seen: set[str] = set()
     for axis in result:
         for label in labels_of(axis):

@@ -17,8 +17,9 @@ from .._base import config, errors, explanation
 from .._base.errors import FallbackWarning, LinAlgError
 from .._base.progress import Meter
 from .._stochastic import choose_method
-from .._structured import banded_eigh, eigh_price, questions
+from .._structured import banded_eigh, dispatch, eigh_price, questions, trees
 from .._structured.eigh import ascending
+from .._structured.prices import Price
 from . import eigsh as _eigsh
 from . import thick_restart_lanczos
 from .scipy_api import eigsh
@@ -26,9 +27,10 @@ from .scipy_api import eigsh
 NAMES = ("auto", "direct", "iterative")
 _OPAQUE = 8  # from this ratio of rows to basis vectors on, a callable is not made dense
 _WORDS = ("which", "sigma")
+_ALL = ("method", "k", *list(inspect.signature(eigsh).parameters)[2:])
 
 
-def _row(price: eigh_price.Price, text: str) -> dict[str, Any]:
+def _row(price: Price, text: str) -> dict[str, Any]:
     return price._asdict() | {"text": text}
 
 
@@ -36,8 +38,9 @@ def options(op: Any, method: Any, k: Any, vectors: bool, how: dict[str, Any]) ->
     """(the way taken, why, all ways with their prices, that one first)."""
     method = choose_method.canonical(method, NAMES)
     n = op.shape[-1]
-    price = eigh_price.direct(op, vectors)
-    direct = _row(price, "structure" if price.by == "structure" else "direct")
+    tree = eigh_price.tree(op, vectors)
+    price = tree.total
+    direct = _row(price, "structure" if price.by == "structure" else "direct") | {"tree": tree}
     if k is None:
         if method == "iterative":
             raise ValueError("method='iterative' takes k=, the number of eigenpairs")
@@ -99,9 +102,11 @@ def _some(op: Any, uplo: str, k: int, vectors: bool, how: dict[str, Any]) -> Any
     if not vectors:
         w = np.asarray(questions.eigvalsh(op, uplo))
         return w[_picked(w, k, how)], None
-    if k < op.shape[-1] and eigh_price.within_band(op, k) is not None:
+    price = eigh_price.within_band(op, k) if k < op.shape[-1] else None
+    if price is not None:
         values = np.asarray(questions.eigvalsh(op, uplo))
-        found = banded_eigh.some(op, uplo, _picked(values, k, how), values)
+        with dispatch.step("eigh-within-band", op, price):
+            found = banded_eigh.some(op, uplo, _picked(values, k, how), values)
         if found is not None:
             return found[0], _core.Dense(found[1])
     w, q = ascending(op, uplo)
@@ -127,17 +132,22 @@ def _by_lanczos(op: Any, k: int, vectors: bool, how: dict[str, Any]) -> Any:
 def pairs(op: Any, uplo: str, method: str, k: Any, vectors: bool, how: dict[str, Any]) -> Any:
     """(values, vectors) by a method; ``how`` has the options of `eigsh`."""
     k = _count(op, k)
+    if misspelt := [word for word in how if word not in _ALL]:
+        close = config.near(misspelt[0], _ALL)
+        raise TypeError(f"eigh() got an unexpected keyword argument {misspelt[0]!r}{close}")
     if how and k is None:
         raise TypeError(f"{', '.join(how)}: that goes with k=, the number of eigenpairs")
     chosen, why, rows = options(op, method, k, vectors, how)
-    local = config._local.get()
-    record = local.get("_record") if local else None
-    if record is not None:
-        name = "eigh" if vectors else "eigvalsh"
-        record.append(choose_method.data(op, name, why, rows, None))
+    name = "eigh" if vectors else "eigvalsh"
+    said, others = f"{rows[0]['text']} ({why})", choose_method.others(rows)
     if k is None:
-        return ascending(op, uplo) if vectors else (questions.eigvalsh(op, uplo), None)
+        with trees.recorded(name, op, said, others):
+            return ascending(op, uplo) if vectors else (questions.eigvalsh(op, uplo), None)
     if chosen == "iterative" and k < op.shape[-1]:
+        local = config._local.get()
+        record = local.get("_record") if local else None
+        if record is not None:
+            record.append(choose_method.data(op, name, why, rows, None))
         try:
             return _by_lanczos(op, k, vectors, how)
         except (LinAlgError, errors.ConvergenceError, RuntimeError) as error:
@@ -153,10 +163,20 @@ def pairs(op: Any, uplo: str, method: str, k: Any, vectors: bool, how: dict[str,
         raise TypeError(
             f"{', '.join(sorted(how.keys() - set(_WORDS)))}: that belongs to method='iterative'"
         )
-    return _some(op, uplo, k, vectors, how)
+    with trees.recorded(name, op, said, others):
+        return _some(op, uplo, k, vectors, how)
 
 
-def explained(op: Any, action: str, method: str = "auto", k: Any = None, **how: Any) -> Any:
-    """The explanation of eigh and eigvalsh."""
+def explained(
+    op: Any, action: str, run: bool = False, method: str = "auto", k: Any = None, **how: Any
+) -> Any:
+    """The explanation of eigh and eigvalsh; with ``run``, from the record of a call."""
+    if run:
+        with explanation.explaining() as e:
+            pairs(op, "L", method, k, action == "eigh", how)
+        return e.explanation
     _, why, rows = options(op, method, _count(op, k), action == "eigh", how)
+    if "tree" in rows[0]:
+        said = f"{rows[0]['text']} ({why})"
+        return trees.explained(action, op, rows[0]["tree"], said, choose_method.others(rows))
     return explanation.Explanation._of(choose_method.data(op, action, why, rows, None))

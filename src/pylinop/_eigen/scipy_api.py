@@ -13,6 +13,7 @@ from .._base.dtypes import inexact
 from .._base.errors import LinAlgError
 from .._base.lazy_import import Later
 from .._base.progress import Meter
+from .._base.signatures import hinted
 from .._base.trampoline import run
 from .._operators.convert import as_operator, inverse
 from .._structured import matrix_functions
@@ -25,6 +26,7 @@ _memory = Later("_eigen.memory")
 _eigsh = Later("_eigen.eigsh")
 
 
+@hinted
 def eigsh(
     A: Any,
     k: int = 6,
@@ -110,6 +112,7 @@ def eigsh(
         return _eigsh.eigsh(A, k, sigma, which, return_eigenvectors, how, more, meter)
 
 
+@hinted
 def svds(
     A: Any,
     k: int = 6,
@@ -185,6 +188,7 @@ def _needs_scipy(name: str) -> Any:
     return sl
 
 
+@hinted
 def eigs(
     A: Any,
     k: int = 6,
@@ -267,6 +271,7 @@ def eigs(
             raise _eigsh.no_basis(op, error) from error
 
 
+@hinted
 def lobpcg(
     A: Any,
     X: Any,
@@ -491,6 +496,7 @@ def _basis(op: Any, x: Any, k: int, hermitian: bool) -> tuple[Any, Any, float]:
 # -- exp(A) B --
 
 
+@hinted
 def expm_multiply(
     A: Any,
     B: Any,

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from .._base import errors
+from .. import _core
 from .._contractions import equations
 from .._contractions.equations import Deferred, Task
 from .._contractions.grammar import Axis, Equation, Index, labels_of
+from .._contractions.scatter import Scattered
 from .._lazy.contractions import contraction
 from .pieces import conj
 
@@ -18,10 +19,6 @@ from .pieces import conj
 def _named(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
     """Axes of an ellipsis as axes with names."""
     return tuple(f"_{a[3:]}" if isinstance(a, str) and a.startswith("...") else a for a in axes)
-
-
-def _refuse(y: Any, text: str, why: str) -> Any:
-    raise NotImplementedError(f"einsum {text!r} has no derivative here: {why}" + errors.built(y))
 
 
 def cotangent(y: Any, g: Any, k: int) -> Any:
@@ -33,15 +30,13 @@ def cotangent(y: Any, g: Any, k: int) -> Any:
     operands = [_named(axes) for axes in s.operands]
     sizes = {str(_named((label,))[0]): n for label, n in s.sizes.items()}
     own = operands[k]
-    if any(isinstance(axis, Index) for axis in own):
-        return _refuse(y, text, f"operand {k} is read by an index equation")
-    labels = [label for axis in own for label in labels_of(axis)]
-    if len(set(labels)) < len(labels):
-        return _refuse(y, text, f"an axis is twice in operand {k}")
     shape = tuple(y._args[k].shape)
-    result: tuple[Axis, ...] = tuple(
+    read: tuple[Axis, ...] = tuple(
         1 if isinstance(axis, str) and n == 1 else axis for axis, n in zip(own, shape)
     )
+    labels = [label for axis in read for label in labels_of(axis)]
+    placed = len(set(labels)) < len(labels) or any(isinstance(axis, Index) for axis in read)
+    result: tuple[Axis, ...] = tuple(dict.fromkeys(labels)) if placed else read
     others = [i for i in range(len(operands)) if i != k]
     terms = [_named(s.result), *(operands[i] for i in others)]
     values = [g, *(conj(y._args[i]) for i in others)]
@@ -52,4 +47,15 @@ def cotangent(y: Any, g: Any, k: int) -> Any:
         values.append(np.broadcast_to(np.float32(1), [sizes[x] for x in alone]))
     shown = f"the cotangent of operand {k} of {text}"
     back = Equation(tuple(terms), result, False, shown)
-    return contraction(Task(back, tuple(sorted(sizes.items())), task.outside), values)
+    made = contraction(Task(back, tuple(sorted(sizes.items())), task.outside), values)
+    if not placed:
+        return made
+    function = Scattered(read, sizes, shape, task.outside)
+    return _core._LazyArray("call", (made,), shape, made.dtype, (function, {}))
+
+
+def gathered(f: Scattered, g: Any) -> Any:
+    """The cotangent of what was put back: what is read there."""
+    labels = tuple(dict.fromkeys(label for axis in f.axes for label in labels_of(axis)))
+    e = Equation((f.axes,), labels, False, "the cotangent of what an equation reads")
+    return contraction(Task(e, tuple(sorted(f.sizes.items())), f.outside), [g])

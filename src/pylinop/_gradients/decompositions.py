@@ -19,8 +19,7 @@ from .._lazy.build import inverse, view
 from .._lazy.decompositions import Result
 from .._lazy.matrix_functions import Piece
 from .._lazy.numpy_functions import diagonal
-from .matrices import Through
-from .pieces import call, times
+from .pieces import Through, call, times
 
 
 def _inverse_of_triangle(L: Any) -> Any:
@@ -193,19 +192,20 @@ def _norm(y: Any, g: Any) -> Any:
         return times(A, g / np.where(y == 0, 1.0, y))
     if order in ("nuc", 2, -2):
         s: Any = np.linalg.svdvals(A)
-        picked = np.sum(s) if order == "nuc" else s[0] if order == 2 else s[-1]
+        picked = np.sum(s, axis=-1) if order == "nuc" else s[..., 0 if order == 2 else -1]
         return Through(picked, g, (A,))
-    sums = np.sum(np.abs(A), axis=0 if abs(order) == 1 else 1)
-    return Through(np.max(sums) if order > 0 else np.min(sums), g, (A,))
+    sums: Any = np.sum(np.abs(A), axis=-2 if abs(order) == 1 else -1)
+    return Through(np.max(sums, axis=-1) if order > 0 else np.min(sums, axis=-1), g, (A,))
 
 
 def _cond(y: Any, g: Any) -> Any:
     A, p = y._args[0], y._more[1].get("p", 2)
     if p in (2, -2):
         s: Any = np.linalg.svdvals(A)
-        return Through(s[0] / s[-1] if p == 2 else s[-1] / s[0], g, (A,))
-    norm: Any = np.linalg.norm
-    return Through(norm(A, p) * norm(inverse(A), p), g, (A,))
+        first, last = s[..., 0], s[..., -1]
+        return Through(first / last if p == 2 else last / first, g, (A,))
+    norm: Any = np.linalg.matrix_norm
+    return Through(norm(A, ord=p) * norm(inverse(A), ord=p), g, (A,))
 
 
 WHOLE = {
@@ -215,6 +215,7 @@ WHOLE = {
     "pinv": pinv,
     "qr": _r_alone,
     "norm": _norm,
+    "matrix_norm": _norm,
     "cond": _cond,
 }
 

@@ -16,6 +16,7 @@ from .._lazy.build import inverse, scaled, view
 from .._lazy.kinds import FORM, filled, lazily, parameters
 from .._lazy.leaves import lazy
 from .._lazy.numpy_functions import diagonal
+from .pieces import Through
 from .reflections import BY_FORMULA
 
 _RAVELED = frozenset("circulant convolution multitoeplitz blocktridiagonal quasiseparable".split())
@@ -89,14 +90,14 @@ def _differentiable() -> frozenset[str]:
 
 
 @functools.cache
-def _head_of(cls: Any) -> str:
+def head_of(cls: Any) -> str:
     rows: dict[str, str] = {row["name"]: row["head"] for row in _core.kinds()}
     return next(rows[c.__name__] for c in cls.__mro__ if c.__name__ in rows)
 
 
 def slot_of(cls: Any, number: int, place: int, given: dict[int, Any]) -> Slot:
     """The slot of a parameter; `given` holds the parameters by number, None where there is none."""
-    head, rows = _head_of(cls), parameters(cls)
+    head, rows = head_of(cls), parameters(cls)
     if head not in _differentiable():
         raise NotImplementedError(f"{cls.__name__} has no derivatives by its parameters yet")
     role = rows[number][1]
@@ -226,7 +227,7 @@ def of_kind(a: Any, g: Any, position: int) -> Any:
     made = a._more[0]
     number, place = made.holes[position]
     held = _given(a)
-    head = _head_of(made.cls)
+    head = head_of(made.cls)
     if head in BY_FORMULA:
         return BY_FORMULA[head](held, g, number)
     slot = slot_of(made.cls, number, place, held)
@@ -309,7 +310,7 @@ def _grown(op: Any, k: int, h: Any) -> Any:
     )
 
 
-def _arguments(op: Any) -> tuple[Any, list[Any], dict[str, Any]]:
+def arguments(op: Any) -> tuple[Any, list[Any], dict[str, Any]]:
     """Class, positional and keyword arguments of an operator or a LazyArray of a kind."""
     if is_lazy(op):
         made = op._more[0]
@@ -372,8 +373,8 @@ def tangent(op: Any, key: Any, h: Any) -> Any:
     number, place = key
     if not is_lazy(op) and op._init is None:
         return _grown(op, number, h)
-    cls, args, kwargs = _arguments(op)
-    head = _head_of(cls)
+    cls, args, kwargs = arguments(op)
+    head = head_of(cls)
     names = [name for name, _ in parameters(cls)]
     values = dict(zip(names, args, strict=False)) | kwargs
     if head == "block":
@@ -435,7 +436,7 @@ def _as_parameter(y: Any, h: Any) -> Any:
     op, (number, _) = y._args[0], y._more[0].key
     if not is_lazy(op) and op._init is None:
         return h
-    cls, args, kwargs = _arguments(op)
+    cls, args, kwargs = arguments(op)
     if _is_list(cls):
         return h
     if number < 0:
@@ -443,7 +444,7 @@ def _as_parameter(y: Any, h: Any) -> Any:
     name = parameters(cls)[number][0]
     x = kwargs[name] if name in kwargs else args[number]
     own = _own_dimensions(op, number, x)
-    if own == 2 and _head_of(cls) not in _RAVELED:
+    if own == 2 and head_of(cls) not in _RAVELED:
         return h
     v, shape = diagonal(h), tuple(x.shape[x.ndim - own :])
     return v.reshape(v.shape[:-1] + shape) if v.shape[-1] == math.prod(shape) else v
@@ -457,20 +458,12 @@ def sources(y: Any) -> list[tuple[Any, Any]]:
     return [(-1, y._args[1]), *enumerate(unique.values())]
 
 
-class Through(NamedTuple):
-    """The cotangent of a part is what a sweep through this expression finds for it, where what the
-    `ends` are made of does not count: each of them has a cotangent of its own. They are not stopped
-    for good, since what is found depends on them."""
-
-    expression: Any
-    cotangent: Any
-    ends: tuple[Any, ...]
-
-
-def of_cotangent(y: Any, h: Any, key: int) -> Any:
-    """The cotangent of an argument of a `Through` or a `Cotangent`."""
-    h = _as_parameter(y, h)
-    grown = tangent(y._args[0], y._more[0].key, h)
+def of_cotangent(y: Any, h: Any, key: int, grown: Any = None) -> Any:
+    """The cotangent of an argument of a `Through` or a `Cotangent`; `grown` is its tangent, where
+    the caller knows it."""
+    if grown is None:
+        h = _as_parameter(y, h)
+        grown = tangent(y._args[0], y._more[0].key, h)
     if key < 0:
         return lazy(grown)
     return Through(lazy(grown), y._args[1], (h, *(x for k, x in sources(y) if k >= 0)))

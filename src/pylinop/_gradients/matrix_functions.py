@@ -45,7 +45,7 @@ def _r_of_qr(y: Any, g: Any, k: int) -> Any:
 
 def _least(f: Any, A: Any, b: Any) -> Any:
     """Least-squares solutions within derivatives, which assume full rank."""
-    return solved("lstsq", of_full_rank, A, b, A.shape[1], **f.kwargs)
+    return solved("lstsq", of_full_rank, A, b, A.shape[-1], **f.kwargs)
 
 
 def _lstsq(y: Any, g: Any, k: int) -> Any:
@@ -54,7 +54,7 @@ def _lstsq(y: Any, g: Any, k: int) -> Any:
     z = _least(f, back, g)
     if k == 1:
         return z
-    m, n = A.shape
+    m, n = A.shape[-2:]
     if m >= n:
         r = b - A @ y
         return _outer(r, _least(f, A, z)) - _outer(z, y)
@@ -62,14 +62,12 @@ def _lstsq(y: Any, g: Any, k: int) -> Any:
 
 
 def _outer(u: Any, v: Any) -> Any:
-    return pair(u[:, 0], v[:, 0]) if u.shape[1] == 1 else u @ view(v, 3)
+    return pair(u[:, 0], v[:, 0]) if u.shape[1:] == (1,) else u @ view(v, 3)
 
 
 def _solve(y: Any, g: Any, k: int) -> Any:
     """The adjoint system by the same method, to the same tolerances."""
     f, A = y._more[0], y._args[0]
-    if A.ndim != 2 or y.ndim != 2:
-        raise NotImplementedError("an iterative solve of a stack has no derivative here")
     more = {k: v for k, v in f.kwargs.items() if k not in ("x0", "callback", "progress")}
     M = more.get("M")
     if M is not None and not isinstance(M, str):
@@ -79,7 +77,7 @@ def _solve(y: Any, g: Any, k: int) -> Any:
                 "give an operator" + errors.built(y)
             )
         more["M"] = M.H
-    z = solved(f.name, f.function, view(A, 3), g, A.shape[0], **more)
+    z = solved(f.name, f.function, view(A, 3), g, A.shape[-2], **more)
     return z if k == 1 else scaled(_outer(z, y), -1)
 
 

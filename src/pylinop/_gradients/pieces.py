@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -83,3 +83,13 @@ def stopped(x: Any) -> Any:
     if x.ndim >= 2:
         return lazily(stop, (x,), bytes((FORM,)), x.shape, x.dtype)
     return call(stop, (x,), x.shape, x.dtype)
+
+
+class Through(NamedTuple):
+    """The cotangent of a part is what a sweep through this expression finds for it, where what the
+    `ends` are made of does not count: each of them has a cotangent of its own. They are not stopped
+    for good, since what is found depends on them."""
+
+    expression: Any
+    cotangent: Any
+    ends: tuple[Any, ...]

@@ -1,5 +1,6 @@
 """Cotangents by the vectors of reflections, as formulas: of H = I - tau v v^H, and of products of
-them on neighbouring rows."""
+them on neighbouring rows. Those of a product and its tangent are functions of arrays, of first
+order; of higher order is `_formula`, which is made of LazyArrays."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from .._lazy.build import view
 from .._lazy.leaves import lazy
-from .pieces import call, conj, stopped
+from .pieces import Through, call, conj, stopped
 
 
 def _householder(given: dict[int, Any], g: Any, number: int) -> Any:
@@ -103,7 +104,50 @@ def _back(y: Any, g: Any) -> Any:
     return _reflections({0: y._args[0]}, g, 0)
 
 
-# By their second argument these are linear; by the first there is no derivative.
+def _columns(v: Any, j: int, n: int, *more: Any) -> list[Any]:
+    """Of v and of others the vectors of reflection j, as columns of n rows with zeros around."""
+    high = min(v.shape[-1], n - j)
+    made = []
+    for x in (v, *more):
+        batch = tuple(x.shape[:-2])
+        zeros = [np.zeros((*batch, k), x.dtype) for k in (j, n - j - high)]
+        whole = np.concatenate([zeros[0], x[..., j, :high], zeros[1]], axis=-1)
+        made.append(np.reshape(whole, (*batch, n, 1)))
+    return made
+
+
+def _formula(v: Any, t: Any, n: int) -> Any:
+    """The derivative of Q along t as a formula of v: the product rule from the left."""
+    q, d = lazy(np.eye(n, dtype=v.dtype)), None
+    for j in range(v.shape[-2]):
+        u, du = _columns(v, j, n, t)
+        top = stopped(np.max(np.abs(u), axis=(-2, -1), keepdims=True))
+        top = np.where(top == 0, 1.0, top)
+        u, du = u / top, du / top
+        square = np.sum(np.real(conj(u) * u), axis=(-2, -1), keepdims=True)
+        tau = np.where(square == 0, 0.0, 2.0 / np.where(square == 0, 1.0, square))
+        along = tau * np.sum(np.real(conj(u) * du), axis=(-2, -1), keepdims=True)
+        uh, duh = (conj(np.swapaxes(x, -1, -2)) for x in (u, du))
+        qu = q @ u
+        grown = (tau * (q @ du - along * qu)) @ uh + (tau * qu) @ duh
+        d = -grown if d is None else d - (tau * (d @ u)) @ uh - grown
+        q = q - (tau * qu) @ uh
+    return d
+
+
+def again(y: Any, g: Any) -> Any:
+    """Of a function in `LINEAR`, by the vectors: a sweep through the formula finds it."""
+    v, other = y._args
+    if y._more[0] is tangent_of_reflections:
+        expression, cotangent = _formula(v, other, y._more[1]["n"]), g
+    else:
+        expression, cotangent = _formula(v, g, other.shape[-1]), other
+    if expression is None or 0 in expression.shape:
+        return lazy(np.zeros(v.shape, v.dtype))
+    return Through(expression, cotangent, (v, other, g))
+
+
+# By their second argument these are linear; by the first see `again`.
 LINEAR = {cotangent_of_reflections: _along, tangent_of_reflections: _back}
 
 

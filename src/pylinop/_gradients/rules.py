@@ -14,6 +14,7 @@ from .. import _core
 from .._base import errors
 from .._base.checks import is_lazy
 from .._contractions.equations import Deferred
+from .._contractions.scatter import Scattered
 from .._lazy import evaluate, numpy_functions
 from .._lazy.build import inverse, scaled, view
 from .._lazy.decompositions import Function
@@ -21,7 +22,15 @@ from .._lazy.kinds import Kind
 from .._lazy.leaves import lazy
 from .._lazy.matrix_functions import OfForm
 from .._structured import determinants
-from . import contractions, decompositions, matrices, matrix_functions, reflections
+from . import (
+    contractions,
+    decompositions,
+    estimates,
+    kernels,
+    matrices,
+    matrix_functions,
+    reflections,
+)
 from .pieces import along_rows, call, column_form, conj, pair, real_form, stop, times
 from .shapes import row_of, scattered, unbroadcast
 
@@ -175,6 +184,8 @@ def _of_form(y: Any, g: Any, k: int) -> Any:
     f = y._more[0]
     if decompositions.is_part(y):
         return decompositions.part(y, g)
+    if estimates.is_samples(y):
+        return estimates.cotangent(y, g)
     row = _OF_FORM.get(f)
     if row is None and isinstance(f, Function) and f.name in decompositions.WHOLE:
         return decompositions.WHOLE[f.name](y, g)
@@ -221,8 +232,14 @@ def _call(y: Any, g: Any, k: int) -> Any:
         return f.cotangent(y, g, k)
     if isinstance(f, Deferred):
         return contractions.cotangent(y, g, k)
+    if isinstance(f, Scattered):
+        return contractions.gathered(f, g)
+    if k == 0 and f in reflections.LINEAR:
+        return reflections.again(y, g)
     if k == 1 and f in reflections.LINEAR:
         return unbroadcast(reflections.LINEAR[f](y, g), y._args[k])
+    if f in kernels.FUNCTIONS:
+        return kernels.cotangent(y, g, k)
     row = row_of(f)
     if row is None:
         name = getattr(f, "__name__", type(f).__name__).lstrip("_")
@@ -277,7 +294,7 @@ def _made(y: Any, g: Any, k: int) -> Any:
     if isinstance(f, Kind):
         return matrices.of_kind(y, g, k)
     if isinstance(f, matrices.Cotangent):
-        return matrices.of_cotangent(y, g, k)
+        return matrices.of_cotangent(y, g, k, kernels.grown(y, g))
     if isinstance(f, OfForm):
         return matrix_functions.of_form(y, g, k)
     if decompositions.is_part(y):

@@ -12,7 +12,7 @@ from .._base.checks import is_lazy
 from .._lazy.kinds import Kind
 from .._lazy.leaves import lazy
 from . import matrices
-from .pieces import real_of
+from .pieces import Through, real_of
 from .rules import RULES, sources
 from .shapes import unbroadcast
 
@@ -70,7 +70,7 @@ def _cotangent(x: Any, g: Any, key: Any, part: Any) -> Any:
         found = g
     else:
         found = RULES[x._head](x, g, key)
-        if isinstance(found, matrices.Through):
+        if isinstance(found, Through):
             wanted, ends = {id(part): part}, frozenset(map(id, found.ends))
             found = sweep(found.expression, wanted, found.cotangent, ends).get(id(part))
     if found is None:

@@ -14,7 +14,7 @@ from .._base.checks import is_lazy
 from .._lazy.build import value_of
 from .._lazy.leaves import lazy
 from .._lazy.program import evaluate
-from . import trees
+from . import estimate_errors, trees
 from .contents import Contents
 from .pieces import stopped
 from .rules import Differentiated, Formula
@@ -37,7 +37,10 @@ _Function = Callable[..., Any]
 
 
 def value_and_grad(
-    f: _Function, argnums: int | tuple[int, ...] = 0, has_aux: bool = False
+    f: _Function,
+    argnums: int | tuple[int, ...] = 0,
+    has_aux: bool = False,
+    has_error: bool = False,
 ) -> _Function:
     """The function that computes the value of ``f`` and its gradient, by one plan.
 
@@ -50,6 +53,10 @@ def value_and_grad(
         Which arguments the gradient is by.
     has_aux : bool, optional
         ``f`` returns (value, aux); aux is handed out beside it, LazyArrays computed.
+    has_error : bool, optional
+        Hand out (error of the value, errors of the gradient) as a third result: the statistical
+        errors, at 95 % or the ``confidence`` that was given, that estimates within ``f``
+        (``logdet(K, method="slq")``) bring in; 0 where there are none.
 
     Returns
     -------
@@ -90,7 +97,8 @@ def value_and_grad(
         found = sweep(value, trace.wanted(), lazy(np.ones((), value.dtype)))
         (number,), made = finished(trace, [value], trace.gathered(found))
         shown = (number[()], value_of_aux(trace.aux)) if has_aux else number[()]
-        return shown, trace.shaped(made)
+        found_both = shown, trace.shaped(made)
+        return (*found_both, estimate_errors.errors(trace, value)) if has_error else found_both
 
     return computed
 

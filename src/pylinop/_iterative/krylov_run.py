@@ -12,7 +12,7 @@ import numpy as np
 from .. import _core
 from .._base import config
 from .._base.memory import room
-from .._base.progress import shown
+from .._base.progress import in_notebook, shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -98,7 +98,7 @@ def run(asked: Run) -> Any:
     _check_room(asked)
     if asked.callback is None:
         asked.style = NO_CALL
-    if asked.progress is None and asked.style != CALL_NORM:
+    if asked.progress is None and not in_notebook() and asked.style != CALL_NORM:
         return _core._krylov(vars(asked))
     asked.progress, bar = shown(asked.progress, asked.name)
     asked.bnorm = float(np.linalg.norm(asked.b))

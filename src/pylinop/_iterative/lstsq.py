@@ -79,10 +79,7 @@ class Watch:
 
 def _teller(callback: Any, progress: Any, name: str) -> tuple[Any, Any]:
     """Returns (tell, bar): tell(x, iteration, error) each iteration; close bar at the end."""
-    show: Any = progress if callable(progress) else None
-    bar: Any = None
-    if progress is True:
-        show, bar = shown(True, name)
+    show, bar = shown(progress, name)
 
     def tell(x: Any, k: int, error: float) -> None:
         if show is not None:

@@ -13,6 +13,8 @@ import numpy as np
 from .. import _core
 from .._base import dlpack, sparse_arrays
 from .._base.lazy_import import Later
+from .._base.progress import in_notebook
+from .._base.signatures import hinted
 from .._operators.convert import as_operator
 from .._operators.linear_operator import LinearOperator, MatVec
 from .krylov_run import CALL_NORM, CALL_X, Run, run
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["IterativeResult", "bicgstab", "cg", "gmres", "minres"]
+_BRIEF = 256  # rows that need no bar
 _preconditioners = Later("_precondition.api")
 
 _CHARS = "fdFD"
@@ -201,7 +204,8 @@ def _linear(
     progress: Any,
 ) -> IterativeResult:  # fmt: skip
     """Runs cg or bicgstab."""
-    if x0 is None and M is None and callback is None and progress is None:  # most calls, at once
+    plain = x0 is None and M is None and callback is None and progress is None
+    if plain and not (getattr(b, "size", 0) > _BRIEF and in_notebook()):  # most calls, at once
         found = _core._krylov_plain(name, A, b, rtol, atol, maxiter)
         if found is not None:
             x, answer = found
@@ -222,6 +226,7 @@ def _linear(
     return made(answer, info == 0, x, info)
 
 
+@hinted
 def cg(
     A: Any,
     b: ArrayLike,
@@ -282,6 +287,7 @@ def cg(
     return _linear("cg", A, b, x0, rtol, atol, maxiter, M, callback, progress)
 
 
+@hinted
 def bicgstab(
     A: Any,
     b: ArrayLike,
@@ -337,6 +343,7 @@ _MINRES = {
 }
 
 
+@hinted
 def minres(
     A: Any,
     b: ArrayLike,
@@ -433,6 +440,7 @@ def show_history(name: str, answer: Any, how: str) -> None:
             print(f"{i:10} {norm:12.5e}")
 
 
+@hinted
 def gmres(
     A: Any,
     b: ArrayLike,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._base.dlpack import as_array
+from .._base.signatures import hinted
 from .krylov_run import Run, run
 from .scipy_api import (
     IterativeResult,
@@ -71,6 +72,7 @@ def _run(
     return x, answer, var
 
 
+@hinted
 def lsqr(
     A: Any,
     b: ArrayLike,
@@ -134,6 +136,7 @@ def lsqr(
     return made(answer, answer[0] != 7, x, answer[0], answer[1], *answer[7], var)
 
 
+@hinted
 def lsmr(
     A: Any,
     b: ArrayLike,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Never, NoReturn
 
 import numpy as np
 
@@ -93,6 +93,67 @@ class LazyArray(_core.Lazy):
 
     def __index__(self) -> int:
         return operator.index(self._computed()[()])
+
+    def __format__(self, spec: str) -> str:
+        """A number in a format; without one, and for arrays, the text of the expression."""
+        if not spec:
+            return str(self)
+        if self.shape:
+            raise TypeError(
+                f"the format {spec!r} is for numbers, and this is a LazyArray of shape "
+                f"{self.shape}: format its elements, or np.asarray(x)"
+            )
+        return format(self._computed()[()], spec)
+
+    def __round__(self, ndigits: int | None = None) -> Any:
+        if self.shape:
+            return np.round(self, ndigits or 0)
+        known: Any = self._computed()[()]
+        return round(known, ndigits)
+
+    def __trunc__(self) -> int:
+        return int(self._computed())
+
+    def __contains__(self, x: Any) -> bool:
+        return bool((self == x).any())
+
+    def __invert__(self) -> Any:
+        return np.invert(self)
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
+
+    def __setitem__(self, key: Never, value: Never) -> NoReturn:
+        raise TypeError(
+            "a LazyArray cannot be written to, since its value cannot change: np.where(mask, a, x) "
+            "is a new one, x.toarray() an array of your own"
+        )
+
+    def __getattr__(self, name: str) -> NoReturn:
+        text = f"'LazyArray' object has no attribute {name!r}"
+        if not name.startswith("_") and hasattr(np.ndarray, name):
+            text += f": np.asarray(x).{name} is that of its value"
+        raise AttributeError(text, name=name, obj=self)
+
+    def _repr_html_(self) -> str:
+        return text.html(self)
+
+    def tolist(self) -> Any:
+        """The value as nested lists of Python's numbers."""
+        return self._computed().tolist()
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element."""
+        return int(self.dtype.itemsize)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the value, once it is computed."""
+        return int(self.size * self.dtype.itemsize)
 
     def __iter__(self) -> Iterator[Any]:
         if not self.shape:
@@ -195,6 +256,18 @@ class LazyArray(_core.Lazy):
     def cumsum(self, axis: Any = None) -> Any:
         """The sums up to each element."""
         return np.cumsum(self, axis=axis)
+
+    def cumprod(self, axis: Any = None) -> Any:
+        """The products up to each element, computed now."""
+        return np.cumprod(self._computed(), axis=axis)
+
+    def take(self, indices: Any, axis: Any = None) -> Any:
+        """Elements along an axis."""
+        return np.take(self, indices, axis=axis)
+
+    def nonzero(self) -> Any:
+        """Where elements are not zero: arrays of indices, computed now."""
+        return self._computed().nonzero()
 
     def clip(self, min: Any = None, max: Any = None) -> Any:
         """Limited to an interval."""

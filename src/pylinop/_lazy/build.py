@@ -10,9 +10,11 @@ import numpy as np
 
 from .. import _core
 from .._base import dlpack, errors
-from .._base.checks import is_lazy
+from .._base.checks import is_lazy, is_symbolic
 from .._base.dtypes import real_of
+from .._contractions import equations
 from .._structured import determinants
+from .contractions import contraction
 from .leaves import lazy
 
 inverse = _core._lazy_inverse
@@ -26,6 +28,8 @@ def node(x: Any) -> Any:
         return x
     if isinstance(x, (_core.Operator, np.ndarray, list, tuple, np.generic)) or np.isscalar(x):
         return lazy(x)
+    if is_symbolic(x):
+        return None
     return lazy(x) if hasattr(x, "__dlpack__") or hasattr(x, "__array__") else None
 
 
@@ -66,6 +70,9 @@ def matmul(a: Any, b: Any) -> Any:
 def solve(a: Any, b: Any) -> Any:
     """``solve(a, b)``, deferred: a vector b only if it is 1-D. Integers in b count as float64, as
     in NumPy, also beside a matrix in single precision."""
+    for x in (a, b):
+        if is_symbolic(x):
+            x._no_value()
     right = node(b)
     if right is not None and right._head != "operator" and right.dtype.kind in "biu":
         right = cast(right, np.dtype(float))
@@ -279,6 +286,8 @@ def by_value(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 def _elementwise(ufunc: Any, method: Any, inputs: Any, kwargs: dict[str, Any]) -> Any:
     args = tuple(lazy(x) if isinstance(x, _core.Operator) else x for x in inputs)
+    if method == "__call__" and ufunc.__name__ in _CONTRACTED and not kwargs:
+        return _contracted(ufunc.__name__, [node(x) for x in args])
     plain = method == "__call__" and ufunc.nout == 1 and ufunc.signature is None
     if not plain or set(kwargs) - {"dtype", "casting"}:
         return by_value(getattr(ufunc, method), args, kwargs)
@@ -298,6 +307,22 @@ def together(ufunc: Any, args: tuple[Any, ...]) -> Any:
         text = f"{ufunc.__name__}: the shapes do not broadcast, {' and '.join(map(str, shapes))}"
         lines = "".join(errors.built(x) for x in args if is_lazy(x))
         raise ValueError(text + lines) from None
+
+
+# NumPy's products of stacks of vectors and matrices, as equations; conjugated on the left.
+_CONTRACTED = {
+    "vecdot": ("...i,...i->...", True),
+    "matvec": ("...ij,...j->...i", False),
+    "vecmat": ("...i,...ij->...j", True),
+}
+
+
+def _contracted(name: str, operands: list[Any]) -> Any:
+    text, conjugated = _CONTRACTED[name]
+    a, b = operands
+    a = np.conjugate(a) if conjugated else a
+    task, held = equations.task_of((text, a, b), None, None, None, "safe", True)
+    return contraction(task, held)
 
 
 def cast(a: Any, dtype: Any) -> Any:

@@ -165,18 +165,38 @@ def _vector_norm(x: Any, ord: Any, axis: Any, keepdims: bool) -> Any:
     return _core._LazyArray("call", (x,), shape, dtype, (np.linalg.norm, kwargs))
 
 
-def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
-    if x.ndim != 2 or axis is not None:
-        return NotImplemented if x.dtype.char == "e" else _vector_norm(x, ord, axis, keepdims)
-    if not _is_deferred(x) or keepdims:
+def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
+    """Of each matrix of a stack."""
+    if not _is_deferred(x):
         return NotImplemented
-    return _one("norm", x, (), real_of(inexact(x.dtype)), {} if ord is None else {"ord": ord})
+    dtype, kwargs = real_of(inexact(x.dtype)), {} if ord is None else {"ord": ord}
+    name = "norm" if x.ndim == 2 else "matrix_norm"
+    found = _one(name, x, x.shape[:-2], dtype, kwargs)
+    return np.reshape(found, (*x.shape[:-2], 1, 1)) if keepdims else found
+
+
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+    if axis is None and x.ndim == 2:
+        return matrix_norm(x, keepdims=keepdims, ord=ord)
+    axes = np.lib.array_utils.normalize_axis_tuple(() if axis is None else axis, x.ndim)
+    if len(axes) != 2:
+        return NotImplemented if x.dtype.char == "e" else _vector_norm(x, ord, axis, keepdims)
+    moved = x
+    if axes == (x.ndim - 1, x.ndim - 2):
+        moved = np.swapaxes(x, -1, -2)
+    elif axes != (x.ndim - 2, x.ndim - 1):
+        moved = np.moveaxis(x, axes, (-2, -1))
+    found: Any = matrix_norm(moved, ord=ord)
+    if found is NotImplemented or not keepdims:
+        return found
+    return np.reshape(found, tuple(1 if k in axes else n for k, n in enumerate(x.shape)))
 
 
 def cond(x: Any, p: Any = None) -> Any:
-    if x.ndim != 2 or not _is_deferred(x):
+    if not _is_deferred(x):
         return NotImplemented
-    return _one("cond", x, (), real_of(inexact(x.dtype)), {} if p is None else {"p": p})
+    kwargs = {} if p is None else {"p": p}
+    return _one("cond", x, x.shape[:-2], real_of(inexact(x.dtype)), kwargs)
 
 
 def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, **more: Any) -> Any:
@@ -185,7 +205,7 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, **more: Any) -
     return _one("matrix_rank", A, A.shape[:-2], np.dtype(np.int64), {})
 
 
-TABLE = (cholesky, pinv, eigvalsh, svdvals, eigh, svd, qr, norm, cond, matrix_rank)
+TABLE = (cholesky, pinv, eigvalsh, svdvals, eigh, svd, qr, norm, matrix_norm, cond, matrix_rank)
 
 
 def later(name: str, a: Any, *args: Any) -> Any:

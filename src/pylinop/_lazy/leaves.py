@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -21,7 +21,7 @@ def lazy(x: Any, assume_a: str | None = None) -> LazyArray:
 
     Parameters
     ----------
-    x : array_like or operator
+    x : array_like, operator or LazyArray
         Borrowed, not copied.
     assume_a : str, optional
         What to assume of a square matrix, in scipy.linalg.solve's words: 'sym', 'her', 'pos',
@@ -47,7 +47,9 @@ def lazy(x: Any, assume_a: str | None = None) -> LazyArray:
         if assume_a is None:
             made: LazyArray = x
             return made
-        x = x._computed()
+        _square(x, assume_a)
+        assumed: Any = _core.Dense(x, assume_a=assume_a)
+        return cast("LazyArray", assumed)
     if isinstance(x, _core.Operator):
         if assume_a is not None:
             raise ValueError("assume_a is for arrays: an operator knows its properties")
@@ -55,14 +57,18 @@ def lazy(x: Any, assume_a: str | None = None) -> LazyArray:
     a = as_array(x)
     if a.dtype.kind not in "biufc":
         raise TypeError(f"lazy takes arrays of numbers, got dtype {a.dtype}")
-    if assume_a is not None and (a.ndim < 2 or a.shape[-1] != a.shape[-2]):
-        raise ValueError(f"assume_a={assume_a!r} is for square matrices, got shape {a.shape}")
     if assume_a is not None:
+        _square(a, assume_a)
         form = _core.Dense(a, assume_a=assume_a)  # raises now if the word is unknown
         made = _core._LazyArray("leaf", (a,), a.shape, a.dtype, assume_a)
         made._form = form
         return made
     return _core._LazyArray("leaf", (a,), a.shape, a.dtype)
+
+
+def _square(a: Any, assume_a: str) -> None:
+    if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
+        raise ValueError(f"assume_a={assume_a!r} is for square matrices, got shape {a.shape}")
 
 
 def _dtype_of_arrays(op: Any) -> np.dtype[Any]:

@@ -15,6 +15,7 @@ from .._structured import least_squares
 from . import decompositions
 from .build import node
 from .kinds import FORM, VALUE, lazily
+from .leaves import lazy
 
 
 class OfForm:
@@ -103,10 +104,11 @@ def solved(
     """``function(A, b, **kwargs)``, a vector or a matrix with as many columns as b has."""
     dtype = np.result_type(inexact(A.dtype), inexact(b.dtype))
     columns = b if b.ndim > 1 else np.reshape(b, (-1, 1))
-    shape = (*columns.shape[:-2], rows, columns.shape[-1])
+    batch = np.broadcast_shapes(tuple(A.shape[:-2]), tuple(columns.shape[:-2]))
+    shape = (*batch, rows, columns.shape[-1])
     f = OfForm(name, function, dtype, kwargs)
     x = lazily(f, (A, columns), bytes((FORM, VALUE)), shape, dtype)
-    return x if b.ndim > 1 else x[:, 0]
+    return x if b.ndim > 1 else x[..., 0]
 
 
 # -- least squares ---------------------------------------------------------------------------------
@@ -142,22 +144,29 @@ def of_full_rank(form: Any, b: Any, rcond: Any) -> Any:
 def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     """``(x, residuals, rank, s)`` of LazyArrays; residuals are those of full column rank."""
     a, b = node(a), node(b)
-    if a is None or b is None or a.ndim != 2 or not 1 <= b.ndim <= 2:
+    if a is None or b is None or a.ndim < 2 or not b.ndim:
         return NotImplemented
-    m, n = a.shape
-    if b.shape[0] != m:
+    m, n = a.shape[-2:]
+    if b.shape[-1 if b.ndim == 1 else -2] != m:
         raise errors.LinAlgError(
             f"Incompatible dimensions: a matrix of shape {a.shape} and a right-hand side of shape "
             f"{b.shape}" + errors.built(a)
         )
+    one = b.ndim == 1 and a.ndim > 2  # a vector for each matrix of a stack
+    b = np.reshape(b, (-1, 1)) if one else b
     x = solved("lstsq", least_norm, a, b, n, rcond=rcond)
     r = b - a @ x
     square = np.real(r * np.conjugate(r)) if r.dtype.kind == "c" else r * r
-    rest = np.sum(square if b.ndim == 2 else np.reshape(square, (-1, 1)), axis=0)
-    rank = _core._LazyArray("of form", (a,), (), np.dtype(np.int64), (_rank, {"rcond": rcond}))
-    return x, rest if m > n else rest[:0], rank, decompositions.svdvals(a)
+    columns = square if b.ndim > 1 else np.reshape(square, (*square.shape, 1))
+    rest = np.sum(columns, axis=-2)
+    batch, more = tuple(a.shape[:-2]), {"rcond": rcond}
+    rank = _core._LazyArray("of form", (a,), batch, np.dtype(np.int64), (_rank, more))
+    x = x[..., 0] if one else x
+    if m <= n:
+        rest = lazy(np.zeros((*batch, 0), rest.dtype))
+    return x, rest, rank, decompositions.svdvals(a)
 
 
 def _rank(form: Any, rcond: Any) -> Any:
-    b = np.zeros((form.shape[0], 1), inexact(form.dtype))
+    b = np.zeros((form.shape[-2], 1), inexact(form.dtype))
     return np.asarray(least_squares.lstsq(_in_dtype(form, b.dtype), b, rcond)[2])

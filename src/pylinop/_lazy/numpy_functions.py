@@ -285,7 +285,17 @@ def _dot(a: Any, b: Any, out: Any = None) -> Any:
         return NotImplemented
     if a.ndim == 0 or b.ndim == 0:
         return apply_ufunc(np.multiply, "__call__", (a, b))
-    return matmul(a, b) if b.ndim <= 2 and a.ndim <= 2 else NotImplemented
+    if b.ndim <= 2 and a.ndim <= 2:
+        return matmul(a, b)
+    left, right = list(range(a.ndim)), list(range(a.ndim, a.ndim + b.ndim))
+    right[-2 if b.ndim > 1 else -1] = left[-1]
+    return _summed(a, b, left, right)
+
+
+def _summed(a: Any, b: Any, left: list[int], right: list[int]) -> Any:
+    """The sum over the axes that both have, the others in their order."""
+    result = [k for k in left + right if not (k in left and k in right)]
+    return _einsum(a, left, b, right, result)
 
 
 @row("vdot")
@@ -295,14 +305,20 @@ def _vdot(a: Any, b: Any, /) -> Any:
         return matmul(a.conj(), b)
     if a.ndim == b.ndim == 2 and a.shape == b.shape:
         return np.trace(matmul(a.H, b))
-    return NotImplemented
+    if a.size != b.size:
+        return NotImplemented
+    return matmul(np.conjugate(np.reshape(a, (-1,))), np.reshape(b, (-1,)))
 
 
 @row("inner")
 def _inner(a: Any, b: Any, /) -> Any:
     a, b = node(a), node(b)
-    if a.ndim == 0 or b.ndim == 0 or b.ndim > 2 or a.ndim > 2:
-        return NotImplemented
+    if a.ndim == 0 or b.ndim == 0:
+        return apply_ufunc(np.multiply, "__call__", (a, b))
+    if b.ndim > 2 or a.ndim > 2:
+        left, right = list(range(a.ndim)), list(range(a.ndim, a.ndim + b.ndim))
+        right[-1] = left[-1]
+        return _summed(a, b, left, right)
     return matmul(a, b if b.ndim == 1 else b.T)
 
 
@@ -399,6 +415,8 @@ def _einsum(
 
 @row("linalg.lstsq")
 def _lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
+    if np.ndim(a) != 2 or np.ndim(b) > 2:
+        return NotImplemented  # NumPy refuses it
     return matrix_functions.lstsq(a, b, rcond)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html as _html
 import string
 from collections.abc import Callable
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from .._base import errors
 
 _LIMIT = 80  # characters of a formula shown
 _INFIX = {"add": " + ", "subtract": " - ", "multiply": " * ", "divide": " / "}
@@ -117,6 +119,28 @@ def _key(key: Any) -> str:
         return "..." if k is Ellipsis else "array" if isinstance(k, np.ndarray) else str(k)
 
     return ", ".join(map(part, key)) if isinstance(key, tuple) else part(key)
+
+
+def html(a: Any) -> str:
+    """The notebook's view: what it is, from which line, and its value where that is known."""
+    rows = [("expression", formula(a)), ("shape", str(a.shape)), ("dtype", str(a.dtype))]
+    if line := errors.where(a):
+        rows.append(("built at", line))
+    known = a._value
+    if known is None:
+        rows.append(("value", "not computed yet"))
+    else:
+        with np.printoptions(precision=4, threshold=20, edgeitems=3):
+            rows.append(("value", str(known)))
+    left = "style='text-align:left'"
+    return (
+        "<table>"
+        + "".join(
+            f"<tr><th {left}>{k}</th><td {left}><code>{_html.escape(v)}</code></td></tr>"
+            for k, v in rows
+        )
+        + "</table>"
+    )
 
 
 # -- programs: pickling, and copies for explain ----------------------------------------------------

@@ -10,6 +10,7 @@ import numpy as np
 
 from .. import _core
 from .._base import dlpack, errors, multiples, scipy_bridge
+from .._base.checks import is_symbolic
 from .._base.dtypes import H, N, T
 from .._fallback import interpreter
 from . import convert, refusals
@@ -21,7 +22,10 @@ from .sparse_products import product, rproduct
 def _plain_array(op: Any, x: Any) -> Any:
     x = dlpack.as_array(x)
     if x.dtype == object and not op._opaque:
-        raise TypeError("arrays of dtype object go only to operators of callables")
+        what = "None" if x.ndim == 0 and x[()] is None else "an array of dtype object"
+        raise TypeError(f"{what} is not multiplied: give numbers, as x.astype(float) has them")
+    if x.dtype.kind in "SUmM":
+        raise TypeError(f"an array of dtype {x.dtype} is not multiplied: give numbers")
     if x.dtype.fields is not None:
         raise TypeError(f"structured arrays are not taken, got dtype {x.dtype}")
     return x
@@ -99,10 +103,21 @@ def _is_scalar(x: Any) -> Any:
 
 
 def _as_other(x: Any) -> Any:
-    """An operator for sparse matrices and SciPy's operators; None for everything else."""
-    if scipy_bridge.issparse(x) or scipy_bridge.is_scipy_operator(x):
+    """An operator for sparse matrices, SciPy's operators and those of libraries alike (PyLops);
+    None for everything else."""
+    if scipy_bridge.issparse(x) or scipy_bridge.is_scipy_operator(x) or _is_alike(x):
         return convert.as_operator(x)
     return None
+
+
+def _is_alike(x: Any) -> bool:
+    """Has x products with vectors, and no way to NumPy?"""
+    return (
+        hasattr(x, "matvec")
+        and len(getattr(x, "shape", ())) == 2
+        and not hasattr(x, "__array__")
+        and getattr(x, "__array_ufunc__", 0) is not None
+    )
 
 
 def matmul(op: Any, x: Any, out: Any = None) -> Any:
@@ -156,11 +171,12 @@ def rmatmul(op: Any, x: Any, out: Any = None) -> Any:
 
 def _defers(x: Any) -> bool:
     """Does x handle @ and + itself: is it no array, and has it a reflected method?"""
-    return isinstance(x, _core.Lazy) or (
-        not isinstance(x, (np.ndarray, list, tuple))
-        and getattr(x, "__array_ufunc__", 0) is None
-        and not hasattr(x, "__array__")
-    )
+    if isinstance(x, _core.Lazy):
+        return True
+    if isinstance(x, (np.ndarray, list, tuple)):
+        return False
+    own = getattr(x, "__array_ufunc__", 0) is None and not hasattr(x, "__array__")
+    return own or is_symbolic(x)
 
 
 def multiply(op: Any, x: Any) -> Any:

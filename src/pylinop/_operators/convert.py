@@ -207,6 +207,9 @@ def _casts_in_place(op: Any, dtype: Any) -> bool:
     return op._head in _ENTRIES or op.dtype is None or np.can_cast(op.dtype, dtype, "same_kind")
 
 
+_PLAIN = frozenset((str, bool, int, float, complex))
+
+
 def arrays_of(op: Any) -> Any:
     found, stack, seen = [], [op], set()
     while stack:
@@ -215,6 +218,8 @@ def arrays_of(op: Any) -> Any:
             continue
         seen.add(id(o))
         for p in (*o._operands, *(o._init or ())):
+            if p is None or type(p) in _PLAIN:
+                continue
             if isinstance(p, _core.Operator):
                 stack.append(p)
             elif isinstance(p, np.ndarray):

@@ -74,7 +74,30 @@ def _diagonal_blocks(op: Any, w: Any, h: Any) -> str:
     return text
 
 
+def _grid(op: Any, w: Any, h: Any) -> str:
+    """The blocks of a Block, each with its own picture."""
+    parts = _operands(op)
+    rows = int(op._mode) if op._init is not None and parts else 0
+    if not rows or len(parts) % rows or len(parts) > 100:
+        return _rect(0, 0, w, h, _PALE)
+    columns = len(parts) // rows
+    m, n = (max(1, d) for d in op.shape[-2:])
+    text, y = "", 0.0
+    for i in range(rows):
+        row = parts[i * columns : (i + 1) * columns]
+        high, x = row[0].shape[-2] / m * h, 0.0
+        for p in row:
+            wide = p.shape[-1] / n * w
+            inner = _PICTURES.get(type(p).__name__, lambda o, a, b: _rect(0, 0, a, b, _PALE))
+            frame = f"<rect width='{wide:.1f}' height='{high:.1f}' fill='none' stroke='{_INK}'/>"
+            text += f"<g transform='translate({x:.1f} {y:.1f})'>{inner(p, wide, high)}{frame}</g>"
+            x += wide
+        y += high
+    return text
+
+
 _PICTURES = {
+    "Block": _grid,
     "Diag": _diagonal,
     "Identity": _diagonal,
     "Zeros": lambda op, w, h: "",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy as _copy
 import types
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Never, NoReturn, Self, SupportsIndex, overload
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy as np
 from .. import _core
 from .._base import scipy_bridge
 from .._base.lazy_import import Later
+from .._base.signatures import OfInit
 from . import callables, convert, draw, numpy_protocols, pickling, refusals, repr
 from .array_arguments import rmatmul
 
@@ -56,6 +57,7 @@ class LinearOperator(_core.Operator):
 
     __slots__ = ()
     __array_priority__ = 20.0
+    __signature__: Any = OfInit()
     __class_getitem__: Any = classmethod(types.GenericAlias)
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
@@ -237,7 +239,9 @@ class LinearOperator(_core.Operator):
     def __len__(self) -> int:
         return self.shape[0]
 
-    __iter__: Any = None
+    def __iter__(self) -> Iterator[Any]:
+        # Rows, as arrays have them: pandas asks whether there are any.
+        return (self[i] for i in range(self.shape[0]))
 
     # -- what is refused, with what to write instead -----------------------------------------------
 
@@ -277,10 +281,12 @@ class LinearOperator(_core.Operator):
 
         Parameters
         ----------
-        action : {'apply', 'solve', 'dense', 'diagonal', 'trace', 'element', 'det'}
+        action : str
             ``explain("apply", x)``, or ``"matvec"``: the product with ``x``;
-            ``explain("solve", b)``: ``pl.inv(self) @ b``; ``explain("diagonal", offset)``;
-            ``explain("element", i, j)``.
+            ``explain("solve", b)``: ``pl.inv(self) @ b``; ``"dense"``; ``explain("diagonal",
+            offset)``; ``"trace"``; ``explain("element", i, j)``; ``"det"``. Or a function by its
+            name, with its arguments: ``explain("svd", full_matrices=False)``, ``"eigh"``,
+            ``"cholesky"``, ``"qr"``, ``"lu"``, ``"lstsq"``, ``"pinv"``, ``"expm"``, ``"cond"``, ...
         *args, **kwargs
             The arguments of the action. ``x`` and ``b`` may be left out, and stand for a vector of
             the operator's dtype then; only their shape and dtype matter.
@@ -409,5 +415,6 @@ class MatVec(LinearOperator):
 
 
 LinearOperator.__module__ = MatVec.__module__ = "pylinop"
+vars(LinearOperator)["__signature__"].like[LinearOperator] = MatVec
 for _name in refusals.ELSEWHERE:
     setattr(LinearOperator, _name, refusals.Elsewhere(_name))

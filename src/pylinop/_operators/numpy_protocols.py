@@ -30,8 +30,47 @@ def as_dense(op: Any, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
         raise ValueError(
             "an operator has no array to hand out without copying; use copy=None or toarray()"
         )
+    _say_instead(op, sys._getframe(2))
     a = dense_form(op)
     return a if dtype is None else a.astype(dtype, copy=False)
+
+
+_SAME = (
+    *("solve", "inv", "det", "cholesky", "eigh", "eigvalsh", "eig", "eigvals", "svd", "svdvals"),
+    *("lu", "qr", "ldl", "expm", "logm", "sqrtm", "funm", "norm", "pinv", "lstsq", "null_space"),
+    *("orth", "fractional_matrix_power"),
+)
+_INSTEAD = {name: f"pl.{name}" for name in _SAME} | {
+    "lu_factor": "pl.factorized",
+    "cho_factor": "pl.factorized",
+    "solve_triangular": "pl.solve",
+    "solve_banded": "pl.solve",
+    "pinvh": "pl.pinv",
+}
+
+
+def _say_instead(op: Any, frame: Any) -> None:
+    """Warns where a function of scipy.linalg asked for the array: SciPy has no way to tell it what
+    an operator is, and pylinop has the same function."""
+    found, level = "", 4
+    while frame is not None:
+        module = frame.f_globals.get("__name__", "")
+        if not module.startswith(("scipy.", "numpy.")):
+            break
+        name = frame.f_code.co_name
+        if name == "wrapper":  # of batches, which has the function in hand
+            inner = frame.f_locals.get("f")
+            module, name = getattr(inner, "__module__", ""), getattr(inner, "__name__", "")
+        if module.startswith("scipy.linalg.") and name in _INSTEAD:
+            found = name
+        frame, level = frame.f_back, level + 1
+    if found:
+        warnings.warn(
+            f"scipy.linalg.{found} takes arrays: this {type(op).__name__} {op.shape} was made "
+            f"dense. {_INSTEAD[found]} takes operators, with their structure",
+            errors.MaterializationWarning,
+            stacklevel=level,
+        )
 
 
 def dense_form(op: Any) -> NDArray[Any]:

@@ -6,13 +6,15 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Generator
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 import numpy as np
 
 from .. import _core
 from .._base.checks import is_lazy
+from .._base.config import near
 from .._base.dtypes import inexact
+from .._base.signatures import listed
 from .._base.trampoline import run
 from .quasiseparable_formulas import generators
 
@@ -284,6 +286,7 @@ def _values(kernel: Any, given: Any) -> dict[str, Any]:
         if name not in known:
             raise TypeError(
                 f"quasiseparable({kernel!r}) has the parameters {', '.join(known)}, got {name!r}"
+                f"{near(name, known)}"
             )
         if is_lazy(value):
             if value.ndim or value.dtype.kind not in "biuf":
@@ -345,14 +348,29 @@ def _between(kernel: Any, t: Any, x: Any, parameters: Any) -> Any:
     return _core.Selection(rows, order.size) @ K @ _core.Selection(columns, order.size).T
 
 
+class Parameters(TypedDict, total=False):
+    """The parameters of all kernels; each takes some."""
+
+    variance: Any
+    length_scale: Any
+    frequency: Any
+    quality: Any
+    a: Any
+    b: Any
+    c: Any
+    d: Any
+
+
 @overload
 def quasiseparable(
-    kernel: str, t: ArrayLike, x: None = None, /, **parameters: Any
+    kernel: str, t: ArrayLike, x: None = None, /, **parameters: Unpack[Parameters]
 ) -> QuasiSeparable: ...
 @overload
-def quasiseparable(kernel: str, t: ArrayLike, x: ArrayLike, /, **parameters: Any) -> Product: ...
 def quasiseparable(
-    kernel: str, t: ArrayLike, x: ArrayLike | None = None, /, **parameters: Any
+    kernel: str, t: ArrayLike, x: ArrayLike, /, **parameters: Unpack[Parameters]
+) -> Product: ...
+def quasiseparable(
+    kernel: str, t: ArrayLike, x: ArrayLike | None = None, /, **parameters: Unpack[Parameters]
 ) -> QuasiSeparable | Product:
     """The covariance of a Markov process at sorted times, a `QuasiSeparable`, or between times.
 
@@ -437,3 +455,6 @@ def quasiseparable(
     if dtype is not np.float64:
         found = (g.astype(dtype) for g in found)
     return _core.QuasiSeparable(*found)
+
+
+listed(quasiseparable, Parameters, ...)

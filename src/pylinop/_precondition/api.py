@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from .._base import errors
 from .._base.config import near
 from .._base.errors import NotFit
 from .._base.lazy_import import Later
+from .._base.signatures import listed
 from .._operators.convert import as_operator
 
 if TYPE_CHECKING:
@@ -53,7 +54,24 @@ def make(A: Any, name: Any = "auto", **options: Any) -> Any:
     raise errors.make_error("LinAlgError", text, op, "solve", -1)
 
 
-def preconditioner(A: _OperatorLike, kind: str = "auto", **options: Any) -> LinearOperator:
+class Options(TypedDict, total=False):
+    """The options of all kinds; each takes some."""
+
+    block: Any
+    omega: float
+    drop: float
+    fill: int
+    shift: float
+    rank: int | None
+    rtol: float
+    noise: Any
+    mu: float | None
+    rng: Any
+
+
+def preconditioner(
+    A: _OperatorLike, kind: str = "auto", **options: Unpack[Options]
+) -> LinearOperator:
     """An operator that approximates the inverse of A, for iterative solvers (their ``M=``).
 
     Parameters
@@ -68,8 +86,8 @@ def preconditioner(A: _OperatorLike, kind: str = "auto", **options: Any) -> Line
           list of sizes; for a Block its own blocks);
         - "ssor": a sweep forward and one back (``omega``, 1), for Hermitian sparse matrices;
         - "ic", "ict": incomplete Cholesky on A's pattern, or dropping small elements (relative to
-        their column: ``drop``, 1e-3) and keeping ``fill``, 10, elements a column beyond A's;
-        ``shift`` is the first one tried;
+          their column: ``drop``, 1e-3) and keeping ``fill``, 10, elements a column beyond A's;
+          ``shift`` is the first one tried;
         - "circulant", "strang", "chan": circulants near a Toeplitz matrix, of several levels too;
         - "kronecker": the nearest Kronecker product, or Kron + Kron for Kron + Diag;
         - "pivoted_cholesky": of X + noise, from X's diagonal and ``rank`` of its columns, 100,
@@ -112,3 +130,6 @@ def preconditioner(A: _OperatorLike, kind: str = "auto", **options: Any) -> Line
     """
     made: LinearOperator = make(A, kind, **options)
     return made
+
+
+listed(preconditioner, Options, ...)

@@ -12,17 +12,12 @@ from .._lazy.leaves import lazy
 __all__ = ["Recipe", "recorded", "replayed"]
 
 
-class Place(NamedTuple):
-    """The place of a LazyArray among those that were made, the arrays first."""
-
-    at: int
-
-
 class Recipe(NamedTuple):
-    """What makes LazyArrays of those of arrays: (head, arguments, shape, dtype, more) of each, and
-    which ones are the values. Parts that do not depend on the arrays are what they are."""
+    """What makes LazyArrays of those of arrays: nodes to build again, each with the places of its
+    arguments among all that are made, the arrays first (-1: what does not depend on them), and
+    which ones are the values, by place or themselves."""
 
-    rows: tuple[Any, ...]
+    rows: tuple[tuple[Any, tuple[int, ...]], ...]
     values: tuple[Any, ...]
 
 
@@ -46,19 +41,20 @@ def _dependent(roots: list[Any], leaves: list[Any]) -> list[Any]:
 
 def recorded(roots: list[Any], leaves: list[Any]) -> Recipe:
     """The recipe of what was built of leaves that were watched."""
-    places = {id(x): Place(k) for k, x in enumerate(leaves)}
+    places = {id(x): k for k, x in enumerate(leaves)}
     rows = []
     for a in _dependent(roots, leaves):
-        args = tuple(places.get(id(x), x) for x in a._args)
-        rows.append((a._head, args, a.shape, a.dtype, a._more))
-        places[id(a)] = Place(len(leaves) + len(rows) - 1)
+        rows.append((a, tuple([places.get(id(x), -1) for x in a._args])))
+        places[id(a)] = len(leaves) + len(rows) - 1
     return Recipe(tuple(rows), tuple(places.get(id(x), x) for x in roots))
 
 
 def replayed(recipe: Recipe, arrays: Any) -> list[Any]:
     """The LazyArrays of other arrays, of the same shapes and dtypes."""
-    made: list[Any] = [lazy(a) for a in arrays]
-    for head, args, shape, dtype, more in recipe.rows:
-        known = tuple(made[x.at] if type(x) is Place else x for x in args)
-        made.append(_core._LazyArray(head, known, shape, dtype, more))
-    return [made[x.at] if type(x) is Place else x for x in recipe.values]
+    return replayed_of(recipe, [lazy(a) for a in arrays])
+
+
+def replayed_of(recipe: Recipe, leaves: list[Any]) -> list[Any]:
+    """The same of LazyArrays."""
+    made = _core._lazy_replay(recipe.rows, leaves)
+    return [made[x] if type(x) is int else x for x in recipe.values]

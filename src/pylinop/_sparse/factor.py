@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import _core
 from .._base import conditioning, config, errors
-from . import assemble_program, cholmod, selected_inverse
+from . import assemble_program, cholmod, fill, selected_inverse
 
 _EPS = float(np.finfo(np.float64).eps)
 _BAND = 16  # up to so many diagonals the solver of bands is quicker
@@ -134,8 +134,10 @@ class Factor:
         else:
             self.pivoted = True
             how = {"permc_spec": "COLAMD", "diag_pivot_thresh": 1.0}
+        small = _small_indices(A)
+        fill.refuse(small, how)
         try:
-            self.lu = _sla().splu(_small_indices(A), **how)
+            self.lu = _sla().splu(small, **how)
             self.singular = False
         except RuntimeError as error:
             if "singular" not in str(error).lower():
@@ -284,6 +286,9 @@ class Factor:
             return (0.0, 0.0, 0.0) if self.singular else _DECLINED
         if self.band is not None or self.lu is None:
             return self.det()
+        fill.refuse_entries(  # SciPy takes L and U out of SuperLU's factor, to get at the pivots
+            self.A, 2 * self.lu.nnz, "the determinant by sparse LU", "pl.estimate_logdet needs none"
+        )
         m, e = _product(self.lu.U.diagonal())
         sign = _parity(self.lu.perm_r) * _parity(self.lu.perm_c)
         return sign * m.real, sign * m.imag, float(e)

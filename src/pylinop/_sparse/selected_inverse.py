@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from . import fill
 
 _EPS = np.finfo(np.float64).eps
 _COLUMNS = 64  # columns of the inverse at once
+_TAKES = 6  # times what the factor takes; Laplacians 4
 _GROWTH = 4  # the factor by which the pattern may grow for the requested places
 
 
@@ -26,6 +28,12 @@ def entries(factor: Any, row: Any, col: Any) -> Any:
         lu = factor.pivots()
         if lu is None:
             return True
+        fill.refuse_entries(
+            factor.A,
+            _TAKES * lu.nnz,
+            "the inverse by sparse LU, on its pattern,",
+            "pl.estimate_diagonal and pl.estimate_trace take products and solves",
+        )
         found = _selected(factor, lu, row, col)
         if found is not None:
             return found

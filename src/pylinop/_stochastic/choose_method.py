@@ -14,6 +14,7 @@ import numpy as np
 from .._base import config, explanation
 from .._operators.convert import as_operator
 from . import estimators
+from .sampling import Sampling
 
 NAMES = {
     "trace": ("auto", "direct", "hutchinson", "hutch++", "xtrace"),
@@ -116,6 +117,9 @@ def explained(op: Any, action: str, method: str, how: dict[str, Any]) -> Any:
     return explanation.Explanation._of(data(op, action, why, rows, None))
 
 
+_WORDS = ("method", "bounds", "steps", *Sampling.__annotations__)
+
+
 def number(
     A: Any, action: str, method: str, how: dict[str, Any], exact: Callable[[Any], Any]
 ) -> Any:
@@ -128,6 +132,13 @@ def number(
     chosen, why, rows = options(op, action, method, how.get("num_samples"), record is not None)
     if chosen == "direct":
         if how and config.get("accuracy") == "exact":
+            misspelt = [k for k in how if k not in _WORDS]
+            if misspelt:
+                word = misspelt[0]
+                raise TypeError(
+                    f"{action}() got an unexpected keyword argument {word!r}"
+                    f"{config.near(word, _WORDS)}"
+                )
             raise TypeError(
                 f"{', '.join(how)}: that belongs to an estimate, "
                 f"method={' or '.join(map(repr, NAMES[action][2:]))}"

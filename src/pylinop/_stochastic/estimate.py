@@ -69,6 +69,13 @@ def spread(samples: Any) -> tuple[Any, Any]:
     return mean, np.sqrt(s2 / (max(n - 1, 1) * n))
 
 
+def _is_number(x: Any) -> bool:
+    """A number, or an array of them?"""
+    return isinstance(x, (int, float, complex, np.number)) or (
+        isinstance(x, np.ndarray) and x.dtype.kind in "biufc"
+    )
+
+
 def _figures(x: Any, digits: int) -> str:
     if isinstance(x, complex):
         return f"{x.real:.{digits}g}{x.imag:+.{digits}g}j"
@@ -78,7 +85,9 @@ def _figures(x: Any, digits: int) -> str:
 class Estimate:
     """A number (or array of numbers) estimated from random probes, with its accuracy.
 
-    `pylinop.estimate_trace` and similar functions return it. ``float(e)`` is the value.
+    `pylinop.estimate_trace` and similar functions return it. ``float(e)`` is the value. Sums with
+    numbers and multiples are estimates, with the error that follows; so are sums of two, whose
+    errors are added, at the confidence that both hold.
 
     Attributes
     ----------
@@ -112,21 +121,30 @@ class Estimate:
         More about the estimate: why a method was chosen, and the alternatives.
     """
 
-    def __init__(self, value: Any, error: Any, **more: Any) -> None:
+    def __init__(
+        self,
+        value: Any,
+        error: Any,
+        *,
+        confidence: float = 0.95,
+        error_kind: str = "t",
+        bias: Any = None,
+        samples: int = 0,
+        matvecs: int = 0,
+        steps: int = 0,
+        bounds: Any = None,
+        method: str = "",
+        met: bool | None = None,
+        points: Any = None,
+        info: dict[str, Any] | None = None,
+        sides: tuple[Any, Any] | None = None,
+    ) -> None:
         self.value, self.error = value, error
-        self.confidence: float = more.get("confidence", 0.95)
-        self.error_kind: str = more.get("error_kind", "t")
-        self.bias: Any = more.get("bias")
-        self.samples: int = more.get("samples", 0)
-        self.matvecs: int = more.get("matvecs", 0)
-        self.steps: int = more.get("steps", 0)
-        self.bounds: Any = more.get("bounds")
-        self.method: str = more.get("method", "")
-        self.met: bool | None = more.get("met")
-        self.points: Any = more.get("points")
-        self.info: dict[str, Any] = more.get("info") or {}
-        known = more.get("sides")
-        self.interval: tuple[Any, Any] = self._interval() if known is None else known
+        self.confidence, self.error_kind, self.bias = confidence, error_kind, bias
+        self.samples, self.matvecs, self.steps = samples, matvecs, steps
+        self.bounds, self.method, self.met, self.points = bounds, method, met, points
+        self.info: dict[str, Any] = info or {}
+        self.interval: tuple[Any, Any] = self._interval() if sides is None else sides
 
     def _interval(self) -> tuple[Any, Any]:
         off = self.error + (np.inf if self.bias is None else self.bias)
@@ -142,6 +160,81 @@ class Estimate:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return np.array(self.value, dtype=dtype)
+
+    # -- arithmetic: value, error, bias and interval go along
+
+    def _of(self, value: Any, error: Any, bias: Any, sides: Any, other: Any = None) -> Estimate:
+        """An estimate of what is made of this one, and of another."""
+        both = [self] if other is None else [self, other]
+        kinds = {e.error_kind for e in both} - {"exact"}
+        kind = kinds.pop() if len(kinds) == 1 else "heuristic" if kinds else "exact"
+        return Estimate(
+            value, error, bias=bias, sides=sides,
+            confidence=max(0.0, 1 - sum(1 - e.confidence for e in both)),
+            error_kind=kind,
+            samples=sum(e.samples for e in both), matvecs=sum(e.matvecs for e in both),
+            steps=max(e.steps for e in both), bounds=self.bounds if other is None else None,
+            method=" + ".join(dict.fromkeys(e.method for e in both)),
+            points=self.points, info=dict(self.info),
+        )  # fmt: skip
+
+    def __add__(self, other: Any) -> Any:
+        if isinstance(other, Estimate):
+            none = self.bias is None or other.bias is None
+            low, high = (x + y for x, y in zip(self.interval, other.interval, strict=True))
+            return self._of(
+                self.value + other.value,
+                self.error + other.error,
+                None if none else self.bias + other.bias,
+                (low, high),
+                other,
+            )
+        if not _is_number(other):
+            return NotImplemented
+        low, high = (x + other for x in self.interval)
+        return self._of(self.value + other, self.error, self.bias, (low, high))
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Any:
+        return self * -1
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __sub__(self, other: Any) -> Any:
+        known = isinstance(other, Estimate) or _is_number(other)
+        return self + -other if known else NotImplemented
+
+    def __rsub__(self, other: Any) -> Any:
+        return -self + other if _is_number(other) else NotImplemented
+
+    def __mul__(self, other: Any) -> Any:
+        if isinstance(other, Estimate):
+            raise TypeError(
+                "the product of two estimates has no known error: float(e) is the value of one"
+            )
+        if not _is_number(other):
+            return NotImplemented
+        size = abs(other)
+        bias = None if self.bias is None else self.bias * size
+        sides = None
+        if not (np.iscomplexobj(other) or np.iscomplexobj(self.value)) and np.all(size):
+            ends = [x * other for x in self.interval]
+            sides = (np.minimum(*ends), np.maximum(*ends))
+        return self._of(self.value * other, self.error * size, bias, sides)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Any:
+        if isinstance(other, Estimate):
+            return self * other  # which says why not
+        return self * (1 / np.asarray(other)[()]) if _is_number(other) else NotImplemented
+
+    __array_priority__ = 20.0  # arrays and NumPy's numbers leave arithmetic to this class
+
+    def __format__(self, spec: str) -> str:
+        return format(self.value, spec) if spec else str(self)
 
     def __repr__(self) -> str:
         if np.ndim(self.value):

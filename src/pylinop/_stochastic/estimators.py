@@ -11,6 +11,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from .._base.lazy_import import Later
+from .._base.signatures import listed
 from . import estimate
 from .estimate import Estimate
 from .sampling import (
@@ -178,7 +179,7 @@ def _leave_one_out(op: Any, omega: Any) -> Any:
     return whole, float(np.abs(q * z).sum(axis=(-2, -1)).max(initial=0))
 
 
-def _bounds_of(op: Any, bounds: Any) -> Any:
+def bounds_of(op: Any, bounds: Any) -> Any:
     """The user's bounds, or those that the structure proves."""
     if bounds is None:
         return _bounds.proven(op)
@@ -214,7 +215,7 @@ def _of_function(ask: Ask, f: Any, bounds: Any, steps: Any, method: str) -> Esti
     steps = None if steps is None else count_of("steps", steps, 1)
     if 0 in op.shape:
         return exactly(ask, np.zeros(op.shape[:-2]), method, 0)
-    bounds = _bounds_of(op, bounds)
+    bounds = bounds_of(op, bounds)
     seen: list[Any] = []
     watch = _Watch(ask, seen, method) if ask.watched else None
 
@@ -337,6 +338,9 @@ def estimate_trace(
         return _TRACES[method](ask)
 
 
+listed(estimate_trace, Sampling, confidence=0.95)
+
+
 def estimate_logdet(
     A: Any,
     *,
@@ -378,6 +382,9 @@ def estimate_logdet(
     """
     with Ask("estimate_logdet", A, **how) as ask:
         return _of_function(ask, "log", bounds, steps, "slq")
+
+
+listed(estimate_logdet, Sampling, confidence=0.95)
 
 
 # -- diagonals --
@@ -428,6 +435,9 @@ def estimate_diagonal(
         raise ValueError(f"method must be 'hutchinson' or 'hutch++', got {method!r}")
     with Ask("estimate_diagonal", A, **how) as ask:
         return _diagonal(ask, method)
+
+
+listed(estimate_diagonal, Sampling, confidence=0.95)
 
 
 def _diagonal(ask: Ask, method: str) -> Estimate:

@@ -138,6 +138,7 @@ cholesky = Question(
     kept="cholesky",
     plans=_of_plans,
     arrays=3,
+    defaults=("L",),
 )
 
 
@@ -284,7 +285,7 @@ def _band_factor(half: Any) -> Any:
     "banded",
     "blocktridiagonal",
     how="within the band (pbtrf), a Banded",
-    cost="n w^2 with w diagonals below",
+    cost="n w^2",
     kept=True,
 )
 def _(op: Any, uplo: str) -> Any:
@@ -360,7 +361,7 @@ def positive(factor: Any) -> Any:
 @cholesky.row(
     "root",
     how="L itself where it is lower triangular, else by QR of L^H, which nothing squares",
-    cost="QR's",
+    cost="qr of L^H",
 )
 def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     if op._init is None or op._given("L").shape[-1] < op.shape[-1]:

@@ -122,7 +122,7 @@ def factor_of(op: Any, a: Any, uplo: str) -> Any:
     "laplacian",
     "sum",
     how="sparse ones of 400 rows or more: SuperLU, rows as they stand; a SparseTriangular",
-    cost="its fill",
+    cost="a sparse solve",
     kept=True,
 )
 def _of_sparse(op: Any, uplo: str) -> Any:

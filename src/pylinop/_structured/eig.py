@@ -24,7 +24,7 @@ from .eigh import (
     eye,
     reflection_parts,
 )
-from .questions import eigvalsh, hermitian, outer
+from .questions import eigvalsh, hermitian, looks_hermitian, outer
 from .singular_values import (
     _levels_of,
     _padded,
@@ -65,6 +65,7 @@ pairs = Question(
     kept="eig",
     whole=True,
     arrays=7,
+    instead=lambda op: "that of eigh" if looks_hermitian(op) else None,
 )
 eigvals = Question(
     _dense_values,
@@ -73,6 +74,7 @@ eigvals = Question(
     cost="O(n^3)",
     kept="eigvals",
     arrays=2,
+    instead=lambda op: "4 n^3 / 3" if looks_hermitian(op) else None,
 )
 
 
@@ -81,7 +83,8 @@ def _both(*heads: str, how: str = "", cost: str = "") -> Callable[[Registered], 
 
     def add(answer: Registered) -> Registered:
         pairs.row(*heads, how=how, cost=cost)(lambda op: answer(op, True))
-        eigvals.row(*heads, how=how, cost=cost)(lambda op: answer(op, False))
+        alone = cost.replace("that of eigh", "that of `eigvalsh`")
+        eigvals.row(*heads, how=how, cost=alone)(lambda op: answer(op, False))
         return answer
 
     return add

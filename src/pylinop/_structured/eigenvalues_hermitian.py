@@ -17,7 +17,7 @@ from .._operators.convert import as_operator
 from .._operators.parameters import written
 from . import banded_svd
 from .centrohermitian import is_centrohermitian, values
-from .dispatch import _as_precise, dense, diagonal_of
+from .dispatch import OPERAND, _as_precise, dense, diagonal_of
 from .questions import eigvalsh, hermitian, svdvals
 from .singular_values import bands_of, descending, determinant, undoes_transform
 
@@ -97,6 +97,14 @@ def shift_of(op: Any) -> tuple[Any, Any] | None:
     return None
 
 
+def _shifted(op: Any) -> Any:
+    found = shift_of(op)
+    return None if found is None else found[0]
+
+
+OPERAND["sum"] = _shifted
+
+
 def update_parts(op: Any) -> tuple[Any, Any] | None:
     """(base, U C V^H) of a LowRankUpdate, in the precision of the whole; None where they are not
     available."""
@@ -141,7 +149,7 @@ def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     return (yield found[0], uplo) + complex(found[1]).real
 
 
-@eigvalsh.row("banded", "blocktridiagonal", how="SciPy's eigvals_banded", cost="n^2 w")
+@eigvalsh.row("banded", "blocktridiagonal", how="SciPy's eigvals_banded", cost="6 n^2 w", by="band")
 def _(op: Any, uplo: str) -> Any:
     """The eigenvalues by LAPACK's sbevd within the band, where SciPy is installed."""
     bands = bands_of(op)
@@ -174,6 +182,7 @@ def halves(op: Any, question: Any, found: Any, uplo: str) -> Any:
 @eigvalsh.row(
     "toeplitz",
     "multitoeplitz",
+    by="dense",
     how="Hermitian: two real problems of half the size, or one where complex",
     cost="n^3 / 3",
     kept=True,
@@ -186,7 +195,7 @@ def _(op: Any, uplo: str) -> Any:
     "toeplitz",
     "hankel",
     how="real square ones: moduli of the eigenvalues of a symmetric Hankel matrix, as of Hermitian",
-    cost="4 n^3 / 3, n^3 / 3 Hermitian",
+    cost="4 n^3 / 3; n^3 / 3 Hermitian",
     kept=True,
 )
 def _(op: Any) -> Any:
@@ -202,7 +211,7 @@ def _(op: Any) -> Any:
     return descending(np.abs(np.linalg.eigvalsh(a if op._head == "hankel" else a[..., ::-1, :])))
 
 
-@eigvalsh.row("lowrankupdate", how="of c I + U U^H: QR of U, + c", cost="n r^2")
+@eigvalsh.row("lowrankupdate", how="of c I + U U^H: QR of U, + c", cost="O(n k^2)")
 def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     found = shifted_thin(op)
     if found is None:
@@ -236,7 +245,7 @@ def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     "tridiagonal",
     "blocktridiagonal",
     how="LAPACK's gbbrd, bdsqr; of a Hermitian A moduli of `eigvalsh`",
-    cost="n^2 w",
+    cost="3 n^2 w",
     kept=True,
 )
 def _(op: Any) -> Any:

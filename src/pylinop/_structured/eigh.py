@@ -17,7 +17,7 @@ from .._base import memory
 from .._base.dtypes import CONJUGATED, TRANSPOSED, inexact, real_of
 from .._operators.convert import as_operator
 from . import centrohermitian
-from .dispatch import Question, diagonal_of, factors_of, small_dense, within
+from .dispatch import Question, diagonal_of, factors_of, one_call, small_dense, within
 from .eigenvalues_hermitian import halves, reciprocal, shift_of, shifted_thin
 from .questions import hermitian
 from .singular_values import (
@@ -31,7 +31,7 @@ from .singular_values import (
     reflection_of,
     vector_room,
 )
-from .unitary import completed, fourier, hartley, is_unitary, reflector, sine, unitary
+from .unitary import completed, fourier, hartley, reflector, sine, unitary
 
 
 def _dense_basis(a: Any, uplo: Any) -> tuple[Any, Any]:
@@ -40,7 +40,13 @@ def _dense_basis(a: Any, uplo: Any) -> tuple[Any, Any]:
 
 
 eigenbasis = Question(
-    _dense_basis, name="eigh", how="heevd (NumPy)", cost="O(n^3)", kept="eigh", arrays=4.6
+    _dense_basis,
+    name="eigh",
+    how="heevd (NumPy)",
+    cost="9 n^3",
+    kept="eigh",
+    arrays=4.6,
+    defaults=("L",),
 )
 
 
@@ -106,11 +112,12 @@ def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
 
 
 @eigenbasis.row(
-    "kron", how="factor by factor, where each is Hermitian; Q is a Kron", cost="sum of the factors'"
+    "kron",
+    how="factor by factor, where each is Hermitian; Q is a Kron",
+    cost="sum of the factors'",
+    guard="hermitian",
 )
 def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
-    if not hermitian(op):  # (iA) (x) (-iB) may be Hermitian, its factors are not
-        return NotImplemented
     vector_room(op)
     w, vectors = np.ones(1), []
     for f in factors_of(op):
@@ -122,10 +129,10 @@ def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     return w, _core.Kron(*vectors)
 
 
-@eigenbasis.row("kronsum", how="operand by operand; Q is a Kron", cost="sum of the operands'")
+@eigenbasis.row(
+    "kronsum", how="operand by operand; Q is a Kron", cost="sum of the operands'", guard="given"
+)
 def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
-    if op._init is None:
-        return NotImplemented
     vector_room(op)
     w, vectors = np.zeros(1), []
     for f in factors_of(op):
@@ -155,10 +162,9 @@ def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     "circulant",
     how="one FFT; Q by the DFT, of a real matrix by the Hartley transform",
     cost="O(n log n)",
+    guard="hermitian",
 )
 def _(op: Any, uplo: str) -> Any:
-    if not hermitian(op):
-        return NotImplemented
     basis = fourier if op.dtype.kind == "c" else hartley
     return eigenvalues_of(op).real, basis(_levels_of(op), inexact(op.dtype))
 
@@ -174,11 +180,12 @@ def _axis_basis(n: int, bc: Any, dtype: Any) -> Any:
 
 
 @eigenbasis.row(
-    "laplacian", how="sums over the axes; Q is a Kron of sine, cosine or Hartley", cost="O(n)"
+    "laplacian",
+    how="sums over the axes; Q is a Kron of sine, cosine or Hartley",
+    cost="O(n)",
+    guard="given",
 )
 def _(op: Any, uplo: str) -> Any:
-    if op._init is None:
-        return NotImplemented
     vector_room(op)
     w, vectors = np.zeros(1), []
     for n, bc in axes_of(op):
@@ -249,10 +256,10 @@ def cycle_values(op: Any) -> Any:
     )
 
 
-@eigenbasis.row("permutation", how="of exchanges: 2 x 2 blocks", cost="O(n)")
+@eigenbasis.row(
+    "permutation", how="of exchanges: 2 x 2 blocks", cost="O(n)", guard="single hermitian"
+)
 def _(op: Any, uplo: str) -> Any:
-    if op.ndim != 2 or not hermitian(op):
-        return NotImplemented
     q = cycle_vectors(op, lambda k: hartley((k,), inexact(op.dtype)))
     return np.rint(cycle_values(op).real), q
 
@@ -307,8 +314,9 @@ def _phases(e: Any) -> Any:
     "banded",
     how="of three diagonals: stemr (SciPy, else dense); some vectors (`k=`) of wider ones: inverse "
     "iteration",
-    cost="O(n^2); O(n^2 w + n k w^2)",
+    cost="120 n^2; O(n^2 w + n k w^2)",
     kept=True,
+    by="band",
 )
 def _(op: Any, uplo: str) -> Any:
     bands = bands_of(op)
@@ -335,7 +343,11 @@ def _(op: Any, uplo: str) -> Any:
 
 
 @eigenbasis.row(
-    *("toeplitz", "multitoeplitz"), how="Hermitian: heevd of halves", cost="O(n^3)", kept=True
+    *("toeplitz", "multitoeplitz"),
+    how="Hermitian: heevd of halves",
+    cost="9 n^3 / 4",
+    kept=True,
+    by="dense",
 )
 def _(op: Any, uplo: str) -> Any:
     def found(a: Any) -> tuple[Any, Any]:
@@ -360,7 +372,7 @@ def thin_hermitian(op: Any) -> tuple[Any, Any] | None:
 
 
 @eigenbasis.row(
-    "lowrank", how="QR of U, eigh of k x k; Q by k reflections", cost="O(n k^2), Q in n k numbers"
+    "lowrank", how="QR of U, eigh of k x k; Q by k reflections", cost="O(n k^2); Q in n k numbers"
 )
 def _(op: Any, uplo: str) -> Any:
     found = thin_hermitian(op)
@@ -388,17 +400,23 @@ def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
 # -- known bases --
 
 
-@eigenbasis.row("eigen", how="its own, where Q is known to be unitary", cost="O(1)")
+@eigenbasis.row(
+    "eigen",
+    how="its own, where Q is known to be unitary",
+    cost="O(1)",
+    guard="given unitary_q hermitian",
+)
 def _(op: Any, uplo: str) -> Any:
-    if op._init is None or not is_unitary(op._given("Q")) or not hermitian(op):
-        return NotImplemented
     return floats(op._given("d")).real, op._given("Q").copy()
 
 
-@eigenbasis.row("congruence", how="A Q of B's, where A is known to be unitary", cost="that of B")
+@eigenbasis.row(
+    "congruence",
+    how="A Q of B's, where A is known to be unitary",
+    cost="that of B",
+    guard="given unitary_a",
+)
 def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
-    if op._init is None or not is_unitary(op._given("A")):
-        return NotImplemented
     if not hermitian(as_operator(op._given("B"))):
         return NotImplemented
     w, q = yield as_operator(op._given("B")), uplo
@@ -424,6 +442,7 @@ def in_order(q: Any, order: Any, shape: tuple[int, ...], adjoint: bool = False) 
     return pick @ q.H if adjoint else q @ pick.T
 
 
+@one_call("eigh")
 def ascending(op: Any, uplo: str) -> Any:
     """The result of eigh: values in ascending order with their vectors."""
     a = small_dense(op)

@@ -6,6 +6,7 @@ of the whole matrix decide which of them count as zero, as in NumPy."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Generator
 from typing import Any
 
@@ -13,8 +14,8 @@ import numpy as np
 
 from .. import _core
 from .._base.dtypes import TRANSPOSED, inexact, real_of
-from . import banded_qr
-from .dispatch import Question, dense, diagonal_of, factors_of, tolerance_of, within
+from . import banded_qr, prices, trees
+from .dispatch import Question, dense, diagonal_of, factors_of, one_call, step, tolerance_of, within
 from .qr import eye, orthonormal, qr
 from .questions import outer, svdvals
 from .singular_values import (
@@ -168,10 +169,10 @@ def _(op: Any, want: str) -> Any:
     return _core.Dense(q @ u), s, _core.Dense(p @ np.swapaxes(vh, -1, -2).conj())
 
 
-@frames.row("eigen", how="Q and d where Q is known to be unitary", cost="two products")
+@frames.row(
+    "eigen", how="Q and d where Q is known to be unitary", cost="O(n)", guard="given unitary_q"
+)
 def _(op: Any, want: str) -> Any:
-    if op._init is None or not is_unitary(op._given("Q")):
-        return NotImplemented
     phase, size = phases(floats(op._given("d")))
     return op._given("Q") @ _core.Diag(phase), size, op._given("Q")
 
@@ -228,6 +229,33 @@ def _of_band(op: Any, b: Any, cut: Any) -> Any:
     return x, rest, rank, np.broadcast_to(s, (*op.shape[:-2], s.shape[-1])).copy()
 
 
+def _dense_price(op: Any, b: Any) -> prices.Price:
+    """gelsd of the dense form: as two SVDs without vectors, and b once."""
+    columns = math.prod(b.shape[-1:])
+    own = prices.read("4 m n min(m, n)").price(op, "dense", 2.0)
+    return own.plus(prices.rated("dense", 4.0 * op.size * columns, b.nbytes, b.nbytes))
+
+
+def tree(op: Any, b: Any, rcond: Any = None) -> trees.Node:
+    """What `lstsq` does, priced; nothing is computed."""
+    if _is_banded(op):
+        tall = op if op.shape[-2] >= op.shape[-1] else op.H
+        found = trees.planned(qr, tall, "reduced")
+        if found.rule:  # and the singular values of R, which say whether the rank is full
+            node = trees.leaf("lstsq-within-band", op, prices.read("3 n^2 w").price(tall, "band"))
+            node.parts = [found]
+            return node
+    if len(op.shape) > 2 or _structured(op):
+        return trees.planned(frames, op, "solve")
+    return trees.leaf("lstsq-dense", op, _dense_price(op, b))
+
+
+def _is_banded(op: Any) -> bool:
+    known = op._head in (*banded_qr.KINDS, "view", "sliced") and 0 not in op.shape[-2:]
+    return known and bool(banded_qr.bands_within(op))
+
+
+@one_call("lstsq")
 def lstsq(op: Any, b: Any, rcond: Any) -> Any:
     """The four results of numpy.linalg.lstsq, for a matrix b (..., m, k)."""
     if rcond is not None:
@@ -236,7 +264,9 @@ def lstsq(op: Any, b: Any, rcond: Any) -> Any:
     if found is not None:
         return found
     if len(op.shape) == 2 and not _structured(op):
-        return _gelsd(dense(op, 2 + 3 * b.size / max(op.size, 1)), b, rcond)
+        a = dense(op, 2 + 3 * b.size / max(op.size, 1))
+        with step("lstsq-dense", op, _dense_price(op, b)):
+            return _gelsd(a, b, rcond)
     m, n = op.shape[-2:]
     u, s, v = frames(op, "solve")
     s = np.broadcast_to(s, (*op.shape[:-2], s.shape[-1]))
@@ -274,12 +304,14 @@ def _columns(q: Any, keep: Any, what: str) -> Any:
     return q @ _core.Selection(at, n, inexact(q.dtype)).T
 
 
+@one_call("null_space")
 def null_space(op: Any, rcond: Any) -> Any:
     _, s, v = frames(op, "null")
     s = np.broadcast_to(s, (*op.shape[:-2], s.shape[-1]))
     return _columns(v, ~(s > cut_of(op, s, rcond)), "null space")
 
 
+@one_call("orth")
 def orth(op: Any, rcond: Any) -> Any:
     u, s, _ = frames(op, "range")
     s = np.broadcast_to(s, (*op.shape[:-2], s.shape[-1]))

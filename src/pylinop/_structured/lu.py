@@ -74,7 +74,7 @@ lu = Question(
     _getrf,
     "lu",
     how="LAPACK's getrf, a Permutation and two Triangulars",
-    cost="m n k, 2 n^3 / 3 square",
+    cost="2 m n min(m, n) / 3",
     kept="lu",
     plans=_of_plans,
     arrays=3,
@@ -97,7 +97,7 @@ def _(op: Any) -> Any:
     return eye(op, m, m), eye(op, m, k), _core.Zeros(shape, inexact(op.dtype))
 
 
-@lu.row("permutation", how="P is itself", cost="O(n), its indices are read")
+@lu.row("permutation", how="P is itself", cost="O(n); its indices are read")
 def _(op: Any) -> tuple[Any, Any, Any]:
     check_permutation(op)
     one = eye(op, op.shape[-1], op.shape[-1])

@@ -24,7 +24,7 @@ from .eig import eigvals
 from .eigenvalues_hermitian import multiple_of_identity, shift_of, shifted_thin
 from .eigh import by_cycles, cycles_of, eigenbasis, reflection_parts, thin_hermitian
 from .matrix_functions_dense import general
-from .questions import eigvalsh, hermitian
+from .questions import eigvalsh, hermitian, looks_hermitian
 from .singular_values import circulant_of, floats, spectrum_of
 from .unitary import complex_of, is_unitary
 
@@ -163,9 +163,21 @@ def _dense_function(a: Any, f: Any, op: Any) -> Any:
     return _core.Dense(general(a, f))
 
 
+def _instead(op: Any, f: Function) -> str | None:
+    """A Hermitian array goes by its eigenvectors."""
+    return "that of eigh" if looks_hermitian(op) else None
+
+
 def _question(name: str, how: str, cost: str = "O(n^3)") -> Question:
     return Question(
-        _dense_function, name=name, how=how, cost=cost, kept="function", whole=True, arrays=5.1
+        _dense_function,
+        name=name,
+        how=how,
+        cost=cost,
+        kept="function",
+        whole=True,
+        arrays=5.1,
+        instead=_instead,
     )
 
 
@@ -182,11 +194,11 @@ ALL = (expm, logm, power, funm)
 
 
 def _rows(
-    *heads: str, of: Any = ALL, how: str = "", cost: str = ""
+    *heads: str, of: Any = ALL, how: str = "", cost: str = "", guard: str = "", asks: Any = None
 ) -> Callable[[Registered], Registered]:
     def add(answer: Registered) -> Registered:
         for question in of:
-            question.row(*heads, how=how, cost=cost)(answer)
+            question.row(*heads, how=how, cost=cost, guard=guard, asks=asks)(answer)
         return answer
 
     return add
@@ -258,7 +270,7 @@ def _(op: Any, f: Any) -> Generator[Any, Any, Any]:
     return _core._build("view", found, None, mode) if mode else found
 
 
-@_rows("inverse", "power", how="of a Hermitian A: by its eigenvectors", cost="that of eigh(A)")
+@_rows("inverse", "power", how="of a Hermitian A: by its eigenvectors", cost="that of eigh")
 def _(op: Any, f: Any) -> Any:
     if op._init is not None or op._by not in ("inverse", "power") or not hermitian(op):
         return NotImplemented
@@ -303,6 +315,19 @@ def _kron_parts(op: Any, f: Any) -> list[Any] | None:
     """The factors, where f can be applied factor by factor; else None."""
     factors = factors_of(op)
     return factors if f.plain and _square(factors) and _principal(factors) else None
+
+
+def _alone_asks(op: Any, f: Any) -> Any:
+    """What `_kron_otherwise` asks: f of the one factor that is no multiple of I, or eigh."""
+    others = [a for a in factors_of(op) if multiple_of_identity(a) is None]
+    if len(others) == 1:
+        return [(_named(f), others[0], f)]
+    return [("eigh", op, "L")] if op._known("hermitian") is not False else None
+
+
+def _named(f: Any) -> Any:
+    """The question of a function."""
+    return {"exp": expm, "log": logm, "power": power, "any": funm}[f.name]
 
 
 def _kron_otherwise(op: Any, f: Any) -> Generator[Any, Any, Any]:
@@ -357,15 +382,14 @@ def _(op: Any, f: Any) -> Generator[Any, Any, Any]:
     of=(expm, funm),
     how="all factors but one are c I: of that one; Hermitian: by eigh, a Kron of vectors",
     cost="sum of the factors'",
+    asks=_alone_asks,
 )
 def _(op: Any, f: Any) -> Any:
     return _kron_otherwise(op, f)
 
 
-@expm.row("kronsum", how="Kron of the operands'", cost="sum of the operands'")
+@expm.row("kronsum", how="Kron of the operands'", cost="sum of the operands'", guard="given")
 def _(op: Any, f: Any) -> Generator[Any, Any, Any]:
-    if op._init is None:
-        return NotImplemented
     found: list[Any] = []
     for operand in factors_of(op):
         inside = f if not found else Function("exp", scale=f.scale)
@@ -414,10 +438,8 @@ def _(op: Any, f: Any) -> Any:
     return _core.Circulant(c.astype(complex_of(real_of(op.dtype)), copy=False), levels)
 
 
-@_rows("permutation", how="a circulant a cycle length", cost="O(n log n)")
+@_rows("permutation", how="a circulant a cycle length", cost="O(n log n)", guard="single")
 def _(op: Any, f: Any) -> Generator[Any, Any, Any]:
-    if op.ndim != 2:
-        return NotImplemented
     op.diagonal()  # each index once
     dtype, found = inexact(op.dtype), {}
     for k in cycles_of(op)[1]:
@@ -501,10 +523,8 @@ def _(op: Any, f: Any) -> Any:
     return _thin(op, f)
 
 
-@_rows("root", how="as the low rank it is, L thin; by the svd of L", cost="O(n k^2)")
+@_rows("root", how="as the low rank it is, L thin; by the svd of L", cost="O(n k^2)", guard="given")
 def _(op: Any, f: Any) -> Any:
-    if op._init is None:
-        return NotImplemented
     root = _as_precise(as_operator(op._given("L")), op)
     if root._head == "dense" and 2 * root.shape[-1] <= root.shape[-2]:
         return _thin(_core.LowRank(root), f)
@@ -524,10 +544,8 @@ ASSUMED_HERMITIAN = ("her", "hermitian", "pos", "positive definite")
 SYMMETRIC = ("sym", "symmetric")
 
 
-@_rows("triangular", how="SciPy on the triangle; Triangular", cost="O(n^3)")
+@_rows("triangular", how="SciPy on the triangle; Triangular", cost="O(n^3)", guard="given")
 def _(op: Any, f: Any) -> Any:
-    if op._init is None:
-        return NotImplemented
     a, lower = dense(op, f.arrays), op._given("lower")
     if not lower:
         return _core.Triangular(general(a, f), False)

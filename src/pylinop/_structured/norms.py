@@ -384,11 +384,25 @@ VALUED += ("banded", "blocktridiagonal", "reflections")
 SUMMED = ("block", "triangular", "sparse", "toeplitz")
 
 
+def _norm_asks(op: Any, ord: Any) -> Any:
+    if ord in (2, -2, "nuc"):
+        return None if op._head in SUMMED else [("svdvals", op)]
+    return []
+
+
+def _cond_asks(op: Any, p: Any) -> Any:
+    if p in (2, -2):
+        return [("svdvals", op)]
+    known = op._head in ("permutation", "circulant", "blockdiag", "householder", *TRANSFORMS)
+    return [("matrix_norm", op, p)] if known else None
+
+
 @norm.row(
     *VALUED,
     *SUMMED,
     how="from `svdvals` or by the parameters ([which](linalg.md))",
-    cost="the parameters or `svdvals`",
+    cost="O(n); `svdvals` where these are needed",
+    asks=_norm_asks,
 )
 def _(op: Any, ord: Any) -> Any:
     if ord == "fro":
@@ -418,6 +432,7 @@ def _of_inverse(op: Any, p: Any) -> Any:
     *VALUED,
     how="from `svdvals` (2, -2), or by norms of it and of its inverse ([which](linalg.md))",
     cost="`svdvals`",
+    asks=_cond_asks,
 )
 def _(op: Any, p: Any) -> Any:
     if p in (2, -2):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Generator
-from typing import Any
+from collections.abc import Generator, Mapping
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -23,7 +23,6 @@ from .singular_values import (
     reflection_of,
     spectrum_of,
 )
-from .unitary import is_unitary
 
 # -- pseudo-inverses --
 
@@ -40,7 +39,7 @@ def _reciprocals(d: Any, cut: Any) -> Any:
     return np.divide(1, d, where=np.abs(d) > cut, out=np.zeros_like(d))
 
 
-@pinv.row("permutation", how="the transpose", cost="O(n), its indices are read")
+@pinv.row("permutation", how="the transpose", cost="O(n); its indices are read")
 def _(op: Any, how: Any) -> Any:
     check_permutation(op)
     return op.T
@@ -90,10 +89,8 @@ def _(op: Any, how: Any) -> Generator[Any, Any, Any]:
     return _core.BlockDiag(*parts)
 
 
-@pinv.row("full", how="a Full", cost="O(1)")
+@pinv.row("full", how="a Full", cost="O(1)", guard="given")
 def _(op: Any, how: Any) -> Any:
-    if op._init is None:
-        return NotImplemented
     c, (m, n) = op._given("c"), op.shape[-2:]
     shape = (*op.shape[:-2], n, m)
     return _core.Full(shape, 1 / c / m / n) if c else _core.Zeros(shape, inexact(op.dtype))
@@ -108,10 +105,10 @@ def _(op: Any, how: Any) -> Any:
     return _core.LowRank(p, q, np.linalg.pinv(middle, rcond=_relative(how, op)))
 
 
-@pinv.row("eigen", how="an Eigen where Q is known to be unitary", cost="O(n)")
+@pinv.row(
+    "eigen", how="an Eigen where Q is known to be unitary", cost="O(n)", guard="given unitary_q"
+)
 def _(op: Any, how: Any) -> Any:
-    if op._init is None or not is_unitary(op._given("Q")):
-        return NotImplemented
     d = floats(op._given("d"))
     cut = _relative(how, op) * np.abs(d).max(axis=-1)
     return _core.Eigen(op._given("Q"), _reciprocals(d, np.asarray(cut)[..., None]))
@@ -120,7 +117,13 @@ def _(op: Any, how: Any) -> Any:
 # -- arguments --
 
 
-def pinv_words(rcond: Any, hermitian: bool, rtol: dict[str, Any]) -> dict[str, Any]:
+class Rtol(TypedDict, total=False):
+    """What NumPy 2 calls rcond."""
+
+    rtol: Any
+
+
+def pinv_words(rcond: Any, hermitian: bool, rtol: Mapping[str, Any]) -> dict[str, Any]:
     """The options of `pinv`, as numpy.linalg.pinv takes them."""
     if wrong := sorted(set(rtol) - {"rtol"}):
         raise TypeError(

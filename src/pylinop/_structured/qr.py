@@ -44,8 +44,9 @@ qr = Question(
     _lapack,
     "qr",
     how="LAPACK's geqrf, a Dense and a Triangular",
-    cost="2 m n^2, Q as much again",
+    cost="4 m n^2; half of it without Q",
     kept="qr",
+    defaults=("reduced",),
     arrays=_arrays,
 )
 
@@ -101,10 +102,13 @@ def _(op: Any, mode: str) -> Any:
     return _of(mode, op, _core.Identity(op.shape, op.dtype))
 
 
-@qr.row("hadamard", how="Q is itself / sqrt(n), R a multiple of the Identity", cost="O(1)")
+@qr.row(
+    "hadamard",
+    how="Q is itself / sqrt(n), R a multiple of the Identity",
+    cost="O(1)",
+    guard="given",
+)
 def _(op: Any, mode: str) -> Any:
-    if op._init is None:
-        return NotImplemented
     n, dtype = op.shape[-1], inexact(op.dtype)
     root = float(np.sqrt(n))
     r = _core.Diag(np.full(n, root, dtype))

@@ -14,7 +14,7 @@ import numpy as np
 from .. import _core
 from .._base import memory, multiples
 from .._base.dtypes import TRANSPOSED, inexact, real_of
-from .dispatch import Question, _view, diagonal_of, factors_of, modulus, within
+from .dispatch import GUARDS, Guard, Question, _view, diagonal_of, factors_of, modulus, within
 
 # -- singular values --
 
@@ -94,7 +94,8 @@ norm = Question(
     _norm_of_array,
     "matrix_norm",
     how="from all elements, 2, -2 and nuc by gesdd",
-    cost="m n, or 4 m n^2",
+    cost="4 m n^2; m n from all elements",
+    instead=lambda op, ord: None if ord in (2, -2, "nuc") else "m n",
     kept=lambda ord: f"norm {ord}" if ord in (2, -2, "nuc") else "",
 )
 
@@ -207,7 +208,35 @@ def _(op: Any, p: Any) -> Generator[Any, Any, Any]:
 # -- eigenvalues of Hermitian operators --
 
 
-hermitian = Question(lambda a: bool(np.array_equal(a, np.swapaxes(a, -1, -2).conj())))
+hermitian = Question(
+    lambda a: bool(np.array_equal(a, np.swapaxes(a, -1, -2).conj())), known="hermitian"
+)
+# Kinds whose parameters, few and at hand, say whether they are Hermitian.
+_READ = frozenset(
+    "diag banded tridiagonal blocktridiagonal toeplitz circulant permutation householder".split()
+)
+
+
+def _read_hermitian(op: Any) -> bool | None:
+    """Is it Hermitian, by how it is written or by its parameters? None: not known before its
+    entries are there."""
+    found: bool | None = op._known("hermitian")
+    if found is None and op._head in _READ and op._init is not None:
+        return bool(hermitian(op))
+    return found
+
+
+GUARDS["hermitian"] = Guard(
+    "Hermitian, as it is written or by its entries", hermitian, _read_hermitian
+)
+
+
+def looks_hermitian(op: Any) -> bool:
+    """Is it known to be Hermitian, or an array that is? Prices ask this: nothing is computed."""
+    found = _read_hermitian(op)
+    if found is None and op._head == "dense" and op._init is not None:
+        return bool(hermitian.dense(np.asarray(op._given("a"))))
+    return bool(found)
 
 
 @hermitian.row("diag", "identity")
@@ -244,6 +273,7 @@ eigvalsh = Question(
     how="LAPACK's syevd",
     cost="4 n^3 / 3",
     kept="eigvalsh",
+    defaults=("L",),
 )
 
 
@@ -271,11 +301,12 @@ def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
 
 
 @eigvalsh.row(
-    "kron", how="all products of the factors', Hermitian ones, sorted", cost="the factors', n log n"
+    "kron",
+    how="all products of the factors', Hermitian ones, sorted",
+    cost="the factors', n log n",
+    guard="hermitian",
 )
 def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
-    if not hermitian(op):  # (iA) (x) (-iB) may be Hermitian, its factors are not
-        return NotImplemented
     w = np.ones(1)
     for f in factors_of(op):
         w = outer(w, (yield f, uplo))
@@ -288,7 +319,8 @@ pinv = Question(
     lambda a, how: _core.Dense(np.linalg.pinv(a, **how)),
     "pinv",
     how="SVD, a Dense",
-    cost="as an SVD with vectors",
+    cost="14 m n^2; as an SVD with vectors",
+    defaults=({},),
     kept="pinv",
     arrays=9,
 )

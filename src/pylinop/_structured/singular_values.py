@@ -18,7 +18,6 @@ from .._operators.convert import as_operator
 from . import determinants
 from .dispatch import _as_precise, dense, factors_of, modulus
 from .questions import eigvalsh, hermitian, outer, svdvals
-from .unitary import is_unitary
 
 # -- values --
 
@@ -188,43 +187,43 @@ def _(op: Any) -> Generator[Any, Any, Any]:
     return _padded(descending(joined(op, parts)), op)
 
 
-@svdvals.row("offdiag", how="moduli, sorted", cost="O(n log n)")
+@svdvals.row("offdiag", how="moduli, sorted", cost="O(n log n)", guard="given")
 def _(op: Any) -> Any:
-    if op._init is None:
-        return NotImplemented
     return _padded(descending(np.abs(floats(op._given("d")))), op)
 
 
-@svdvals.row("full", how="one", cost="O(n)")
+@svdvals.row("full", how="one", cost="O(n)", guard="given")
 def _(op: Any) -> Any:
-    if op._init is None:
-        return NotImplemented
     one = np.full((*op.shape[:-2], 1), modulus(op._given("c")))
     return _padded(one * math.sqrt(op.shape[-1]) * math.sqrt(op.shape[-2]), op)
 
 
-@svdvals.row("eigen", how="moduli of d where Q is known to be unitary", cost="O(n log n)")
+@svdvals.row(
+    "eigen",
+    how="moduli of d where Q is known to be unitary",
+    cost="O(n log n)",
+    guard="given unitary_q",
+)
 def _(op: Any) -> Any:
-    if op._init is None or not is_unitary(op._given("Q")):
-        return NotImplemented
     return _padded(descending(np.abs(floats(op._given("d")))), op)
 
 
-@svdvals.row("root", how="squares of L's", cost="L's")
+@svdvals.row("root", how="squares of L's", cost="L's", guard="given")
 def _(op: Any) -> Generator[Any, Any, Any]:
-    if op._init is None:
-        return NotImplemented
     return _padded((yield (op._given("L"),)) ** 2, op)
 
 
-@svdvals.row("kronsum", how="moduli of its eigenvalues, Hermitian", cost="the factors', n log n")
+@svdvals.row(
+    "kronsum",
+    how="moduli of its eigenvalues, Hermitian",
+    cost="that of `eigvalsh`, n log n",
+    guard="hermitian",
+)
 def _(op: Any) -> Any:
-    if not hermitian(op):  # else not normal
-        return NotImplemented
     return descending(np.abs(eigvalsh(op, "L")))
 
 
-@svdvals.row("laplacian", how="moduli of its eigenvalues", cost="O(n log n)")
+@svdvals.row("laplacian", how="moduli of its eigenvalues", cost="that of `eigvalsh`")
 def _(op: Any) -> Any:
     return descending(np.abs(eigvalsh(op, "L")))
 
@@ -378,27 +377,23 @@ def _(op: Any) -> bool:
     return True
 
 
-@eigvalsh.row("permutation", how="-1 and 1, where it is its own inverse", cost="O(n)")
+@eigvalsh.row(
+    "permutation", how="-1 and 1, where it is its own inverse", cost="O(n)", guard="hermitian"
+)
 def _(op: Any, uplo: str) -> Any:
-    if not hermitian(op):
-        return NotImplemented
     n = op.shape[-1]
     minus = np.round((n - np.asarray(op.trace().real, float)) / 2)
     return np.where(np.arange(n) < minus[..., None], -1.0, 1.0)
 
 
-@eigvalsh.row("householder", how="1 and its determinant", cost="O(n)")
+@eigvalsh.row("householder", how="1 and its determinant", cost="O(n)", guard="given hermitian")
 def _(op: Any, uplo: str) -> Any:
-    if op._init is None or not hermitian(op):
-        return NotImplemented
     w = reflection_of(op).real
     return NotImplemented if np.isnan(w).any() else np.sort(_with_ones(w, op), axis=-1)
 
 
-@eigvalsh.row("hadamard", how="half of them sqrt(n), half -sqrt(n)", cost="O(n)")
+@eigvalsh.row("hadamard", how="half of them sqrt(n), half -sqrt(n)", cost="O(n)", guard="given")
 def _(op: Any, uplo: str) -> Any:
-    if op._init is None:
-        return NotImplemented
     n = op.shape[-1]
     return np.where(np.arange(n) < n // 2, -1.0, 1.0) * math.sqrt(n)
 
@@ -419,10 +414,10 @@ def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     return np.sort(joined(op, parts), axis=-1)
 
 
-@eigvalsh.row("kronsum", how="all sums of the factors'", cost="the factors', n log n")
+@eigvalsh.row(
+    "kronsum", how="all sums of the factors'", cost="the factors', n log n", guard="given"
+)
 def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
-    if op._init is None:
-        return NotImplemented
     vector_room(op)
     w = np.zeros(1)
     for f in factors_of(op):
@@ -451,10 +446,8 @@ def _axis_values(n: int, bc: Any) -> Any:
     return -4 * np.sin(angle) ** 2
 
 
-@eigvalsh.row("laplacian", how="sums over the axes", cost="O(n log n)")
+@eigvalsh.row("laplacian", how="sums over the axes", cost="O(n log n)", guard="given")
 def _(op: Any, uplo: str) -> Any:
-    if op._init is None:
-        return NotImplemented
     vector_room(op)
     w = np.zeros(1)
     for n, bc in axes_of(op):
@@ -462,7 +455,7 @@ def _(op: Any, uplo: str) -> Any:
     return np.sort(w)
 
 
-@eigvalsh.row("tridiagonal", how="LAPACK's sterf", cost="O(n^2)")
+@eigvalsh.row("tridiagonal", how="LAPACK's sterf", cost="20 n^2", by="band")
 def _(op: Any, uplo: str) -> Any:
     bands = bands_of(op)
     if bands is None or not all(np.isfinite(d).all() for _, d in bands):
@@ -478,23 +471,24 @@ def _(op: Any, uplo: str) -> Any:
     return d
 
 
-@eigvalsh.row("eigen", how="d, sorted, where Q is known to be unitary", cost="O(n log n)")
+@eigvalsh.row(
+    "eigen",
+    how="d, sorted, where Q is known to be unitary",
+    cost="O(n log n)",
+    guard="given unitary_q hermitian",
+)
 def _(op: Any, uplo: str) -> Any:
-    if op._init is None or not is_unitary(op._given("Q")) or not hermitian(op):
-        return NotImplemented
     w = np.sort(floats(op._given("d")).real, axis=-1)
     return np.broadcast_to(w, (*op.shape[:-2], op.shape[-1]))
 
 
-@eigvalsh.row("root", how="squares of L's singular values", cost="L's")
+@eigvalsh.row("root", how="squares of L's singular values", cost="svdvals of L")
 def _(op: Any, uplo: str) -> Any:
     return NotImplemented if op._init is None else svdvals(op)[..., ::-1]
 
 
-@eigvalsh.row("full", how="n c and zeros", cost="O(n)")
+@eigvalsh.row("full", how="n c and zeros", cost="O(n)", guard="given real_constant")
 def _(op: Any, uplo: str) -> Any:
-    if op._init is None or complex(op._given("c")).imag:
-        return NotImplemented
     c = complex(op._given("c")).real
     w = np.zeros((*op.shape[:-2], op.shape[-1]))
     w[..., 0 if c < 0 else -1] = c * op.shape[-1]

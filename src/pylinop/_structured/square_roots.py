@@ -30,7 +30,7 @@ from .cholesky import (
     real_diagonal,
     rounding,
 )
-from .dispatch import Question, dense, diagonal_of, factors_of
+from .dispatch import Question, dense, diagonal_of, factors_of, one_call
 from .eigh import eigenbasis
 from .qr import orthonormal
 from .questions import hermitian
@@ -170,18 +170,16 @@ def _(op: Any, p: Any) -> Any:
     return circulant_of(_powers(nonnegative(w.real, p > 0, axes), p), op)
 
 
-@power.row("eigen", how="Q f(d) Q^H where Q is known to be unitary", cost="O(n)")
+@power.row(
+    "eigen", how="Q f(d) Q^H where Q is known to be unitary", cost="O(n)", guard="given unitary_q"
+)
 def _(op: Any, p: Any) -> Any:
-    if op._init is None or not is_unitary(op._given("Q")):
-        return NotImplemented
     w = nonnegative(real_diagonal(floats(op._given("d"))), p > 0, exact=True)
     return _core.Eigen(op._given("Q"), _powers(w, p))
 
 
-@power.row("root", how="SVD of L, which nothing squares", cost="SVD's")
+@power.row("root", how="SVD of L, which nothing squares", cost="14 n k^2", guard="given")
 def _(op: Any, p: Any) -> Any:
-    if op._init is None:
-        return NotImplemented
     n, k = op._given("L").shape[-2:]
     if n > k and p < 0:
         raise not_definite(np.ones(op.shape[:-2], bool), f"has rank {k} at most")
@@ -190,16 +188,20 @@ def _(op: Any, p: Any) -> Any:
     return _core.Eigen(orthonormal(q), s if p > 0 else 1 / s)
 
 
-@power.row("kronsum", how="eigenvectors of the factors, a Kron", cost="sum of the factors'")
+@power.row(
+    "kronsum",
+    how="eigenvectors of the factors, a Kron",
+    cost="sum of the factors'",
+    guard="given",
+    asks=lambda op, p: [("eigh", f, "L") for f in factors_of(op)],
+)
 def _(op: Any, p: Any) -> Any:
-    if op._init is None:
-        return NotImplemented
     bases, w = [], np.zeros(1)
     for f in factors_of(op):
         a = dense(f)
         require_hermitian(a)
-        one, q = np.linalg.eigh(a)
-        bases.append(orthonormal(q))
+        one, q = eigenbasis.of_dense(f, "L", array=a)
+        bases.append(q)
         both = w[..., :, None] + one[..., None, :]
         w = both.reshape(*both.shape[:-2], w.shape[-1] * one.shape[-1])
     w = nonnegative(w, p > 0)
@@ -224,7 +226,7 @@ root = Question(
     _lower_or_symmetric,
     "sample",
     how="Cholesky; where that fails Q w^1/2 of eigh, negative w clipped and told of",
-    cost="n^3 / 3, or 9 n^3",
+    cost="n^3 / 3; 9 n^3 where that fails",
     whole=True,
     arrays=0,
 )
@@ -275,8 +277,17 @@ def _(op: Any) -> Generator[Any, Any, Any]:
     return _core.BlockDiag(*found)
 
 
-@root.row("circulant", how="the Hermitian root, a Circulant", cost="O(n log n)")
-@root.row("kronsum", how="the Hermitian root, by eigenvectors of the factors", cost="the factors'")
+def _power_of(op: Any) -> Any:
+    return [("sqrt_inv_matmul", op, 0.5)]
+
+
+@root.row("circulant", how="the Hermitian root, a Circulant", cost="O(n)", asks=_power_of)
+@root.row(
+    "kronsum",
+    how="the Hermitian root, by eigenvectors of the factors",
+    cost="the factors'",
+    asks=_power_of,
+)
 def _(op: Any) -> Any:
     return power(op, 0.5)
 
@@ -287,10 +298,9 @@ def _(op: Any) -> Any:
     "blocktridiagonal",
     how="Cholesky within the band; where that fails as a dense one",
     cost="O(n w^2)",
+    guard="hermitian",
 )
 def _(op: Any) -> Any:
-    if not hermitian(op):
-        return NotImplemented
     try:
         return cholesky(op, "L")
     except NotDefinite:
@@ -314,10 +324,8 @@ def _(op: Any) -> Any:
     return NotImplemented if op._init is None else op._given("L")
 
 
-@root.row("lowrank", how="U times C's, V left out", cost="O(k^3)")
+@root.row("lowrank", how="U times C's, V left out", cost="O(k^3)", guard="given")
 def _(op: Any) -> Generator[Any, Any, Any]:
-    if op._init is None:
-        return NotImplemented
     u, v, c = op._given("U", "V", "C")
     if v is not None and v is not u:
         return NotImplemented
@@ -326,7 +334,10 @@ def _(op: Any) -> Generator[Any, Any, Any]:
 
 
 @root.row(
-    "sparse", "laplacian", how="Cholesky, sparse; where that fails as a dense one", cost="its fill"
+    "sparse",
+    "laplacian",
+    how="Cholesky, sparse; where that fails as a dense one",
+    cost="a sparse solve",
 )
 def _(op: Any) -> Any:
     a = cholesky_sparse.matrix_of(op)
@@ -347,7 +358,19 @@ def _beside(terms: Any) -> Any:
         return NotImplemented
 
 
-@root.row("lowrankupdate", how="the base's beside U times C's, V left out", cost="both roots'")
+def _two_terms(op: Any) -> Any:
+    if op._init is None:
+        return op._operands if op._by == "sum" else ()
+    base, u, v, c = op._given("base", "U", "V", "C")
+    return base, _core.LowRank(u, v, c)
+
+
+@root.row(
+    "lowrankupdate",
+    how="the base's beside U times C's, V left out",
+    cost="both roots'",
+    asks=lambda op: [("sample", as_operator(t)) for t in _two_terms(op)],
+)
 def _(op: Any) -> Any:
     if op._init is None:
         return _beside(op._operands) if op._by == "sum" else NotImplemented
@@ -375,31 +398,42 @@ def _terms(op: Any) -> list[Any] | None:
     return found
 
 
-@root.row("sum", how="roots beside each other, of semidefinite terms in this table", cost="theirs")
+def _term_asks(op: Any) -> Any:
+    terms = _terms(op)
+    return None if terms is None else [("sample", as_operator(t)) for t in terms]
+
+
+@root.row(
+    "sum",
+    how="roots beside each other, of semidefinite terms in this table",
+    cost="theirs",
+    asks=_term_asks,
+)
 def _(op: Any) -> Any:
     terms = _terms(op)
     return NotImplemented if terms is None else _beside(terms)
 
 
-@root.row("congruence", how="A times B's", cost="B's")
+@root.row("congruence", how="A times B's", cost="B's", guard="given")
 def _(op: Any) -> Any:
-    if op._init is None:
-        return NotImplemented
     inner = _beside([op._given("B")])
     return inner if inner is NotImplemented else as_operator(op._given("A")) @ inner
 
 
-@root.row("eigen", how="Q d^1/2", cost="O(n)")
+@root.row("eigen", how="Q d^1/2", cost="O(n)", guard="given")
 def _(op: Any) -> Any:
-    if op._init is None:
-        return NotImplemented
     w = real_diagonal(floats(op._given("d")))
     if (w < 0).any() and not is_unitary(op._given("Q")):
         return NotImplemented
     return as_operator(op._given("Q")) @ _core.Diag(np.sqrt(nonnegative(w)))
 
 
-@root.row("inverse", how="the inverse of L^H of A's Cholesky", cost="A's")
+@root.row(
+    "inverse",
+    how="the inverse of L^H of A's Cholesky",
+    cost="A's",
+    asks=lambda op: [("cholesky", op._operands[0], "L")] if op._operands else None,
+)
 def _(op: Any) -> Any:
     if op._init is not None or op._by != "inverse":
         return NotImplemented
@@ -465,14 +499,19 @@ def _(op: Any) -> Any:
     return rows @ _core.Circulant(np.ascontiguousarray(half.astype(t.dtype)), levels=t.ndim)
 
 
+@one_call("sample")
 def draws(op: Any, count: int, rng: Any) -> Any:
     """``count`` draws from N(0, A): (count, ..., n)."""
     found = root(op)
     dtype, batch = inexact(op.dtype), op.shape[:-2]
-    shape = (count, *batch, found.shape[-1])
+    z = normals((count, *batch, found.shape[-1]), dtype, rng)
+    return np.moveaxis(found @ np.moveaxis(z, 0, -1), -1, 0)
+
+
+def normals(shape: tuple[int, ...], dtype: np.dtype[Any], rng: Any) -> Any:
+    """Standard normal numbers, circular ones where they are complex."""
     if dtype.kind == "c":
         z = rng.standard_normal((*shape, 2)).view(np.complex128)[..., 0] * math.sqrt(0.5)
     else:
         z = rng.standard_normal(shape)
-    y = found @ np.moveaxis(z.astype(dtype, copy=False), 0, -1)
-    return np.moveaxis(y, -1, 0)
+    return z.astype(dtype, copy=False)

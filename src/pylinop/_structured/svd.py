@@ -15,7 +15,16 @@ import numpy as np
 from .. import _core
 from .._base.dtypes import CONJUGATED, TRANSPOSED, inexact, real_of
 from .._operators.convert import as_operator
-from .dispatch import Question, _as_precise, diagonal_of, factors_of, modulus, small_dense, within
+from .dispatch import (
+    Question,
+    _as_precise,
+    diagonal_of,
+    factors_of,
+    modulus,
+    one_call,
+    small_dense,
+    within,
+)
 from .eigenvalues_hermitian import reciprocal, shift_of
 from .eigh import eigenbasis, eye, in_order
 from .questions import hermitian, outer
@@ -69,6 +78,7 @@ singular = Question(
     name="svd",
     how="gesdd (NumPy)",
     cost="O(m n min(m, n))",
+    defaults=(False,),
     kept="svd",
     arrays=lambda m, n, full: 8 + full * 2 * max(m, n) / min(m, n),
 )
@@ -98,10 +108,8 @@ def _(op: Any, full: bool) -> Any:
     return _matched(_turned(eye(op), phases(d)), np.abs(d), eye(op))
 
 
-@singular.row("offdiag", how="moduli; U takes the signs", cost="O(n)")
+@singular.row("offdiag", how="moduli; U takes the signs", cost="O(n)", guard="given")
 def _(op: Any, full: bool) -> Any:
-    if op._init is None:
-        return NotImplemented
     d, k = op._given("d", "k")
     d, k = floats(d), int(k)
     m, n = op.shape[-2:]
@@ -196,7 +204,20 @@ def _(op: Any, full: bool) -> Generator[Any, Any, Any]:
     return Matched(u, s, v, np.concatenate(rows), np.concatenate(cols))
 
 
-@singular.row("prod", how="of U A or A V with a U or V known to be unitary: A's", cost="that of A")
+def _beside_unitary(op: Any, full: bool) -> Any:
+    """What is asked of a product: A of U A or A V."""
+    if op._by != "prod" or op.dtype.kind in "biu":
+        return None
+    a, b = op._operands
+    return [("svd", b if is_unitary(a) else a, full)] if is_unitary(a) or is_unitary(b) else None
+
+
+@singular.row(
+    "prod",
+    how="of U A or A V with a U or V known to be unitary: A's",
+    cost="that of A",
+    asks=_beside_unitary,
+)
 def _(op: Any, full: bool) -> Generator[Any, Any, Any]:
     if op._by != "prod" or op.dtype.kind in "biu":
         return NotImplemented
@@ -231,10 +252,10 @@ def _(op: Any, full: bool) -> Any:
     return _ones(op, op.copy())
 
 
-@singular.row("dft", "hadamard", how="itself, scaled to be unitary; all one value", cost="O(n)")
+@singular.row(
+    "dft", "hadamard", how="itself, scaled to be unitary; all one value", cost="O(n)", guard="given"
+)
 def _(op: Any, full: bool) -> Any:
-    if op._init is None:
-        return NotImplemented
     vector_room(op)
     n = op.shape[-1]
     if op._head == "hadamard":
@@ -244,10 +265,10 @@ def _(op: Any, full: bool) -> Any:
     return _ones(op, unit, {"ortho": 1.0, "forward": n**-0.5}.get(norm, n**0.5))
 
 
-@singular.row("dct", how="the orthogonal DCT of its type; two values a level", cost="O(n)")
+@singular.row(
+    "dct", how="the orthogonal DCT of its type; two values a level", cost="O(n)", guard="given"
+)
 def _(op: Any, full: bool) -> Any:
-    if op._init is None:
-        return NotImplemented
     sizes, type_, norm = op._given("n", "type", "norm")
     type_ = type_ or 2
     sizes = tuple(sizes) if np.iterable(sizes) else (int(sizes),)
@@ -294,10 +315,8 @@ def _whole(q: Any, x: Any) -> Any:
     return whole @ _core.BlockDiag(unitary(turn * x), _core.Identity(n - k))
 
 
-@singular.row("full", how="one value; Householder reflections", cost="O(m + n)")
+@singular.row("full", how="one value; Householder reflections", cost="O(m + n)", guard="given")
 def _(op: Any, full: bool) -> Any:
-    if op._init is None:
-        return NotImplemented
     m, n = op.shape[-2:]
     dtype = inexact(op.dtype)
     c = np.asarray(op._given("c")).astype(dtype)
@@ -316,17 +335,15 @@ def of_basis(w: Any, q: Any) -> Any:
     return _matched(_turned(q, phases(w)), np.abs(w), q)
 
 
-@singular.row("eigen", how="moduli of d, where Q is known to be unitary", cost="O(n)")
+@singular.row(
+    "eigen", how="moduli of d, where Q is known to be unitary", cost="O(n)", guard="given unitary_q"
+)
 def _(op: Any, full: bool) -> Any:
-    if op._init is None or not is_unitary(op._given("Q")):
-        return NotImplemented
     return of_basis(floats(op._given("d")), op._given("Q").copy())
 
 
-@singular.row("root", how="squares of L's; U is L's", cost="that of L")
+@singular.row("root", how="squares of L's; U is L's", cost="that of L", guard="given")
 def _(op: Any, full: bool) -> Generator[Any, Any, Any]:
-    if op._init is None:
-        return NotImplemented
     found = yield _as_precise(as_operator(op._given("L")), op), True
     return Matched(found.u, found.s**2, found.u, found.rows, found.rows)
 
@@ -374,6 +391,7 @@ def _in_order(op: Any, found: Any, full: bool) -> Any:
     )
 
 
+@one_call("svd")
 def descending(op: Any, full_matrices: bool, hermitian: bool) -> Any:
     """The result of svd: U, values in descending order, V^H."""
     m, n = op.shape[-2:]
@@ -407,10 +425,8 @@ def descending(op: Any, full_matrices: bool, hermitian: bool) -> Any:
 # -- eigenvalues by singular values --
 
 
-@eigenbasis.row("root", how="by the svd of L, all of its U", cost="that of svd(L)")
+@eigenbasis.row("root", how="by the svd of L, all of its U", cost="svd of L", guard="given")
 def _(op: Any, uplo: str) -> Any:
-    if op._init is None:
-        return NotImplemented
     found = singular(op._given("L"), True)
     w = np.zeros((*found.s.shape[:-1], op.shape[-1]), found.s.dtype)
     w[..., found.rows] = found.s**2

@@ -165,7 +165,7 @@ def _compared(op: Any, mode: int, x: Any, y: Any, named: bool = False) -> Any:
         left, right, c = [], [(op, mode)], []
     xs, ax, ys, ay, how = _columns(x, y, n, bool(left))
     work = dtype if exact else complex if dtype.kind == "c" or xs.dtype.kind == "c" else float
-    walk = Walk(work, op, named)
+    walk = Walk(work, op, named, dtype)
     if left:
         try:
             found = _by_residual(walk, left, right, c, (xs, ax, ys, ay), count, dtype, how)
@@ -247,7 +247,7 @@ def _diagonal(op: Any, k: int, y: Any, named: bool = False) -> Any:
         at = np.sort(np.random.default_rng(20261122).permutation(length)[:_SAMPLED])
         how = f"by {_SAMPLED} of {length} entries"
     worst = Verdict(how)
-    walk = Walk(dtype if exact else complex if dtype.kind == "c" else float, None, named)
+    walk = Walk(dtype if exact else complex if dtype.kind == "c" else float, None, named, y.dtype)
     count = reference.steps(op, dtype)
     for lo in range(0, len(at), _COLUMNS):
         some = at[lo : lo + _COLUMNS]
@@ -298,7 +298,7 @@ def _short_diagonal(walk: Any, op: Any, bound: bool) -> Any:
 
 def _short(op: Any, y: Any, named: bool, trace: bool) -> Any:
     """The verdict on a trace or a main diagonal from `_short_diagonal`; None."""
-    walk = Walk(complex if y.dtype.kind == "c" else float, None, named)
+    walk = Walk(complex if y.dtype.kind == "c" else float, None, named, y.dtype)
     diagonal = _short_diagonal(walk, op, False)
     if diagonal is None:
         return None
@@ -318,7 +318,8 @@ def _trace(op: Any, y: Any, named: bool = False) -> Any:
         return found
     if op.size * n > _FULL << (6 if exact else 11):
         raise NotVerified(f"a trace of {op.shape}, as written of too many products")
-    walk = Walk(op.dtype if exact else complex if dtype.kind == "c" else float, None, named)
+    work = op.dtype if exact else complex if dtype.kind == "c" else float
+    walk = Walk(work, None, named, dtype)
     total, size = np.zeros(op.shape[:-2], dtype if exact else walk.work), 0
     for lo in range(0, n, _COLUMNS):
         some = np.arange(lo, min(lo + _COLUMNS, n))
@@ -332,7 +333,7 @@ def _trace(op: Any, y: Any, named: bool = False) -> Any:
 
 def _element(op: Any, i: Any, j: Any, y: Any, named: bool = False) -> Any:
     dtype, exact = y.dtype, y.dtype.kind in "biu"
-    walk = Walk(dtype if exact else complex if dtype.kind == "c" else float, None, named)
+    walk = Walk(dtype if exact else complex if dtype.kind == "c" else float, None, named, y.dtype)
     unit = units(op.shape[-1], [j], walk.work)
     wanted = walk.apply(op, unit)[..., i, 0]
     size = None if exact else walk.apply(op, np.abs(unit), 0, True)[..., i, 0]
@@ -434,7 +435,7 @@ def _formula(a: Any, y: Any, named: bool = False) -> Any:
     found = y.reshape(-1, 1)
     count = reference.steps(a, dtype)
     solve = _vector_solve(a)
-    walk = Walk(dtype if exact else complex if dtype.kind == "c" else float, a, named)
+    walk = Walk(dtype if exact else complex if dtype.kind == "c" else float, a, named, dtype)
     if solve is not None:
         A, b, mode = solve
         form = solved(walk, A)

@@ -36,6 +36,7 @@ _PART = math.exp(-_EACH / _PROBES) * math.sqrt(math.pi / 2)  # of one probe alon
 _RESIDUAL = 0.1  # where conjugate gradients have settled
 _MOST_PRODUCTS = 1 << 34  # multiplications of all steps
 _MOST_NUMBERS = 1 << 26  # of the probes
+_FAR = 500  # powers of 2 from which a matrix is brought near to one
 
 
 def compared(op: Any, y: Any, named: bool = False) -> Any:
@@ -82,13 +83,15 @@ def _off(found: Any, log: Any) -> Any:
 
 def _by_lu(op: Any, found: Any, direction: Any, unit: Any, named: bool) -> Any:
     n = op.shape[-1]
-    walk = Walk(_work(op), None, named)
+    walk = Walk(_work(op), None, named, op.dtype)
     base, mode = op, 0
     while reference.written(base) == "view":
         base, mode = base._operands[0], mode ^ base._mode
     a = walk.dense(base)
     a = walk._seen(reference.solved_form(base, a) if named else a, mode)
+    a, up = _near_one(a)
     sign, log = _slogdet(a)
+    log = log - n * math.log(2.0) * up
     if n and np.any(np.isneginf(log) != np.isneginf(found)):
         raise NotVerified("a determinant of a singular matrix")
     error = _off(found, log) + np.abs(direction - sign)
@@ -97,12 +100,29 @@ def _by_lu(op: Any, found: Any, direction: Any, unit: Any, named: bool) -> Any:
     known = np.isfinite(log)
     if np.any(known & ~(error <= allowed)):  # of a nearby matrix
         with np.errstate(all="ignore"):  # sums of logarithms may cancel
-            logs = np.abs(np.log(np.abs(a)))
+            logs = np.abs(np.log(np.abs(a)) - math.log(2.0) * up[..., None, None])
         logs = n * np.where(np.isfinite(logs), logs, 0).max((-1, -2), initial=0)
-        change = _change(a, walk.dense(op, True))
+        change = _change(a, _times_power(walk.dense(op, True), up))
         allowed = 10 * unit * count * (1 + np.abs(log) + change + logs)
         allowed = allowed + n * (np.finfo(float).eps / 2) * logs
     return "by NumPy's LU", np.where(known, error, 0), allowed
+
+
+def _near_one(a: Any) -> tuple[Any, Any]:
+    """a times 2^up, near one where a is so far from it that LAPACK's LU, which multiplies by
+    reciprocals, or its inverse would leave the range of numbers; and up."""
+    largest = np.abs(a).max((-1, -2), initial=0)
+    up = -np.frexp(np.where(np.isfinite(largest), largest, 1))[1]
+    up = np.where(np.abs(up) > _FAR, up, 0)
+    return (_times_power(a, up) if up.any() else a), up
+
+
+def _times_power(a: Any, up: Any) -> Any:
+    """a 2^up, one `up` for each matrix; 2^up alone may overflow."""
+    up = np.asarray(up)[..., None, None]
+    if a.dtype.kind != "c":
+        return np.ldexp(a, up)
+    return np.ldexp(a.real, up) + 1j * np.ldexp(a.imag, up)
 
 
 def _is_triangular(a: Any) -> bool:

@@ -3,8 +3,9 @@
 
 `Walk.apply` gives mode(A) x. With ``bound`` all numbers are replaced by their absolute values and
 all differences become sums: this gives |A| |x|, by which rounding errors are judged (those of a
-product by |A| |B| |x|, of an inverse by |A^-1| |A| |A^-1|). A walk is a loop over generators, so
-there is no depth limit."""
+product by |A| |B| |x|, of an inverse by |A^-1| |A| |A^-1|). Each step adds what underflow may lose
+there, so that later factors enlarge it as they enlarge the lost numbers. A walk is a loop over
+generators, so there is no depth limit."""
 
 from __future__ import annotations
 
@@ -173,10 +174,14 @@ def _is_sum(x: Any) -> bool:
 
 
 class Walk:
-    """One expression's reference; dense forms of inverses are kept as long as it lives."""
+    """One expression's reference; dense forms of inverses are kept as long as it lives. `dtype`:
+    of the result, whose least number is what a step may lose."""
 
-    def __init__(self, work: Any, root: Any = None, named: bool = False) -> None:
+    def __init__(self, work: Any, root: Any = None, named: bool = False, dtype: Any = None) -> None:
         self.work, self.bound, self.root = np.dtype(work), False, root
+        inexact = dtype is not None and np.dtype(dtype).kind in "fc"
+        info = np.finfo(dtype if inexact else float)
+        self.lost = float(info.smallest_subnormal / info.eps)  # sizes are multiplied by u later
         self.named = named  # of what is assumed the named triangle is read alone
         self.forms: dict[Any, Any] = {}
         self.nodes, self.entries, self.most = 0, 0, _MOST_WORK
@@ -186,7 +191,7 @@ class Walk:
         before, self.bound = self.bound, bound
         try:
             with np.errstate(all="ignore"):
-                return run(self._steps, op, x, mode, False)
+                return run(self._rounded, op, x, mode, False)
         finally:
             self.bound = before
 
@@ -209,6 +214,10 @@ class Walk:
         return self.forms[key][1]
 
     # -- one node
+
+    def _rounded(self, op: Any, x: Any, mode: int, vec: bool) -> Generator[Any, Any, Any]:
+        y = yield from self._steps(op, x, mode, vec)
+        return y + self.lost if self.bound else y
 
     def _steps(self, op: Any, x: Any, mode: int, vec: bool) -> Generator[Any, Any, Any]:
         self.nodes += 1

@@ -49,7 +49,7 @@ def out_dtype(dtype: Any) -> Any:
 
 
 def as_leaf(x: Any) -> Any:
-    """A dense tensor on the CPU; arrays of NumPy become tensors on the same memory."""
+    """A dense tensor on any device; arrays of NumPy become tensors on the same memory."""
     if not isinstance(x, torch.Tensor):
         a = np.asarray(x)
         if a.dtype not in _TORCH:
@@ -59,11 +59,6 @@ def as_leaf(x: Any) -> Any:
         raise TypeError(
             f"a tensor of layout {x.layout} and shape {tuple(x.shape)}: pylinop.torch takes dense "
             "tensors; a sparse matrix is pylinop.torch.Sparse of its parts, or x.to_dense()"
-        )
-    if x.device.type != "cpu":
-        raise ValueError(
-            f"a tensor of shape {tuple(x.shape)} on {x.device}: pylinop computes on the CPU; "
-            "use x.cpu()"
         )
     dtype_of(x)
     return x

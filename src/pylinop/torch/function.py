@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from .._namespace import formulas as in_place
 from .._programs.programs import Program, Pullback, Pushforward, WithGradients, as_results
 from .arrays import as_array, dtype_of, out_dtype
 
@@ -23,8 +24,27 @@ def _avals(tensors: Any) -> tuple[Any, ...]:
     return tuple((tuple(x.shape), dtype_of(x)) for x in tensors)
 
 
+def _is_elsewhere(tensors: Any) -> bool:
+    """Do tensors lie where C cannot compute? Several devices are refused where they are met."""
+    return any(x.device.type != "cpu" for x in tensors)
+
+
+def _in_place(program: Program, tensors: Any) -> list[Any]:
+    """Of tensors on another device, by its own functions: nothing is moved, nothing waited for."""
+    kinds = program.kinds(_avals(tensors))
+    found = in_place.computed(program, [x.detach() for x in tensors])
+    made = []
+    for value, (shape, dtype) in zip(found, kinds, strict=True):
+        due = out_dtype(dtype)
+        value = value.real if value.is_complex() and not due.is_complex else value
+        made.append(value.to(due).expand(shape).reshape(shape).contiguous())
+    return [x.clone() if any(x is y for y in tensors) else x for x in made]
+
+
 def _values(program: Program, tensors: Any) -> list[Any]:
     """Of plain tensors."""
+    if _is_elsewhere(tensors):
+        return _in_place(program, tensors)
     held = [as_array(x) for x in tensors]
     kinds = program.kinds(_avals(tensors))
     found = as_results(program(held), kinds, np.dtype)
@@ -86,7 +106,9 @@ class _Derived(_Function):  # type: ignore[misc]
             return (None, None, *made)
         kinds = ctx.program.kinds(_avals(tensors))
         whole = [
-            torch.zeros(shape, dtype=out_dtype(dtype)) if g is None else _conj(g)
+            torch.zeros(shape, dtype=out_dtype(dtype), device=tensors[0].device)
+            if g is None
+            else _conj(g)
             for g, (shape, dtype) in zip(given, kinds, strict=True)
         ]
         found = _bound(Pullback(ctx.program, live, len(whole)), [*tensors, *whole])

@@ -16,7 +16,9 @@ static lop_status infer_sum(lop_node *n, lop_err *err) {
     if (st != LOP_OK) return st;
     if (lop_rows(a) != lop_rows(b) || lop_cols(a) != lop_cols(b)) {
         char ta[128], tb[128];
-        return lop_fail(err, LOP_DIM, "cannot add operators of shapes %s and %s: shape mismatch",
+        return lop_fail(err, LOP_DIM,
+                        "cannot add operators of shapes %s and %s: shape mismatch, rows and "
+                        "columns must agree",
                         lop_shape_text(&a->shape, ta, sizeof ta),
                         lop_shape_text(&b->shape, tb, sizeof tb));
     }
@@ -34,9 +36,12 @@ static lop_status infer_prod(lop_node *n, lop_err *err) {
     if (st != LOP_OK) return st;
     if (lop_cols(a) != lop_rows(b)) {
         char ta[128], tb[128];
-        return lop_fail(
-            err, LOP_DIM, "cannot multiply operators of shapes %s and %s: shape mismatch",
-            lop_shape_text(&a->shape, ta, sizeof ta), lop_shape_text(&b->shape, tb, sizeof tb));
+        return lop_fail(err, LOP_DIM,
+                        "cannot multiply operators of shapes %s and %s: shape mismatch, %lld "
+                        "columns meet %lld rows",
+                        lop_shape_text(&a->shape, ta, sizeof ta),
+                        lop_shape_text(&b->shape, tb, sizeof tb), (long long)lop_cols(a),
+                        (long long)lop_rows(b));
     }
     st = lop_shape_batch(&a->shape, 2, &b->shape, 2, &n->shape, err);
     if (st != LOP_OK) return st;

@@ -485,8 +485,10 @@ const lop_op lop_op_kernel = {
                   "used. pl.Kernel of a callable is another class, CallableKernel.",
          .limits =
              "A sum of kernels is applied term by term; an element-wise product of more than five, "
-             "and spectra, take the dense form. There are no gradients. Points are real: float32, "
-             "float64 or integers. Points on a grid are not looked for: see kernel_structure.",
+             "and spectra, take the dense form. Third derivatives by points and numbers are not "
+             "there. "
+             "Points are real: float32, float64 or integers. Points on a grid are not looked for: "
+             "see kernel_structure.",
          .example = ">>> x = np.linspace(0, 1, 5)[:, None]\n"
                     ">>> K = pl.Kernel(\"rbf\", x, length_scale=0.5)\n"
                     ">>> K.shape, np.round(K @ np.ones(5), 3)\n"

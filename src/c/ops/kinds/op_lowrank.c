@@ -12,10 +12,13 @@ static lop_status infer(lop_node *n, lop_err *err) {
         if (n->child[i]->op->cls != LOP_OPERATOR)
             return lop_fail(err, LOP_DIM, "lowrank takes operators");
     if (lop_cols(c ? c : v) != lop_cols(v) || lop_cols(u) != (c ? lop_rows(c) : lop_cols(v)))
-        return lop_fail(err, LOP_DIM, "U C V^H does not fit: U %s, C %s, V %s",
+        return lop_fail(err, LOP_DIM, "U C V^H does not fit: U %s, C %s, V %s%s",
                         lop_shape_text(&u->shape, tu, sizeof tu),
                         c ? lop_shape_text(&c->shape, tc, sizeof tc) : "none",
-                        lop_shape_text(&v->shape, tv, sizeof tv));
+                        lop_shape_text(&v->shape, tv, sizeof tv),
+                        !c && lop_rows(v) == lop_cols(u) ? "; V has the rows of U V^H's columns: "
+                                                           "give V.T"
+                                                         : "");
     return lop_node_over(n, lop_rows(u), lop_rows(v), err);
 }
 

@@ -4,7 +4,8 @@
  * array X: the sum over the place of X of G times conj(X), of the shape of A; attr.i[3]: dtype
  *   array_kron_partial  of an array G
  *
- * Of a product of a column and a row it is a product of both, reshaped, with conj(X) between. Van
+ * Of a product of a column and a row it is a product of both, reshaped, with conj(X) between; of a
+ * Kron, or the inverse of one, that of its other factors times a number. Van
  * Loan and Pitsianis, Approximation with Kronecker products (1993). */
 #include "projections.h"
 #include "kernels/common/kernels.h"
@@ -108,6 +109,70 @@ static const lop_node *pair(lop_vjp *v, const lop_node *column, const lop_node *
     return lop_vjp_prod(v, lop_vjp_prod(v, lop_vjp_view(v, u, LOP_T), mid), w);
 }
 
+/* -- of a Kron, its inverse or a view of these: the part that is no place of X, times the number
+ * sum(conj(X) H), H the part that is */
+
+typedef struct factors {
+    const lop_node *kron;
+    lop_mode mode;
+    bool inverted;
+} factors;
+
+/* Views and inverses of a Kron are those of its factors, where these are square. */
+static bool read_kron(const lop_node *g, factors *f) {
+    *f = (factors){.mode = LOP_N};
+    for (; g->op == &lop_op_view || g->op == &lop_op_inverse; g = g->child[0]) {
+        if (g->op == &lop_op_view) f->mode = (lop_mode)((int)f->mode ^ (int)g->attr.i[0]);
+        if (g->op == &lop_op_inverse) f->inverted = !f->inverted;
+    }
+    f->kron = g;
+    if (g->op != &lop_op_kron || g->shape.ndim != 2) return false;
+    for (int i = 0; f->inverted && i < g->n; i++)
+        if (!lop_is_square(g->child[i])) return false;
+    return true;
+}
+
+/* Factors from, ..., to - 1, as they stand in G. */
+static const lop_node *some_of(lop_vjp *v, const factors *f, int from, int to) {
+    const lop_node *a = f->kron->child[from];
+    if (to - from > 1) a = lop_vjp_over(v, &lop_op_kron, NULL, to - from, &f->kron->child[from]);
+    if (a && f->inverted) a = lop_vjp_inverse(v, a);
+    return a ? lop_vjp_view(v, a, f->mode) : NULL;
+}
+
+/* How many factors, at the end or at the beginning, are the place of X; 0: none. */
+static int place_of(const factors *f, const lop_node *x, bool after) {
+    const int64_t m = f->mode & LOP_T ? lop_cols(x) : lop_rows(x),
+                  n = f->mode & LOP_T ? lop_rows(x) : lop_cols(x);
+    int64_t rows = 1, cols = 1;
+    for (int k = 1; k < f->kron->n; k++) {
+        const lop_node *a = f->kron->child[after ? f->kron->n - k : k - 1];
+        rows *= lop_rows(a);
+        cols *= lop_cols(a);
+        if (rows == m && cols == n) return k;
+        if (rows > m || cols > n) return 0;
+    }
+    return 0;
+}
+
+static const lop_node *of_kron(lop_vjp *v, const lop_node *g, const lop_node *x, bool after) {
+    factors f;
+    if (x->shape.ndim != 2 || !read_kron(g, &f)) return NULL;
+    const int k = place_of(&f, x, after), cut = after ? f.kron->n - k : k;
+    if (k == 0) return NULL;
+    const lop_node *rest = after ? some_of(v, &f, 0, cut) : some_of(v, &f, cut, f.kron->n),
+                   *there = after ? some_of(v, &f, cut, f.kron->n) : some_of(v, &f, 0, cut);
+    if (v->st != LOP_OK) return NULL;
+    const lop_attr sum = {.i = {0, 0, 0, (int64_t)lop_promote(g->dtype, x->dtype) + 1}},
+                   many = {.i = {lop_cols(rest), 0, 0, 0}};
+    const lop_node *turned = lop_vjp_view(v, x, LOP_H), *c = NULL;
+    c = turned ? lop_vjp_prod(v, turned, there) : NULL;
+    c = c ? lop_vjp_make(v, &lop_op_trace, &sum, c, NULL) : NULL;
+    c = c ? lop_vjp_make(v, &lop_op_repeat, &many, c, NULL) : NULL;
+    c = c ? lop_vjp_make(v, &lop_op_diag, NULL, c, NULL) : NULL;
+    return c ? lop_vjp_prod(v, rest, c) : NULL;
+}
+
 static const lop_node *by_form(lop_vjp *v, const lop_node *g, const lop_node *x, bool after,
                                int depth) {
     enum { FEW = 8 };
@@ -127,6 +192,8 @@ static const lop_node *by_form(lop_vjp *v, const lop_node *g, const lop_node *x,
                                    lop_vjp_view(v, lop_vjp_cut(v, b, 0, c, 1), LOP_T), x, after));
         return sum;
     }
+    const lop_node *closed = of_kron(v, g, x, after);
+    if (closed || v->st != LOP_OK) return closed;
     const lop_attr attr = {.i = {!after, 0, 0, (int64_t)lop_promote(g->dtype, x->dtype) + 1}};
     const lop_node *factor = lop_vjp_dense(v, x);
     return lop_vjp_make(v, &lop_op_dense, NULL,

@@ -118,6 +118,11 @@ int py_lazy_import(py_state *s); /* NumPy's functions that have a row; 0, or -1 
  * the general way, or an exception. */
 PyObject *py_direct_lazy(const py_lazy *index);
 
+/* py_lazy_replay.c: the nodes of `rows`, a tuple of (node, places of its arguments among all that
+ * is made, the leaves first; -1: the argument stays), of the LazyArrays in the list `leaves`, which
+ * have the shapes and dtypes that the nodes were built of: a list of all, leaves first. New. */
+PyObject *py_lazy_replay(py_state *s, PyObject *rows, PyObject *leaves);
+
 /* py_lazy_eval.c */
 /* The value of `self`, borrowed, computed now if it is not known. NULL with an exception. */
 PyObject *py_lazy_computed(py_lazy *self);

@@ -328,7 +328,14 @@ void py_verify_drop(py_state *s);
  * the leaves, and the result's slot as one. New. */
 PyObject *py_step_data(const lop_plan *plan, int step);
 PyObject *py_plan_data(py_op *self, const lop_plan *plan);
-/* py_explain.c */
+/* py_explain.c. py_asked: the action as a node over self, owned, and the right-hand side's serial:
+ * 0, or -1 with an exception. */
+int py_asked(py_state *s, py_op *self, PyArrayObject *x, int act, int64_t i, int64_t j,
+             uint64_t *rhs, const lop_node **root);
+/* py_canonical.c: (rows, a dict serial -> array, the right-hand side's serial, entries of the
+ * coefficients whose values are in the tuple `numbers`). New. */
+PyObject *py_canonical(py_state *s, py_op *self, PyArrayObject *x, int act, int64_t i, int64_t j,
+                       PyObject *numbers);
 PyObject *py_explain(py_state *s, py_op *self, PyArrayObject *x, int act, int64_t i, int64_t j);
 /* What was run, into s->record; times: seconds of each step; makers: a dict of other names that
  * steps go by; rcond: the least that its solves know of, above 1 where they know of none. 0, or -1
@@ -356,6 +363,8 @@ lop_status py_factor_node(const lop_node *a, int64_t what, const lop_node **out,
                           lop_err *err) LOP_MUST_CHECK; /* owned */
 int64_t py_factor_bytes(const lop_node *a); /* of the dense form to be factored; 0: it is there */
 PyObject *py_factored(PyObject *self, PyObject *what);
+/* py_known.c: _known(property), what is known of it as it is written */
+PyObject *py_known(PyObject *self, PyObject *property);
 /* py_lapack.c: factors in place, as module functions */
 PyObject *py_getrf(PyObject *module, PyObject *args);
 PyObject *py_blas_bind(PyObject *self, PyObject *args);

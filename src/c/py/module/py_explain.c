@@ -127,25 +127,34 @@ static PyObject *dict_of(py_state *s, py_op *self, const lop_node *root, const d
     return d;
 }
 
-PyObject *py_explain(py_state *s, py_op *self, PyArrayObject *x, int act, int64_t i, int64_t j) {
+int py_asked(py_state *s, py_op *self, PyArrayObject *x, int act, int64_t i, int64_t j,
+             uint64_t *rhs, const lop_node **root) {
     lop_err err;
     lop_err_open(&err);
-    const lop_node *node = py_node(s, self), *root = NULL;
+    const lop_node *node = py_node(s, self);
     py_plan want = {.act = act, .i = i, .j = j, .dt = x ? (int)py_dtype(x) : 0};
     lop_shape shape = {.ndim = 0};
-    uint64_t rhs;
-    if (!node) return NULL;
-    if (x && (PyArray_NDIM(x) < 1 || PyArray_NDIM(x) > LOP_MAXDIM))
-        return PyErr_Format(PyExc_ValueError,
-                            "a right-hand side of 1 to %d dimensions is due, got %d", LOP_MAXDIM,
-                            PyArray_NDIM(x));
+    if (!node) return -1;
+    if (x && (PyArray_NDIM(x) < 1 || PyArray_NDIM(x) > LOP_MAXDIM)) {
+        PyErr_Format(PyExc_ValueError, "a right-hand side of 1 to %d dimensions is due, got %d",
+                     LOP_MAXDIM, PyArray_NDIM(x));
+        return -1;
+    }
     if (x) {
         for (int d = 0; d < PyArray_NDIM(x); d++) shape.dim[shape.ndim++] = PyArray_DIM(x, d);
         if (shape.ndim == 1) shape.dim[shape.ndim++] = 1;
     }
     py_config_here(s);
-    lop_status st = py_action(s, node, &want, &shape, &rhs, &root, &err);
-    if (st != LOP_OK) return py_raise(s, st, &err, (PyObject *)self, "explain");
+    lop_status st = py_action(s, node, &want, &shape, rhs, root, &err);
+    if (st == LOP_OK) return 0;
+    py_raise(s, st, &err, (PyObject *)self, "explain");
+    return -1;
+}
+
+PyObject *py_explain(py_state *s, py_op *self, PyArrayObject *x, int act, int64_t i, int64_t j) {
+    const lop_node *root = NULL;
+    uint64_t rhs;
+    if (py_asked(s, self, x, act, i, j, &rhs, &root) < 0) return NULL;
     PyObject *d = dict_of(s, self, root, NULL, 0, NULL);
     lop_node_unref(root);
     return d;

@@ -338,6 +338,13 @@ static PyObject *lazy_operator(PyObject *module, PyObject *o) {
     return a ? py_lazy_operator(a) : NULL;
 }
 
+static PyObject *lazy_replay(PyObject *module, PyObject *args) {
+    PyObject *rows, *leaves;
+    if (!PyArg_ParseTuple(args, "O!O!:_lazy_replay", &PyTuple_Type, &rows, &PyList_Type, &leaves))
+        return NULL;
+    return py_lazy_replay(state(module), rows, leaves);
+}
+
 static PyObject *lazy_is_deep(PyObject *module, PyObject *o) {
     py_lazy *a = lazy_arg(module, o);
     return a ? PyBool_FromLong(py_lazy_is_deep(a)) : NULL;
@@ -397,6 +404,7 @@ static PyMethodDef functions[] = {
     {"_lazy_value", lazy_value, METH_O, NULL},
     {"_lazy_operator", lazy_operator, METH_O, NULL},
     {"_lazy_is_deep", lazy_is_deep, METH_O, NULL},
+    {"_lazy_replay", lazy_replay, METH_VARARGS, NULL},
     {"_getrf", py_getrf, METH_VARARGS, NULL},
     {"_band_cholesky", py_band_cholesky, METH_VARARGS, NULL},
     {"_band_svd", py_band_svd, METH_VARARGS, NULL},

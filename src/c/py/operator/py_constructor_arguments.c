@@ -42,9 +42,10 @@ static PyArrayObject *take_array(py_parts *p, const lop_param *param, PyObject *
     }
     if (a && (PyArray_NDIM(a) < rank || PyArray_NDIM(a) > rank + most)) {
         fail(PyExc_ValueError,
-             "%s(%s=...): expected %d dimension%s (and at most %d of batch before %s), got %d",
+             "%s(%s=...): expected %d dimension%s (and at most %d of batch before %s), got %d%s",
              p->op->title, param->name, rank, rank == 1 ? "" : "s", most, rank == 1 ? "it" : "them",
-             PyArray_NDIM(a));
+             PyArray_NDIM(a),
+             rank == 2 && PyArray_NDIM(a) == 1 ? "; x[:, None] is a vector as a column" : "");
         a = py_drop(a);
     }
     if (a && p->copy) Py_SETREF(a, (PyArrayObject *)py_own_copy(p->s, (PyObject *)a));
@@ -135,8 +136,9 @@ static int read_assume(py_parts *p, int slot, PyObject *o) {
             return 0;
         }
     return fail(PyExc_ValueError,
-                "%s(assume_a=%R): expected scipy.linalg.solve's words: 'gen', 'sym', 'her', 'pos', "
-                "'lower triangular', ...",
+                "%s(assume_a=%R): expected scipy.linalg.solve's words: 'gen', 'sym', 'her', 'pos' "
+                "(positive definite), 'lower triangular', 'upper triangular', 'diagonal', "
+                "'tridiagonal', 'banded', or 'orthogonal'",
                 p->op->title, o);
 }
 
@@ -345,6 +347,23 @@ static int read_grid(py_parts *p, PyObject *o) {
     return rc;
 }
 
+/* The error of a keyword that there is not; Python looks for names that come close. */
+static int refuse_keyword(py_parts *p, PyObject *key, int n) {
+    PyObject *names = PyList_New(0);
+    for (int i = 0; names && i < n; i++) {
+        PyObject *name = PyUnicode_FromString(p->op->param[i].name);
+        if (!name || PyList_Append(names, name) < 0) Py_CLEAR(names);
+        Py_XDECREF(name);
+    }
+    if (!names) return -1;
+    PyObject *args[2] = {key, names}, *close = py_call_hook(p->s, "near", args, 2);
+    Py_DECREF(names);
+    if (!close) return -1;
+    fail(PyExc_TypeError, "%s() got an unexpected keyword argument %R%S", p->op->title, key, close);
+    Py_DECREF(close);
+    return -1;
+}
+
 /* Positional and keyword arguments into p->arg. */
 static int sort_args(py_parts *p, PyObject *args, PyObject *kwargs) {
     int n = 0;
@@ -362,9 +381,7 @@ static int sort_args(py_parts *p, PyObject *args, PyObject *kwargs) {
             continue;
         }
         while (i < n && PyUnicode_CompareWithASCIIString(key, p->op->param[i].name) != 0) i++;
-        if (i == n)
-            return fail(PyExc_TypeError, "%s() got an unexpected keyword argument %R", p->op->title,
-                        key);
+        if (i == n) return refuse_keyword(p, key, n);
         if (p->arg[i])
             return fail(PyExc_TypeError, "%s() got two values for %s", p->op->title,
                         p->op->param[i].name);

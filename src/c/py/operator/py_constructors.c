@@ -150,9 +150,8 @@ static PyObject *deferred(py_state *s, PyTypeObject *type, PyObject *args, PyObj
     return made;
 }
 
-PyObject *py_construct(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
-    py_parts p = {.s = py_state_of_type(type)};
-    if (!p.s) return NULL;
+static PyObject *construct(py_state *s, PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+    py_parts p = {.s = s};
     PyObject *later = deferred(p.s, type, args, kwargs);
     if (later != Py_NotImplemented) return later;
     Py_DECREF(later);
@@ -178,6 +177,14 @@ done:
     py_drop(p.arrays);
     Py_DECREF(args);
     return self;
+}
+
+PyObject *py_construct(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+    py_state *s = py_state_of_type(type);
+    PyObject *self = s ? construct(s, type, args, kwargs) : NULL;
+    if (self || !s || !PyErr_ExceptionMatches(PyExc_TypeError)) return self;
+    PyObject *all[4] = {(PyObject *)type, args, kwargs ? kwargs : Py_None, NULL};
+    return py_instead(s, "of_placeholders", all, 4); /* was the value of one asked for? */
 }
 
 PyObject *py_as_operator(py_state *s, PyObject *o) {

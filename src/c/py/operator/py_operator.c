@@ -351,16 +351,46 @@ static PyObject *op_apply(PyObject *self, PyObject *args) {
                          vec != 0, out == Py_None ? NULL : out);
 }
 
+/* act, x, i, j; x NULL where it is no array. 0, or -1 with an exception. */
+static int action_of(PyObject *args, int *act, PyArrayObject **x, int64_t *i, int64_t *j,
+                     PyObject **numbers) {
+    long long at[2];
+    PyObject *given;
+    if (!PyArg_ParseTuple(args, "iOLL|O!", act, &given, &at[0], &at[1], &PyTuple_Type, numbers))
+        return -1;
+    if (*act < 0 || *act > ACT_DET || (*act > 7 ? *act < ACT_DENSE : !PyArray_Check(given))) {
+        PyErr_Format(PyExc_ValueError, "no such action: %d", *act);
+        return -1;
+    }
+    *x = PyArray_Check(given) ? (PyArrayObject *)given : NULL;
+    *i = at[0];
+    *j = at[1];
+    return 0;
+}
+
 /* _explain(act, x, i, j): the plan as a dict. */
 static PyObject *op_explain(PyObject *self, PyObject *args) {
     int act;
-    long long i, j;
-    PyObject *x;
-    if (!PyArg_ParseTuple(args, "iOLL:_explain", &act, &x, &i, &j)) return NULL;
-    if (act < 0 || act > ACT_DET || (act > 7 ? act < ACT_DENSE : !PyArray_Check(x)))
-        return PyErr_Format(PyExc_ValueError, "no such action: %d", act);
-    return py_explain(py_state_of(self), (py_op *)self,
-                      PyArray_Check(x) ? (PyArrayObject *)x : NULL, act, i, j);
+    int64_t i, j;
+    PyArrayObject *x;
+    PyObject *none = NULL;
+    if (action_of(args, &act, &x, &i, &j, &none) < 0) return NULL;
+    return py_explain(py_state_of(self), (py_op *)self, x, act, i, j);
+}
+
+/* _canonical(act, x, i, j, numbers=()): py_canonical.c. */
+static PyObject *op_canonical(PyObject *self, PyObject *args) {
+    int act;
+    int64_t i, j;
+    PyArrayObject *x;
+    PyObject *numbers = NULL;
+    if (action_of(args, &act, &x, &i, &j, &numbers) < 0) return NULL;
+    PyObject *none = numbers ? NULL : PyTuple_New(0);
+    if (!numbers && !none) return NULL;
+    PyObject *found =
+        py_canonical(py_state_of(self), (py_op *)self, x, act, i, j, numbers ? numbers : none);
+    Py_XDECREF(none);
+    return found;
 }
 
 static PyMethodDef op_methods[] = {
@@ -400,8 +430,10 @@ static PyMethodDef op_methods[] = {
     {"_element", op_element, METH_VARARGS, NULL},
     {"_scaledet", op_scaledet, METH_NOARGS, NULL},
     {"_factored", py_factored, METH_O, NULL},
+    {"_known", py_known, METH_O, NULL},
     {"_apply", op_apply, METH_VARARGS, NULL},
     {"_explain", op_explain, METH_VARARGS, NULL},
+    {"_canonical", op_canonical, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL}};
 
 static PyMemberDef op_members[] = {

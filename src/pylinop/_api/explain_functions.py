@@ -1,0 +1,155 @@
+"""``op.explain(name, ...)`` of the functions on structure: svd, cholesky, expm, norms and others.
+
+Each is planned by the question that answers it, whose rows are rules of `pl.rules()`. The arguments
+are those of the public function, which is what ``run=True`` calls."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .._base import explanation
+from .._base.checks import square
+from .._structured import (
+    cholesky,
+    eig,
+    eigh,
+    least_squares,
+    lu,
+    matrix_functions,
+    pinv,
+    qr,
+    questions,
+    square_roots,
+    svd,
+    trees,
+)
+from . import covariance, factorizations, norms, spectra
+
+_Arguments = dict[str, Any]
+Function = matrix_functions.Function
+
+
+def _svd(op: Any, a: _Arguments) -> trees.Node:
+    if a["hermitian"]:
+        question = eigh.eigenbasis if a["compute_uv"] else questions.eigvalsh
+        return trees.planned(question, square(op), "L")
+    if not a["compute_uv"]:
+        return trees.planned(questions.svdvals, op)
+    return trees.planned(svd.singular, op, bool(a["full_matrices"]))
+
+
+def _qr(op: Any, a: _Arguments) -> trees.Node:
+    if a["mode"] == "raw":
+        raise ValueError("qr in the mode 'raw' is LAPACK's alone: there is no choice to explain")
+    return trees.planned(qr.qr, op, a["mode"])
+
+
+def _cond(op: Any, a: _Arguments) -> trees.Node:
+    p = 2 if a["p"] is None else norms._order(a["p"])
+    return trees.planned(questions.cond, op if p in (2, -2) else square(op), p)
+
+
+def _rank(op: Any, a: _Arguments) -> trees.Node:
+    if a["hermitian"]:
+        return trees.planned(questions.eigvalsh, square(op), "L")
+    return trees.planned(questions.svdvals, op)
+
+
+def _pinv(op: Any, a: _Arguments) -> trees.Node:
+    words = pinv.pinv_words(a["rcond"], a["hermitian"], a.get("rtol", {}))
+    return trees.planned(questions.pinv, op, words)
+
+
+def _power(op: Any, a: _Arguments) -> trees.Node:
+    if float(a["t"]).is_integer():
+        raise ValueError("an integer power is an operator, lazy: explain what is done with it")
+    f = Function("power", float(a["t"]))
+    return trees.planned(matrix_functions.power, square(op), f)
+
+
+def _lstsq(op: Any, a: _Arguments) -> trees.Node:
+    if a["method"] is not None:
+        raise NotImplementedError(
+            f"lstsq is explained as it goes directly, not by method={a['method']!r}: run it within "
+            "`with pl.explaining()`"
+        )
+    b = np.zeros(op.shape[-2], op.dtype) if a["b"] is None else np.asarray(a["b"])
+    return least_squares.tree(op, b if b.ndim > 1 else b[:, None])
+
+
+def _of(question: Any, *args: Any, needs_square: bool = True) -> Callable[..., trees.Node]:
+    """The tree of a question with these arguments."""
+
+    def made(op: Any, a: _Arguments) -> trees.Node:
+        return trees.planned(question, square(op) if needs_square else op, *args)
+
+    return made
+
+
+# The public function, and what its arguments ask.
+FUNCTIONS: dict[str, tuple[Callable[..., Any], Callable[..., trees.Node]]] = {
+    "svd": (spectra.svd, _svd),
+    "svdvals": (norms.svdvals, _of(questions.svdvals, needs_square=False)),
+    "eig": (spectra.eig, _of(eig.pairs)),
+    "eigvals": (spectra.eigvals, _of(eig.eigvals)),
+    "cholesky": (
+        factorizations.cholesky,
+        lambda op, a: trees.planned(cholesky.cholesky, square(op), "U" if a["upper"] else "L"),
+    ),
+    "qr": (factorizations.qr, _qr),
+    "lu": (factorizations.lu, _of(lu.lu, needs_square=False)),
+    "ldl": (
+        factorizations.ldl,
+        lambda op, a: trees.planned(lu.ldl, square(op), bool(a["lower"]), bool(a["hermitian"])),
+    ),
+    "lstsq": (factorizations.lstsq, _lstsq),
+    "null_space": (
+        factorizations.null_space,
+        _of(least_squares.frames, "null", needs_square=False),
+    ),
+    "orth": (factorizations.orth, _of(least_squares.frames, "range", needs_square=False)),
+    "pinv": (norms.pinv, _pinv),
+    "matrix_norm": (
+        norms.matrix_norm,
+        lambda op, a: trees.planned(questions.norm, op, norms._order(a["ord"])),
+    ),
+    "cond": (norms.cond, _cond),
+    "matrix_rank": (norms.matrix_rank, _rank),
+    "expm": (spectra.expm, _of(matrix_functions.expm, Function("exp"))),
+    "logm": (spectra.logm, _of(matrix_functions.logm, Function("log"))),
+    "sqrtm": (spectra.sqrtm, _of(matrix_functions.power, Function("power", 0.5))),
+    "fractional_matrix_power": (spectra.fractional_matrix_power, _power),
+    "funm": (
+        spectra.funm,
+        lambda op, a: trees.planned(
+            matrix_functions.funm, square(op), Function("any", call=a["func"])
+        ),
+    ),
+    "sample": (covariance.sample, _of(square_roots.root)),
+    "sqrt_inv_matmul": (covariance.sqrt_inv_matmul, _of(square_roots.power, -0.5)),
+}
+_SIDES = ("lstsq", "sqrt_inv_matmul")  # whose second argument may be left out: a vector is taken
+
+
+def explained(
+    op: Any, name: str, args: tuple[Any, ...], kwargs: _Arguments, runs: bool
+) -> explanation.Explanation:
+    """How a function goes; with ``runs``, from the record of a call."""
+    public, plan = FUNCTIONS[name]
+    if name in _SIDES and not args and "b" not in kwargs:
+        args = (np.ones(op.shape[-2], op.dtype or np.float64),)
+    try:
+        given = inspect.signature(public).bind(op, *args, **kwargs)
+    except TypeError as error:
+        words = str(inspect.signature(public, eval_str=False)).replace("'", "")
+        raise TypeError(f"explain({name!r}), of {name}{words}: {error}") from None
+    if runs:
+        with explanation.explaining() as e:
+            public(op, *args, **kwargs)
+        return e.explanation
+    given.apply_defaults()
+    return trees.explained(name, op, plan(op, given.arguments))

@@ -1,0 +1,53 @@
+"""Names that people look for in ``pylinop`` and that are called otherwise here."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from .config import near
+
+_CALLED = {
+    "eye": "pl.Identity(n)",
+    "identity": "pl.Identity(n)",
+    "zeros": "pl.Zeros(shape)",
+    "ones": "pl.Full(shape, 1.0)",
+    "full": "pl.Full(shape, c)",
+    "diag": "pl.Diag(d); pl.diagonal(A) is the diagonal of A",
+    "diags": "pl.Diag(d, k) and pl.Banded((l, u), ab)",
+    "kron": "pl.Kron(A, B)",
+    "kronsum": "pl.KronSum(A, B)",
+    "tri": "pl.Triangular(a)",
+    "tril": "pl.Triangular(a)",
+    "triu": "pl.Triangular(a, lower=False)",
+    "csr_array": "pl.Sparse(S)",
+    "csr_matrix": "pl.Sparse(S)",
+    "dft": "pl.DFT(n)",
+    "array": "pl.Dense(a), or pl.lazy(a)",
+    "asarray": "pl.Dense(a), or pl.lazy(a)",
+    "matmul": "A @ B",
+    "dot": "A @ B",
+    "transpose": "A.T",
+    "multivariate_normal": "pl.MultivariateNormal(mean, cov)",
+    "DiagonalOperator": "pl.Diag(d)",
+    "Diagonal": "pl.Diag(d)",
+    "AddedDiag": "A + pl.Diag(d)",
+    "BlockDiagonal": "pl.BlockDiag(A, B)",
+    "DenseOperator": "pl.Dense(a)",
+    "solve_triangular": "pl.Triangular(a).solve(b)",
+    "solve_banded": "pl.Banded((l, u), ab).solve(b)",
+    "solve_toeplitz": "pl.Toeplitz(c).solve(b)",
+    "cho_factor": "pl.factorized(A, assume_a='pos')",
+    "lu_factor": "pl.factorized(A)",
+    "splu": "pl.factorized(pl.Sparse(S))",
+    "LinearOperators": "pl.LinearOperator",
+}
+
+
+def elsewhere(module: str, names: list[str], name: str) -> NoReturn:
+    """The error of a name that the package does not have."""
+    text = f"module {module!r} has no attribute {name!r}"
+    if name in _CALLED:
+        text += f": write {_CALLED[name]}"
+    elif not name.startswith("_"):
+        text += near(name, names)
+    raise AttributeError(text, name=name)

@@ -1,0 +1,279 @@
+"""What a library's namespace of arrays can do, by one set of names: the array API's functions, and
+PyTorch's, whose names differ.
+
+No function reads a value: errors of factorisations come out as NaN or inf, as on a GPU that is not
+waited for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Namespace", "device_text", "namespace_of"]
+
+
+class Namespace:
+    """The array API (numpy, cupy, jax.numpy, array_api_strict), on the device of an array."""
+
+    def __init__(self, xp: Any, like: Any) -> None:
+        self.xp, self.device = xp, getattr(like, "device", None)
+
+    # -- making arrays
+
+    def dtype(self, name: str) -> Any:
+        """The library's dtype by NumPy's name."""
+        return getattr(self.xp, "bool" if name == "bool" else name)
+
+    def name_of(self, x: Any) -> str:
+        """NumPy's name of an array's dtype."""
+        return str(x.dtype).rpartition(".")[2]
+
+    def constant(self, a: Any, dtype: str | None = None) -> Any:
+        """An array of NumPy that holds nobody's values, on the device."""
+        a = np.asarray(a)
+        return self.xp.asarray(
+            a, dtype=self.dtype(dtype or a.dtype.name), **self._there()
+        )
+
+    def _there(self) -> dict[str, Any]:
+        return {} if self.device is None else {"device": self.device}
+
+    def zeros(self, shape: Any, dtype: str) -> Any:
+        return self.xp.zeros(tuple(shape), dtype=self.dtype(dtype), **self._there())
+
+    def ones(self, shape: Any, dtype: str) -> Any:
+        return self.xp.ones(tuple(shape), dtype=self.dtype(dtype), **self._there())
+
+    def cast(self, x: Any, dtype: str) -> Any:
+        return x if self.name_of(x) == dtype else self._cast(x, self.dtype(dtype))
+
+    def _cast(self, x: Any, dtype: Any) -> Any:
+        return self.xp.astype(x, dtype)
+
+    # -- shapes
+
+    def reshape(self, x: Any, shape: Any) -> Any:
+        return self.xp.reshape(x, tuple(shape))
+
+    def expand(self, x: Any, shape: Any) -> Any:
+        return x if tuple(x.shape) == tuple(shape) else self.xp.broadcast_to(x, tuple(shape))
+
+    def moved(self, x: Any, axes: Any) -> Any:
+        return self.xp.permute_dims(x, tuple(axes))
+
+    def mT(self, x: Any) -> Any:
+        return self.moved(x, [*range(x.ndim - 2), x.ndim - 1, x.ndim - 2])
+
+    def concat(self, parts: Any, axis: int) -> Any:
+        return parts[0] if len(parts) == 1 else self.xp.concat(tuple(parts), axis=axis)
+
+    def stack(self, parts: Any, axis: int) -> Any:
+        return self.xp.stack(tuple(parts), axis=axis)
+
+    def flip(self, x: Any, axes: Any) -> Any:
+        return self.xp.flip(x, axis=tuple(axes))
+
+    def take(self, x: Any, index: Any, axis: int) -> Any:
+        """Along an axis by a vector of integers: NumPy's, or the library's own."""
+        if isinstance(index, np.ndarray) and self.xp is not np:
+            index = self.constant(index, "int64")
+        return self.xp.take(x, index, axis=axis)
+
+    # -- arithmetic
+
+    def matmul(self, a: Any, b: Any) -> Any:
+        return self.xp.matmul(a, b)
+
+    def conj(self, x: Any) -> Any:
+        return self.xp.conj(x) if self.name_of(x).startswith("complex") else x
+
+    def real(self, x: Any) -> Any:
+        return self.xp.real(x) if self.name_of(x).startswith("complex") else x
+
+    def imag(self, x: Any) -> Any:
+        return self.xp.imag(x) if self.name_of(x).startswith("complex") else x * 0
+
+    def sum(self, x: Any, axis: Any, keep: bool = False) -> Any:
+        return self.xp.sum(x, axis=axis, keepdims=keep, dtype=x.dtype)
+
+    def max(self, x: Any, axis: Any, keep: bool = False) -> Any:
+        return self.xp.max(x, axis=axis, keepdims=keep)
+
+    def prod(self, x: Any, axis: int) -> Any:
+        return self.xp.prod(x, axis=axis, dtype=x.dtype)
+
+    def where(self, test: Any, a: Any, b: Any) -> Any:
+        return self.xp.where(test, a, b)
+
+    def abs(self, x: Any) -> Any:
+        return self.xp.abs(x)
+
+    def sqrt(self, x: Any) -> Any:
+        return self.xp.sqrt(x)
+
+    def exp(self, x: Any) -> Any:
+        return self.xp.exp(x)
+
+    def log(self, x: Any) -> Any:
+        return self.xp.log(x)
+
+    def triu(self, x: Any, k: int = 0) -> Any:
+        return self.xp.triu(x, k=k)
+
+    def tril(self, x: Any, k: int = 0) -> Any:
+        return self.xp.tril(x, k=k)
+
+    # -- what is only an extension of the array API
+
+    def fft(self, x: Any, axis: int, inverse: bool = False) -> Any:
+        one = self.xp.fft.ifft if inverse else self.xp.fft.fft
+        wide = {"float32": "complex64", "float64": "complex128"}
+        x = self.cast(x, wide.get(self.name_of(x), self.name_of(x)))
+        return one(x, axis=axis)
+
+    def solve(self, a: Any, b: Any) -> Any:
+        """Of matrices; b may have fewer batch dimensions."""
+        return self.xp.linalg.solve(a, b)
+
+    def inv(self, a: Any) -> Any:
+        return self.xp.linalg.inv(a)
+
+    def cholesky(self, a: Any) -> Any:
+        """The lower factor, of a matrix that is Hermitian in all its entries."""
+        return self.xp.linalg.cholesky(a)
+
+    def substitute(self, a: Any, b: Any, lower: bool) -> Any:
+        """The solution with a triangle, in whose other half are zeros."""
+        return self.solve(a, b)
+
+    def slogdet(self, a: Any) -> Any:
+        return tuple(self.xp.linalg.slogdet(a))
+
+    def scatter(self, values: Any, index: Any, count: int) -> Any:
+        """Sums of rows of values (..., k, c) that go to the same of `count` rows. The array API
+        has none: a product with a matrix of zeros and ones, count x k."""
+        at = self.constant(np.arange(count), self.name_of(index))
+        chosen = self.cast(at[:, None] == index[None, :], self.name_of(values))
+        return self.matmul(chosen, values)
+
+
+class _NumPy(Namespace):
+    def scatter(self, values: Any, index: Any, count: int) -> Any:
+        out = np.zeros((*values.shape[:-2], count, values.shape[-1]), values.dtype)
+        at: Any = (..., np.asarray(index), slice(None))
+        np.add.at(out, at, values)
+        return out
+
+
+class _Jax(Namespace):
+    def scatter(self, values: Any, index: Any, count: int) -> Any:
+        out = self.zeros((*values.shape[:-2], count, values.shape[-1]), self.name_of(values))
+        return out.at[..., index, :].add(values)
+
+    def substitute(self, a: Any, b: Any, lower: bool) -> Any:
+        import jax.scipy.linalg as own
+
+        return own.solve_triangular(a, b, lower=lower)
+
+
+class _Torch(Namespace):
+    """PyTorch, whose functions wait for no device: those that look at errors have an _ex form."""
+
+    def constant(self, a: Any, dtype: str | None = None) -> Any:
+        a = np.asarray(a)
+        made = self.xp.tensor(a.tolist(), dtype=self.dtype(dtype or a.dtype.name), **self._there())
+        return made.reshape(a.shape)
+
+    def _cast(self, x: Any, dtype: Any) -> Any:
+        return x.to(dtype)
+
+    def moved(self, x: Any, axes: Any) -> Any:
+        return x.permute(tuple(axes))
+
+    def concat(self, parts: Any, axis: int) -> Any:
+        return parts[0] if len(parts) == 1 else self.xp.cat(tuple(parts), dim=axis)
+
+    def stack(self, parts: Any, axis: int) -> Any:
+        return self.xp.stack(tuple(parts), dim=axis)
+
+    def flip(self, x: Any, axes: Any) -> Any:
+        return self.xp.flip(x, tuple(axes))
+
+    def take(self, x: Any, index: Any, axis: int) -> Any:
+        if isinstance(index, np.ndarray):
+            index = self.constant(index, "int64")
+        return self.xp.index_select(x, axis, index)
+
+    def matmul(self, a: Any, b: Any) -> Any:
+        if a.dtype != b.dtype:
+            wide = self.xp.promote_types(a.dtype, b.dtype)
+            a, b = a.to(wide), b.to(wide)
+        return self.xp.matmul(a, b)
+
+    def conj(self, x: Any) -> Any:
+        return x.conj().resolve_conj() if x.is_complex() else x
+
+    def real(self, x: Any) -> Any:
+        return x.real if x.is_complex() else x
+
+    def sum(self, x: Any, axis: Any, keep: bool = False) -> Any:
+        return self.xp.sum(x, dim=axis, keepdim=keep, dtype=x.dtype)
+
+    def max(self, x: Any, axis: Any, keep: bool = False) -> Any:
+        return self.xp.amax(x, dim=axis, keepdim=keep)
+
+    def prod(self, x: Any, axis: int) -> Any:
+        return self.xp.prod(x, dim=axis, dtype=x.dtype)
+
+    def triu(self, x: Any, k: int = 0) -> Any:
+        return self.xp.triu(x, k)
+
+    def tril(self, x: Any, k: int = 0) -> Any:
+        return self.xp.tril(x, k)
+
+    def fft(self, x: Any, axis: int, inverse: bool = False) -> Any:
+        return (self.xp.fft.ifft if inverse else self.xp.fft.fft)(x, dim=axis)
+
+    def solve(self, a: Any, b: Any) -> Any:
+        batch = self.xp.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+        b = b.expand(*batch, *b.shape[-2:])
+        return self.xp.linalg.solve_ex(a.expand(*batch, *a.shape[-2:]), b)[0]
+
+    def inv(self, a: Any) -> Any:
+        return self.xp.linalg.inv_ex(a)[0]
+
+    def cholesky(self, a: Any) -> Any:
+        return self.xp.linalg.cholesky_ex(a)[0]
+
+    def substitute(self, a: Any, b: Any, lower: bool) -> Any:
+        return self.xp.linalg.solve_triangular(a, b, upper=not lower)
+
+    def scatter(self, values: Any, index: Any, count: int) -> Any:
+        out = self.zeros((*values.shape[:-2], count, values.shape[-1]), self.name_of(values))
+        return out.index_add(-2, index, values)
+
+
+def namespace_of(x: Any) -> Namespace:
+    """What computes with an array, on its device."""
+    root = type(x).__module__.partition(".")[0]
+    if isinstance(x, (np.ndarray, np.generic)):
+        return _NumPy(np, None)
+    if root == "torch" or hasattr(x, "__torch_function__"):
+        import torch
+
+        return _Torch(torch, x)
+    if root in ("jax", "jaxlib"):
+        import jax.numpy
+
+        made = _Jax(jax.numpy, x)
+        made.device = None  # traced arrays have none; untraced ones follow each other
+        return made
+    if hasattr(x, "__array_namespace__"):
+        return Namespace(x.__array_namespace__(), x)
+    raise TypeError(f"a {type(x).__name__} is no array of the array API")
+
+
+def device_text(x: Any) -> str:
+    """Where an array lies, as text."""
+    return str(getattr(x, "device", "cpu"))

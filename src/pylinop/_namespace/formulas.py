@@ -1,0 +1,319 @@
+"""Programs on the arrays of other libraries, where they lie: LazyArrays of arrays without memory
+say what is to be computed, `walk.py` does what their operators are, and other functions go by name.
+
+A coefficient that is an array has a placeholder's value while rules are applied: they say what they
+compute of it (src/c/expr/coefficients.h). Nothing is decided by a value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from .._base.checks import is_lazy
+from .._gradients.watched import watched
+from .._lazy import evaluate
+from .._lazy.leaves import lazy
+from .._structured import determinants
+from . import functions, walk
+from .arrays import Namespace, device_text, namespace_of
+
+__all__ = ["computed", "on_one_device"]
+
+_DENSE, _DIAGONAL, _TRACE, _DET = 8, 9, 10, 12
+_LINEAR = ("matmul", "add", "scale", "over", "view", "inverse", "operator", "made")
+
+
+def on_one_device(arrays: Any) -> None:
+    """Raises where arrays lie on different devices."""
+    seen: dict[str, Any] = {}
+    for x in arrays:
+        seen.setdefault(device_text(x), x)
+    if len(seen) > 1:
+        first, second = list(seen)[:2]
+        raise ValueError(
+            f"arrays on {first} (shape {tuple(seen[first].shape)}) and on {second} (shape "
+            f"{tuple(seen[second].shape)}): move them to one device, nothing is copied unasked"
+        )
+
+
+class _Evaluation:
+    """One program's LazyArrays and their values on the arrays of a library."""
+
+    def __init__(self, ns: Namespace, leaves: Any, arrays: Any) -> None:
+        self.ns = ns
+        self.known: dict[int, Any] = {id(a): x for a, x in zip(leaves, arrays, strict=True)}
+        self.arrays: dict[int, Any] = {}  # by where their stand-ins would lie
+        for a, x in zip(leaves, arrays, strict=True):
+            self.arrays[_address(a._args[0])] = x
+        self.placed: list[Any] = []
+        self.names: dict[int, float] = {}  # of numbers within operators
+        self.hollows: dict[int, Any] = {}  # what stands for a part that is a leaf of an operator
+        self.kept = list(leaves)  # so that ids stay their own
+
+    # -- numbers that are LazyArrays
+
+    def _place(self, root: Any) -> dict[float, Any]:
+        """Gives each number within an operator a value to be named by: {value: array}."""
+        sources: dict[float, Any] = {}
+        stack, seen = [root], set()
+        while stack:
+            a = stack.pop()
+            if id(a) in seen or not is_lazy(a):
+                continue
+            seen.add(id(a))
+            c = _coefficient(a)
+            if is_lazy(c) and c.ndim == 0 and c.dtype.kind != "c":
+                value = self.value(c)
+                name = self.names.setdefault(id(c), 1.25 + 0.0078125 * len(self.names))
+                sources[name], sources[1 / name] = value, 1 / value
+                self.kept.append(c)
+                self._hold(c, np.full((), name, c.dtype))
+            stack += [x for x in a._args if is_lazy(x)]
+        return sources
+
+    def _hold(self, a: Any, value: Any) -> None:
+        """Puts an array without memory, or a placeholder, where a value would be."""
+        if a._value is None:
+            a._value = value
+            self.placed.append(a)
+
+    def _leafed(self, root: Any) -> None:
+        """Parts of an operator that are no operators themselves: values, as its leaves. So are
+        multiples by complex numbers that are arrays, which have no name among coefficients."""
+        stack, seen = [root], {id(root)}
+        while stack:
+            a = stack.pop()
+            for x in a._args[:1] if a._head in ("scale", "over") else a._args:
+                if not is_lazy(x) or id(x) in seen:
+                    continue
+                seen.add(id(x))
+                if not _is_value(x) and (x.ndim >= 2 or a._head != "made"):
+                    stack.append(x)
+                elif x._head != "leaf":
+                    self._hold(x, self._hollow(x))
+
+    def _hollow(self, x: Any) -> Any:
+        if id(x) not in self.hollows:
+            hollow = _without_memory(x.dtype, x.shape)
+            self.arrays[_address(hollow)] = self.value(x)
+            self.hollows[id(x)] = hollow
+            self.kept += [x, hollow]
+        return self.hollows[id(x)]
+
+    def _release(self) -> None:
+        for a in self.placed:
+            a._value = None
+        self.placed = []
+
+    # -- values
+
+    def value(self, a: Any) -> Any:
+        """Of a LazyArray, an operator, an array of NumPy or a number."""
+        if not is_lazy(a):
+            return functions.plain(self, a)
+        if id(a) not in self.known:
+            self.kept.append(a)
+            self.known[id(a)] = self._found(a)
+        return self.known[id(a)]
+
+    def _found(self, a: Any) -> Any:
+        if a._value is not None and a._head != "leaf":
+            return self.ns.constant(a._value)
+        if a._head == "leaf":
+            return self._leaf(np.asarray(a._args[0]))
+        if a._head == "of form":
+            return self._of_form(a)
+        if not _is_value(a) and (a.ndim >= 2 or a._head in ("matmul", "view", "inverse")):
+            if a._head == "matmul" and min(x.ndim for x in a._args) < 2:
+                return self._vector_product(a)
+            return self._asked(a, _DENSE, a)
+        return functions.called(self, a)
+
+    def _vector_product(self, a: Any) -> Any:
+        left, right = a._args
+        if left.ndim < 2 and right.ndim < 2:
+            return self.ns.sum(self.value(left) * self.value(right), -1)
+        if left.ndim < 2:
+            column = self._column(left, _core._lazy_view(right, 1))
+        else:
+            column = self._column(right, left)
+        return self.ns.cast(self.ns.reshape(column, a.shape), a.dtype.name)
+
+    def _column(self, x: Any, matrix: Any) -> Any:
+        """matrix @ x by the matrix's structure."""
+        value = self.value(x)[..., None]
+        if _is_value(matrix):
+            return self.ns.matmul(self.value(matrix), value)
+        return self._asked(matrix, 0, None, value)
+
+    def _of_form(self, a: Any) -> Any:
+        f, kwargs = a._more
+        form = a._args[0]
+        if f is evaluate.trace and not kwargs.get("offset"):
+            return self._asked(form, _TRACE, a)
+        if f is evaluate.diagonal:
+            return self._asked(form, _DIAGONAL, a, None, kwargs.get("offset", 0))
+        finish = _DETERMINANTS.get(f)
+        if finish is None:
+            return functions.called(self, a)
+        found = self._asked(form, _DET, None)
+        return finish(self.ns, *found, a.dtype.name)
+
+    def _asked(self, form: Any, action: int, like: Any, x: Any = None, k: int = 0) -> Any:
+        """An action of the operator that a LazyArray is."""
+        if _is_value(form):
+            form = lazy(self._hollow(form))
+        sources = self._place(form)
+        try:
+            self._leafed(form)
+            op = _core._lazy_operator(form)
+            if op is None or op._opaque:
+                raise NotImplementedError(
+                    f"{form!r} holds a callable or a dtype that has no form on the arrays of "
+                    "other libraries"
+                )
+            shape = None if x is None else tuple(x.shape)
+            rhs = None if x is None else _without_memory(self.ns.name_of(x), shape)
+            canonical = op._canonical(action, rhs, k, 0, tuple(sources))
+        finally:
+            self._release()
+        _all_named(sources, canonical[3])
+        leaves = {s: self._leaf(held) for s, held in canonical[1].items()}
+        if x is not None:
+            leaves[canonical[2]] = x
+        found = walk.run(self.ns, canonical, leaves, sources)
+        if isinstance(found, tuple) or like is None:
+            return found
+        return self.ns.cast(found, like.dtype.name)
+
+    def _leaf(self, held: Any) -> Any:
+        """What an array of NumPy stands for: itself, or one of the library's, seen alike."""
+        found = self.arrays.get(_address(held))
+        if found is None or not held.size:
+            return self.ns.constant(held)
+        if tuple(held.shape) == tuple(found.shape) and _is_c_order(held):
+            return found
+        if _is_c_order(held) and held.size == int(np.prod(found.shape)):
+            return self.ns.reshape(found, held.shape)
+        if held.ndim >= 2 and _is_c_order(np.swapaxes(held, -1, -2)):
+            turned = np.swapaxes(held, -1, -2).shape
+            return self.ns.mT(self.ns.reshape(found, turned))
+        raise NotImplementedError(
+            f"a part of an array of shape {tuple(found.shape)}, seen as {held.shape}, has no form "
+            "on the arrays of other libraries"
+        )
+
+
+def _coefficient(a: Any) -> Any:
+    """The number that an operator is a multiple by."""
+    return a._args[1] if a._head in ("scale", "over") else None
+
+
+def _is_value(root: Any) -> bool:
+    """Is it no operator here? Nor are multiples by complex numbers that are arrays, which have no
+    names, those of kinds that take the number in, and what is made of these."""
+    known: dict[int, bool] = {}
+    stack = [root]
+    while stack:
+        a = stack[-1]
+        if a._head not in _LINEAR or id(a) in known:
+            known.setdefault(id(a), True)
+            stack.pop()
+            continue
+        c = _coefficient(a)
+        of = a._args[0] if a._args else None
+        inner = of._args[0]._head if is_lazy(of) and of._head == "operator" else ""
+        if is_lazy(c) and (c.dtype.kind == "c" or inner in ("full", "zeros")):
+            known[id(a)] = True
+            continue
+        below = [] if a._head == "made" else [x for x in a._args if is_lazy(x) and x is not c]
+        below = [x for x in below if x._head in _LINEAR and x.ndim >= 2]
+        wait = [x for x in below if id(x) not in known]
+        if wait:
+            stack += wait
+        else:
+            known[id(a)] = any(known[id(x)] for x in below)
+    return known[id(root)]
+
+
+def _all_named(sources: dict[float, Any], entries: Any) -> None:
+    """Raises where a coefficient went into something that does not say so."""
+    if entries is None:
+        return
+    found = {value for how, _, _, value in entries if how == "s"}
+    for name in sources:
+        if name not in found and 1 / name not in found:
+            raise NotImplementedError(
+                "a coefficient that is an array went into the numbers of a kind: give it as a "
+                "Python number, or multiply by Diag"
+            )
+
+
+def _without_memory(dtype: Any, shape: Any) -> Any:
+    """An array that stands for one elsewhere: nothing reads or writes it, so that its pages are
+    never there. It has a place of its own, and strides, which tell how it is seen."""
+    if not len(shape) and np.dtype(dtype).kind in "fc":
+        return np.full((), np.nan, dtype)  # a number that is read would be seen
+    return np.zeros(tuple(shape), dtype)
+
+
+def _address(a: Any) -> int:
+    return int(a.__array_interface__["data"][0])
+
+
+def _is_c_order(a: Any) -> bool:
+    return bool(a.flags.c_contiguous)
+
+
+def _det(ns: Namespace, sign: Any, log: Any, dtype: str) -> Any:
+    return ns.cast(sign * ns.exp(log), dtype)
+
+
+def _logdet(ns: Namespace, sign: Any, log: Any, dtype: str) -> Any:
+    """Of a negative determinant of a real matrix NaN."""
+    if dtype.startswith("complex"):
+        return ns.cast(log + ns.log(sign), dtype)
+    nothing = ns.zeros((), ns.name_of(log)) + float("nan")
+    return ns.cast(ns.where(ns.real(sign) < 0, nothing, log), dtype)
+
+
+def _pair(ns: Namespace, sign: Any, log: Any, dtype: str) -> Any:
+    return sign, log
+
+
+def _sign(ns: Namespace, sign: Any, log: Any, dtype: str) -> Any:
+    return ns.cast(sign, dtype)
+
+
+def _logabs(ns: Namespace, sign: Any, log: Any, dtype: str) -> Any:
+    return ns.cast(log, dtype)
+
+
+_DETERMINANTS: dict[Any, Callable[..., Any]] = {
+    determinants.det: _det,
+    determinants.logdet: _logdet,
+    determinants.pair: _pair,
+    determinants.sign_of: _sign,
+    determinants.logabs_of: _logabs,
+}
+
+
+def computed(program: Any, arrays: Any) -> list[Any]:
+    """The values of a program, on the device of its arrays."""
+    on_one_device(arrays)
+    ns = namespace_of(arrays[0])
+    leaves = [watched(_without_memory(ns.name_of(x), x.shape)) for x in arrays]
+    try:
+        roots = [lazy(r) for r in program.build(leaves)]
+        run = _Evaluation(ns, leaves, arrays)
+        return [run.value(r) for r in roots]
+    except TypeError as error:
+        if "was asked for while" not in str(error):
+            raise
+        raise NotImplementedError(
+            f"{program!r} looks at the values of its arrays, which stay on {device_text(arrays[0])}"
+            ": compute it on the CPU"
+        ) from error

@@ -1,0 +1,388 @@
+"""Element-wise nodes, pieces and joins of arrays: one function a head, of (walk, node)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from . import kinds
+
+__all__ = ["HEADS"]
+
+_T, _C = 1, 2
+
+
+def seen(ns: Any, a: Any, mode: int) -> Any:
+    """A matrix through a mode: transposed, conjugated."""
+    a = ns.mT(a) if mode & _T else a
+    return ns.conj(a) if mode & _C else a
+
+
+def _add(w: Any, row: Any) -> Any:
+    return w.whole(row, 0) + w.whole(row, 1)
+
+
+def _mul(w: Any, row: Any) -> Any:
+    return w.whole(row, 0) * w.whole(row, 1)
+
+
+def _div(w: Any, row: Any) -> Any:
+    return w.whole(row, 0) / w.whole(row, 1)[..., None]
+
+
+def _scale(w: Any, row: Any) -> Any:
+    return w.whole(row, 0) * w.coefficient(row)
+
+
+def _shift(w: Any, row: Any) -> Any:
+    n = row.shape[-1]
+    return w.whole(row, 0) + w.ns.constant(np.eye(n), row.dtype) * w.coefficient(row)
+
+
+def _conjugate(w: Any, row: Any) -> Any:
+    if isinstance(w.value(row.children[0]), tuple):
+        sign, log = w.value(row.children[0])
+        return w.ns.conj(sign), log
+    return w.ns.conj(w.child(row, 0))
+
+
+def _same(w: Any, row: Any) -> Any:
+    return w.value(row.children[0])
+
+
+def _swap(w: Any, row: Any) -> Any:
+    return seen(w.ns, w.child(row, 0), row.i[0])
+
+
+def _recip(w: Any, row: Any) -> Any:
+    return 1.0 / w.whole(row, 0)
+
+
+def _diagpow(w: Any, row: Any) -> Any:
+    d = w.whole(row, 0)
+    d = d ** row.i[0] if row.i[0] else d * 0 + 1
+    return d if len(row.children) == 1 else d[..., None] * w.whole(row, 1)
+
+
+def _eye(w: Any, row: Any) -> Any:
+    return w.ns.constant(np.eye(*row.shape[-2:]), row.dtype)
+
+
+def _unit(w: Any, row: Any) -> Any:
+    a = np.zeros(row.shape[-2:])
+    a[row.i[0], 0] = 1
+    return w.ns.constant(a, row.dtype)
+
+
+def _first_unit(w: Any, row: Any) -> Any:
+    a = np.zeros(row.shape[-1:])
+    a[:1] = 1
+    return w.ns.constant(a, row.dtype)
+
+
+def _ones(w: Any, row: Any) -> Any:
+    return w.ns.ones(row.shape, row.dtype)
+
+
+def _repeat(w: Any, row: Any) -> Any:
+    return w.child(row, 0)[..., None]
+
+
+def _element(w: Any, row: Any) -> Any:
+    i, j = row.i[:2]
+    x = w.child(row, 0)
+    return x[..., i, j] if w.rows[row.children[0]].core == 2 else x[..., i]
+
+
+def diagonal(ns: Any, a: Any, k: int) -> Any:
+    """Diagonal k of a matrix."""
+    m, n = a.shape[-2:]
+    length = max(min(m, n - k) if k >= 0 else min(m + k, n), 0)
+    at = (np.arange(length) + max(-k, 0)) * n + np.arange(length) + max(k, 0)
+    return ns.take(ns.reshape(a, (*a.shape[:-2], m * n)), at, a.ndim - 2)
+
+
+def _array_diagonal(w: Any, row: Any) -> Any:
+    return diagonal(w.ns, w.child(row, 0), row.i[0])
+
+
+def _product_diagonal(w: Any, row: Any) -> Any:
+    a, b = (seen(w.ns, w.child(row, j), row.i[1 + j]) for j in (0, 1))
+    k, n = row.i[0], row.shape[-1]
+    a = a[..., max(-k, 0) : max(-k, 0) + n, :]
+    b = w.ns.mT(b)[..., max(k, 0) : max(k, 0) + n, :]
+    return w.ns.sum(a * b, -1)
+
+
+def _sumall(w: Any, row: Any) -> Any:
+    core = w.rows[row.children[0]].core
+    x = w.whole(row, 0)
+    return w.ns.sum(x, tuple(range(-core, 0))) if core else x
+
+
+def _kronarray(w: Any, row: Any) -> Any:
+    a, b = w.whole(row, 0), w.whole(row, 1)
+    if row.core == 1:
+        out = a[..., :, None] * b[..., None, :]
+        return w.ns.reshape(out, (*out.shape[:-2], row.shape[-1]))
+    out = a[..., :, None, :, None] * b[..., None, :, None, :]
+    return w.ns.reshape(out, (*out.shape[:-4], *row.shape[-2:]))
+
+
+def _gram(w: Any, row: Any) -> Any:
+    a = w.child(row, 0)
+    return w.ns.matmul(seen(w.ns, a, row.i[0]), a)
+
+
+def _weighted_gram(w: Any, row: Any) -> Any:
+    a, d = w.whole(row, 0), w.whole(row, 1)
+    inner = w.ns.matmul(seen(w.ns, a, 3), a / d[..., None])
+    squares = w.ns.sum(w.ns.conj(a) * a, -2, True)
+    return w.ns.concat([inner, w.ns.expand(squares, (*inner.shape[:-2], 1, inner.shape[-1]))], -2)
+
+
+def _top_square(w: Any, row: Any) -> Any:
+    return w.child(row, 0)[..., : row.shape[-2], :]
+
+
+def _gemm_triangle(w: Any, row: Any) -> Any:
+    return w.ns.matmul(seen(w.ns, w.child(row, 0), 3), w.child(row, 1))
+
+
+def _line(w: Any, row: Any) -> Any:
+    x, at = w.child(row, 0), row.i[1]
+    return x[..., :, at : at + 1] if row.i[0] else x[..., at : at + 1, :]
+
+
+def _slice(w: Any, row: Any) -> Any:
+    r, rows, c, columns = row.i
+    return w.child(row, 0)[..., r : r + rows, c : c + columns]
+
+
+def _parts(w: Any, row: Any) -> list[Any]:
+    core = row.core
+    batch = tuple(row.shape[: len(row.shape) - core])
+    found = [w.whole(row, k) for k in range(len(row.children))]
+    return [w.ns.expand(x, (*batch, *x.shape[x.ndim - core :])) for x in found]
+
+
+def _grid(w: Any, row: Any) -> Any:
+    parts = _parts(w, row)
+    if row.core == 1:
+        return w.ns.concat(parts, -1)
+    width = row.i[1]
+    lines = [w.ns.concat(parts[k : k + width], -1) for k in range(0, len(parts), width)]
+    return w.ns.concat(lines, -2)
+
+
+def _concat(w: Any, row: Any) -> Any:
+    """Of a Hankel matrix: the first column, and the last row without its first number."""
+    c, r = _parts(w, row)
+    return w.ns.concat([c, r[..., 1:]], -1)
+
+
+def _blocks(w: Any, row: Any) -> Any:
+    return blocks(w.ns, _parts(w, row), row.dtype)
+
+
+def blocks(ns: Any, parts: Any, dtype: str) -> Any:
+    """Along the diagonal, zeros elsewhere."""
+    columns, lines, at = sum(x.shape[-1] for x in parts), [], 0
+    for x in parts:
+        pad = [(*x.shape[:-1], at), (*x.shape[:-1], columns - at - x.shape[-1])]
+        lines.append(ns.concat([ns.zeros(pad[0], dtype), x, ns.zeros(pad[1], dtype)], -1))
+        at += x.shape[-1]
+    return ns.concat(lines, -2)
+
+
+def _blocks_of_rows(w: Any, row: Any) -> Any:
+    a, g = w.child(row, 0), row.i[0]
+    m = a.shape[-2] // g
+    return blocks(w.ns, [a[..., k * m : (k + 1) * m, :] for k in range(g)], row.dtype)
+
+
+def _ravel(w: Any, row: Any) -> Any:
+    return w.ns.reshape(w.child(row, 0), row.shape)
+
+
+def _unfold(w: Any, row: Any) -> Any:
+    x = w.child(row, 0)
+    batch = x.shape[: x.ndim - w.rows[row.children[0]].core]
+    tail = _tail(row)
+    if row.head == "kron_fold":
+        batch = batch if row.i[0] == 1 else batch[:-1]
+    return w.ns.reshape(x, (*batch, *tail))
+
+
+def _tail(row: Any) -> tuple[int, ...]:
+    L, n, R, k = row.i
+    if row.head == "kron_fold":
+        return (L * n * R, k)
+    return (n, R * k) if L == 1 else (L, n, R * k)
+
+
+def _gather(w: Any, row: Any) -> Any:
+    x, (L, n, R, k) = w.child(row, 0), row.i
+    b = x.ndim - 2
+    x = w.ns.reshape(x, (*x.shape[:-2], L, n, R * k))
+    x = w.ns.moved(x, [*range(b), b + 1, b, b + 2])
+    return w.ns.reshape(x, (*x.shape[:b], n, L * R * k))
+
+
+def _spread(w: Any, row: Any) -> Any:
+    x, (L, n, R, k) = w.child(row, 0), row.i
+    b = x.ndim - 2
+    x = w.ns.reshape(x, (*x.shape[:-2], n, L, R * k))
+    x = w.ns.moved(x, [*range(b), b + 1, b, b + 2])
+    return w.ns.reshape(x, (*x.shape[:b], L * n * R, k))
+
+
+def _khatri_rao(w: Any, row: Any) -> Any:
+    a, b = w.whole(row, 0), w.whole(row, 1)
+    out = a[..., :, None, :] * b[..., None, :, :]
+    return w.ns.reshape(out, (*out.shape[:-3], *row.shape[-2:]))
+
+
+def _rowmix(w: Any, row: Any) -> Any:
+    a, g = w.whole(row, 0), w.whole(row, 1)
+    if not a.shape[-1]:
+        return w.ns.zeros(row.shape, row.dtype)
+    g = w.ns.reshape(g, (*g.shape[:-1], a.shape[-1], row.i[0]))
+    return w.ns.matmul(a[..., None, :], g)[..., 0, :]
+
+
+def _diag_gather(w: Any, row: Any) -> Any:
+    a, (k, s, t, length) = w.child(row, 0), row.i
+    m, n = a.shape[-2:]
+    x, y = np.arange(length) + max(-k, 0), np.arange(length) + max(k, 0)
+    at = (x // s % m) * n + y // t % n
+    return w.ns.take(w.ns.reshape(a, (*a.shape[:-2], m * n)), at, a.ndim - 2)
+
+
+def _diag_scatter(w: Any, row: Any) -> Any:
+    """Diagonal k of a Kron of the four diagonals of its factors (op_krondiag.c)."""
+    k, n, length = row.i[:3]
+    r, low = k % n, max(-k, 0)
+    d = (k - r) // n
+    i = low + np.arange(length)
+    a, b, parts = i // n, i % n, []
+    for one, two, shift, offset in ((0, 1, d, r), (2, 3, d + 1, r - n)):
+        inside = (b < n - r) if one == 0 else (b >= n - r)
+        u, v = w.whole(row, one), w.whole(row, two)
+        if not (u.shape[-1] and v.shape[-1] and inside.any()):
+            continue
+        at = np.where(inside, np.clip(a - max(-shift, 0), 0, u.shape[-1] - 1), 0)
+        by = np.where(inside, np.clip(b - max(-offset, 0), 0, v.shape[-1] - 1), 0)
+        both = w.ns.take(u, at, u.ndim - 1) * w.ns.take(v, by, v.ndim - 1)
+        parts.append(both * w.ns.constant(inside, row.dtype))
+    return sum(parts[1:], parts[0]) if parts else w.ns.zeros(row.shape, row.dtype)
+
+
+def _bandprobe(w: Any, row: Any) -> Any:
+    n, width = row.shape[-2:]
+    return w.ns.constant(np.arange(n)[:, None] % max(width, 1) == np.arange(width), row.dtype)
+
+
+def _band_from_products(w: Any, row: Any) -> Any:
+    """ab[u + i - j, j] is element (i, j mod w) of the product."""
+    a, (low, up) = w.child(row, 0), row.i[:2]
+    n, width = a.shape[-2:]
+    lines, j = np.arange(low + up + 1)[:, None], np.arange(n)[None]
+    i = j + lines - up
+    inside = (i >= 0) & (i < n)
+    at = np.where(inside, i, 0) * width + j % width
+    flat = w.ns.reshape(a, (*a.shape[:-2], n * width))
+    found = w.ns.take(flat, at.reshape(-1), flat.ndim - 1)
+    found = w.ns.reshape(found, (*flat.shape[:-1], *at.shape))
+    return found * w.ns.constant(inside, row.dtype)
+
+
+def _circulant_flip(w: Any, row: Any) -> Any:
+    sizes = w.rows[row.children[1]].shape if len(row.children) > 1 else row.shape[-1:]
+    at = kinds.flipped(sizes)
+    c = w.child(row, 0)
+    return w.ns.take(c, at, c.ndim - 1)
+
+
+def _joint(w: Any, row: Any) -> Any:
+    parts = [w.whole(row, k) for k in range(len(row.children))]
+    return w.ns.concat([w.ns.reshape(x, (-1, 1)) for x in parts], 0)
+
+
+def _results(w: Any, row: Any) -> Any:
+    return [w.value(k) for k in row.children]
+
+
+def _apply(w: Any, row: Any) -> Any:
+    return kinds.apply(w, row.children[0], 0, w.child(row, 1), row.dtype)
+
+
+def _todense(w: Any, row: Any) -> Any:
+    return kinds.dense(w, row.children[0], row.dtype)
+
+
+def _diagonal(w: Any, row: Any) -> Any:
+    return kinds.diagonal(w, row.children[0], row.i[0], row.dtype)
+
+
+def _op_element(w: Any, row: Any) -> Any:
+    return kinds.dense(w, row.children[0], row.dtype)[..., row.i[0], row.i[1]]
+
+
+def _nothing(w: Any, row: Any) -> Any:
+    return None
+
+
+HEADS: dict[str, Callable[..., Any]] = {
+    "add": _add,
+    "mul": _mul,
+    "div": _div,
+    "scale": _scale,
+    "shift": _shift,
+    "conjugate": _conjugate,
+    "cast": _same,
+    "swap": _swap,
+    "recip": _recip,
+    "diagpow": _diagpow,
+    "eye": _eye,
+    "unit": _unit,
+    "first_unit": _first_unit,
+    "ones": _ones,
+    "repeat": _repeat,
+    "array_element": _element,
+    "array_diagonal": _array_diagonal,
+    "product_diagonal": _product_diagonal,
+    "sumall": _sumall,
+    "kronarray": _kronarray,
+    "gram": _gram,
+    "weighted_gram": _weighted_gram,
+    "top_square": _top_square,
+    "gemm_triangle": _gemm_triangle,
+    "matvec_row": _line,
+    "slice": _slice,
+    "grid": _grid,
+    "concat": _concat,
+    "blocks": _blocks,
+    "blocks_of_rows": _blocks_of_rows,
+    "ravel": _ravel,
+    "sizes": _nothing,
+    "kron_unfold": _unfold,
+    "kron_fold": _unfold,
+    "gather": _gather,
+    "spread": _spread,
+    "khatri_rao_array": _khatri_rao,
+    "rowmix": _rowmix,
+    "kron_diag_gather": _diag_gather,
+    "kron_diag_scatter": _diag_scatter,
+    "bandprobe": _bandprobe,
+    "band_from_products": _band_from_products,
+    "circulant_flip": _circulant_flip,
+    "joint_array": _joint,
+    "results_array": _results,
+    "apply": _apply,
+    "todense": _todense,
+    "diagonal": _diagonal,
+    "element": _op_element,
+}

@@ -1,0 +1,611 @@
+"""The kinds on arrays of a namespace: what a product of each is, and its dense form.
+
+A kind is a node of a walk. Where it has no product of its own its dense form is applied; where
+nothing of the user's is in it (transforms, stencils) its dense form is a constant."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+
+__all__ = ["apply", "dense", "diagonal", "flipped", "is_operator", "spectrum"]
+
+_T, _C = 1, 2
+
+
+def _seen(ns: Any, a: Any, mode: int) -> Any:
+    a = ns.mT(a) if mode & _T else a
+    return ns.conj(a) if mode & _C else a
+
+
+# -- dense forms: (walk, node) -> matrix --
+
+
+def _array(w: Any, row: Any) -> Any:
+    return w.child(row, 0)
+
+
+def _identity(w: Any, row: Any) -> Any:
+    return w.ns.constant(np.eye(*row.shape[-2:]), row.dtype)
+
+
+def _zeros(w: Any, row: Any) -> Any:
+    return w.ns.zeros(row.shape, row.dtype)
+
+
+def _of_diagonals(w: Any, row: Any, diagonals: Any) -> Any:
+    """Of (offset, numbers): each is spread over its diagonal by a product with the identity."""
+    m, n = row.shape[-2:]
+    total = w.ns.zeros(row.shape, row.dtype)
+    for k, d in diagonals:
+        length = d.shape[-1]
+        if not length:
+            continue
+        i = np.arange(length) + max(-k, 0)
+        places, rows = np.zeros((length, n)), np.zeros((m, length))
+        places[np.arange(length), i + k] = 1
+        rows[i, np.arange(length)] = 1
+        left, right = (w.ns.constant(a, row.dtype) for a in (rows, places))
+        total = total + w.ns.matmul(left, w.ns.cast(d, row.dtype)[..., None] * right)
+    return total
+
+
+def _diag(w: Any, row: Any) -> Any:
+    k = row.i[0] if row.head == "offdiag" else 0
+    return _of_diagonals(w, row, [(k, w.child(row, 0))])
+
+
+def _tridiagonal(w: Any, row: Any) -> Any:
+    n = row.shape[-1]
+    parts = [(-1, w.child(row, 0)), (0, w.child(row, 1)), (1, w.child(row, 2))]
+    return _of_diagonals(w, row, parts if n > 1 else parts[1:2])
+
+
+def _banded(w: Any, row: Any) -> Any:
+    low, up = row.i[:2]
+    n, ab = row.shape[-1], w.child(row, 0)
+    ks = range(-min(low, n - 1), min(up, n - 1) + 1)
+    at = [(k, ab[..., up - k, max(k, 0) : n + min(k, 0)]) for k in ks]
+    return _of_diagonals(w, row, at)
+
+
+def _triangular(w: Any, row: Any) -> Any:
+    a = w.child(row, 0)
+    lower, unit = row.i[:2]
+    cut = w.ns.tril if lower else w.ns.triu
+    if not unit:
+        return cut(a)
+    return cut(a, -1 if lower else 1) + w.ns.constant(np.eye(row.shape[-1]), row.dtype)
+
+
+def _index_matrix(w: Any, row: Any, at: Any, of: Any) -> Any:
+    """Entries are those of a vector, by number."""
+    flat = w.ns.take(of, at.reshape(-1), of.ndim - 1)
+    return w.ns.reshape(flat, (*of.shape[:-1], *at.shape))
+
+
+def _toeplitz(w: Any, row: Any) -> Any:
+    m, n = row.shape[-2:]
+    at = np.arange(m)[:, None] - np.arange(n) + n - 1
+    return _index_matrix(w, row, at, _toeplitz_numbers(w, row))
+
+
+def _toeplitz_numbers(w: Any, row: Any) -> Any:
+    """t with T[i, j] = t[i - j + n - 1]."""
+    c, r = w.whole(row, 0), w.whole(row, 1)
+    batch = tuple(row.shape[:-2])
+    c, r = (w.ns.expand(x, (*batch, x.shape[-1])) for x in (c, r))
+    return w.ns.concat([w.ns.flip(r[..., 1:], (-1,)), c], -1)
+
+
+def _hankel_numbers(w: Any, row: Any) -> Any:
+    m, n = row.shape[-2:]
+    h, due = w.child(row, 0), max(m + n - 1, 0)
+    if h.shape[-1] >= due:
+        return h[..., :due]
+    pad = w.ns.zeros((*h.shape[:-1], due - h.shape[-1]), w.ns.name_of(h))
+    return w.ns.concat([h, pad], -1)
+
+
+def _hankel(w: Any, row: Any) -> Any:
+    m, n = row.shape[-2:]
+    at = np.arange(m)[:, None] + np.arange(n)
+    return _index_matrix(w, row, at, _hankel_numbers(w, row))
+
+
+def _box_at(out: Any, into: Any) -> Any:
+    """The numbers of a box of sizes out + into - 1 at i - j + into - 1."""
+    at = np.zeros((1, 1), int)
+    for m, n in zip(out, into, strict=True):
+        one = np.arange(m)[:, None] - np.arange(n) + n - 1
+        rows, cols = at.shape
+        at = at[:, None, :, None] * (m + n - 1) + one[None, :, None, :]
+        at = at.reshape(rows * m, cols * n)
+    return at
+
+
+def flipped(sizes: Any) -> Any:
+    """Where c[-k mod n] is, on every level."""
+    at = np.zeros(1, int)
+    for n in sizes:
+        at = (at[:, None] * n + (-np.arange(n)) % max(n, 1)).reshape(-1)
+    return at
+
+
+def _circulant(w: Any, row: Any) -> Any:
+    at = np.zeros((1, 1), int)
+    for n in _sizes(w, row, 1):
+        one = (np.arange(n)[:, None] - np.arange(n)) % max(n, 1)
+        rows, cols = at.shape
+        at = (at[:, None, :, None] * n + one[None, :, None, :]).reshape(rows * n, cols * n)
+    return _index_matrix(w, row, at, w.child(row, 0))
+
+
+def _sizes(w: Any, row: Any, k: int) -> Any:
+    return w.rows[row.children[k]].shape
+
+
+def _multitoeplitz(w: Any, row: Any) -> Any:
+    total, into = _sizes(w, row, 1), _sizes(w, row, 2)
+    out = [g - n + 1 for g, n in zip(total, into, strict=True)]
+    return _index_matrix(w, row, _box_at(out, into), w.child(row, 0))
+
+
+def _convolution(w: Any, row: Any) -> Any:
+    g, into = _sizes(w, row, 1), _sizes(w, row, 2)
+    kernel, total = w.child(row, 0), w.ns.zeros(row.shape, row.dtype)
+    for at, inside in places(row.i[0], g, into):
+        values = _index_matrix(w, row, np.where(inside, at, 0), kernel)
+        total = total + values * w.ns.constant(inside, row.dtype)
+    return total
+
+
+def places(how: int, g: Any, into: Any) -> Any:
+    """Which number of a box stands where, and whether one does: several where it is wrapped."""
+    entries: Any = None
+    for k, n in zip(g, into, strict=True):
+        i, shift = _geometry(how, k, n)
+        at = i[:, None] + shift - np.arange(n)[None]
+        one = [at]
+        if how == 3:
+            one = [at % max(n, 1) + c * n for c in range(-(-k // max(n, 1)))]
+        entries = _crossed(entries, one, k)
+    return entries
+
+
+def _geometry(how: int, k: int, n: int) -> Any:
+    """Rows, and their shift: full, same, valid, circular, a Toeplitz matrix's diagonals."""
+    if how == 0:
+        return np.arange(n + k - 1 if n else 0), 0
+    if how == 1:
+        return np.arange(n), (k - 1) // 2
+    if how == 2:
+        return np.arange(abs(n - k) + 1), min(n, k) - 1
+    if how == 4:
+        return np.arange(k - n + 1), n - 1
+    return np.arange(n), 0
+
+
+def _crossed(known: Any, parts: Any, k: int) -> Any:
+    """Levels together: places in the raveled kernel, and where they are within it."""
+    found = []
+    for at, inside in known or [(np.zeros((1, 1), int), np.ones((1, 1), bool))]:
+        for one in parts:
+            fits = (one >= 0) & (one < k)
+            a = at[:, None, :, None] * k + one[None, :, None, :]
+            b = inside[:, None, :, None] & fits[None, :, None, :]
+            shape = (at.shape[0] * one.shape[0], at.shape[1] * one.shape[1])
+            found.append((a.reshape(shape), b.reshape(shape)))
+    return found
+
+
+_NORMS = ("backward", "ortho", "forward")
+
+
+@functools.lru_cache(maxsize=64)
+def _transform(head: str, sizes: Any, i: Any) -> Any:
+    """The matrix of a kind without arrays, by pylinop itself: it holds nothing of the user's."""
+    if head == "dft":
+        return _core.DFT(sizes, _NORMS[i[0]]).toarray()
+    if head == "dct":
+        a = _core.DCT(sizes, i[0], _NORMS[i[3] % 3]).toarray()
+        return a.T if i[3] >= 3 else a
+    if head == "hadamard":
+        return _core.Hadamard(sizes[0]).toarray()
+    if head == "laplacian":
+        words = ("dirichlet", "neumann", "periodic")
+        return _core.Laplacian(sizes, boundary_conditions=words[i[0]]).toarray()
+    kind, boundary = ("forward", "backward", "central"), ("valid", "zero", "periodic")
+    return _core.FiniteDifference(i[0], i[1], kind=kind[i[2]], boundary=boundary[i[3]]).toarray()
+
+
+def _constant(w: Any, row: Any) -> Any:
+    if row.head == "laplacian":
+        sizes = tuple(w.rows[k].shape[-1] for k in row.children)
+    elif row.children:
+        sizes = tuple(_sizes(w, row, 0))
+    else:
+        sizes = tuple(row.shape[-1:])
+    return w.ns.constant(_transform(row.head, sizes, row.i), row.dtype)
+
+
+def _full(w: Any, row: Any) -> Any:
+    return w.ns.ones(row.shape, row.dtype) * w.coefficient(row)
+
+
+def _householder(w: Any, row: Any) -> Any:
+    return _householder_apply(w, row, 0, _identity(w, row))
+
+
+def _householder_apply(w: Any, row: Any, mode: int, x: Any) -> Any:
+    ns, v = w.ns, w.whole(row, 0)
+    if len(row.children) > 1:
+        tau = w.whole(row, 1)[..., None, None]
+    else:
+        square = ns.sum(ns.conj(v) * v, -1)[..., None, None]
+        tau = 2 / ns.where(square != 0, square, ns.ones((), row.dtype))
+    v = ns.conj(v) if mode in (_T, _C) else v
+    tau = ns.conj(tau) if mode & _C else tau
+    v = v[..., None]
+    return x - ns.matmul(v, tau * ns.matmul(ns.conj(ns.mT(v)), x))
+
+
+def _reflections(w: Any, row: Any) -> Any:
+    ns, rows, n = w.ns, w.whole(row, 0), row.shape[-1]
+    y = w.ns.expand(_identity(w, row), row.shape)
+    for j in range(rows.shape[-2] - 1, -1, -1):
+        v = rows[..., j, : min(n - j, rows.shape[-1])]
+        last = n - j - v.shape[-1]
+        pads = [ns.zeros((*v.shape[:-1], k), row.dtype) for k in (j, last)]
+        v = ns.concat([pads[0], v, pads[1]], -1)[..., None]
+        square = ns.sum(ns.conj(v) * v, -2, True)
+        tau = 2 / ns.where(square != 0, square, ns.ones((), row.dtype))
+        y = y - ns.matmul(v, tau * ns.matmul(ns.conj(ns.mT(v)), y))
+    return y
+
+
+def _selection_index(w: Any, row: Any) -> Any:
+    index = w.value(row.children[0])
+    return w.ns.where(index < 0, index + row.shape[-1], index)
+
+
+def _selection(w: Any, row: Any) -> Any:
+    """Also of a batch of index vectors: where they are the number of the column."""
+    index = _selection_index(w, row)
+    columns = w.ns.constant(np.arange(row.shape[-1]), w.ns.name_of(index))
+    return w.ns.cast(index[..., None] == columns, row.dtype)
+
+
+def _identity_of(w: Any, row: Any) -> Any:
+    return w.ns.constant(np.eye(row.shape[-1]), row.dtype)
+
+
+def _triplets(w: Any, row: Any) -> Any:
+    """(rows, columns, numbers) of a Sparse; how many there are follows from the shapes alone."""
+    data, i, j = (w.value(k) for k in row.children)
+    if row.i[0] == 2:
+        return i, j, data
+    count = w.ns.constant(np.arange(data.shape[-1]), w.ns.name_of(j))
+    major = w.ns.xp.searchsorted(j, count, side="right") - 1
+    return (major, i, data) if row.i[0] == 0 else (i, major, data)
+
+
+def _sparse(w: Any, row: Any) -> Any:
+    return _sparse_apply(w, row, 0, _identity_of(w, row))
+
+
+def _sparse_apply(w: Any, row: Any, mode: int, x: Any) -> Any:
+    i, j, v = _triplets(w, row)
+    i, j = (j, i) if mode & _T else (i, j)
+    v = w.ns.conj(v) if mode & _C else v
+    rows = w.ns.take(x, j, x.ndim - 2)
+    count = row.shape[-1 if mode & _T else -2]
+    return w.ns.scatter(w.ns.cast(v, w.ns.name_of(x))[..., None] * rows, i, count)
+
+
+def _sparse_triangle(w: Any, row: Any) -> Any:
+    a = _sparse(w, w.rows[row.children[0]])
+    lower, unit = row.i[:2]
+    cut = w.ns.tril if lower else w.ns.triu
+    if not unit:
+        return cut(a)
+    return cut(a, -1 if lower else 1) + _identity_of(w, row)
+
+
+def _block_tridiagonal(w: Any, row: Any) -> Any:
+    b, ns = row.i[0], w.ns
+    n = row.shape[-1] // b if b else 0
+    parts = [w.whole(row, k) for k in range(len(row.children))]
+    low, d = (ns.reshape(x, (*x.shape[:-1], -1, b, b)) for x in parts[:2])
+    if len(parts) == 3:
+        up = ns.reshape(parts[2], (*parts[2].shape[:-1], -1, b, b))
+    else:
+        up = ns.conj(ns.mT(low))
+    zero = ns.zeros((*row.shape[:-2], b, b), row.dtype)
+    lines = []
+    for i in range(n):
+        line = [zero] * n
+        for j, a in ((i - 1, low), (i, d), (i + 1, up)):
+            if 0 <= j < n:
+                at = a[..., min(i, j), :, :]
+                line[j] = ns.expand(at, zero.shape)
+        lines.append(ns.concat(line, -1))
+    return ns.concat(lines, -2) if lines else ns.zeros(row.shape, row.dtype)
+
+
+def _kernel(w: Any, row: Any) -> Any:
+    at, total = 0, None
+    for f in range(row.i[2]):
+        bits, degree = row.i[0] >> 7 * f & 127, row.i[1] >> 8 * f & 255
+        x, y = (w.whole(row, at + k) for k in (0, 1))
+        at += 2
+        given: list[Any] = []
+        for k in (1, 2, 4):
+            there = bits >> 4 & k
+            given.append(w.whole(row, at) if there else None)
+            at += bool(there)
+        one = _kernel_factor(w, bits & 15, degree, x, y, given)
+        total = one if total is None else total * one
+    return total
+
+
+def _kernel_factor(w: Any, word: int, degree: int, x: Any, y: Any, given: Any) -> Any:
+    ns, (variance, length, shape) = w.ns, given
+    left, right = x[..., :, None, :], y[..., None, :, :]
+    scale = 1.0 if length is None else _length(ns, length)[..., None, None, :]
+    s = 1.0 if shape is None else shape[..., None, None]
+    if word in (6, 7):
+        inner = ns.sum(left * right / (scale * scale), -1)
+        k = inner if word == 7 else (inner + s) ** degree
+    elif word == 5:
+        turn = (left - right) * (np.pi / (s if shape is None else s[..., None]))
+        k = ns.exp(-2 * ns.sum((ns.xp.sin(turn) / scale) ** 2, -1))
+    else:
+        square = ns.sum(((left - right) / scale) ** 2, -1)
+        k = _radial(ns, word, square, s)
+    return k if variance is None else variance[..., None, None] * k
+
+
+def _length(ns: Any, length: Any) -> Any:
+    return length if length.ndim else length[None]
+
+
+def _radial(ns: Any, word: int, square: Any, s: Any) -> Any:
+    if word == 0:
+        return ns.exp(-square / 2)
+    if word == 4:
+        return (1 + square / (2 * s)) ** (-s)
+    r = ns.sqrt(square)
+    if word == 1:
+        return ns.exp(-r)
+    a = r * (np.sqrt(3) if word == 2 else np.sqrt(5))
+    return (1 + a + (a * a / 3 if word == 3 else 0)) * ns.exp(-a)
+
+
+def _kron(w: Any, row: Any) -> Any:
+    out = None
+    for k in row.children:
+        a = w.ns.cast(dense(w, k, row.dtype), row.dtype)
+        if out is None:
+            out = a
+            continue
+        both = out[..., :, None, :, None] * a[..., None, :, None, :]
+        shape = (out.shape[-2] * a.shape[-2], out.shape[-1] * a.shape[-1])
+        out = w.ns.reshape(both, (*both.shape[:-4], *shape))
+    return out
+
+
+def _sum(w: Any, row: Any) -> Any:
+    return dense(w, row.children[0], row.dtype) + dense(w, row.children[1], row.dtype)
+
+
+def _prod(w: Any, row: Any) -> Any:
+    a, b = (dense(w, k, row.dtype) for k in row.children)
+    return w.ns.matmul(a, b)
+
+
+def _scaled(w: Any, row: Any) -> Any:
+    return dense(w, row.children[0], row.dtype) * w.coefficient(row)
+
+
+DENSE: dict[str, Callable[..., Any]] = {
+    "dense": _array,
+    "identity": _identity,
+    "zeros": _zeros,
+    "diag": _diag,
+    "offdiag": _diag,
+    "tridiagonal": _tridiagonal,
+    "banded": _banded,
+    "triangular": _triangular,
+    "toeplitz": _toeplitz,
+    "hankel": _hankel,
+    "circulant": _circulant,
+    "multitoeplitz": _multitoeplitz,
+    "convolution": _convolution,
+    "dft": _constant,
+    "dct": _constant,
+    "hadamard": _constant,
+    "laplacian": _constant,
+    "difference": _constant,
+    "full": _full,
+    "householder": _householder,
+    "reflections": _reflections,
+    "selection": _selection,
+    "permutation": _selection,
+    "sparse": _sparse,
+    "sparsetriangular": _sparse_triangle,
+    "blocktridiagonal": _block_tridiagonal,
+    "kernel": _kernel,
+    "kron": _kron,
+    "sum": _sum,
+    "prod": _prod,
+    "scaled": _scaled,
+}
+_OTHERS = ("view", "quasiseparable", "opaque", "inverse", "power", "part")
+
+
+def is_operator(head: str) -> bool:
+    """Is it a node that stands for a matrix, and has no value of its own?"""
+    return head in DENSE or head in _OTHERS
+
+
+# -- products --
+
+
+def _fft_product(w: Any, row: Any, t: Any, x: Any, m: int, n: int) -> Any:
+    """y[i] = sum_j t[i - j + n - 1] x[j] by a circular convolution of length m + n - 1."""
+    ns = w.ns
+    pad = ns.zeros((*x.shape[:-2], m - 1, x.shape[-1]), ns.name_of(x))
+    long = ns.concat([x, pad], -2)
+    turned = ns.fft(t, t.ndim - 1)[..., None] * ns.fft(long, long.ndim - 2)
+    y = ns.fft(turned, turned.ndim - 2, True)[..., n - 1 : n - 1 + m, :]
+    return y if row.dtype.startswith("complex") else ns.real(y)
+
+
+_FFT = ("float32", "float64", "complex64", "complex128")
+_FFT_LEAST = 64  # rows: below, the dense form is less work
+
+
+def _toeplitz_apply(w: Any, row: Any, mode: int, x: Any) -> Any:
+    m, n = row.shape[-2:]
+    hankel = row.head == "hankel"
+    if min(m, n) < _FFT_LEAST or row.dtype not in _FFT:
+        return _by_dense(w, row, mode, x)
+    t = _hankel_numbers(w, row) if hankel else _toeplitz_numbers(w, row)
+    t = w.ns.conj(t) if mode & _C else t
+    if mode & _T:
+        m, n = n, m
+        t = t if hankel else w.ns.flip(t, (-1,))
+    return _fft_product(w, row, t, w.ns.flip(x, (-2,)) if hankel else x, m, n)
+
+
+def spectrum(w: Any, c: Any, sizes: Any) -> Any:
+    """The eigenvalues of a circulant, by levels."""
+    c = w.ns.reshape(c, (*c.shape[:-1], *sizes))
+    for axis in range(c.ndim - len(sizes), c.ndim):
+        c = w.ns.fft(c, axis)
+    return c
+
+
+def by_spectrum(w: Any, values: Any, sizes: Any, x: Any, real: bool) -> Any:
+    """F^-1 diag(values) F x."""
+    ns, k = w.ns, x.shape[-1]
+    y = ns.reshape(x, (*x.shape[:-2], *sizes, k))
+    axes = range(y.ndim - 1 - len(sizes), y.ndim - 1)
+    for axis in axes:
+        y = ns.fft(y, axis)
+    y = values[..., None] * y
+    for axis in range(y.ndim - 1 - len(sizes), y.ndim - 1):
+        y = ns.fft(y, axis, True)
+    y = ns.reshape(y, (*y.shape[: y.ndim - 1 - len(sizes)], -1, k))
+    return ns.real(y) if real else y
+
+
+def turned(w: Any, c: Any, sizes: Any, mode: int) -> Any:
+    """The first column of a circulant through a mode."""
+    c = w.ns.conj(c) if mode & _C else c
+    return w.ns.take(c, flipped(sizes), c.ndim - 1) if mode & _T else c
+
+
+def _circulant_apply(w: Any, row: Any, mode: int, x: Any) -> Any:
+    sizes = _sizes(w, row, 1)
+    if row.shape[-1] < _FFT_LEAST or row.dtype not in _FFT:
+        return _by_dense(w, row, mode, x)
+    c = turned(w, w.child(row, 0), sizes, mode)
+    real = not w.ns.name_of(x).startswith("complex") and not w.ns.name_of(c).startswith("complex")
+    return by_spectrum(w, spectrum(w, c, sizes), sizes, x, real)
+
+
+def _diag_apply(w: Any, row: Any, mode: int, x: Any) -> Any:
+    d = w.child(row, 0)
+    return (w.ns.conj(d) if mode & _C else d)[..., None] * x
+
+
+def _identity_apply(w: Any, row: Any, mode: int, x: Any) -> Any:
+    return x
+
+
+def _selection_apply(w: Any, row: Any, mode: int, x: Any) -> Any:
+    index = _selection_index(w, row)
+    if index.ndim > 1:
+        return _by_dense(w, row, mode, x)
+    if mode & _T:
+        return w.ns.scatter(x, index, row.shape[-1])
+    return w.ns.take(x, index, x.ndim - 2)
+
+
+def _by_dense(w: Any, row: Any, mode: int, x: Any) -> Any:
+    a = w.ns.cast(DENSE[row.head](w, row), _wide(w, row, x))
+    return w.ns.matmul(_seen(w.ns, a, mode), x)
+
+
+def _wide(w: Any, row: Any, x: Any) -> str:
+    have = w.ns.name_of(x)
+    if row.dtype.startswith("complex") and not have.startswith("complex"):
+        return row.dtype
+    return have
+
+
+APPLY: dict[str, Callable[..., Any]] = {
+    "diag": _diag_apply,
+    "identity": _identity_apply,
+    "toeplitz": _toeplitz_apply,
+    "hankel": _toeplitz_apply,
+    "circulant": _circulant_apply,
+    "householder": _householder_apply,
+    "selection": _selection_apply,
+    "permutation": _selection_apply,
+    "sparse": _sparse_apply,
+}
+
+
+def _through_views(w: Any, at: int, mode: int) -> Any:
+    row = w.rows[at]
+    while row.head == "view":
+        mode ^= row.i[0]
+        row = w.rows[row.children[0]]
+    return row, mode
+
+
+def _no_form(row: Any) -> NotImplementedError:
+    return NotImplementedError(
+        f"{row.head!r} of shape {row.shape} has no form on the arrays of other libraries yet: "
+        "compute it on the CPU"
+    )
+
+
+def apply(w: Any, at: int, mode: int, x: Any, dtype: str) -> Any:
+    """mode(A) x, of x with two dimensions of its own."""
+    row, mode = _through_views(w, at, mode)
+    x = w.ns.cast(x, dtype)
+    if row.head not in DENSE:
+        raise _no_form(row)
+    return APPLY.get(row.head, _by_dense)(w, row, mode, x)
+
+
+def dense(w: Any, at: int, dtype: str) -> Any:
+    """The dense form."""
+    row, mode = _through_views(w, at, 0)
+    if row.head not in DENSE:
+        raise _no_form(row)
+    a = DENSE[row.head](w, row)
+    return _seen(w.ns, w.ns.expand(a, row.shape), mode)
+
+
+def diagonal(w: Any, at: int, k: int, dtype: str) -> Any:
+    """A diagonal, of the dense form but where it is at hand."""
+    row, mode = _through_views(w, at, 0)
+    if row.head == "diag" and k == 0:
+        d = w.child(row, 0)
+        return w.ns.conj(d) if mode & _C else d
+    a = dense(w, at, dtype)
+    m, n = a.shape[-2:]
+    length = max(min(m, n - k) if k >= 0 else min(m + k, n), 0)
+    rows = np.arange(length) + max(-k, 0)
+    flat = w.ns.reshape(a, (*a.shape[:-2], m * n))
+    return w.ns.take(flat, rows * n + rows + k, flat.ndim - 1)

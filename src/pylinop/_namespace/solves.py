@@ -1,0 +1,331 @@
+"""Solves and determinants on arrays of a namespace. A determinant is a pair: its sign (a number of
+modulus 1, or 0) and the logarithm of its modulus."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from . import kinds
+
+__all__ = ["HEADS"]
+
+_T, _C = 1, 2
+
+
+def _seen(ns: Any, a: Any, mode: int) -> Any:
+    a = ns.mT(a) if mode & _T else a
+    return ns.conj(a) if mode & _C else a
+
+
+def _hermitian(ns: Any, a: Any) -> Any:
+    """By the triangle that is named: the upper one."""
+    upper = ns.triu(a)
+    return upper + ns.conj(ns.mT(ns.triu(a, 1)))
+
+
+def _cholesky(w: Any, row: Any) -> Any:
+    key = "cholesky", row.children[0], row.dtype
+    if key not in w.factors:
+        w.factors[key] = w.ns.cholesky(_hermitian(w.ns, w.whole(row, 0)))
+    return w.factors[key]
+
+
+def _lu_solve(w: Any, row: Any) -> Any:
+    return w.ns.solve(_seen(w.ns, w.whole(row, 0), row.i[0]), w.whole(row, 1))
+
+
+def _cholesky_solve(w: Any, row: Any) -> Any:
+    """Where definiteness is only tried, LU, which does without it."""
+    if row.i[0]:
+        return w.ns.solve(w.whole(row, 0), w.whole(row, 1))
+    factor = _cholesky(w, row)
+    b = w.whole(row, 1)
+    batch = np.broadcast_shapes(tuple(factor.shape[:-2]), tuple(b.shape[:-2]))
+    b = w.ns.expand(b, (*batch, *b.shape[-2:]))
+    factor = w.ns.expand(factor, (*batch, *factor.shape[-2:]))
+    z = w.ns.substitute(factor, b, True)
+    return w.ns.substitute(_seen(w.ns, factor, 3), z, False)
+
+
+def _invert(w: Any, row: Any) -> Any:
+    return w.ns.inv(w.whole(row, 0))
+
+
+def _half_solve(w: Any, row: Any) -> Any:
+    r = w.whole(row, 1)
+    x = w.ns.solve(w.whole(row, 0), r)
+    if row.i[1]:
+        return w.ns.sum(w.ns.conj(r) * x, -2)
+    return w.ns.matmul(_seen(w.ns, r, 3), x)
+
+
+def _triangular_solve(w: Any, row: Any) -> Any:
+    lower, mode, unit = row.i[:3]
+    ns, a, b = w.ns, w.whole(row, 0), w.whole(row, 1)
+    a = ns.tril(a, -1 if unit else 0) if lower else ns.triu(a, 1 if unit else 0)
+    if unit:
+        a = a + ns.constant(np.eye(a.shape[-1]), row.dtype)
+    batch = np.broadcast_shapes(tuple(a.shape[:-2]), tuple(b.shape[:-2]))
+    a, b = (ns.expand(x, (*batch, *x.shape[-2:])) for x in (a, b))
+    return ns.substitute(_seen(ns, a, mode), b, bool(lower) != bool(mode & _T))
+
+
+def _ldl_solve(w: Any, row: Any) -> Any:
+    a = w.whole(row, 0)
+    upper = w.ns.triu(a, 1)
+    below = w.ns.mT(upper)
+    a = w.ns.triu(a) + (w.ns.conj(below) if row.i[0] else below)
+    return w.ns.solve(a, w.whole(row, 1))
+
+
+def _normal_solve(w: Any, row: Any) -> Any:
+    return w.ns.solve(w.whole(row, 0), w.whole(row, 1))
+
+
+def _circulant_solve(w: Any, row: Any) -> Any:
+    sizes = w.rows[row.children[1]].shape
+    c = kinds.turned(w, w.child(row, 0), sizes, row.i[0])
+    b = w.child(row, 2)
+    real = not row.dtype.startswith("complex")
+    return kinds.by_spectrum(w, 1 / kinds.spectrum(w, c, sizes), sizes, b, real)
+
+
+def _of_kind(form: Callable[..., Any], arrays: int) -> Callable[..., Any]:
+    """A solve by the dense form of a kind whose children and attributes the node has."""
+
+    def solved(w: Any, row: Any) -> Any:
+        b = w.whole(row, arrays)
+        n = b.shape[-2]
+        at = row._replace(shape=(*_batch(w, row, arrays), n, n))
+        return w.ns.solve(form(w, at), b)
+
+    return solved
+
+
+def _batch(w: Any, row: Any, arrays: int) -> tuple[int, ...]:
+    shapes = [w.rows[k] for k in row.children[:arrays]]
+    return tuple(np.broadcast_shapes(*(r.shape[: len(r.shape) - r.core] for r in shapes)))
+
+
+def _band_solve(w: Any, row: Any) -> Any:
+    n, b = row.shape[-2], w.whole(row, 1)
+    form = row._replace(shape=(*_batch(w, row, 1), n, n))
+    return w.ns.solve(_seen(w.ns, kinds.DENSE["banded"](w, form), row.i[3]), b)
+
+
+def _sparse_triangular_solve(w: Any, row: Any) -> Any:
+    ns, n = w.ns, row.shape[-2]
+    at = row._replace(children=row.children[:3], shape=(n, n))
+    a = kinds.DENSE["sparse"](w, at)
+    lower, unit = row.i[2] & 1, row.i[2] & 2
+    a = ns.tril(a, -1 if unit else 0) if lower else ns.triu(a, 1 if unit else 0)
+    if unit:
+        a = a + ns.constant(np.eye(n), row.dtype)
+    mode, b = row.i[1], w.whole(row, 3)
+    a = ns.expand(a, (*b.shape[:-2], n, n))
+    return ns.substitute(_seen(ns, a, mode), b, bool(lower) != bool(mode & _T))
+
+
+def _grid_solve(w: Any, row: Any) -> Any:
+    return w.ns.solve(kinds.dense(w, row.children[0], row.dtype), w.whole(row, 1))
+
+
+# -- determinants --
+
+
+def _product(w: Any, d: Any) -> Any:
+    """Of the elements of a vector."""
+    ns = w.ns
+    size = ns.abs(d)
+    safe = ns.where(size > 0, size, ns.ones((), ns.name_of(size)))
+    signs = ns.where(size > 0, d / safe, ns.zeros((), ns.name_of(d)))
+    logs = ns.where(size > 0, ns.log(safe), ns.zeros((), ns.name_of(size)) - np.inf)
+    return ns.prod(signs, -1), ns.sum(logs, -1)
+
+
+def _vector_det(w: Any, row: Any) -> Any:
+    return _product(w, w.child(row, 0))
+
+
+def _dense_det(w: Any, row: Any) -> Any:
+    a = w.child(row, 0)
+    if not a.shape[-1]:
+        return _one(w, row)
+    return w.ns.slogdet(a)
+
+
+def _ldl_det(w: Any, row: Any) -> Any:
+    ns, a = w.ns, w.child(row, 0)
+    below = ns.mT(ns.triu(a, 1))
+    return ns.slogdet(ns.triu(a) + (ns.conj(below) if row.i[0] else below))
+
+
+def _cholesky_det(w: Any, row: Any) -> Any:
+    a = w.child(row, 0)
+    if not a.shape[-1]:
+        return _one(w, row)
+    return w.ns.slogdet(a if row.i[0] else _hermitian(w.ns, a))
+
+
+def _real(dtype: str) -> str:
+    return {"complex64": "float32", "complex128": "float64"}.get(dtype, dtype)
+
+
+def _one(w: Any, row: Any) -> Any:
+    batch = row.shape[:-1]
+    return w.ns.ones(batch, row.dtype), w.ns.zeros(batch, _real(row.dtype))
+
+
+def _mul_det(w: Any, row: Any) -> Any:
+    (s, a), (t, b) = (w.value(k) for k in row.children)
+    return s * t, a + b
+
+
+def _pow_det(w: Any, row: Any) -> Any:
+    s, a = w.value(row.children[0])
+    p = row.i[0]
+    powered = w.ns.ones((), w.ns.name_of(s)) + 0 * s
+    base = s if p >= 0 else w.ns.conj(s)
+    for bit in bin(abs(p))[2:]:
+        powered = powered * powered
+        powered = powered * base if bit == "1" else powered
+    return powered, a * float(p)
+
+
+def _conj_det(w: Any, row: Any) -> Any:
+    s, a = w.value(row.children[0])
+    return w.ns.conj(s), a
+
+
+def _scale_det(w: Any, row: Any) -> Any:
+    s, a = w.value(row.children[0])
+    n, c = row.i[3], row.c
+    if row.num:
+        c = w.coefficient(row)
+        size = w.ns.abs(c)
+        turn = c / size
+        turn = turn if n % 2 else turn * turn
+        return s * turn, a + n * w.ns.log(size)
+    size = abs(c)
+    if not size:
+        return (s * 0, a * 0 - np.inf) if n else (s, a)
+    turn = (c / size) ** n
+    turn = turn if row.dtype.startswith("complex") else turn.real
+    return s * turn, a + n * np.log(size)
+
+
+def _const_det(w: Any, row: Any) -> Any:
+    s, a = _one(w, row)
+    return (s, a) if row.i[0] else (s * 0, a - np.inf)
+
+
+def _closed_det(w: Any, row: Any) -> Any:
+    t, b, h, s = row.i
+    turn = 1j**t
+    one, zero = _one(w, row)
+    turn = turn if row.dtype.startswith("complex") else turn.real
+    return one * turn, zero + h / 2 * np.log(b) + s / 2 * np.log(2)
+
+
+def _circulant_det(w: Any, row: Any) -> Any:
+    sizes = w.rows[row.children[1]].shape
+    values = kinds.spectrum(w, w.child(row, 0), sizes)
+    flat = w.ns.reshape(values, (*values.shape[: values.ndim - len(sizes)], -1))
+    s, a = _product(w, flat)
+    return (s if row.dtype.startswith("complex") else w.ns.real(s)), a
+
+
+def _det_of_kind(head: str, arrays: int) -> Callable[..., Any]:
+    def found(w: Any, row: Any) -> Any:
+        n = _length(w, row, head)
+        at = row._replace(shape=(*row.shape[:-1], n, n), children=row.children[:arrays])
+        return w.ns.slogdet(kinds.DENSE[head](w, at)) if n else _one(w, row)
+
+    return found
+
+
+def _length(w: Any, row: Any, head: str) -> int:
+    at = 1 if head == "tridiagonal" else 0
+    return int(w.rows[row.children[at]].shape[-1])
+
+
+def _householder_det(w: Any, row: Any) -> Any:
+    if len(row.children) == 1:
+        s, a = _one(w, row)
+        return s * -1, a
+    v, tau = w.whole(row, 0), w.whole(row, 1)
+    d = 1 - tau * w.ns.sum(w.ns.conj(v) * v, -1)
+    return _product(w, d[..., None])
+
+
+def _grid_shift_det(w: Any, row: Any) -> Any:
+    return w.ns.slogdet(kinds.dense(w, row.children[0], row.dtype))
+
+
+def _permutation_det(w: Any, row: Any) -> Any:
+    """The sign of the order: of the matrix itself."""
+    index = w.value(row.children[0])
+    n = int(index.shape[-1])
+    at = row._replace(shape=(*index.shape, n), head="permutation")
+    return w.ns.slogdet(kinds.DENSE["permutation"](w, at)) if n else _one(w, row)
+
+
+def _reflections_det(w: Any, row: Any) -> Any:
+    """-1 for each vector that is not zero."""
+    v = w.child(row, 0)
+    square = w.ns.sum(w.ns.real(w.ns.conj(v) * v), -1)
+    one = w.ns.ones((), w.ns.name_of(square))
+    s, a = _one(w, row)
+    return s * w.ns.prod(w.ns.where(square != 0, -one, one), -1), a
+
+
+def _joint_det(w: Any, row: Any) -> Any:
+    s, a = w.value(row.children[0])
+    return w.ns.prod(s, -1), w.ns.sum(a, -1)
+
+
+def _laplacian_det(w: Any, row: Any) -> Any:
+    from .. import _core
+
+    sizes = tuple(w.rows[row.children[0]].shape)
+    found = np.linalg.slogdet(_core.Laplacian(sizes, boundary_conditions="dirichlet").toarray())
+    s, a = _one(w, row)
+    return s * float(found[0]), a + float(found[1])
+
+
+HEADS: dict[str, Callable[..., Any]] = {
+    "lu_solve": _lu_solve,
+    "cholesky_solve": _cholesky_solve,
+    "invert": _invert,
+    "half_solve": _half_solve,
+    "triangular_solve": _triangular_solve,
+    "ldl_solve": _ldl_solve,
+    "normal_equations_solve": _normal_solve,
+    "circulant_solve": _circulant_solve,
+    "tridiagonal_solve": _of_kind(kinds.DENSE["tridiagonal"], 3),
+    "band_solve": _band_solve,
+    "sparse_triangular_solve": _sparse_triangular_solve,
+    "vector_det": _vector_det,
+    "lu_det": _dense_det,
+    "cholesky_det": _cholesky_det,
+    "ldl_det": _ldl_det,
+    "mul_det": _mul_det,
+    "pow_det": _pow_det,
+    "conj_det": _conj_det,
+    "scale_det": _scale_det,
+    "const_det": _const_det,
+    "closed_det": _closed_det,
+    "circulant_det": _circulant_det,
+    "triangular_det": _det_of_kind("tridiagonal", 3),
+    "banded_det": _det_of_kind("banded", 1),
+    "householder_det": _householder_det,
+    "joint_det": _joint_det,
+    "grid_solve": _grid_solve,
+    "grid_shift_det": _grid_shift_det,
+    "permutation_det": _permutation_det,
+    "reflections_det": _reflections_det,
+    "grid_det": _laplacian_det,
+}

@@ -1,0 +1,186 @@
+"""The canonical expression of an operator's action, node by node, on arrays of a namespace.
+
+Nodes come in the order in which they are computed. Those that the result does not need are left
+out: of a fast way with a check and a safe one, the fast way alone is needed (`ARMS`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from . import heads, kinds, projections, solves
+from .arrays import Namespace
+
+__all__ = ["ARMS", "Row", "Walk", "missing", "rows_of", "run"]
+
+
+class Row(NamedTuple):
+    """A node, as `_canonical` gives it."""
+
+    head: str
+    children: tuple[int, ...]
+    i: tuple[int, ...]
+    c: complex
+    dtype: str
+    shape: tuple[int, ...]
+    core: int
+    serial: int
+    num: int
+
+
+# Which child is taken where C looks at values first. `checked` holds a solution that has been
+# refined once; `checked_update` one that has not, and the checked one as its last child.
+ARMS = {
+    "checked": 0,
+    "checked_value": 0,
+    "checked_det": 0,
+    "checked_difference": 0,
+    "checked_beside": 0,
+    "checked_parallel": 0,
+    "checked_update": -1,
+    "checked_update_det": -1,
+    "block_tridiagonal_solve": -1,
+    "block_det": -1,
+    "blockinvdiag": -1,
+    "bandinvdiag": -1,
+    "triinvdiag": -1,
+    "toeplitz_inverse_diagonal": -1,
+    "mixed_precision_solve": -1,
+    "quasiseparable_solve": -1,
+    "quasiseparable_det": -1,
+    "quasiinvdiag": -1,
+    "sparse_solve": -1,
+    "sparse_det": -1,
+    "sparsediag": -1,
+    "toeplitz_solve": -1,
+    "toeplitz_det": -1,
+    "spectral": -1,
+    "assume": 0,
+    "assume_band": 0,
+}
+
+
+def missing(what: str, row: Row) -> NotImplementedError:
+    """What to raise for a node without a form."""
+    return NotImplementedError(
+        f"{what} ({row.dtype}, shape {row.shape}) has no form on the arrays of other libraries "
+        "yet: compute it on the CPU, or take the dense form"
+    )
+
+
+HEADS: dict[str, Callable[..., Any]] = {
+    **heads.HEADS,
+    **solves.HEADS,
+    **projections.HEADS,
+}
+
+
+def rows_of(found: Any) -> list[Row]:
+    """The nodes of a canonical expression."""
+    return [Row(*r) for r in found]
+
+
+def _real(dtype: str) -> str:
+    return {"complex64": "float32", "complex128": "float64"}.get(dtype, dtype)
+
+
+def _entries(entries: Any, sources: Any) -> list[Any]:
+    """The coefficients as rules compute them, of those that the formula was written with."""
+    found: list[Any] = []
+    for how, a, b, value in entries:
+        if how == "s":
+            found.append(sources[value])
+        elif how in "*+/":
+            x, y = found[a], found[b]
+            found.append(x * y if how == "*" else x + y if how == "+" else x / y)
+        else:
+            found.append(value)
+    return found
+
+
+def _needed(rows: list[Row]) -> list[bool]:
+    need = [False] * len(rows)
+    need[-1] = True
+    for at in range(len(rows) - 1, -1, -1):
+        row = rows[at]
+        if need[at]:
+            for k in [row.children[ARMS[row.head]]] if row.head in ARMS else row.children:
+                need[k] = True
+    return need
+
+
+class Walk:
+    """One expression and the values of its nodes."""
+
+    def __init__(self, ns: Namespace, rows: list[Row], leaves: dict[int, Any]) -> None:
+        self.ns, self.rows, self.leaves = ns, rows, leaves
+        self.values: dict[int, Any] = {}
+        self.factors: dict[Any, Any] = {}
+        self.numbers: list[Any] = []  # coefficients that are arrays, by the entries that rows name
+
+    def value(self, at: int) -> Any:
+        """Of an array's node."""
+        return self.values[at]
+
+    def child(self, row: Row, k: int, dtype: str | None = None) -> Any:
+        """The value of a child, in the dtype of the node or another; real ones stay real."""
+        x, due = self.values[row.children[k]], dtype or row.dtype
+        have = self.rows[row.children[k]].dtype
+        if due.startswith("complex") and not have.startswith("complex"):
+            due = {"complex64": "float32", "complex128": "float64"}[due]
+        return self.ns.cast(x, due)
+
+    def whole(self, row: Row, k: int) -> Any:
+        """The value of a child in the node's dtype."""
+        return self.ns.cast(self.values[row.children[k]], row.dtype)
+
+    def coefficient(self, row: Row) -> Any:
+        """A Python number, or an array of no dimensions."""
+        if row.num:
+            return self.ns.cast(self.numbers[row.num], _real(row.dtype))
+        if row.dtype.startswith("complex"):
+            return row.c
+        return row.c.real if row.dtype.startswith("float") else row.i[0]
+
+    def run(self) -> Any:
+        """The value of the last node."""
+        need = _needed(self.rows)
+        for at, row in enumerate(self.rows):
+            if not need[at]:
+                continue
+            if row.head == "array":
+                self.values[at] = self.leaves[row.serial]
+            elif row.head in ARMS:
+                self.values[at] = self.values.get(row.children[ARMS[row.head]])
+            elif row.head in HEADS:
+                self.values[at] = self._shaped(HEADS[row.head](self, row), row)
+            elif not kinds.is_operator(row.head):
+                raise missing(f"{row.head!r}", row)
+        return self.values[len(self.rows) - 1]
+
+    def _shaped(self, x: Any, row: Row) -> Any:
+        if isinstance(x, (tuple, list)) or x is None:  # a determinant, several results, a shape
+            return x
+        x = self.ns.cast(x, row.dtype)
+        return self.ns.expand(x, row.shape)
+
+
+def run(
+    ns: Namespace, canonical: Any, leaves: dict[int, Any], sources: dict[float, Any] | None = None
+) -> Any:
+    """The value of a canonical expression, of the arrays of its leaves by their numbers, and of
+    those that stand for coefficients, by the placeholders' values."""
+    rows, _, _, entries = canonical
+    walk = Walk(ns, rows_of(rows), leaves)
+    if sources:
+        if entries is None:
+            raise NotImplementedError(
+                "the form of this expression depends on the value of a coefficient that is an "
+                "array: give it as a Python number"
+            )
+        like = next(iter(sources.values()))
+        walk.numbers = [
+            x if hasattr(x, "ndim") else ns.constant(x, ns.name_of(like))
+            for x in _entries(entries, sources)
+        ]
+    return walk.run()

@@ -1,0 +1,279 @@
+"""Products, solves, determinants and diagonals of symbolic matrices, and kinds of operators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._api import basic, determinants, solve
+from .._lazy import kinds, leaves, numpy_functions
+from .._lazy.build import inverse_dtype
+from .elements import rule
+from .placeholder import (
+    RULES,
+    Sides,
+    formula,
+    held,
+    named,
+    operand,
+    shape_of,
+    shown,
+)
+
+
+def _pair(name: str, a: Any, b: Any) -> tuple[Any, Any, Sides]:
+    a, b = operand(a), operand(b)
+    return a, b, Sides(f"{name} of {named(a)} and {named(b)}")
+
+
+def multiplied(a: Any, b: Any) -> Any:
+    return a @ b
+
+
+@rule(np.matmul)
+def _matmul(a: Any, b: Any) -> Any:
+    a, b, sides = _pair("matmul", a, b)
+    left, right = shape_of(a), shape_of(b)
+    if not left or not right:
+        raise ValueError("matmul: scalar operands are not allowed, use '*' instead")
+    sides.same(left[-1], right[-2] if len(right) > 1 else right[0])
+    shape = sides.together([left[:-2], right[:-2]])
+    shape += (left[-2:-1] if len(left) > 1 else ()) + (right[-1:] if len(right) > 1 else ())
+    return formula(multiplied, (a, b), shape, np.result_type(a.dtype, b.dtype), sides)
+
+
+RULES[np.linalg.matmul] = _matmul
+
+
+@rule(np.dot)
+def _dot(a: Any, b: Any) -> Any:
+    a, b = operand(a), operand(b)
+    if not np.shape(shape_of(a)) or not shape_of(a) or not shape_of(b):
+        return np.multiply(a, b)
+    if len(shape_of(b)) > 2 or len(shape_of(a)) > 2:
+        raise NotImplementedError("np.dot of placeholders of more than two dimensions")
+    return _matmul(a, b)
+
+
+@rule(np.vdot)
+def _vdot(a: Any, b: Any) -> Any:
+    a, b = operand(a), operand(b)
+    return _matmul(np.conjugate(np.reshape(a, (-1,))), np.reshape(b, (-1,)))
+
+
+@rule(np.inner)
+def _inner(a: Any, b: Any) -> Any:
+    a, b = operand(a), operand(b)
+    return np.tensordot(a, b, ((-1,), (-1,)))
+
+
+@rule(np.outer)
+def _outer(a: Any, b: Any) -> Any:
+    a, b = operand(a), operand(b)
+    return np.multiply(np.reshape(a, (-1, 1)), np.reshape(b, (1, -1)))
+
+
+@rule(np.tensordot)
+def _tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
+    a, b, sides = _pair("tensordot", a, b)
+    one, other = shape_of(a), shape_of(b)
+    if isinstance(axes, (int, np.integer)):
+        axes = (tuple(range(len(one) - axes, len(one))), tuple(range(axes)))
+    norm = np.lib.array_utils.normalize_axis_tuple
+    left, right = norm(axes[0], len(one)), norm(axes[1], len(other))
+    for i, j in zip(left, right, strict=True):
+        sides.same(one[i], other[j])
+    shape = [n for k, n in enumerate(one) if k not in left]
+    shape += [n for k, n in enumerate(other) if k not in right]
+    dtype = np.result_type(a.dtype, b.dtype)
+    return formula(np.tensordot, (a, b), shape, dtype, sides, axes=(left, right))
+
+
+@rule(np.kron)
+def _kron(a: Any, b: Any) -> Any:
+    a, b, sides = _pair("kron", a, b)
+    one, other = shape_of(a), shape_of(b)
+    ndim = max(len(one), len(other))
+    one, other = ((1,) * (ndim - len(s)) + s for s in (one, other))
+    shape = tuple(i * j for i, j in zip(one, other))
+    return formula(np.kron, (a, b), shape, np.result_type(a.dtype, b.dtype), sides)
+
+
+# -- of one matrix ---------------------------------------------------------------------------------
+
+
+def square(a: Any, what: str) -> tuple[Any, Sides]:
+    """A matrix whose sides are made equal."""
+    a = operand(a)
+    sides = Sides(f"{what} of {named(a)}")
+    shape = shape_of(a)
+    if len(shape) < 2:
+        raise ValueError(f"{what} takes a matrix, got shape {shown(shape)}")
+    sides.same(shape[-1], shape[-2])
+    return a, sides
+
+
+@rule(np.trace, np.linalg.trace, basic.trace)
+def _trace(a: Any) -> Any:
+    a, sides = square(a, "trace")
+    return formula(basic.trace, (a,), a.shape[:-2], numpy_functions.summed(a.dtype), sides)
+
+
+@rule(np.diagonal, np.linalg.diagonal, basic.diagonal)
+def _diagonal(a: Any, offset: int = 0) -> Any:
+    if offset:
+        raise NotImplementedError("diagonals of placeholders at an offset")
+    a, sides = square(a, "diagonal")
+    return formula(np.linalg.diagonal, (a,), a.shape[:-1], a.dtype, sides)
+
+
+@rule(np.diag)
+def _diag(v: Any, k: int = 0) -> Any:
+    if v.ndim != 1:
+        return _diagonal(v, k)
+    n = v.shape[0] + abs(k)
+    return formula(np.diag, (v, k), (n, n), v.dtype)
+
+
+def _triangle(func: Any) -> Any:
+    def run(m: Any, k: int = 0) -> Any:
+        return formula(func, (m, k), m.shape, m.dtype)
+
+    return run
+
+
+RULES[np.tril], RULES[np.triu] = _triangle(np.tril), _triangle(np.triu)
+
+
+@rule(np.linalg.inv, basic.inv)
+def _inv(a: Any) -> Any:
+    a, sides = square(a, "inv")
+    return formula(np.linalg.inv, (a,), a.shape, inverse_dtype(a), sides)
+
+
+@rule(np.linalg.cholesky)
+def _cholesky(a: Any) -> Any:
+    a, sides = square(a, "cholesky")
+    return formula(np.linalg.cholesky, (a,), a.shape, inverse_dtype(a), sides)
+
+
+@rule(np.linalg.eigvalsh)
+def _eigvalsh(a: Any) -> Any:
+    a, sides = square(a, "eigvalsh")
+    dtype = np.empty(0, inverse_dtype(a)).real.dtype
+    return formula(np.linalg.eigvalsh, (a,), a.shape[:-1], dtype, sides)
+
+
+@rule(np.linalg.det, determinants.det)
+def _det(a: Any) -> Any:
+    a, sides = square(a, "det")
+    return formula(np.linalg.det, (a,), a.shape[:-2], inverse_dtype(a), sides)
+
+
+@rule("logdet", determinants.logdet)
+def _logdet(a: Any) -> Any:
+    a, sides = square(a, "logdet")
+    return formula(determinants.logdet, (a,), a.shape[:-2], inverse_dtype(a), sides)
+
+
+@rule(np.linalg.matrix_power)
+def _matrix_power(a: Any, n: int) -> Any:
+    a, sides = square(a, "matrix_power")
+    dtype = a.dtype if n >= 0 else inverse_dtype(a)
+    return formula(np.linalg.matrix_power, (a, int(n)), a.shape, dtype, sides)
+
+
+@rule(np.linalg.norm)
+def _norm(x: Any) -> Any:
+    return formula(np.linalg.norm, (x,), (), np.empty(0, inverse_dtype(x)).real.dtype)
+
+
+@rule(np.linalg.solve, solve.solve)
+def _solve(a: Any, b: Any, assume_a: str | None = None) -> Any:
+    a, matrix = square(a, "solve")
+    b = operand(b)
+    sides = Sides(f"solve of {named(a)} and {named(b)}")
+    sides.made += matrix.made
+    left, right = shape_of(a), shape_of(b)
+    if len(right) < 1:
+        raise ValueError("solve takes a vector or columns, got a number")
+    sides.same(left[-1], right[0] if len(right) == 1 else right[-2])
+    batch = sides.together([left[:-2], right[:-2]])
+    shape = batch + (right[-2:] if len(right) > 1 else left[-1:])
+    dtype = np.result_type(inverse_dtype(a), inverse_dtype(b))
+    return formula(solve.solve, (a, b), shape, dtype, sides, assume_a=assume_a)
+
+
+# -- kinds of operators ----------------------------------------------------------------------------
+
+
+def built(cls: Any, args: Any, kwargs: Any) -> Any:
+    return cls(*args, **kwargs)
+
+
+def _vector_of(x: Any) -> Any:
+    shape = shape_of(x)
+    if len(shape) != 1:
+        raise ValueError(f"a vector is due, got shape {shown(shape)}")
+    return shape[0]
+
+
+def _matrices(parts: Any, name: str) -> list[tuple[Any, Any]]:
+    shapes = [shape_of(operand(x)) for x in parts]
+    if any(len(s) != 2 for s in shapes):
+        raise ValueError(
+            f"{name} of placeholders takes matrices, got {', '.join(map(shown, shapes))}"
+        )
+    return [(s[0], s[1]) for s in shapes]
+
+
+def _shape_of_kind(name: str, given: dict[str, Any], many: Any, sides: Sides) -> Any:
+    """(rows, columns) of a kind; None where that is not written down here."""
+    if name in ("Diag", "Circulant") and len(given) == 1:
+        n = _vector_of(next(iter(given.values())))
+        return n, n
+    if name in ("Toeplitz", "Hankel") and set(given) <= {"c", "r"}:
+        rows = _vector_of(given["c"])
+        return rows, (_vector_of(given["r"]) if given.get("r") is not None else rows)
+    if name == "LowRank" and set(given) <= {"U", "V"}:
+        ((m, r),) = _matrices([given["U"]], name)
+        if given.get("V") is None:
+            return m, m
+        ((n, s),) = _matrices([given["V"]], name)
+        sides.same(r, s)
+        return m, n
+    if name in ("Kron", "BlockDiag"):
+        shape: tuple[Any, Any] = (1, 1) if name == "Kron" else (0, 0)
+        for m, n in _matrices(many, name):
+            shape = (shape[0] * m, shape[1] * n) if name == "Kron" else (shape[0] + m, shape[1] + n)
+        return shape
+    return None
+
+
+@rule("kind")
+def kind(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A kind of operators of placeholders."""
+    found = list(held(args, kwargs))
+    rows = kinds.parameters(cls)
+    given = {**dict(zip((name for name, _ in rows), args, strict=False)), **kwargs}
+    sides = Sides(f"{cls.__name__} of {' and '.join(named(x) for x in found)}")
+    many = args[0] if len(args) == 1 and type(args[0]) in (list, tuple) else args
+    shape = _shape_of_kind(cls.__name__, given, many, sides)
+    if shape is None:
+        raise NotImplementedError(
+            f"{cls.__name__} of placeholders: Diag, Toeplitz, Hankel, Circulant, LowRank, Kron and"
+            " BlockDiag are there; or give the operator itself for a placeholder of its shape"
+        )
+    dtype = np.result_type(*(x.dtype for x in found))
+    return formula(built, (cls, args, kwargs), shape, dtype, sides)
+
+
+def lazily(x: Any, assume_a: str | None = None) -> Any:
+    """`lazy` of a formula is the formula."""
+    if assume_a is not None:
+        raise ValueError("say assume_a= where the placeholder is made")
+    return x
+
+
+RULES[leaves.lazy] = lazily

@@ -1,0 +1,63 @@
+"""The same operators on arrays of any library of the array API, where they lie: CuPy, JAX,
+array_api_strict, NumPy.
+
+    import pylinop.array_api as pa
+    K = pa.Diag(noise) + pa.LowRank(U)          # arrays on a GPU, say
+    pa.solve(K, y), pa.logdet(K)                # arrays there
+
+Names are pylinop's. Operators are formulas; each result is computed by the library's own functions
+from the form that pylinop's rules give it. Nothing is copied to the host, no value is looked at."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from .._programs import table as _table
+from .._programs.functions import InvQuadLogdet, SlogdetResult
+from .operators import FUNCTIONS as _F
+from .operators import Operator
+from .operators import kind as _kind
+
+__all__ = [
+    "InvQuadLogdet",
+    "Operator",
+    "SlogdetResult",
+    "det",
+    "diagonal",
+    "inv",
+    "inv_quad_logdet",
+    "logdet",
+    "matrix_power",
+    "multi_dot",
+    "multiply",
+    "slogdet",
+    "solve",
+    "trace",
+]
+
+det = _F.det
+diagonal = _F.diagonal
+inv = _F.inv
+inv_quad_logdet = _F.inv_quad_logdet
+logdet = _F.logdet
+matrix_power = _F.matrix_power
+multi_dot = _F.multi_dot
+multiply = _F.multiply
+slogdet = _F.slogdet
+solve = _F.solve
+trace = _F.trace
+
+
+def _constructor(name: str) -> Any:
+    @functools.wraps(_table.KINDS[name], assigned=("__name__", "__doc__"), updated=())
+    def made(*args: Any, **kwargs: Any) -> Operator:
+        return _kind(name, *args, **kwargs)
+
+    return made
+
+
+for _name in _table.KINDS:  # a kind added to the table is here without another line
+    globals()[_name] = _constructor(_name)
+    __all__.append(_name)
+del _name

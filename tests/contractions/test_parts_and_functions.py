@@ -1,0 +1,112 @@
+"""Contractions beyond the memory limit, in halves; NumPy's products of stacks on LazyArrays."""
+
+import numpy as np
+import pytest
+
+import pylinop as pl
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.complex128])
+@pytest.mark.parametrize(
+    "text, shapes",
+    [
+        ("abc,bcd,def->aef", ((20, 21, 22), (21, 22, 23), (23, 24, 25))),
+        ("ab,bc,cd->", ((40, 41), (41, 42), (42, 43))),
+        ("ai,bi,ci->abc", ((17, 3), (18, 3), (19, 3))),
+        ("ab,bc,cd,aa->d", ((30, 31), (1, 32), (32, 33), (30, 30))),
+    ],
+)
+def test_temporaries_beyond_the_limit_are_made_in_parts(text, shapes, dtype, rng):
+    arrays = [rng.normal(size=s).astype(dtype) for s in shapes]
+    if dtype is np.complex128:
+        arrays = [a + 1j * rng.normal(size=a.shape) for a in arrays]
+    want = np.einsum(text, *(a.astype(np.complex128) for a in arrays), optimize=True)
+    for limit in (10**9, 3000, 500):
+        with pl.config(memory_limit=limit):
+            got = pl.einsum(text, *arrays)
+        assert got.dtype == dtype
+        scale = np.abs(want).max()
+        tolerance = 1e-4 if dtype is np.float32 else 1e-11
+        np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance * scale)
+
+
+def test_what_no_part_makes_smaller_is_refused(rng):
+    a = rng.normal(size=(1, 1, 1))
+    with pl.config(memory_limit=0), pytest.raises(pl.MaterializationError, match="temporaries"):
+        pl.einsum("abc,abc,abc->", a, a, a)
+    b = rng.normal(size=(30, 20)).T  # two operands: a copy is all that there may be
+    with pl.config(memory_limit=0):
+        try:
+            got = pl.einsum("ij,jk->ik", b, b.T)
+        except pl.MaterializationError as error:
+            assert "temporaries" in str(error)
+        else:
+            np.testing.assert_allclose(got, b @ b.T)
+
+
+STACKS = [
+    ("vecdot", (2, 3, 4), (3, 4)),
+    ("matvec", (2, 1, 5, 4), (3, 4)),
+    ("vecmat", (2, 3, 5), (3, 5, 4)),
+    ("inner", (2, 3, 4), (5, 2, 4)),
+    ("dot", (2, 3, 4), (5, 4, 2)),
+    ("dot", (2, 3, 4), (4,)),
+    ("vdot", (2, 3, 4), (2, 3, 4)),
+    ("inner", (), (3, 4)),
+]
+
+
+@pytest.mark.parametrize("name, one, other", STACKS)
+@pytest.mark.parametrize("dtype", [np.float64, np.complex64, np.int32])
+def test_numpys_products_of_stacks_are_deferred(name, one, other, dtype, rng):
+    f = getattr(np, name, None)
+    if f is None:
+        pytest.skip(f"this NumPy has no {name}")
+    a, b = (
+        (9 * rng.normal(size=s) + (9j * rng.normal(size=s) if dtype is np.complex64 else 0))
+        for s in (one, other)
+    )
+    a, b = np.asarray(a).astype(dtype), np.asarray(b).astype(dtype)
+    want = f(a, b)
+    for got in (f(pl.lazy(a), b), f(a, pl.lazy(b))):
+        assert isinstance(got, pl.LazyArray)
+        assert (got.shape, got.dtype) == (np.shape(want), want.dtype)
+        np.testing.assert_allclose(got, want, rtol=1e-4 if dtype is np.complex64 else 1e-12)
+
+
+def test_stacks_that_do_not_fit():
+    a = pl.lazy(np.ones((2, 3)))
+    with pytest.raises(ValueError, match="size 3"):
+        np.inner(a, np.ones((5, 2, 4)))
+    with pytest.raises(ValueError):
+        np.vdot(a, np.ones(5))
+
+
+def grid(m, n, size, rng):
+    """A lattice of arrays, each of which shares an axis with its neighbours."""
+    labels, args = {}, []
+    for i in range(m):
+        for j in range(n):
+            own = []
+            for a, b in (
+                ((i - 1, j), (i, j)),
+                ((i, j), (i + 1, j)),
+                ((i, j - 1), (i, j)),
+                ((i, j), (i, j + 1)),
+            ):
+                if min(a) >= 0 and b[0] < m and b[1] < n:
+                    own.append(labels.setdefault((a, b), len(labels)))
+            args += [rng.normal(size=(size,) * len(own)), own]
+    return args
+
+
+@pytest.mark.parametrize("m, n, most", [(3, 4, 3e5), (4, 4, 6e6), (4, 5, 7e6)])
+def test_the_order_of_many_operands(m, n, most, rng):
+    """The greedy tree alone takes 3.4e5, 1.5e7 and 1.5e7 flops."""
+    args = grid(m, n, 6, rng)
+    path, text = pl.einsum_path(*args, [])
+    assert float(text.rpartition(" flops, ")[0].split()[-1]) < most
+    assert len(path) == m * n  # the word, and a pair for all operands but one
+    small = grid(m, n, 2, rng)
+    want = np.einsum(*small, [], optimize="greedy")
+    np.testing.assert_allclose(pl.einsum(*small, []), want, rtol=1e-8)

@@ -1,0 +1,97 @@
+"""pylinop.array_api on array_api_strict's second device, and on arrays of JAX."""
+
+import numpy as np
+import pytest
+
+xp = pytest.importorskip("array_api_strict")
+
+from frameworks.framework_kinds import tables
+
+import pylinop as pl
+import pylinop.array_api as pa
+
+OURS, PLAIN = tables(pa), tables(pl)
+NAMES = [k for k in PLAIN.KINDS if "quasiseparable" not in k]
+DEVICE = xp.Device("device1")
+
+
+def put(a):
+    return xp.asarray(a, device=DEVICE)
+
+
+def back(x):
+    assert x.device == DEVICE
+    return np.asarray(xp.asarray(x, device=xp.Device("CPU_DEVICE")))
+
+
+def close(got, due):
+    assert np.shape(got) == np.shape(due)
+    size = max(1, np.max(np.abs(due), initial=0))
+    assert np.max(np.abs(got - due), initial=0) <= 1e-8 * size
+
+
+def compared(name, dtype, put, back):
+    plain, arrays = PLAIN.KINDS[name](PLAIN.Make(dtype))
+    ours, _ = OURS.KINDS[name](OURS.Make(dtype))
+    K, m = ours(*map(put, arrays)), PLAIN.Make(dtype)
+    A = np.asarray(pl.lazy(plain(*arrays)).toarray())
+    x, w = m.a(A.shape[1]), m.a(A.shape[0])
+    assert K.shape == A.shape
+    close(back(K.toarray()), A)
+    close(back(K @ put(x)), A @ x)
+    close(back(put(w) @ K), w @ A)
+    close(back(K.H @ put(w)), A.conj().T @ w)
+    close(back(pa.diagonal(K)), np.diagonal(A))
+    if A.shape[0] != A.shape[1]:
+        return
+    close(back(pa.trace(K)), np.trace(A))
+    if np.linalg.cond(A) < 1e8:
+        close(back(pa.solve(K, put(w))), np.linalg.solve(A, w))
+        close(back(pa.slogdet(K).logabsdet), np.linalg.slogdet(A)[1])
+        close(back(pa.inv_quad_logdet(K, put(w))[0]), w.conj() @ np.linalg.solve(A, w))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("name", NAMES)
+def test_strict(name, dtype):
+    compared(name, dtype, put, back)
+
+
+@pytest.mark.parametrize("name", NAMES[::4])
+def test_jax(name):
+    jax = pytest.importorskip("jax")
+    with jax.enable_x64(True):
+        compared(name, "float64", jax.numpy.asarray, np.asarray)
+
+
+@pytest.mark.parametrize("name", NAMES[::4])
+def test_numpy(name):
+    compared(name, "float64", np.asarray, np.asarray)
+
+
+def test_numbers_that_are_arrays():
+    c, U = 0.3, np.random.default_rng().standard_normal((6, 2))
+    K = put(np.asarray(c)) * pa.Identity(6) + pa.LowRank(put(U))
+    due = c * np.eye(6) + U @ U.T
+    close(back(K.toarray()), due)
+    close(back(pa.solve(K, put(U[:, 0]))), np.linalg.solve(due, U[:, 0]))
+    close(back(pa.logdet(K)), np.linalg.slogdet(due)[1])
+    close(back(pa.logdet(K / put(np.asarray(2.0)))), np.linalg.slogdet(due / 2)[1])
+    close(back((put(np.asarray(c)) * pa.Full((2, 3), 2.0) @ put(np.ones(3)))), np.full(2, 6 * c))
+
+
+def test_wrong_use():
+    K = pa.Diag(put(np.ones(3)))
+    with pytest.raises(ValueError, match=r"CPU_DEVICE.*device1|device1.*CPU_DEVICE"):
+        K @ xp.asarray(np.ones(3))
+    with pytest.raises(ValueError, match="of no arrays"):
+        pa.Identity(3).toarray()
+    with pytest.raises(TypeError, match="its own operators and arrays"):
+        pa.solve("a", put(np.ones(3)))
+    with pytest.raises(ValueError, match="batch dimensions|inner dimensions"):
+        K @ put(np.ones(4))
+    with pytest.raises(TypeError, match="is not made an array of NumPy by itself"):
+        np.asarray(K)
+    with pytest.raises(NotImplementedError, match="quasiseparable"):
+        ones = put(np.ones((3, 1)))
+        pa.QuasiSeparable(put(np.ones(3)), ones, ones, ones).toarray()

@@ -1,0 +1,164 @@
+"""Tensors that C cannot reach. Without a GPU: on the CPU with C left out, against C; on the meta
+device, which has no values; under a dispatch mode that forbids reads by the host."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from frameworks.framework_kinds import tables
+from torch.utils._python_dispatch import TorchDispatchMode
+
+import pylinop as pl
+import pylinop.torch as pt
+from pylinop.torch import function
+
+OURS, PLAIN = tables(pt), tables(pl)
+NAMES = list(PLAIN.KINDS)
+MISSING = ("quasiseparable", "cotangent_of_reflections", "band_entry_sums", "quasitri", "quasi")
+DEVICES = ["cuda"] if torch.cuda.is_available() else ["cpu", "meta"]
+
+
+class NoReads(TorchDispatchMode):
+    """A value that is asked for is an error: on a GPU all that was queued would be waited for."""
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        name = str(func)
+        assert "_local_scalar_dense" not in name and "nonzero" not in name, name
+        if "_to_copy" in name or "copy_" in name:
+            assert str((kwargs or {}).get("device", "cpu")) != "host"
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.fixture
+def in_place(monkeypatch):
+    """Programs go to the tensors' own functions on the CPU too."""
+
+    def chosen(on):
+        monkeypatch.setattr(function, "_is_elsewhere", lambda tensors: on)
+
+    return chosen
+
+
+def actions(K, x, w, square):
+    yield lambda: K().toarray()
+    yield lambda: K() @ x
+    yield lambda: w @ K()
+    yield lambda: K().diagonal()
+    if square:
+        yield lambda: pt.trace(K())
+        yield lambda: pt.solve(K(), x)
+        yield lambda: pt.slogdet(K()).logabsdet
+        yield lambda: pt.inv_quad_logdet(K(), x)[0]
+
+
+def both(made, tensors, chosen):
+    """Value and gradients by C and in place; None where C itself has none."""
+    found = []
+    for on in (False, True):
+        chosen(on)
+        try:
+            if on:
+                with NoReads():
+                    value = made()
+                    grads = torch.autograd.grad(value, tensors, torch.ones_like(value),
+                                                allow_unused=True)  # fmt: skip
+            else:
+                value = made()
+                grads = torch.autograd.grad(value, tensors, torch.ones_like(value),
+                                            allow_unused=True)  # fmt: skip
+        except NotImplementedError as error:
+            if on and not any(word in str(error) for word in MISSING):
+                assert "SparseTriangular" in str(error), error
+            return None
+        except np.linalg.LinAlgError:
+            assert not on
+            return None
+        found.append([value.detach(), *(torch.zeros(()) if g is None else g for g in grads)])
+    return found
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("name", [k for k in NAMES if k != "lowrank, U"])
+def test_values_and_gradients_are_those_of_c(name, dtype, in_place):
+    _, arrays = PLAIN.KINDS[name](PLAIN.Make(dtype))
+    ours, _ = OURS.KINDS[name](OURS.Make(dtype))
+    tensors = [torch.tensor(a, requires_grad=True) for a in arrays]
+    m = PLAIN.Make(dtype)
+    shape = ours(*tensors).shape
+    x, w = torch.tensor(m.a(shape[1])), torch.tensor(m.a(shape[0]))
+    compared = 0
+    for made in actions(lambda: ours(*tensors), x, w, shape[0] == shape[1]):
+        pair = both(made, tensors, in_place)
+        if pair is None:
+            continue
+        size = max([1.0, *(float(abs(a).max()) for a in pair[0] if a.numel())])
+        for due, got in zip(*pair, strict=True):
+            assert due.shape == got.shape and due.dtype == got.dtype
+            finite = torch.isfinite(due)
+            assert torch.equal(finite, torch.isfinite(got))
+            assert float(abs((due - got)[finite]).max() if finite.any() else 0) <= 1e-8 * size
+        compared += 1
+    assert compared or "quasiseparable" in name or "reflections" in name
+
+
+def test_second_derivatives_and_transforms(in_place):
+    in_place(True)
+    U = torch.randn(6, 2, dtype=torch.float64, requires_grad=True)
+    d = torch.rand(6, dtype=torch.float64, requires_grad=True)
+    s = torch.tensor(0.7, dtype=torch.float64, requires_grad=True)
+    y = torch.randn(6, dtype=torch.float64)
+
+    def f(U, d, s):
+        K = pt.Diag(1 + d) + pt.LowRank(U) + s * pt.Identity(6)
+        quad, logdet = pt.inv_quad_logdet(K, y)
+        return quad + logdet
+
+    assert torch.autograd.gradcheck(f, (U, d, s))
+    assert torch.autograd.gradgradcheck(f, (U, d, s))
+    direct = torch.func.hessian(lambda d: f(U.detach(), d, s.detach()))(d.detach())
+    dense = torch.autograd.functional.hessian(lambda d: f(U.detach(), d, s.detach()), d.detach())
+    assert torch.allclose(direct, dense, atol=1e-10)
+
+
+@pytest.mark.parametrize("device", [d for d in DEVICES if d != "cpu"])
+def test_results_are_on_the_device(device):
+    U = torch.ones(5, 2, dtype=torch.float64, device=device, requires_grad=True)
+    d = torch.ones(5, dtype=torch.float64, device=device, requires_grad=True)
+    y = torch.ones(5, dtype=torch.float64, device=device)
+    K = pt.Diag(d) + pt.LowRank(U)
+    quad, logdet = pt.inv_quad_logdet(K, y)
+    found = [quad, logdet, K @ y, K.toarray(), pt.solve(K, y), pt.trace(K), pt.inv(K).diagonal()]
+    found += torch.autograd.grad(quad + logdet, (U, d))
+    for x in found:
+        assert x.device.type == device and x.dtype == torch.float64
+    assert [tuple(x.shape) for x in found] == [(), (), (5,), (5, 5), (5,), (), (5,), (5, 2), (5,)]
+
+
+def test_all_kinds_on_meta():
+    """No values are there to be looked at."""
+    for name in NAMES:
+        if "quasiseparable" in name:
+            continue
+        ours, arrays = OURS.KINDS[name](OURS.Make("float64"))
+        K = ours(*(torch.tensor(a).to("meta") for a in arrays))
+        x = torch.ones(K.shape[1], dtype=torch.float64, device="meta")
+        assert (K @ x).device.type == "meta" and (K @ x).shape == (K.shape[0],)
+        assert K.toarray().shape == tuple(K.shape)
+        if K.shape[0] == K.shape[1]:
+            assert pt.solve(K, x).shape == x.shape
+            assert pt.slogdet(K).logabsdet.device.type == "meta"
+
+
+def test_mixed_devices_are_named():
+    K = pt.Diag(torch.ones(3))
+    with pytest.raises(ValueError, match=r"arrays on cpu.*on meta.*one device"):
+        K @ torch.ones(3, device="meta")
+    with pytest.raises(ValueError, match=r"arrays on meta.*on cpu"):
+        (pt.Diag(torch.ones(3, device="meta")) + pt.LowRank(torch.ones(3, 1))).toarray()
+
+
+def test_what_looks_at_values_says_so():
+    A = torch.ones(3, 3, device="meta")
+    with pytest.raises(NotImplementedError, match=r"eigvalsh|no form|values"):
+        pt.eigvalsh(pt.Dense(A))

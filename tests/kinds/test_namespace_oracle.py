@@ -1,0 +1,136 @@
+"""The canonical expression, walked with NumPy, against C: all kinds and actions. The walk takes
+the fast arm of each checked way, and computes everything else by other code than C does."""
+
+import numpy as np
+import pytest
+import ref
+import samples
+
+import pylinop as pl
+from pylinop._namespace import arrays, walk
+
+NS = arrays.namespace_of(np.zeros(1))
+APPLY, DENSE, DIAGONAL, TRACE, ELEMENT, DET = 0, 8, 9, 10, 11, 12
+
+
+def walked(op, action, x=None, i=0, j=0):
+    canonical = op._canonical(action, x, i, j)
+    leaves = dict(canonical[1])
+    if x is not None:
+        leaves[canonical[2]] = x
+    return walk.run(NS, canonical, leaves)
+
+
+def close(got, due):
+    got, due = np.asarray(got), np.asarray(due)
+    assert got.shape == due.shape
+    tolerance = 1e-9 if due.dtype.char in "dD" else 1e-3
+    assert np.max(np.abs(got - due), initial=0) <= tolerance * max(1, np.max(np.abs(due), initial=0))
+
+
+def drawn(kind, dtype, invertible):
+    rng = np.random.default_rng()
+    for batch in ((), (2,)):
+        for m, n in ((6, 6), (4, 6), (70, 70)):
+            if n == 70 and (batch or dtype == "float32"):
+                continue
+            d = samples.leaf(kind, rng, m, n, dtype, batch, "C", invertible)
+            if d is not None:
+                A = ref.build(d)
+                m, n = A.shape[-2:]
+                yield A, *(samples.values(rng, (k, 2), dtype) for k in (n, m))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128", "float32"])
+@pytest.mark.parametrize("kind", [k for k in ref.LEAVES if k != "MatVec"])
+def test_products_and_entries(kind, dtype):
+    for A, x, y in drawn(kind, dtype, False):
+        close(walked(A, APPLY, x), A @ x)
+        close(walked(A, APPLY + 1, y), A.T @ y)
+        close(walked(A, APPLY + 2, x), A.conj() @ x)
+        close(walked(A, APPLY + 3, y), A.H @ y)
+        close(walked(A, DENSE), A.toarray())
+        close(walked(A, DIAGONAL, None, 1), A.diagonal(1))
+        close(walked(A, DIAGONAL), A.diagonal())
+        close(walked(A, ELEMENT, None, 1, 2), A.toarray()[..., 1, 2])
+        if A.shape[-1] == A.shape[-2]:
+            close(walked(A, TRACE), A.trace())
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("kind", [k for k in ref.LEAVES if k != "MatVec"])
+def test_solves_and_determinants(kind, dtype):
+    for A, x, _ in drawn(kind, dtype, True):
+        if A.shape[-1] != A.shape[-2]:
+            continue
+        sign, logabs = pl.slogdet(A)
+        if not np.all(np.isfinite(logabs)):  # a Laplacian without flux is singular
+            continue
+        close(walked(pl.inv(A), APPLY, x), pl.solve(A, x))
+        got = walked(A, DET)
+        close(got[0], sign)
+        close(got[1], logabs)
+
+
+@pytest.mark.parametrize("words", ["none", "pos", "sym", "her", "lower triangular"])
+def test_sums_that_go_by_structure(words):
+    rng = np.random.default_rng()
+    n = 12
+    U, d = rng.standard_normal((n, 2)), 1 + rng.random(n)
+    G = rng.standard_normal((n, n))
+    G = G @ G.T + n * np.eye(n)
+    B = pl.Diag(d) if words == "none" else pl.Dense(G, assume_a=words)
+    T = pl.Toeplitz(np.r_[8.0, rng.random(n - 1)])
+    small = pl.Dense(np.diag([2.0, 3, 4]) + rng.random((3, 3)))
+    for A in (
+        B + pl.LowRank(U),
+        2.5 * B + 0.5 * pl.Identity(n),
+        T + pl.Diag(d),
+        pl.Kron(small, pl.Diag(d[:4])) + 3 * pl.Identity(n),
+        pl.Block([[B, pl.Dense(U)], [pl.Dense(U.T), -pl.Identity(2)]]),
+        pl.inv(B) @ T,
+    ):
+        x = rng.standard_normal((A.shape[-1], 2))
+        close(walked(A, APPLY, x), A @ x)
+        close(walked(pl.inv(A), APPLY, x), pl.solve(A, x))
+        close(walked(A, DET)[1], pl.slogdet(A)[1])
+        close(walked(pl.inv(A), DIAGONAL), pl.diagonal(pl.inv(A)))
+
+
+def test_the_fast_way_of_woodbury_is_refined_once():
+    """Of a matrix that is bad enough for one step to tell, and not for the check to fail."""
+    rng = np.random.default_rng()
+    n = 40
+    U = rng.standard_normal((n, 2)) * 1e4
+    A = pl.Diag(1 + rng.random(n)) + pl.LowRank(U)
+    b = rng.standard_normal((n, 1))
+    x = walked(pl.inv(A), APPLY, b)
+    D = A.toarray()
+    assert np.linalg.norm(D @ x - b) <= 1e-13 * np.linalg.norm(D) * np.linalg.norm(x)
+    rows = walk.rows_of(pl.inv(A)._canonical(APPLY, b, 0, 0)[0])
+    need = walk._needed(rows)
+    asked = {r.head for r, wanted in zip(rows, need, strict=True) if wanted}
+    assert "checked" in {r.head for r in rows} and "lu_solve" not in asked
+
+
+def test_coefficients_are_named():
+    A = 1.75 * pl.Identity(3) + pl.LowRank(np.ones((3, 1)))
+    x = np.ones((3, 1))
+    canonical = pl.inv(A)._canonical(APPLY, x, 0, 0, (1.75,))
+    leaves = {**canonical[1], canonical[2]: x}
+    for c in (1.75, 4.0):
+        got = walk.run(NS, canonical, leaves, {1.75: np.array(c)})
+        close(got, np.linalg.solve(c * np.eye(3) + np.ones((3, 3)), x))
+    with pytest.raises(NotImplementedError, match="17 coefficients"):
+        A._canonical(DENSE, None, 0, 0, tuple(1.5 + k / 64 for k in range(17)))
+    with pytest.raises(ValueError, match="no such action"):
+        A._canonical(99, None, 0, 0)
+    with pytest.raises(TypeError):
+        A._canonical(DENSE, None, 0, 0, ("a",))
+
+
+def test_what_has_no_form_says_so():
+    n = 5
+    A = pl.QuasiSeparable(np.ones(n) * 4, np.ones((n, 1)), np.ones((n, 1)), np.full((n, 1), 0.5))
+    with pytest.raises(NotImplementedError, match="'quasiseparable' of shape"):
+        walked(A, APPLY, np.ones((n, 1)))

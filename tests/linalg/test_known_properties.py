@@ -1,0 +1,98 @@
+"""What the core knows of an operator as it is written, against its entries: an answer that is not
+None holds, of real and complex operands, and what C and Python ask is one."""
+
+import numpy as np
+import pytest
+import ref
+from samples import leaf
+
+import pylinop as pl
+from pylinop._structured import questions, unitary
+
+PROPERTIES = {
+    "hermitian": lambda a: np.allclose(a, a.conj().T, atol=1e-12),
+    "semidefinite": lambda a: (
+        np.allclose(a, a.conj().T, atol=1e-12)
+        and np.linalg.eigvalsh(a).min(initial=0) >= -1e-10 * np.abs(a).max(initial=0)
+    ),
+    "unitary": lambda a: np.allclose(a.conj().T @ a, np.eye(len(a)), atol=1e-10),
+    "regular": lambda a: np.linalg.matrix_rank(a) == len(a),
+    "real": np.isrealobj,
+    "diagonal": lambda a: not (a - np.diag(np.diagonal(a))).any(),
+}
+
+
+def composed(rng, dtype):
+    """Operators whose properties follow from how they are written; and some of which none do."""
+
+    def array(*shape):
+        a = rng.standard_normal(shape)
+        return a + 1j * rng.standard_normal(shape) if dtype == "complex128" else a
+
+    X, Y, S = pl.Dense(array(6, 4)), pl.Dense(array(4, 4)), pl.Dense(array(4, 4))
+    q = np.linalg.qr(array(4, 4))[0]
+    Q = pl.Dense(q, "orthogonal")
+    D = pl.Diag(rng.uniform(1, 2, 4))
+    yield from (X.H @ X, X.T @ X, X @ X.H, X.H @ X + D, Y + Y.H, Y - Y.H, Y.H @ D @ Y, Y @ D @ Y)
+    yield from (2j * (Y + Y.H), -2 * (X.H @ X), Q, Q.T @ Q, Q @ D @ Q.H, 2 * Q, Q.conj(), X, Y @ S)
+    yield from (pl.Kron(X.H @ X, Y + Y.H), pl.Kron(Y, S), pl.BlockDiag(X.H @ X, D), D, 1j * D)
+    yield from (pl.KronSum(Y + Y.H, D), pl.inv(X.H @ X), (Y + Y.H) ** 2, pl.LowRank(X, None))
+    yield from (pl.LowRank(array(5, 2), array(5, 2)), pl.Identity(4), -pl.Identity(4))
+    yield from (pl.Hadamard(4), pl.Hadamard(4) * 0.5, pl.Permutation([1, 2, 0]), pl.DFT(4, "ortho"))
+
+
+def check(op):
+    a, met = op.toarray(), 0
+    for name, holds in PROPERTIES.items():
+        known = op._known(name)
+        assert known in (True, False, None)
+        if known is True:
+            assert holds(a), f"{op!r} is not {name}"
+        if known is False:
+            assert a.shape[0] != a.shape[1] or not holds(a), f"{op!r} is {name}"
+        met += known is True
+    assert op._known("rank") >= np.linalg.matrix_rank(a)
+    below, above = op._known("band")
+    assert not np.tril(a, -below - 1).any() and not np.triu(a, above + 1).any()
+    return met
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_what_is_known_holds(dtype, rng):
+    assert sum(check(op) for op in composed(rng, dtype)) > 30
+    for kind in ref.LEAVES:
+        d = None if kind == "MatVec" else leaf(kind, rng, 6, 6, dtype)
+        if d is not None:
+            check(ref.build(d))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_the_questions_say_the_same(dtype, rng):
+    """`hermitian` and `is_unitary` are true where the core says so, and never where it is not."""
+    for op in composed(rng, dtype):
+        a = op.toarray()
+        if op._known("hermitian"):
+            assert questions.hermitian(op)
+        if questions.hermitian(op):
+            assert PROPERTIES["hermitian"](a), repr(op)
+        if unitary.is_unitary(op):
+            assert PROPERTIES["unitary"](a), repr(op)
+
+
+def test_it_is_not_compared(rng, monkeypatch):
+    """What is Hermitian as it is written needs no dense form; what is not, is looked at."""
+    from pylinop._structured import dispatch
+
+    made, plain = [], dispatch._made
+    monkeypatch.setattr(dispatch, "_made", lambda op: made.append(op) or plain(op))
+    X, Y = (pl.Dense(rng.standard_normal((5, 5))) for _ in range(2))
+    assert questions.hermitian(pl.Kron(X.T @ X, Y + Y.T)) and not made
+    assert not questions.hermitian(X @ Y) and len(made) == 1
+
+
+def test_names_of_properties():
+    with pytest.raises(ValueError, match="no property 'nice'"):
+        pl.Identity(3)._known("nice")
+    with pytest.raises(TypeError):
+        pl.Identity(3)._known(3)
+    assert pl.LinearOperator((3, 3), matvec=lambda x: x)._known("hermitian") is None

@@ -1,0 +1,259 @@
+"""Sizes as expressions; `unify` against enumeration of all sizes up to 12; conflicts that are
+really ones, the smallest; loop_tool's programs."""
+
+import itertools
+import pickle
+import random
+
+import numpy as np
+import pytest
+
+import pylinop as pl
+from pylinop._symbols.bounds import Work
+from pylinop._symbols.expressions import Size, atoms, product, quotient, value
+from pylinop._symbols.provenance import at_least, equal
+from pylinop._symbols.unify import conflict, solved
+
+
+def symbol(size):
+    return next(iter(atoms(size)))
+
+
+# -- expressions -----------------------------------------------------------------------------------
+
+
+def drawn(r, sizes, depth=3):
+    """A size and the function of numbers that it is."""
+    if depth == 0 or r.random() < 0.2:
+        k = r.randrange(len(sizes))
+        c = r.randint(-4, 9)
+        return r.choice([(sizes[k], lambda v: v[k]), (c, lambda v: c)])
+    a, f = drawn(r, sizes, depth - 1)
+    b, g = drawn(r, sizes, depth - 1)
+    by = r.randint(1, 5)
+    return r.choice(
+        [
+            (a + b, lambda v: f(v) + g(v)),
+            (a - b, lambda v: f(v) - g(v)),
+            (product([a, b]), lambda v: f(v) * g(v)),
+            (quotient(a, by), lambda v: f(v) // by),
+        ]
+    )
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_expressions_are_the_functions_that_they_are_written_as(seed, rng):
+    r = random.Random(int(rng.integers(1 << 40)) + seed)
+    sizes = pl.symbols("a b c")
+    size, f = drawn(r, sizes)
+    for _ in range(8):
+        v = [r.randint(1, 30) for _ in sizes]
+        assert value(size, {symbol(s): n for s, n in zip(sizes, v)}) == f(v)
+
+
+def test_expressions_print_as_python_writes_them():
+    n, k = pl.symbols("n k")
+    for text in ("2*n + 1", "n - k", "22 - 2*n", "(n - k) // 2 + 1", "n // 3", "3*(n // 2)"):
+        assert str(eval(text, {"n": n, "k": k})) == text
+    assert (2 * n + 4) // 2 == n + 2
+    assert n - n == 0
+    assert n + 1 == 1 + n
+    assert hash(n * k) == hash(k * n)
+    assert pickle.loads(pickle.dumps(n * k // 2)) == n * k // 2
+
+
+def test_a_size_is_no_number():
+    n = pl.symbols("n")
+    for f in (int, float, bool, lambda x: x < 3, lambda x: range(x), lambda x: x / 2):
+        with pytest.raises(TypeError, match="the size n is not a number yet"):
+            f(n)
+    with pytest.raises(ValueError, match="positive integers, not by 0"):
+        n // 0
+    with pytest.raises(TypeError):
+        n + 0.5
+    with pytest.raises(ValueError, match="names of symbols are wanted"):
+        pl.symbols("2n")
+    with pytest.raises(ValueError, match="least = -1"):
+        pl.symbols("n", -1)
+    assert pl.symbols("n") != n  # of the same name, and another
+
+
+# -- against enumeration ---------------------------------------------------------------------------
+
+
+def system(r):
+    """Random equations over one to three symbols, in the box up to 12."""
+    least = r.choice([0, 1])
+    sizes = pl.symbols("a b c"[: 2 * r.randint(1, 3) - 1], least)
+    sizes = sizes if isinstance(sizes, tuple) else (sizes,)
+    hidden = {symbol(s): r.randint(least, 12) for s in sizes}
+    equations = [equal(s, r.randint(least, 12), "given", None) for s in sizes if r.random() < 0.25]
+    for _ in range(r.randint(1, 3)):
+        e = r.randint(-5, 12)
+        for s in sizes:
+            if r.random() < 0.7:
+                e = e + r.randint(-3, 3) * s
+        kind = r.random()
+        if kind < 0.25:
+            inner = r.randint(1, 3) * r.choice(sizes) + r.randint(-2, 4)
+            e = e + quotient(inner, r.randint(2, 3))
+        elif kind < 0.4 and len(sizes) > 1:
+            e = e + product(r.sample(sizes, 2))
+        v = value(e, hidden) if r.random() < 0.7 else r.randint(0, 20)
+        equations.append((at_least if r.random() < 0.3 else equal)(e, v, "drawn", None))
+    return sizes, least, equations + [at_least(12, s, "box", None) for s in sizes]
+
+
+def enumerated(sizes, least, equations, most):
+    symbols = [symbol(s) for s in sizes]
+    for v in itertools.product(range(least, most + 1), repeat=len(sizes)):
+        known = dict(zip(symbols, v))
+        if all(e.holds(value(e.left, known), value(e.right, known)) for e in equations):
+            yield v
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_unify_is_enumeration(seed, rng):
+    sizes, least, equations = system(random.Random(int(rng.integers(1 << 40)) + seed))
+    taken = list(enumerated(sizes, least, equations, 12))
+    try:
+        found = solved(equations, [symbol(s) for s in sizes])
+    except ValueError:
+        assert not taken, [str(e) for e in equations]
+        few = conflict(equations)
+        assert not list(enumerated(sizes, least, few, 30)), [str(e) for e in few]
+        if len(few) > 1:  # none can be left out
+            for e in few:
+                assert Work(10**6).possible([x for x in few if x is not e], 10**5)
+        return
+    assert taken, [str(e) for e in equations]
+    for k, s in enumerate(sizes):
+        low, high, exact = found[symbol(s)]
+        assert exact
+        assert (low, high) == (min(v[k] for v in taken), max(v[k] for v in taken))
+    for choose, end in (("min", min), ("max", max)):
+        chosen = solved(equations, [symbol(s) for s in sizes], choose)
+        assert tuple(chosen[symbol(s)].low for s in sizes) in taken
+        assert chosen[symbol(sizes[0])].low == end(v[0] for v in taken)
+
+
+def test_elimination_and_bounds_are_one():
+    a, b = pl.symbols("a b")
+    found = pl.unify((a + b, 10), (a - b, 2))
+    assert (found[a], found[b], found[a * b]) == (6, 4, 24)
+    assert dict(found) == {"a": 6, "b": 4}
+
+
+@pytest.mark.parametrize(
+    "coefficients, total", [((6, 10, 15), 1), ((6, 10), 7), ((4, 6), 2), ((12, 18, 30), 60)]
+)
+def test_equations_without_a_coefficient_of_one(coefficients, total):
+    sizes = pl.symbols("x y z"[: 2 * len(coefficients) - 1], 0)
+    total += 60
+    e = sum(c * s for c, s in zip(coefficients, sizes))
+    exists = any(
+        sum(c * v for c, v in zip(coefficients, vs)) == total
+        for vs in itertools.product(range(total + 1), repeat=len(sizes))
+    )
+    if not exists:
+        with pytest.raises(ValueError, match="no sizes fit"):
+            pl.unify((e, total))
+        return
+    found = pl.unify((e, total), choose="max")
+    assert found[e] == total
+
+
+def test_what_goes_on_for_ever_ends():
+    """o + k on both sides, bounds that push each other, products of themselves."""
+    o, k, m = pl.symbols("o k m")
+    found = pl.unify((o + k, o + k))
+    with pytest.raises(ValueError, match="o may be any size from 1 on"):
+        found[o]
+    search = solved([at_least(o, k + 1, "", None), at_least(k, o * m, "", None)], [])
+    assert all(i.low is not None for i in search.values())
+    with pytest.raises(ValueError, match="no sizes fit"):
+        pl.unify((o * o, 2))
+    with pytest.raises(ValueError, match=r"beyond 2\^63|no sizes fit"):
+        pl.unify((o, 2**70))
+
+
+# -- loop_tool -------------------------------------------------------------------------------------
+
+
+def convolved(x, w):
+    return pl.einsum("c (o + w), w -> c o", x, w)
+
+
+def loop_tool():
+    N, K = pl.symbols("N K")
+    X, W, C = pl.placeholder(N), pl.placeholder(K), pl.placeholder((128, 20))
+    return X, W, C, convolved(convolved(pl.einsum("c x, x -> c x", C, X), W), W)
+
+
+def test_sizes_of_inputs_from_that_of_the_output():
+    X, W, C, Y = loop_tool()
+    sizes = pl.unify((Y, (128, 16)))
+    assert (sizes[X], sizes[W], sizes[Y], sizes[C]) == ((20,), (3,), (128, 16), (128, 20))
+    assert repr(sizes) == "<Sizes: K = 3, N = 20>"
+
+
+def test_the_fewest_equations_are_shown_with_their_lines():
+    X, W, C, Y = loop_tool()
+    with pytest.raises(ValueError) as error:
+        pl.unify((Y, (127, 16)))
+    text = str(error.value)
+    assert "c = 128: C (128, 20), line" in text
+    assert "c = 127: Y (127, 16), line" in text
+    assert text.count("\n") == 1
+    with pytest.raises(ValueError, match=r"\(K would have to be 2\.5\)"):
+        pl.unify((Y, (128, 17)))
+    with pytest.raises(ValueError, match=r"\(K would have to be -4, and is at least 1\)"):
+        pl.unify((Y, (128, 30)))
+
+
+def test_a_convolution_before_a_product():
+    """The program of loop_tool's tutorial: 8 numbers from a window of 3 are made of 10."""
+    a, b, c = pl.placeholder(pl.symbols("unknown")), pl.placeholder(3), pl.placeholder(8)
+    d = np.sum(pl.einsum("(o + k), k -> o", a, b) * c)
+    assert pl.unify(d)[a] == (10,)
+
+
+def test_a_product_with_a_vector():
+    a, b = pl.placeholder(pl.symbols("M")), pl.placeholder((8, 5))
+    c = pl.einsum("k, k n -> n", a, b)
+    assert c.shape == (5,)
+    assert pl.unify(c)[a] == (8,)
+
+
+def test_a_step_leaves_an_interval():
+    N = pl.symbols("N")
+    X, W = pl.placeholder(N), pl.placeholder(7)
+    Y = pl.einsum("(2*o + w), w -> o", X, W)
+    sizes = pl.unify((Y, 112))
+    with pytest.raises(ValueError, match="N is between 229 and 230: choose='min'"):
+        sizes[X]
+    assert sizes.interval(N) == (229, 230)
+    assert pl.unify((Y, 112), choose="min")[X] == (229,)
+    assert pl.unify((Y, 112), choose="max")[X] == (230,)
+    for n in (229, 230):
+        f = pl.function(X, pl.einsum("(2*o + w), w -> o", X, np.ones(7)))
+        assert f(np.ones(n)).shape == (112,)
+
+
+def test_wrong_pairs():
+    N = pl.symbols("N")
+    X = pl.placeholder((N, 3))
+    with pytest.raises(ValueError, match="has 2 dimensions"):
+        pl.unify((X, (1, 2, 3)))
+    with pytest.raises(TypeError, match="a placeholder, formula or size is due, not a ndarray"):
+        pl.unify((np.ones(3), (3,)))
+    with pytest.raises(ValueError, match="not negative"):
+        pl.unify((N, -1))
+    with pytest.raises(ValueError, match="choose must be"):
+        pl.unify((N, 1), choose="least")
+    with pytest.raises(KeyError, match="in none of the equations"):
+        pl.unify((N, 1))[pl.symbols("M")]
+    assert pl.unify((X, (None, 3)), (N, 4))[X] == (4, 3)
+    with pytest.raises(ValueError, match="there is no greatest one"):
+        pl.unify(X, choose="max")
+    assert isinstance(2 * N, Size)
