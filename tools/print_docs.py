@@ -126,6 +126,8 @@ PARTS = {
         "O(n J^3), J states",
     ),
     "diagonal-inverse-line": ("", "", ""),
+    "diagonal-inverse-line-update": ("", "", ""),
+    "diagonal-inverse-settled": ("", "", ""),
     "diagonal-inverse-quasi": (
         "`QuasiSeparable`, Hermitian, the main diagonal",
         "sums of squares of the rows of D^-1/2 L^-1; indefinite: a window of the inverse, moved up "

@@ -63,6 +63,10 @@ const lop_node *gen_digits(gen *g, const char *rule);
 const lop_node *gen_inverse_blocks(gen *g);
 /* Solves and determinants of Kron + c I and kin, for the rows named spectral-sum and kronsum. */
 const lop_node *gen_spectral(gen *g, const char *rule);
+/* Actions on Matern kernels of points on a line, and on Circulant + c I, for rows of these names.
+ */
+const lop_node *gen_line(gen *g, const char *rule);
+const lop_node *gen_settled(gen *g, const char *rule);
 /* A Block for the rows named bordered. */
 const lop_node *gen_bordered(gen *g, const char *rule);
 const lop_node *gen_some_composite(gen *g, int64_t m, int64_t n, int depth);

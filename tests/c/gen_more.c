@@ -325,6 +325,62 @@ const lop_node *gen_spectral(gen *g, const char *rule) {
     return t_two_of(w, "solve", s, gen_array(g, 2, n[0] * n[1], 1 + pick(g, 2)));
 }
 
+/* -- sums that are solved together */
+
+static const lop_node *some_identity(gen *g, int64_t n) {
+    const lop_attr c = lop_attr_coef(0.5 + (double)pick(g, 3), 0);
+    const lop_node like = {
+        .shape = {.ndim = 2, .dim = {n, n}}, .dtype = LOP_f64, .weak = LOP_WEAK, .core = 2};
+    const lop_node *eye = NULL;
+    if (lop_node_make(&g->w->ctx, &lop_op_identity, NULL, 0, NULL, &like, &eye, &g->w->err) !=
+        LOP_OK)
+        return NULL;
+    return pick(g, 2) ? t_one_of(g->w, "scaled", &c, eye) : eye;
+}
+static const lop_node *acted_on(gen *g, const char *rule, const lop_node *s) {
+    if (!s || strncmp(rule, "solve", 5) != 0) return of_matrix(g, rule, s);
+    const int64_t n = lop_rows(s);
+    return t_two_of(g->w, "solve", s, gen_array(g, 2, n, 1 + pick(g, 2)));
+}
+
+const lop_node *gen_line(gen *g, const char *rule) {
+    enum { ROWS = 64 }; /* from which one state pays, of Matern 1/2 */
+    const lop_attr attr = t_ints(1, 0, 1, 0);
+    gen one = *g;
+    one.batch = (lop_shape){0};
+    one.dtype = LOP_f64;
+    one.exprs = 0;
+    const lop_node *x = gen_array(&one, 2, ROWS, 1), *both[2] = {x, x}, *k, *u;
+    if (!x) return NULL;
+    k = t_node(g->w, "kernel", &attr, 2, both);
+    lop_node_unref(x);
+    if (strstr(rule, "line-sum") || strstr(rule, "update"))
+        k = pick(g, 2) ? t_two_of(g->w, "sum", k, some_identity(&one, ROWS))
+                       : t_two_of(g->w, "sum", some_identity(&one, ROWS), k);
+    if (strstr(rule, "update") && (u = gen_array(&one, 2, ROWS, 1))) {
+        u = t_one_of(g->w, "dense", NULL, u);
+        const lop_node *child[3] = {k, u, u};
+        const lop_node *all = k && u ? t_node(g->w, "lowrankupdate", NULL, 3, child) : NULL;
+        lop_node_unref(k);
+        lop_node_unref(u);
+        k = all;
+    }
+    return acted_on(&one, rule, k);
+}
+
+const lop_node *gen_settled(gen *g, const char *rule) {
+    const int64_t n = 1 + pick(g, 4);
+    const lop_attr mode = t_ints(1 + pick(g, 3), 0, 0, 0);
+    gen one = *g;
+    one.batch = (lop_shape){0};
+    lop_status st = LOP_UNABLE;
+    const lop_node *c = gen_instance(&one, &lop_op_circulant, n, n, &st), *s;
+    s = pick(g, 2) ? t_two_of(g->w, "sum", c, some_identity(&one, n))
+                   : t_two_of(g->w, "sum", some_identity(&one, n), c);
+    if (strstr(rule, "view")) s = t_one_of(g->w, "view", &mode, s);
+    return acted_on(&one, rule, s);
+}
+
 /* A view of a, which it takes over. */
 static const lop_node *viewed(gen *g, const lop_node *a) {
     const lop_attr mode = t_ints(1 + pick(g, 3), 0, 0, 0);

@@ -403,6 +403,38 @@ static void bandform(ip *p, const lop_node *node, mv y, const mv *c) {
         }
 }
 
+/* The order of points on a line, and the generators of Matern's functions of them. */
+static void line_order(ip *p, const lop_node *node, mv y, const mv *c) {
+    (void)p;
+    (void)node;
+    for (int64_t i = 0; i < y.m; i++) {
+        int64_t before = 0;
+        for (int64_t j = 0; j < y.m; j++)
+            before += c[0].v[j].re < c[0].v[i].re || (c[0].v[j].re == c[0].v[i].re && j < i);
+        y.v[before] = number(i);
+    }
+}
+static void line_generators(ip *p, const lop_node *node, mv y, const mv *c) {
+    (void)p;
+    const int64_t order = node->attr.i[0], which = node->attr.i[1], J = order + 1;
+    int next = 2;
+    const long double variance = node->attr.i[2] & 1 ? c[next++].v[0].re : 1,
+                      length = node->attr.i[2] & 2 ? c[next++].v[0].re : 1,
+                      rate = sqrtl(2 * (long double)order + 1) / length;
+    for (int64_t i = 0; i < y.m; i++) {
+        const int64_t at = (int64_t)c[1].v[i].i, was = i > 0 ? (int64_t)c[1].v[i - 1].i : at;
+        const long double x = rate * (c[0].v[at].re - c[0].v[was].re), e = expl(-x),
+                          jordan[3] = {e, e * x, e * x * x / 2};
+        for (int64_t j = 0; j < y.n; j++) {
+            const int64_t row = which == 3 ? j / J : 0, col = which == 3 ? j % J : j;
+            long double v = variance;
+            if (which == 2 && j == 2) v *= 2 / 3.0L;
+            if (which == 1 || which == 3) v = col < row ? 0 : jordan[col - row];
+            y.v[i * y.n + j] = (val){.re = v, .mag = fabsl(v) * (1 + x)};
+        }
+    }
+}
+
 static const struct {
     const char *name;
     filler fill;
@@ -411,6 +443,8 @@ static const struct {
     HEAD(permutation),
     {"inverse_permutation", invperm},
     HEAD(compose),
+    HEAD(line_order),
+    HEAD(line_generators),
     HEAD(offdiag),
     HEAD(tridiagonal),
     {"tridiagonal_solve", tridisolve},

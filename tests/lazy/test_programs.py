@@ -178,3 +178,27 @@ def test_operators_of_users_go_apart(rng):
     got = pl.evaluate(K @ B, np.trace(K), B @ B, np.diagonal(B))
     for g, w in zip(got, (a @ a, a.trace(), a @ a, a.diagonal()), strict=True):
         close(g, w)
+
+
+def test_one_expression_is_one_plan():
+    r = np.random.default_rng()
+    for n in (40, 200):
+        x, y = r.standard_normal((n, n)), r.standard_normal(n)
+        A = x @ x.T + n * np.eye(n)
+
+        def formula(A=A, y=y):
+            K = pl.lazy(A.copy(), assume_a="pos")
+            return 0.5 * (y @ pl.solve(K, pl.lazy(y))) + np.log(pl.trace(pl.inv(K))) + pl.logdet(K)
+
+        want = 0.5 * y @ np.linalg.solve(A, y) + np.linalg.slogdet(A)[1]
+        want += np.log(np.trace(np.linalg.inv(A)))
+        with pl.explaining() as e:
+            got = pl.evaluate(formula())
+        assert len(e.plans) == 1
+        np.testing.assert_allclose(got, want, rtol=1e-10)
+        np.testing.assert_allclose(float(formula()), want, rtol=1e-10)
+        assert isinstance(got, np.ndarray) and got.shape == ()
+    singular = pl.lazy(np.zeros((3, 3)))
+    with pytest.raises(np.linalg.LinAlgError):
+        pl.evaluate(1.0 + (np.ones(3) @ pl.solve(singular, np.ones(3))) + pl.logdet(singular))
+    assert pl.evaluate() == ()

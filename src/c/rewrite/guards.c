@@ -4,7 +4,6 @@
 
 #include "costs.h"
 #include "expr/properties.h"
-#include "line_sums.h"
 
 #include <string.h>
 
@@ -48,19 +47,6 @@ lop_truth lop_when_blocks_add(const lop_match *m) {
     return LOP_TRUE;
 }
 
-/* Kinds whose solves cost about as much as their products. */
-bool lop_cheap_to_solve(const lop_node *a) {
-    static const char *const kinds[] = {
-        "diag",           "identity", "kron",      "blockdiag",
-        "tridiagonal",    "banded",   "circulant", "triangular",
-        "permutation",    "eigen",    "dft",       "sparsetriangular",
-        "quasiseparable", "toeplitz", "hankel",    "blocktridiagonal"};
-    while (a->op == &lop_op_view || a->op == &lop_op_scaled) a = a->child[0];
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-        if (!strcmp(a->op->name, kinds[i])) return lop_is_square(a);
-    lop_line_sum states;
-    return lop_line_sum_read(&states, a) || lop_sparse_pays(a);
-}
 /* No integers below, as far as one looks: those meet weak leaves in an order that views change. */
 static bool floats_below(const lop_node *a, int depth) {
     if (a->n == 0 || a->op == &lop_op_sparse || a->op == &lop_op_selection ||

@@ -22,14 +22,29 @@ static bool add_term(lop_line_sum *s, const lop_node *term) {
     return true;
 }
 
+/* Takes a thin term; false: there is one, or it is none. */
+static bool take_low(lop_line_sum *s, const lop_node *t) {
+    const bool update = t->op == &lop_op_lowrankupdate;
+    if ((!update && t->op != &lop_op_lowrank) || s->low ||
+        lop_cols(t->child[update]) > lop_rows(t) / 2)
+        return false;
+    s->low = t;
+    return true;
+}
+
 bool lop_line_sum_read(lop_line_sum *s, const lop_node *a) {
+    return lop_line_update_read(s, a) && !s->low;
+}
+bool lop_line_update_read(lop_line_sum *s, const lop_node *a) {
     const lop_node *todo[LOP_LINE_TERMS + 1] = {a};
     int waiting = 1;
     *s = (lop_line_sum){0};
     if (a->shape.ndim != 2 || lop_is_complex(a->dtype) || !lop_is_blas(a->dtype)) return false;
     while (waiting > 0) {
         const lop_node *t = todo[--waiting];
-        if (t->op != &lop_op_sum) {
+        if (take_low(s, t)) {
+            if (t->op == &lop_op_lowrankupdate) todo[waiting++] = t->child[0];
+        } else if (t->op != &lop_op_sum) {
             if (!add_term(s, t)) return false;
         } else if (waiting + 2 <= LOP_LINE_TERMS) {
             todo[waiting++] = t->child[1];

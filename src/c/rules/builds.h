@@ -166,6 +166,12 @@ LOP_BUILD(quasi_solve);
 LOP_BUILD(quasi_det);
 LOP_BUILD(quasi_inverse_diagonal);
 LOP_BUILD(generators_inverse);
+/* sums_settled.c */
+LOP_BUILD(sum_settled);
+/* low_rank.c: base + `low`, a lowrank or a lowrankupdate, whose own base is added to it; base NULL:
+ * its own. Owned in *out. */
+lop_status lop_update_of(const lop_maker *mk, const lop_node *base, const lop_node *low,
+                         const lop_node **out) LOP_MUST_CHECK;
 /* kernel_lines.c */
 LOP_BUILD(line_solve);
 LOP_BUILD(line_det);

@@ -1,6 +1,6 @@
 /* kernel_lines.c: solves, determinants and diagonals of inverses of Matern kernels of points on a
- * line, and of sums of them and of diagonals: P^T Q P with a quasi-separable Q of the sorted points
- * (op_line_kernel.c), O(n) numbers where the dense form has n^2.
+ * line, and of sums of them, of diagonals and of one thin term: P^T Q P with a quasi-separable Q of
+ * the sorted points (op_line_kernel.c), O(n) numbers where the dense form has n^2.
  *
  * Q is the matrix itself, entry by entry within the rounding of its recursion. What is not well
  * conditioned enough for L D L^H is found by the checks of its solves (op_quasiseparable_solve.c).
@@ -89,11 +89,38 @@ static lop_status sorted_diagonal(const line *l, const lop_node *d, const lop_no
     return st;
 }
 
+/* The rows of a factor of the thin term in the order of the points. Owned. */
+static lop_status sorted_rows(const line *l, const lop_node *u, const lop_node **out) {
+    const lop_attr rows = {.i = {0, 0, 0, 0}};
+    return lop_make2(l->mk, &lop_op_sliced, &rows, u, l->order, out);
+}
+/* l->q <- Q + U C V^H, all in that order. */
+static lop_status add_low(line *l) {
+    const lop_node *low = l->sum.low, *child[4] = {l->q}, *u = NULL, *v = NULL, *all = NULL;
+    const int at = low->op == &lop_op_lowrankupdate;
+    const bool same = low->child[at] == low->child[at + 1];
+    lop_status st = sorted_rows(l, low->child[at], &u);
+    if (st == LOP_OK && same) v = lop_node_ref(u);
+    if (st == LOP_OK && !same) st = sorted_rows(l, low->child[at + 1], &v);
+    child[1] = u;
+    child[2] = v;
+    if (low->n > at + 2) child[3] = low->child[at + 2];
+    if (st == LOP_OK)
+        st = lop_make(l->mk, "lowrankupdate", NULL, low->n > at + 2 ? 4 : 3, child, NULL, &all);
+    if (st == LOP_OK) {
+        lop_node_unref(l->q);
+        l->q = all;
+    }
+    lop_node_unref(u);
+    lop_node_unref(v);
+    return st;
+}
+
 /* The order of `a` and its Q; line_close gives them up in any case. */
 static lop_status line_open(line *l, const lop_maker *mk, const lop_node *a) {
     const lop_node *next = NULL;
     *l = (line){.mk = mk};
-    if (!lop_line_sum_read(&l->sum, a)) return LOP_NOMATCH;
+    if (!lop_line_update_read(&l->sum, a)) return LOP_NOMATCH;
     lop_status st =
         lop_make_op(mk, &lop_op_line_order, NULL, l->sum.sets, l->sum.points, NULL, &l->order);
     if (st == LOP_OK) st = quasi_of(l, l->sum.kernel[0], &l->q);
@@ -105,6 +132,7 @@ static lop_status line_open(line *l, const lop_maker *mk, const lop_node *a) {
         st = sorted_diagonal(l, l->sum.diagonal[i], &next);
         if (st == LOP_OK) st = add_to(l, next, lop_build_quasi_plus);
     }
+    if (st == LOP_OK && l->sum.low) st = add_low(l);
     return st;
 }
 

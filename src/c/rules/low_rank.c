@@ -157,6 +157,18 @@ LOP_BUILD(plus_lowrank) {
     return st;
 }
 
+lop_status lop_update_of(const lop_maker *mk, const lop_node *base, const lop_node *low,
+                         const lop_node **out) {
+    parts p = parts_of(low);
+    const lop_node *sum = NULL;
+    lop_status st = LOP_OK;
+    if (base && p.base) st = lop_make2(mk, &lop_op_sum, NULL, base, p.base, &sum);
+    p.base = sum ? sum : base ? base : p.base;
+    if (st == LOP_OK) st = from_parts(mk, &p, out);
+    lop_node_unref(sum);
+    return st;
+}
+
 /* -- Woodbury */
 
 typedef struct woodbury {

@@ -471,8 +471,12 @@ const lop_rule lop_rule_table[] = {
      "views of terms go to their parts"},
     {"scaledet-line-sum", LOP_PUSH, "(scaledet@k (sum ?a ?b))", NULL, NULL, lop_build_line_det,
      "Matern kernels of points on a line and diagonals: det Q, by their states"},
+    {"scaledet-line-update", LOP_PUSH, "(scaledet@k (lowrankupdate))", NULL, NULL,
+     lop_build_line_det, "likewise"},
     {"scaledet-line", LOP_PUSH, "(scaledet@k (kernel))", NULL, NULL, lop_build_line_det,
      "likewise"},
+    {"scaledet-sum-settled", LOP_PUSH, "(scaledet@k (sum ?a ?b))", NULL, NULL,
+     lop_build_sum_settled, "C + c I is circulant; B + D + U C V^H an update of B + D"},
     {"scaledet-update", LOP_PUSH, "(scaledet@k (lowrankupdate))", NULL, lop_when_low_update,
      lop_build_det_update,
      "det B det(I + C V^H B^-1 U); checked (a positive diagonal by d alone: op_checked_update.c), "

@@ -208,8 +208,9 @@ def sample(
     -----
     A draw is R z with R R^H = A and standard normal z. R is fixed by the kind (the table of
     `sample` in docs/factorisations.md), never by cost: the Kron of the factors' roots for a Kron,
-    the Hermitian root for a Circulant, rows of a circulant's root for a Toeplitz, L for a Root,
-    otherwise the Cholesky factor, and where that fails a root made from the eigenvectors.
+    the Hermitian root for a Circulant, rows of a circulant's root for a Toeplitz or a
+    MultilevelToeplitz, L for a Root, otherwise the Cholesky factor, and where that fails a root
+    made from the eigenvectors.
     Draws of a LazyArray are a LazyArray, L z with the Cholesky factor L for every kind, and have
     derivatives; an A that is not positive definite raises. ``sample(A, k)`` begins as
     ``sample(A, j)`` does for j < k, with the same seed, but for the rounding of sums.

@@ -236,7 +236,7 @@ def evaluate(*expressions: Any) -> Any:
     -----
     One plan computes all that is linear, diagonals, traces and determinants, of any shapes and
     dtypes, also where they are arguments of NumPy's functions: ``y @ s``, ``logdet(K)`` and
-    ``inv(K)`` take one factor of K. Dense results of one dtype are planned together, up to 8 at a
+    ``inv(K)`` take one factor of K, in several expressions or within one. Dense results of one dtype are planned together, up to 8 at a
     time: what they share is chosen by cost for all. Where one plan will not do (it passes the
     memory limit, a matrix is singular), each is computed by itself.
 
@@ -249,7 +249,7 @@ def evaluate(*expressions: Any) -> Any:
     array(2.)
     """
     roots = [lazy(e) for e in expressions]
-    if len(roots) > 1 or roots[0]._head == "call":
+    if len(roots) > 1 or (roots and roots[0]._head == "call"):
         together(roots)
     values = tuple(r._computed() for r in roots)
     return values[0] if len(values) == 1 else values

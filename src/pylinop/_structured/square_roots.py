@@ -472,6 +472,33 @@ def _(op: Any) -> Any:
     return rows @ _core.Circulant(np.ascontiguousarray(half.astype(c.dtype, copy=False)))
 
 
+@root.row(
+    "multitoeplitz",
+    how="rows of the root of the Circulant of as many levels around it (sizes 2 n - 1) where that "
+    "is semidefinite",
+    cost="O(n log n)",
+)
+def _(op: Any) -> Any:
+    if op._init is None or op.ndim != 2:
+        return NotImplemented
+    t = np.asarray(op._given("t"))
+    sizes = tuple((m + 1) // 2 for m in t.shape)
+    odd = t.shape == tuple(2 * n - 1 for n in sizes)
+    if not odd or op.shape[-1] != math.prod(sizes) or op.shape[-1] == 0:
+        return NotImplemented
+    t = t.astype(inexact(op.dtype), copy=False)
+    if not np.array_equal(t, np.flip(t).conj()):
+        return NotImplemented
+    w = np.fft.fftn(np.roll(t, [1 - n for n in sizes], range(t.ndim))).real
+    if not w.min() >= -4 * math.log2(2 * w.size) * np.finfo(w.dtype).eps * w.max():
+        return NotImplemented
+    half: Any = np.fft.ifftn(np.sqrt(np.maximum(w, 0)))
+    half = half if np.iscomplexobj(t) else half.real
+    inside = np.ravel_multi_index(np.indices(sizes).reshape(t.ndim, -1), t.shape)
+    rows = _core.Selection(inside, w.size, t.dtype)
+    return rows @ _core.Circulant(np.ascontiguousarray(half.astype(t.dtype)), levels=t.ndim)
+
+
 @one_call("sample")
 def draws(op: Any, count: int, rng: Any) -> Any:
     """``count`` draws from N(0, A): (count, ..., n)."""

@@ -1,0 +1,80 @@
+/* cheap_to_solve.c: which matrices, and which sums of them, are solved with by how they are built,
+ * at about the price of some products. Asked of how they are written alone. */
+#include "cheap_to_solve.h"
+
+#include "guards.h"
+#include "line_sums.h"
+#include "ops/shared/sparse_solver.h"
+
+#include <string.h>
+
+enum { TERMS = 8, SPECTRAL_ROWS = 40 };
+
+int lop_terms_of(const lop_node *sum, const lop_node **term, int most) {
+    const lop_node *todo[TERMS + 1] = {sum};
+    int waiting = 1, n = 0;
+    while (waiting > 0) {
+        const lop_node *t = todo[--waiting];
+        if (t->op == &lop_op_sum && waiting + 2 <= TERMS) {
+            todo[waiting++] = t->child[1];
+            todo[waiting++] = t->child[0];
+        } else if (t->op == &lop_op_sum || n == most) {
+            return 0;
+        } else {
+            term[n++] = t;
+        }
+    }
+    return n;
+}
+
+static const lop_node *unscaled(const lop_node *a) {
+    return a->op == &lop_op_scaled ? a->child[0] : a;
+}
+static bool all_square(const lop_node *a) {
+    for (int i = 0; i < a->n; i++)
+        if (!lop_is_square(a->child[i])) return false;
+    return true;
+}
+
+bool lop_is_circulant_sum(const lop_node *a) {
+    const lop_node *term[TERMS], *sizes = NULL;
+    if (a->op != &lop_op_sum || a->shape.ndim != 2 || !lop_is_blas(a->dtype)) return false;
+    const int n = lop_terms_of(a, term, TERMS);
+    for (int i = 0; i < n; i++) {
+        if (unscaled(term[i])->op == &lop_op_identity) continue;
+        if (term[i]->op != &lop_op_circulant ||
+            (sizes && !lop_shape_equal(&sizes->shape, &term[i]->child[1]->shape)))
+            return false;
+        sizes = term[i]->child[1];
+    }
+    return sizes != NULL;
+}
+
+/* A Kron or a Kronecker sum, beside multiples of the identity: one basis makes both diagonal. */
+static bool is_spectral_sum(const lop_node *a) {
+    const lop_node *term[TERMS];
+    int krons = 0;
+    if (a->shape.ndim != 2 || !lop_is_blas(a->dtype) || lop_rows(a) < SPECTRAL_ROWS) return false;
+    const int n = lop_terms_of(a, term, TERMS);
+    for (int i = 0; i < n; i++) {
+        const lop_node *k = unscaled(term[i]);
+        if (k->op == &lop_op_identity) continue;
+        if ((k->op != &lop_op_kron && k->op != &lop_op_kronsum) || !all_square(k)) return false;
+        krons++;
+    }
+    return krons == 1;
+}
+
+bool lop_cheap_to_solve(const lop_node *a) {
+    static const char *const kinds[] = {
+        "diag",           "identity", "kron",      "blockdiag",
+        "tridiagonal",    "banded",   "circulant", "triangular",
+        "permutation",    "eigen",    "dft",       "sparsetriangular",
+        "quasiseparable", "toeplitz", "hankel",    "blocktridiagonal"};
+    lop_line_sum states;
+    while (a->op == &lop_op_view || a->op == &lop_op_scaled) a = a->child[0];
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (!strcmp(a->op->name, kinds[i])) return lop_is_square(a);
+    return lop_line_sum_read(&states, a) || lop_is_circulant_sum(a) || is_spectral_sum(a) ||
+           lop_sparse_pays(a);
+}
