@@ -86,7 +86,7 @@ def dense(op: Any, arrays: float = 0.0) -> Any:
         return _made(op)
     found = memo.get(id(op))
     if found is None:
-        a = _made(op)
+        a = _made(op).view()  # an array of the user's own stays writable
         a.setflags(write=False)  # the next who asks in this call gets it too
         found = memo[id(op)] = op, a
     return found[1]
@@ -513,6 +513,8 @@ class Question:
 
     def dense_price(self, op: Any, args: tuple[Any, ...]) -> prices.Price:
         """What the dense form's answer takes, without the dense form."""
+        if 0 in op.shape:
+            return prices.NOTHING
         cost = self.instead(op, *args) if self.instead is not None else None
         own = prices.read(cost or self.text[1]).price(op, "dense")
         if cost is None and self.word in memory.CUBES and self.word != "eigh":

@@ -77,7 +77,9 @@ class Node:
 def _leaf(name: str, op: Any, action: str) -> Node:
     """What the core's plan of an action is estimated to take."""
     node = Node(name, op)
-    if not op._opaque and 0 not in op.shape:
+    if op._opaque:
+        node.note = "products of a callable, which have no price"
+    elif 0 not in op.shape:
         asked = _core._build("inverse", op) if action == "solve" else op
         said = asked.explain("apply" if action == "solve" else action)
         node.by = "plan"
