@@ -214,6 +214,7 @@ def test_explaining_sees_every_function(name, rng):
     a = rng.standard_normal((6, 6))
     A = a @ a.T + 6 * np.eye(6)
     e = seen(lambda: FUNCTIONS[name][0](A, *ARGS.get(name, ())))
+    assert set(e.explanation.fired) <= {row["name"] for row in pl.rules()}
     if name in ("matrix_norm", "matrix_rank", "norm") and not e.plans:
         return  # of an array, NumPy's own
     assert any(step["flops"] > 0 for step in e.steps), str(e)
@@ -263,6 +264,19 @@ def test_a_users_array_stays_writable():
     a = 2 * np.eye(4)
     pl.eigh(pl.Kron(Own(a), np.eye(13)))
     a[0, 0] = 1
+
+
+def test_arguments_of_the_function_count(rng):
+    A = pl.Kron(symmetric(rng, 5), symmetric(rng, 4))
+    assert A.explain("pinv", rtol=1e-9).fired == ["pinv-kron"]
+    assert A.explain("pinv", 1e-9, True).flops > 0
+    assert A.explain("svd", hermitian=True).fired == ["eigh-kron"]
+    assert A.explain("svd", compute_uv=False).fired == ["svdvals-kron"]
+    assert A.explain("matrix_rank", hermitian=True).fired == ["eigvalsh-kron"]
+    assert A.explain("cholesky", upper=True).fired == ["cholesky-kron"]
+    assert "svdvals-dense" in str(pl.Dense(np.ones((5, 4))).explain("matrix_rank"))
+    fro, two = (pl.Toeplitz(np.arange(5.0)).explain("matrix_norm", o) for o in ("fro", 2))
+    assert fro.fired == ["matrix_norm-values"] and two.flops > fro.flops
 
 
 def test_deep_expressions(rng):

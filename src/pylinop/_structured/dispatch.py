@@ -330,7 +330,7 @@ def step(name: str, op: Any, price: prices.Price) -> Iterator[None]:
         return
     with trace.node(name, op) as node:
         yield
-        node.fired, node.price, node.rule = True, price, name
+        node.fired, node.price, node.label = True, price, name
 
 
 class Question:
@@ -381,13 +381,14 @@ class Question:
 
     def row(
         self, *heads: str, how: str = "", cost: str = "", kept: bool = False, guard: str = "",
-        asks: Callable[..., Any] | None = None, by: str = "structure",
+        asks: Callable[..., Any] | None = None, by: str = "structure", called: str = "",
     ) -> Callable[[Registered], Registered]:  # fmt: skip
         """Registers an answer: a function of (op, *args), or a generator that yields
-        (operand, *args) and is sent its answer; NotImplemented sends op to the dense form."""
+        (operand, *args) and is sent its answer; NotImplemented sends op to the dense form. The rule
+        is named by the first head, or ``called`` otherwise where it is of many."""
 
         def add(answer: Registered) -> Registered:
-            name = f"{self.word}-{heads[0]}" if self.word else ""
+            name = f"{self.word}-{called or heads[0]}" if self.word else ""
             made = Row(name, answer, how, cost, guard, asks, by)
             made.kept = kept  # of a function, not of a generator
             if name:
