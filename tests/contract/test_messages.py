@@ -135,7 +135,7 @@ def test_explain_solve_shows_the_solver_and_computes_nothing():
 
 def test_explain_refuses_clearly():
     A = pl.Dense(np.ones((3, 4)))
-    for wrong in ("svd", "", None, 3, ["apply"]):
+    for wrong in ("svds", "", None, 3, ["apply"]):
         text = said(ValueError, lambda: A.explain(wrong))
         assert repr(wrong) in text and all(name in text for name in ACTIONS)
     with pytest.raises(np.linalg.LinAlgError, match=r"\(3, 4\)"):

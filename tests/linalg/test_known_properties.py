@@ -79,6 +79,24 @@ def test_the_questions_say_the_same(dtype, rng):
             assert PROPERTIES["unitary"](a), repr(op)
 
 
+@pytest.mark.parametrize(
+    "make, holds",
+    [
+        (lambda: -pl.Identity(3), True),
+        (lambda: 1j * pl.DFT(4, "ortho"), True),
+        (lambda: -1 * (pl.DFT(4, "ortho") @ pl.Permutation([1, 2, 3, 0])), True),
+        (lambda: pl.Dense(np.eye(3), "orthogonal") @ -pl.Identity(3), True),
+        (lambda: 2 * pl.Identity(3), False),
+        (lambda: pl.DFT(4), False),
+        (lambda: -1 * pl.Dense(np.ones((3, 4))), False),
+    ],
+)
+def test_multiples_of_modulus_one_are_unitary(make, holds):
+    assert unitary.is_unitary(make()) is holds
+    a = make().toarray()
+    assert a.shape[0] != a.shape[1] or PROPERTIES["unitary"](a) == holds
+
+
 def test_it_is_not_compared(rng, monkeypatch):
     """What is Hermitian as it is written needs no dense form; what is not, is looked at."""
     from pylinop._structured import dispatch

@@ -214,6 +214,7 @@ def test_explaining_sees_every_function(name, rng):
     a = rng.standard_normal((6, 6))
     A = a @ a.T + 6 * np.eye(6)
     e = seen(lambda: FUNCTIONS[name][0](A, *ARGS.get(name, ())))
+    assert set(e.explanation.fired) <= {row["name"] for row in pl.rules()}
     if name in ("matrix_norm", "matrix_rank", "norm") and not e.plans:
         return  # of an array, NumPy's own
     assert any(step["flops"] > 0 for step in e.steps), str(e)
@@ -233,6 +234,49 @@ def test_what_explain_refuses():
         A.explain("fractional_matrix_power", 2)
     with pytest.raises(ValueError, match="raw"):
         A.explain("qr", "raw")
+
+
+def test_of_no_rows_and_of_callables():
+    """Nothing takes nothing; what has no price says so."""
+    for A in (pl.Dense(np.ones((0, 0))), pl.Kron(np.ones((0, 0)), np.eye(2))):
+        for name in FUNCTIONS:
+            args = (np.ones(0),) if name in ("lstsq", "sqrt_inv_matmul") else ARGS.get(name, ())
+            assert A.explain(name, *args).flops == 0
+    for name in ("svd", "cholesky", "eigh"):
+        said = pl.LinearOperator((3, 3), matvec=lambda x: x, dtype=float).explain(name)
+        assert "products of a callable, which have no price" in said
+
+
+def test_a_users_array_stays_writable():
+    """What is shared within a call is a view: the array of an operator's own dense form is hers."""
+
+    class Own(pl.LinearOperator):
+        def __init__(self, a):
+            super().__init__(a.dtype, a.shape)
+            self.a = a
+
+        def _matvec(self, x):
+            return self.a @ x
+
+        def toarray(self):
+            return self.a
+
+    a = 2 * np.eye(4)
+    pl.eigh(pl.Kron(Own(a), np.eye(13)))
+    a[0, 0] = 1
+
+
+def test_arguments_of_the_function_count(rng):
+    A = pl.Kron(symmetric(rng, 5), symmetric(rng, 4))
+    assert A.explain("pinv", rtol=1e-9).fired == ["pinv-kron"]
+    assert A.explain("pinv", 1e-9, True).flops > 0
+    assert A.explain("svd", hermitian=True).fired == ["eigh-kron"]
+    assert A.explain("svd", compute_uv=False).fired == ["svdvals-kron"]
+    assert A.explain("matrix_rank", hermitian=True).fired == ["eigvalsh-kron"]
+    assert A.explain("cholesky", upper=True).fired == ["cholesky-kron"]
+    assert "svdvals-dense" in str(pl.Dense(np.ones((5, 4))).explain("matrix_rank"))
+    fro, two = (pl.Toeplitz(np.arange(5.0)).explain("matrix_norm", o) for o in ("fro", 2))
+    assert fro.fired == ["matrix_norm-values"] and two.flops > fro.flops
 
 
 def test_deep_expressions(rng):
@@ -265,7 +309,7 @@ def test_a_dense_form_is_not_made_again(rng, monkeypatch):
     monkeypatch.setattr(dispatch, "_made", lambda op: made.append(op) or plain(op))
     X, Y = rng.standard_normal((2, 12, 12))
     A = pl.Kron(pl.Dense(X) @ pl.Dense(Y), pl.Dense(Y) @ pl.Dense(X))
-    pl.sqrtm(A + 0 * pl.Identity(144)) if False else pl.eigh(A)  # asks whether it is Hermitian
+    pl.eigh(A)  # asks whether it is Hermitian first
     assert len(made) == len({id(op) for op in made})
     assert dispatch._memo.get() is None
     made.clear()

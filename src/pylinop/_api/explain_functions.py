@@ -60,7 +60,9 @@ def _rank(op: Any, a: _Arguments) -> trees.Node:
 
 
 def _pinv(op: Any, a: _Arguments) -> trees.Node:
-    words = pinv.pinv_words(a["rcond"], a["hermitian"], a.get("rtol", {}))
+    rtol = a["given"].get("rtol", {})
+    more = rtol if isinstance(rtol, dict) else {"rtol": rtol}
+    words = pinv.pinv_words(a["rcond"], a["hermitian"], more)
     return trees.planned(questions.pinv, op, words)
 
 
@@ -151,5 +153,6 @@ def explained(
         with explanation.explaining() as e:
             public(op, *args, **kwargs)
         return e.explanation
+    said = dict(given.arguments)
     given.apply_defaults()
-    return trees.explained(name, op, plan(op, given.arguments))
+    return trees.explained(name, op, plan(op, {**given.arguments, "given": said}))

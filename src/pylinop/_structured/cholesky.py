@@ -284,6 +284,7 @@ def _band_factor(half: Any) -> Any:
     "tridiagonal",
     "banded",
     "blocktridiagonal",
+    called="bands",
     how="within the band (pbtrf), a Banded",
     cost="n w^2",
     kept=True,

@@ -86,7 +86,7 @@ def dense(op: Any, arrays: float = 0.0) -> Any:
         return _made(op)
     found = memo.get(id(op))
     if found is None:
-        a = _made(op)
+        a = _made(op).view()  # an array of the user's own stays writable
         a.setflags(write=False)  # the next who asks in this call gets it too
         found = memo[id(op)] = op, a
     return found[1]
@@ -330,7 +330,7 @@ def step(name: str, op: Any, price: prices.Price) -> Iterator[None]:
         return
     with trace.node(name, op) as node:
         yield
-        node.fired, node.price, node.rule = True, price, name
+        node.fired, node.price, node.label = True, price, name
 
 
 class Question:
@@ -381,13 +381,14 @@ class Question:
 
     def row(
         self, *heads: str, how: str = "", cost: str = "", kept: bool = False, guard: str = "",
-        asks: Callable[..., Any] | None = None, by: str = "structure",
+        asks: Callable[..., Any] | None = None, by: str = "structure", called: str = "",
     ) -> Callable[[Registered], Registered]:  # fmt: skip
         """Registers an answer: a function of (op, *args), or a generator that yields
-        (operand, *args) and is sent its answer; NotImplemented sends op to the dense form."""
+        (operand, *args) and is sent its answer; NotImplemented sends op to the dense form. The rule
+        is named by the first head, or ``called`` otherwise where it is of many."""
 
         def add(answer: Registered) -> Registered:
-            name = f"{self.word}-{heads[0]}" if self.word else ""
+            name = f"{self.word}-{called or heads[0]}" if self.word else ""
             made = Row(name, answer, how, cost, guard, asks, by)
             made.kept = kept  # of a function, not of a generator
             if name:
@@ -513,6 +514,8 @@ class Question:
 
     def dense_price(self, op: Any, args: tuple[Any, ...]) -> prices.Price:
         """What the dense form's answer takes, without the dense form."""
+        if 0 in op.shape:
+            return prices.NOTHING
         cost = self.instead(op, *args) if self.instead is not None else None
         own = prices.read(cost or self.text[1]).price(op, "dense")
         if cost is None and self.word in memory.CUBES and self.word != "eigh":

@@ -78,13 +78,15 @@ eigvals = Question(
 )
 
 
-def _both(*heads: str, how: str = "", cost: str = "") -> Callable[[Registered], Registered]:
+def _both(
+    *heads: str, how: str = "", cost: str = "", called: str = ""
+) -> Callable[[Registered], Registered]:
     """Registers a row of both questions; ``vectors`` tells it which one is asked."""
 
     def add(answer: Registered) -> Registered:
-        pairs.row(*heads, how=how, cost=cost)(lambda op: answer(op, True))
+        pairs.row(*heads, how=how, cost=cost, called=called)(lambda op: answer(op, True))
         alone = cost.replace("that of eigh", "that of `eigvalsh`")
-        eigvals.row(*heads, how=how, cost=alone)(lambda op: answer(op, False))
+        eigvals.row(*heads, how=how, cost=alone, called=called)(lambda op: answer(op, False))
         return answer
 
     return add
@@ -257,6 +259,7 @@ def _(op: Any, vectors: bool) -> Generator[Any, Any, Any]:
     "hadamard",
     "root",
     "tridiagonal",
+    called="hermitian",
     how="of Hermitian ones: eigh",
     cost="that of eigh",
 )

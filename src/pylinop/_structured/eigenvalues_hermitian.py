@@ -149,7 +149,14 @@ def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     return (yield found[0], uplo) + complex(found[1]).real
 
 
-@eigvalsh.row("banded", "blocktridiagonal", how="SciPy's eigvals_banded", cost="6 n^2 w", by="band")
+@eigvalsh.row(
+    "banded",
+    "blocktridiagonal",
+    called="bands",
+    how="SciPy's eigvals_banded",
+    cost="6 n^2 w",
+    by="band",
+)
 def _(op: Any, uplo: str) -> Any:
     """The eigenvalues by LAPACK's sbevd within the band, where SciPy is installed."""
     bands = bands_of(op)
@@ -221,6 +228,7 @@ def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
 
 @eigvalsh.row(
     *("inverse", "power", "congruence"),
+    called="composites",
     how="of a Hermitian A: 1 / w, w^p; of Q A Q^H, Q unitary: those of A",
     cost="those of A",
 )
@@ -244,6 +252,7 @@ def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     "banded",
     "tridiagonal",
     "blocktridiagonal",
+    called="bands",
     how="LAPACK's gbbrd, bdsqr; of a Hermitian A moduli of `eigvalsh`",
     cost="3 n^2 w",
     kept=True,
@@ -259,6 +268,7 @@ def _(op: Any) -> Any:
 
 @svdvals.row(
     *("sum", "congruence", "inverse", "power"),
+    called="hermitian",
     how="of a Hermitian A where `eigvalsh` knows it: moduli of those",
     cost="that of `eigvalsh`",
 )

@@ -312,6 +312,7 @@ def _phases(e: Any) -> Any:
 @eigenbasis.row(
     "tridiagonal",
     "banded",
+    called="bands",
     how="of three diagonals: stemr (SciPy, else dense); some vectors (`k=`) of wider ones: inverse "
     "iteration",
     cost="120 n^2; O(n^2 w + n k w^2)",

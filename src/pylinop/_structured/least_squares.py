@@ -81,6 +81,7 @@ def _(op: Any, want: str) -> Any:
 
 @frames.row(
     *("permutation", "householder", "reflections", "dft", "dct"),
+    called="unitary",
     how="itself where it is unitary",
     cost="a product",
 )

@@ -166,6 +166,7 @@ BANDS = ("tridiagonal", "banded", "blocktridiagonal")
 
 @lu.row(
     *BANDS,
+    called="bands",
     how="gbtrf (SciPy); U a Banded, L one too or, where rows were exchanged, a SparseTriangular",
     cost="2 n l (l + u)",
 )
@@ -251,7 +252,12 @@ ldl = Question(
 )
 
 
-@ldl.row(*BANDS, how="of definite ones within the band, L a Banded, D a Diag", cost="n w^2")
+@ldl.row(
+    *BANDS,
+    called="bands",
+    how="of definite ones within the band, L a Banded, D a Diag",
+    cost="n w^2",
+)
 def _(op: Any, lower: bool, hermitian: bool) -> Any:
     if not lower or not (hermitian or op.dtype.kind != "c"):
         return NotImplemented

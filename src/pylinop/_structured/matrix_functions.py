@@ -194,11 +194,17 @@ ALL = (expm, logm, power, funm)
 
 
 def _rows(
-    *heads: str, of: Any = ALL, how: str = "", cost: str = "", guard: str = "", asks: Any = None
+    *heads: str,
+    of: Any = ALL,
+    how: str = "",
+    cost: str = "",
+    guard: str = "",
+    asks: Any = None,
+    called: str = "",
 ) -> Callable[[Registered], Registered]:
     def add(answer: Registered) -> Registered:
         for question in of:
-            question.row(*heads, how=how, cost=cost, guard=guard, asks=asks)(answer)
+            question.row(*heads, how=how, cost=cost, guard=guard, asks=asks, called=called)(answer)
         return answer
 
     return add
@@ -486,7 +492,14 @@ def _(op: Any, f: Any) -> Any:
     return _one_apart(op, f, w, np.full(n, n**-0.5, dtype))
 
 
-@_rows("laplacian", "hadamard", "tridiagonal", how="Hermitian: by eigh", cost="that of eigh")
+@_rows(
+    "laplacian",
+    "hadamard",
+    "tridiagonal",
+    called="hermitian",
+    how="Hermitian: by eigh",
+    cost="that of eigh",
+)
 def _(op: Any, f: Any) -> Any:
     return _hermitian_only(op, f)
 

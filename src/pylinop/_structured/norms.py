@@ -400,6 +400,7 @@ def _cond_asks(op: Any, p: Any) -> Any:
 @norm.row(
     *VALUED,
     *SUMMED,
+    called="values",
     how="from `svdvals` or by the parameters ([which](linalg.md))",
     cost="O(n); `svdvals` where these are needed",
     asks=_norm_asks,
@@ -430,6 +431,7 @@ def _of_inverse(op: Any, p: Any) -> Any:
 
 @cond.row(
     *VALUED,
+    called="values",
     how="from `svdvals` (2, -2), or by norms of it and of its inverse ([which](linalg.md))",
     cost="`svdvals`",
     asks=_cond_asks,

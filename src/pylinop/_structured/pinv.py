@@ -50,7 +50,7 @@ def _(op: Any, how: Any) -> Any:
     return op.H
 
 
-@pinv.row("dft", "dct", "hadamard", how="the inverse", cost="O(1)")
+@pinv.row("dft", "dct", "hadamard", called="transforms", how="the inverse", cost="O(1)")
 def _(op: Any, how: Any) -> Any:
     return inverse(op)
 

@@ -7,7 +7,6 @@ not priced. So no figure can be printed that the tables do not have."""
 
 from __future__ import annotations
 
-import functools
 import math
 import re
 from typing import Any, NamedTuple
@@ -192,7 +191,12 @@ class Cost:
         return own.plus(*(term.price(op, by, slow) for term in self._terms))
 
 
-@functools.cache
+_read: dict[str, Cost] = {}
+
+
 def read(text: str) -> Cost:
-    """The cost that a text says."""
-    return Cost(text)
+    """The cost that a text says; each is read once."""
+    found = _read.get(text)
+    if found is None:
+        found = _read[text] = Cost(text)
+    return found

@@ -89,6 +89,7 @@ def _(op: Any, mode: str) -> Any:
 
 @qr.row(
     *("permutation", "householder", "reflections", "dft", "dct"),
+    called="unitary",
     how="Q is itself where it is unitary, R an Identity",
     cost="O(1); a Permutation's indices are read",
 )
@@ -120,6 +121,7 @@ def _(op: Any, mode: str) -> Any:
     "banded",
     "blocktridiagonal",
     "sliced",
+    called="bands",
     how="of bands and contiguous parts of them: Reflections and a Banded, in part where not square",
     cost="4 n l (l + u)",
     kept=True,

@@ -132,7 +132,11 @@ def undoes_transform(op: Any) -> Any:
 
 
 @svdvals.row(
-    "inverse", *TRANSFORMS, how="closed forms; the inverse's reciprocals", cost="O(n log n)"
+    "inverse",
+    *TRANSFORMS,
+    called="transforms",
+    how="closed forms; the inverse's reciprocals",
+    cost="O(n log n)",
 )
 def _(op: Any) -> Generator[Any, Any, Any]:
     if op._init is None:

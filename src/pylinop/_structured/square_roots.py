@@ -296,6 +296,7 @@ def _(op: Any) -> Any:
     "tridiagonal",
     "banded",
     "blocktridiagonal",
+    called="bands",
     how="Cholesky within the band; where that fails as a dense one",
     cost="O(n w^2)",
     guard="hermitian",

@@ -253,7 +253,12 @@ def _(op: Any, full: bool) -> Any:
 
 
 @singular.row(
-    "dft", "hadamard", how="itself, scaled to be unitary; all one value", cost="O(n)", guard="given"
+    "dft",
+    "hadamard",
+    called="transforms",
+    how="itself, scaled to be unitary; all one value",
+    cost="O(n)",
+    guard="given",
 )
 def _(op: Any, full: bool) -> Any:
     vector_room(op)
@@ -350,7 +355,7 @@ def _(op: Any, full: bool) -> Generator[Any, Any, Any]:
 
 @singular.row(
     "kronsum", "laplacian", "tridiagonal", "householder", "congruence", "sum", "power",
-    how="of Hermitian ones: eigh", cost="that of eigh",
+    called="hermitian", how="of Hermitian ones: eigh", cost="that of eigh",
 )  # fmt: skip
 def _(op: Any, full: bool) -> Any:
     if op._head == "sum" and shift_of(op) is None:

@@ -27,6 +27,7 @@ class Node:
         self.name = name
         self.what = f"{type(op).__name__} {op.shape}"
         self.rule = ""  # of the row that answered; "": the dense form, or not known yet
+        self.label = ""  # of work that no row does
         self.by = "dense"
         self.fired = True  # False: a heading, or an answer from the cache
         self.price = NOTHING
@@ -77,7 +78,9 @@ class Node:
 def _leaf(name: str, op: Any, action: str) -> Node:
     """What the core's plan of an action is estimated to take."""
     node = Node(name, op)
-    if not op._opaque and 0 not in op.shape:
+    if op._opaque:
+        node.note = "products of a callable, which have no price"
+    elif 0 not in op.shape:
         asked = _core._build("inverse", op) if action == "solve" else op
         said = asked.explain("apply" if action == "solve" else action)
         node.by = "plan"
@@ -88,7 +91,7 @@ def _leaf(name: str, op: Any, action: str) -> Node:
 def leaf(name: str, op: Any, price: Price) -> Node:
     """Work of its own, where no question does it: of the dense form."""
     node = Node(name, op)
-    node.rule, node.price = name, price
+    node.label, node.price = name, price
     if op._head != "dense" or op._init is None:
         node.parts.append(_leaf("dense form", op, "dense"))
     return node
@@ -239,7 +242,7 @@ def recorded(
 
 
 def _step(node: Node) -> dict[str, Any]:
-    label = node.rule or (node.name if node.by == "plan" else f"{node.name}-dense")
+    label = node.rule or node.label or (node.name if node.by == "plan" else f"{node.name}-dense")
     return {
         "name": label, "writes": "out", "reads": [node.what], "flops": node.price.flops,
         "bytes": node.price.bytes, "seconds": node.price.seconds, "took": node.took,

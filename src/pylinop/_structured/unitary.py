@@ -23,7 +23,11 @@ def is_unitary(Q: Any) -> bool:
         q = stack.pop()
         if q.shape[-1] != q.shape[-2]:
             return False
-        if q._head in ("identity", "permutation"):
+        if q._head in ("identity", "permutation") or q._known("unitary"):
+            continue
+        turned = written(q, "scaled") and abs(complex(q._operands[1])) == 1
+        if turned and not _is_sine(q):  # which is a multiple of what is no basis itself
+            stack.append(q._operands[0])
             continue
         if q._init is None and q._by in ("view", "prod", "inverse"):
             stack += q._operands
