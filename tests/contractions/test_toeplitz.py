@@ -1,5 +1,5 @@
-"""Equations that are products with Toeplitz matrices: against the loop, on both sides of the sizes at
-which they are recognised."""
+"""Equations that are products with Toeplitz matrices: against the loop, on both sides of the sizes
+at which they are recognised."""
 
 import numpy as np
 import pytest
