@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import _core
-from .grammar import Axis, Index
+from .grammar import Axis, Equation, Index
 from .sizes import Sized
 
 # Below, a view and a product are as fast (AMD EPYC, one thread, 2026-11-25, shared; ms by Toeplitz
@@ -94,3 +94,37 @@ def product(s: Sized, arrays: Sequence[Any], dtype: Any, outside: Any, f: Found)
     labels.remove(f.col)
     order = [f.row, *labels]
     return made.reshape(m, *rest).transpose([order.index(label) for label in s.result])
+
+
+def operator(
+    e: Equation,
+    s: Sized,
+    arrays: Sequence[Any],
+    rows: tuple[str, ...],
+    cols: tuple[str, ...],
+    outside: Any,
+) -> Any:
+    """The operator of a vector that is read at a sum or difference of a row and a column; None of
+    other equations, and of a vector that is read beyond its ends."""
+    axis = e.operands[0][0] if len(e.operands) == 1 and len(e.operands[0]) == 1 else None
+    if not isinstance(axis, Index) or len(axis.terms) != 2 or len(rows) != 1 or len(cols) != 1:
+        return None
+    signs, x = dict(axis.terms), arrays[0]
+    if set(signs) != {*rows, *cols} or any(abs(c) != 1 for c in signs.values()) or len(x) == 0:
+        return None
+    if x.dtype.char not in "fdFD":
+        return None
+    (row,), (col,) = rows, cols
+    m, n, a, b, at = s.sizes[row], s.sizes[col], signs[row], signs[col], axis.constant
+    if min(m, n) == 0:
+        return None
+    first = _taken(x, at, a, m, outside)
+    if first is None:
+        return None
+    if a != b and outside == "wrap" and m == n == len(x):
+        return _core.Circulant(first)
+    start = at + a * (m - 1) if a == b else at
+    across = _taken(x, start, b, n, outside)
+    if across is None:
+        return None
+    return (_core.Hankel if a == b else _core.Toeplitz)(first, across)
