@@ -129,3 +129,55 @@ def test_views(rng):
     ):
         with pytest.raises(ValueError, match=said):
             pl.view(x, equation)
+
+
+@pytest.mark.parametrize("outside", [None, 0, "wrap"])
+@pytest.mark.parametrize(
+    "text, kind",
+    [
+        ("(i - j{c})", "Toeplitz"),
+        ("(j - i{c})", "Toeplitz"),
+        ("(i + j{c})", "Hankel"),
+        ("({c} - i - j)", "Hankel"),
+        ("(2*i + j{c})", "Contraction"),
+    ],
+)
+@pytest.mark.parametrize("m, n", [(4, 4), (3, 7), (6, 2)])
+def test_a_vector_read_at_rows_and_columns(outside, text, kind, m, n, rng):
+    i, j = np.arange(m)[:, None], np.arange(n)
+    places = eval(text.format(c=" + 12").replace(" + 12 -", "12 -"), {"i": i, "j": j})
+    length = 26 if outside is None else 4
+    x = rng.normal(size=length)
+    inside = (places >= 0) & (places < length)
+    want = np.where(inside, x[places % length], 0) if outside == 0 else x[places % length]
+    written = text.format(c=" + 12").replace(" + 12 -", "12 -")
+    A = pl.Contraction(written, x, rows="i", cols="j", sizes={"i": m, "j": n}, outside=outside)
+    expected = "Circulant" if outside == "wrap" and m == n == 4 and kind == "Toeplitz" else kind
+    assert type(A).__name__ == expected
+    np.testing.assert_allclose(A.toarray(), want)
+    v, u = rng.normal(size=n), rng.normal(size=(m, 2))
+    np.testing.assert_allclose(A @ v, want @ v, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(A.T @ u, want.T @ u, rtol=1e-12, atol=1e-12)
+    again = pickle.loads(pickle.dumps(A))
+    np.testing.assert_allclose(again @ v, want @ v, rtol=1e-12, atol=1e-12)
+    if m == n:
+        np.testing.assert_allclose(A.diagonal(), np.diagonal(want))
+
+
+def test_an_index_beyond_the_vector_is_refused():
+    with pytest.raises(ValueError, match="runs from"):
+        pl.Contraction("(i + j)", np.ones(5), rows="i", cols="j", sizes={"i": 4, "j": 4})
+    with pytest.raises(ValueError, match="open"):
+        pl.Contraction("(i + j)", np.ones(5), rows="i", cols="j")
+
+
+def test_a_convolution_as_an_operator(rng):
+    """A layer of an image with a missing image: its adjoint is the transposed convolution."""
+    w = rng.normal(size=(3, 3, 2, 4))
+    image = rng.normal(size=(8, 9, 2))
+    sizes = {"p": 8, "q": 9, "y": 6, "x": 7}
+    A = pl.Contraction("(p - y) (q - x) c d", w, rows="y x d", cols="p q c", sizes=sizes, outside=0)
+    want = pl.einsum("(y + i) (x + j) c, i j c d -> y x d", image, w)
+    np.testing.assert_allclose(A @ image.ravel(), want.ravel(), rtol=1e-11, atol=1e-11)
+    g = rng.normal(size=want.size)
+    np.testing.assert_allclose(g @ (A @ image.ravel()), (A.T @ g) @ image.ravel(), rtol=1e-10)

@@ -50,6 +50,14 @@ def names():
 SPECIAL = {  # what they mean on one page alone
     "cola.md": {"p": np.array([2, 0, 3, 1]), "c": 3.0},
     "linear_operator.md": {"c": 2.0, "x": np.eye(4)},
+    "einops.md": {
+        "t": np.ones((2, 3, 4)),
+        "q": np.ones((2, 3, 4)),
+        "s": np.ones((2, 5, 4)),
+        "v": np.ones(4),
+        "X": pl.placeholder((4, 4)),
+        "Y": pl.placeholder((4, 4)),
+    },  # fmt: skip
 }
 
 

@@ -233,6 +233,8 @@ def test_a_step_leaves_an_interval():
     with pytest.raises(ValueError, match="N is between 229 and 230: choose='min'"):
         sizes[X]
     assert sizes.interval(N) == (229, 230)
+    with pytest.raises(KeyError, match="is no symbol in the equations"):
+        sizes.interval(2 * N)
     assert pl.unify((Y, 112), choose="min")[X] == (229,)
     assert pl.unify((Y, 112), choose="max")[X] == (230,)
     for n in (229, 230):

@@ -11,9 +11,9 @@ import numpy as np
 
 from .. import _core
 from .._base.checks import is_symbolic
-from .._contractions import equations, grammar, views
+from .._contractions import equations, grammar, toeplitz, views
 from .._contractions.equations import Task
-from .._contractions.grammar import Axis, Equation, fail
+from .._contractions.grammar import Axis, Equation, Group, Index, fail
 from .._operators.linear_operator import LinearOperator
 
 if TYPE_CHECKING:
@@ -79,12 +79,15 @@ class Contraction(LinearOperator):
     rows, cols : str
         The axes of the operator's rows and columns, in C order, the last one fastest. An axis in
         both is the same index on both sides: the operator is block diagonal in it.
+    sizes, outside : optional
+        As of `einsum`: of index equations.
 
     Returns
     -------
     LinearOperator
         Of shape (product of the rows' sizes, product of the columns'); a `Kron`, `Dense`, `Diag`,
-        `LowRank` or `KhatriRao` where it is one.
+        `LowRank` or `KhatriRao` where it is one; of a vector read at i - j a `Toeplitz` or
+        `Circulant`, at i + j a `Hankel`.
 
     Raises
     ------
@@ -107,39 +110,69 @@ class Contraction(LinearOperator):
     ((36, 36), 6.35)
     >>> pl.Contraction("ip,jq->ijpq", A, A, rows="ij", cols="pq")
     <4x4 Kron with dtype=float64>
+    >>> x = np.arange(7.0)
+    >>> pl.Contraction("(i - j + 3)", x, rows="i", cols="j", sizes={"i": 4, "j": 4})
+    <4x4 Toeplitz with dtype=float64>
     """
 
-    def __init__(self, equation: str, *operands: Any, rows: str, cols: str) -> None:
+    def __init__(
+        self,
+        equation: str,
+        *operands: Any,
+        rows: str,
+        cols: str,
+        sizes: Mapping[str, int] | None = None,
+        outside: Any = None,
+    ) -> None:
         e = grammar.parse(equation)
         left, right = _sides(e, rows, cols)
         arrays = [np.asarray(a) for a in operands]
         every = {*left, *right}
         s = equations.resolved(
-            e._replace(result=tuple(sorted(every))), tuple(a.shape for a in arrays), ()
+            e._replace(result=tuple(sorted(every))), tuple(a.shape for a in arrays), _given(sizes)
         )
+        for i, a in enumerate(arrays):
+            views.view(e, s, i, a, outside)  # raises where an index lies beyond its axis
+        self._outside = outside
         self._equation, self._held, self._sizes = e, tuple(arrays), s.sizes
         self._rows, self._cols, self._words = left, right, (rows, cols)
         m, n = (math.prod(s.sizes[x] for x in side) for side in (left, right))
         LinearOperator.__init__(self, np.result_type(*arrays), (m, n))
 
-    def __new__(cls, equation: str = "", *operands: Any, rows: str = "", cols: str = "") -> Self:
+    def __new__(
+        cls,
+        equation: str = "",
+        *operands: Any,
+        rows: str = "",
+        cols: str = "",
+        sizes: Mapping[str, int] | None = None,
+        outside: Any = None,
+    ) -> Self:
         if equation and cls is Contraction:
             e = grammar.parse(equation)
             left, right = _sides(e, rows, cols)
             arrays = [np.asarray(a) for a in operands]
             if len(arrays) == len(e.operands):
-                equations.resolved(
+                s = equations.resolved(
                     e._replace(result=(*left, *(x for x in right if x not in left))),
                     tuple(a.shape for a in arrays),
-                    (),
+                    _given(sizes),
                 )
                 found = _kind(e, arrays, left, right)
+                if found is None:
+                    found = toeplitz.operator(e, s, arrays, left, right, outside)
                 if found is not None:
                     return found  # type: ignore[no-any-return]
         return _core.Operator.__new__(cls)
 
     def __reduce__(self) -> Any:
-        return _again, (self._equation.text, self._held, *self._words)
+        return _again, (
+            self._equation.text,
+            self._held,
+            *self._words,
+            self._sizes,
+            self._outside,
+        )
 
     @property
     def args(self) -> tuple[Any, ...]:
@@ -148,7 +181,7 @@ class Contraction(LinearOperator):
 
     def _run(self, terms: Any, arrays: Any, result: tuple[str, ...]) -> Any:
         e = Equation((*self._equation.operands, *terms), result, False, self._equation.text)
-        task = Task(e, tuple(sorted(self._sizes.items())))
+        task = Task(e, tuple(sorted(self._sizes.items())), self._outside)
         return np.asarray(equations.run(task, [*self._held, *arrays]))
 
     def _product(self, X: Any, take: tuple[str, ...], give: tuple[str, ...]) -> Any:
@@ -167,12 +200,10 @@ class Contraction(LinearOperator):
         if k or sizes[0] != sizes[1]:
             return np.diagonal(self.toarray(), k).copy()
         same = dict(zip(self._cols, self._rows))
-        terms = tuple(
-            tuple(same.get(x, x) if isinstance(x, str) else x for x in t)
-            for t in self._equation.operands
-        )
+        terms = tuple(tuple(_renamed(x, same) for x in t) for t in self._equation.operands)
         e = Equation(terms, self._rows, False, self._equation.text)
-        task = Task(e, tuple((x, self._sizes[x]) for x in self._rows))
+        left = {x: n for x, n in self._sizes.items() if x not in same or x in self._rows}
+        task = Task(e, tuple(sorted(left.items())), self._outside)
         return np.asarray(equations.run(task, self._held)).reshape(-1)
 
     def toarray(self, out: NDArray[Any] | None = None) -> Any:
@@ -190,8 +221,26 @@ class Contraction(LinearOperator):
 Contraction.__module__ = "pylinop"
 
 
-def _again(text: str, arrays: Any, rows: str, cols: str) -> Any:
-    return Contraction(text, *arrays, rows=rows, cols=cols)
+def _again(text: str, arrays: Any, rows: str, cols: str, sizes: Any, outside: Any) -> Any:
+    return Contraction(text, *arrays, rows=rows, cols=cols, sizes=sizes, outside=outside)
+
+
+def _given(sizes: Mapping[str, int] | None) -> tuple[tuple[str, int], ...]:
+    return tuple(sorted((sizes or {}).items()))
+
+
+def _renamed(axis: Axis, same: Mapping[str, str]) -> Axis:
+    """An axis with the columns' labels as those of the rows."""
+    if isinstance(axis, str):
+        return same.get(axis, axis)
+    if isinstance(axis, Group):
+        return Group(tuple(same.get(x, x) for x in axis.labels))
+    if not isinstance(axis, Index):
+        return axis
+    terms: dict[str, int] = {}
+    for label, c in axis.terms:
+        terms[same.get(label, label)] = terms.get(same.get(label, label), 0) + c
+    return Index(tuple(terms.items()), axis.constant, axis.text)
 
 
 def view(x: NDArray[Any], equation: str, *, sizes: Mapping[str, int] | None = None) -> NDArray[Any]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import _core
 from .._base import errors
-from . import grammar, views
+from . import grammar, toeplitz, views
 from .grammar import Equation, fail
 from .sizes import Sized, sized
 
@@ -164,10 +164,17 @@ def _normal(a: Any) -> Any:
     return np.array(a, a.dtype.newbyteorder("="), order="C", subok=False)
 
 
-def run(task: Task, arrays: Sequence[Any], out: Any = None) -> Any:
-    """The contraction of NumPy arrays, now."""
-    s = resolved(task.equation, tuple(a.shape for a in arrays), task.sizes)
-    dtype = dtype_of(task, arrays)
+def _recognised(task: Task, s: Sized, dtype: np.dtype[Any], arrays: Sequence[Any]) -> Any:
+    """By an operator that the equation is, or None."""
+    if dtype.char not in "fdFD" or task.path is not None:
+        return None
+    found = toeplitz.found(s)
+    if found is None:
+        return None
+    return toeplitz.product(s, arrays, dtype, task.outside, found)
+
+
+def _computed(task: Task, s: Sized, dtype: np.dtype[Any], arrays: Sequence[Any]) -> Any:
     seen = [
         views.view(task.equation, s, i, a.astype(dtype, copy=False), task.outside)
         for i, a in enumerate(arrays)
@@ -177,6 +184,16 @@ def run(task: Task, arrays: Sequence[Any], out: Any = None) -> Any:
         made = _by_plan(labels, result, task.path, any_order(s), [_normal(a) for a, _ in seen])
     else:
         made = _by_numpy([a for a, _ in seen], labels, result)
+    return made
+
+
+def run(task: Task, arrays: Sequence[Any], out: Any = None) -> Any:
+    """The contraction of NumPy arrays, now."""
+    s = resolved(task.equation, tuple(a.shape for a in arrays), task.sizes)
+    dtype = dtype_of(task, arrays)
+    made = _recognised(task, s, dtype, arrays)
+    if made is None:
+        made = _computed(task, s, dtype, arrays)
     made = views.merged(s, np.asarray(made, dtype))
     if out is None:
         return made if made.ndim else made[()]

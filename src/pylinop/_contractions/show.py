@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from . import equations, views
+from . import equations, toeplitz, views
 from .equations import Task
 
 
@@ -56,6 +56,10 @@ def _line(step: dict[str, Any], operands: int) -> str:
 def path(task: Task, arrays: Sequence[np.ndarray[Any, Any]]) -> tuple[list[Any], str]:
     data, sized, labels = equations.plan(task, arrays)
     said = [f"einsum {task.equation.text}"]
+    matrix = toeplitz.found(sized) if data is not None and task.path is None else None
+    if matrix is not None:
+        m, n = sized.sizes[matrix.row], sized.sizes[matrix.col]
+        said.append(f"  recognised: the product with a Toeplitz matrix, {m} x {n}; else")
     said.append("  sizes " + ", ".join(f"{label} {n}" for label, n in sized.sizes.items()))
     for i, (a, axes) in enumerate(zip(arrays, labels)):
         said.append(f"  a{i}: {' '.join(axes) or '-'} of {a.dtype} {a.shape}")

@@ -54,6 +54,7 @@ class System:
         self.products: list[Product] = []
         self.number: dict[Any, int] = {}
         self.symbols: list[int] = []
+        self._seen: set[Any] = set()
         for symbol in asked:
             self.atom(symbol)
         for e in equations:
@@ -64,7 +65,11 @@ class System:
             self.row(of, constant - d, e.at_least)
 
     def row(self, of: Coefficients, constant: int, at_least: bool) -> None:
-        self.rows.append(Row({x: c for x, c in of.items() if c}, constant, at_least))
+        row = Row({x: c for x, c in of.items() if c}, constant, at_least)
+        key = (frozenset(row.of.items()), constant, at_least)
+        if key not in self._seen:  # many operations say the same
+            self._seen.add(key)
+            self.rows.append(row)
 
     def unknown(self, key: Any, name: str, low: int | None) -> int:
         self.names.append(name)

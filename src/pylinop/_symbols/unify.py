@@ -61,8 +61,10 @@ class Sizes(Mapping[Any, Any]):
 
     def interval(self, size: Any) -> tuple[int | None, int | None]:
         """Both ends of a symbol; None: without bound."""
-        ((m, _),) = size.terms.items()
-        return self._found[m[0]][:2]
+        found = [s for s in self._found if isinstance(size, Size) and Size({(s,): 1}) == size]
+        if not found:
+            raise KeyError(f"{size} is no symbol in the equations")
+        return self._found[found[0]][:2]
 
     def __repr__(self) -> str:
         parts = [
