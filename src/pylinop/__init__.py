@@ -205,11 +205,8 @@ from .linalg import matrix_power
 
 _attach_methods(LinearOperator, LazyArray)
 
-if not _TYPE_CHECKING:
-
-    def __getattr__(name: str) -> None:
-        _elsewhere(__name__, __all__, name)
-
+# Not by `def`, for which type checkers would believe every name.
+globals()["__getattr__"] = lambda name: _elsewhere(__name__, __all__, name)
 
 __version__ = "0.1.0.dev0"
 __all__ = [
