@@ -84,6 +84,7 @@ def _equation(
 def resolved(
     e: Equation, shapes: tuple[tuple[int, ...], ...], given: tuple[tuple[str, int], ...]
 ) -> Sized:
+    __tracebackhide__ = True
     return sized(e, shapes, dict(given))
 
 
@@ -132,6 +133,7 @@ def _normal(a: Any) -> Any:
 
 def run(task: Task, arrays: Sequence[Any], out: Any = None) -> Any:
     """The contraction of NumPy arrays, now."""
+    __tracebackhide__ = True
     s = resolved(task.equation, tuple(a.shape for a in arrays), task.sizes)
     dtype = dtype_of(task, arrays)
     seen = [
