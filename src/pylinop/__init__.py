@@ -205,9 +205,6 @@ from .linalg import matrix_power
 
 _attach_methods(LinearOperator, LazyArray)
 
-# Not by `def`, for which type checkers would believe every name.
-globals()["__getattr__"] = lambda name: _elsewhere(__name__, __all__, name)
-
 __version__ = "0.1.0.dev0"
 __all__ = [
     "Adjoint",
@@ -363,3 +360,6 @@ for _row in kinds():  # a kind added to the table is here without another line
         __all__.append(_row["name"])
 
 del _row
+
+# Not by `def`, for which type checkers would believe every name.
+globals()["__getattr__"] = lambda name: _elsewhere(__name__, __all__, name)

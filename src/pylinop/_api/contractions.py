@@ -137,7 +137,6 @@ def einsum(
 def _general(
     args: Any, sizes: Any, outside: Any, out: Any, dtype: Any, casting: str, optimize: Any
 ) -> Any:
-    __tracebackhide__ = True
     task, operands = equations.task_of(args, sizes, outside, dtype, casting, optimize)
     if any(is_lazy(a) for a in operands) and out is None:
         return lazily.contraction(task, operands)
