@@ -210,12 +210,6 @@ from .linalg import matrix_power
 
 _attach_methods(LinearOperator, LazyArray)
 
-if not _TYPE_CHECKING:
-
-    def __getattr__(name: str) -> None:
-        _elsewhere(__name__, __all__, name)
-
-
 __version__ = "0.1.0.dev0"
 __all__ = [
     "Adjoint",
@@ -375,3 +369,6 @@ for _row in kinds():  # a kind added to the table is here without another line
         __all__.append(_row["name"])
 
 del _row
+
+# Not by `def`, for which type checkers would believe every name.
+globals()["__getattr__"] = lambda name: _elsewhere(__name__, __all__, name)

@@ -48,6 +48,7 @@ _QR = type(np.linalg.qr(np.ones((1, 1))))
 def _asked(question: Callable[..., Any], op: Any, *args: Any) -> Any:
     """A question's answer; the error of a matrix that is not definite names the operator and the
     line that built it."""
+    __tracebackhide__ = True
     try:
         return question(op, *args)
     except _cholesky.NotDefinite as error:

@@ -244,7 +244,7 @@ def block_of(A: Any, rows: Any, columns: Any) -> Any:
             f"parts of a batch of distributions, of shape {A.shape[:-2]}: take one of them"
         )
     found = A[np.ix_(rows, columns)]
-    if np.array_equal(rows, columns) and found._head in ("dense", "part"):
+    if np.array_equal(rows, columns) and found._head == "dense":
         return _core.Dense(found.toarray(), "pos")
     return found
 

@@ -132,6 +132,7 @@ listed(solve, _How, method="auto")
 
 def _in_precision(A: Any, b: Any, assume_a: str | None, how: _How) -> Any:
     """``solve`` with a given precision of the factor."""
+    __tracebackhide__ = True
     precision: Any = how.pop("precision")
     if how:
         raise TypeError(f"precision= goes with factors, not with {', '.join(sorted(how))}=")
@@ -156,6 +157,7 @@ def assuming(A: Any, op: Any, assume_a: str | None) -> Any:
 
 def direct(A: Any, b: Any, assume_a: str | None = None) -> Any:
     """``solve`` by factors or a closed form."""
+    __tracebackhide__ = True
     if is_lazy(A) or is_lazy(b):
         return build.solve(A if assume_a is None else lazy(A, assume_a), b)
     op = as_operator(A)
@@ -183,6 +185,7 @@ def _inexact(op: Any, x: Any) -> Any:
 
 def _with_keywords(A: Any, b: Any, assume_a: str | None, method: Any = "auto", **how: Any) -> Any:
     """``solve`` with more arguments than ``assume_a``."""
+    __tracebackhide__ = True
     options = _problem.options_of(how)
     if not isinstance(method, str) or method not in _problem.METHODS:
         close = config.near(str(method), _problem.METHODS)

@@ -95,6 +95,7 @@ def fell_back(op: Any, count: int, determinant: bool = False) -> bool:
     """Reports that Cholesky failed for a matrix assumed positive definite; a hook of the core's.
     True: the result is to be NaN. A solve goes on by LU, with a warning. For a determinant it is an
     error, since its value would look as if it were meant."""
+    __tracebackhide__ = True
     then = config.get("not_definite")
     if then == "nan":
         return True

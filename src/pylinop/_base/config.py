@@ -191,6 +191,7 @@ def _tell_core(threads: int | None = None) -> None:
 
 
 def _number(name: str, value: Any, what: str, low: int, high: int) -> int:
+    __tracebackhide__ = True
     try:
         if isinstance(value, bool | np.bool):
             raise TypeError
@@ -235,6 +236,7 @@ def _rules(value: Any) -> tuple[str, ...]:
 
 def _checked(name: str, value: Any) -> Any:
     """The value of an option, or a TypeError or ValueError that shows it."""
+    __tracebackhide__ = True
     if name == "disable_rules":
         return _rules(value)
     if name == "costs":

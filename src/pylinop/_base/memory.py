@@ -25,6 +25,7 @@ def materialising(
     """Called before a large dense form is made: warns when nobody asked for it, raises when memory
     is short. A plan passes the seconds that it is estimated to take, the action's number, and the
     bytes of all that it makes."""
+    __tracebackhide__ = True
     limit = config.get("memory_limit")
     free = limit
     needed = nbytes

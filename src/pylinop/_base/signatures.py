@@ -52,6 +52,7 @@ def hinted(f: _Function) -> _Function:
 
     @functools.wraps(f)
     def call(*args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
         try:
             return f(*args, **kwargs)
         except TypeError as error:

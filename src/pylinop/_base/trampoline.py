@@ -8,6 +8,7 @@ from typing import Any
 
 def run(steps: Callable[..., Generator[Any, Any, Any]], *request: Any) -> Any:
     """Runs generators ``steps(*request)`` that yield requests until the first is answered."""
+    __tracebackhide__ = True
     stack, value = [steps(*request)], None
     while stack:
         try:

@@ -85,6 +85,7 @@ def _equation(
 def resolved(
     e: Equation, shapes: tuple[tuple[int, ...], ...], given: tuple[tuple[str, int], ...]
 ) -> Sized:
+    __tracebackhide__ = True
     return sized(e, shapes, dict(given))
 
 
@@ -189,6 +190,7 @@ def _computed(task: Task, s: Sized, dtype: np.dtype[Any], arrays: Sequence[Any])
 
 def run(task: Task, arrays: Sequence[Any], out: Any = None) -> Any:
     """The contraction of NumPy arrays, now."""
+    __tracebackhide__ = True
     s = resolved(task.equation, tuple(a.shape for a in arrays), task.sizes)
     dtype = dtype_of(task, arrays)
     made = _recognised(task, s, dtype, arrays)

@@ -22,6 +22,7 @@ from . import dense_forms, interpreter_composites
 
 def run_plain(request: tuple[Any, ...]) -> Any:
     """Answers a request (op, x, mode, vec)."""
+    __tracebackhide__ = True
     return run(_steps, *request)
 
 
@@ -31,6 +32,7 @@ def _swapped(mode: int) -> int:
 
 def _steps(op: Any, x: Any, mode: int, vec: bool) -> Generator[Any, Any, Any]:
     """One node of the walk, applied to an array x: (..., n) when vec, else (..., n, k)."""
+    __tracebackhide__ = True
     if not op._opaque:
         y = op._apply(x, mode, False, vec, None)
         if y is not NotImplemented:
@@ -200,6 +202,7 @@ def shaped(op: Any, x: Any, y: Any, m: int | None = None, vec: bool = True) -> A
 
 def _call(op: Any, x: Any, mode: int, vec: bool) -> Any:
     """Calls the hooks of a user's operator; transposes go through conjugates."""
+    __tracebackhide__ = True
     flip = mode in (T, C)
     x = dense_forms.conjugated(x) if flip else x
     m = op.shape[-1] if mode & T else op.shape[-2]
@@ -213,6 +216,7 @@ def _call(op: Any, x: Any, mode: int, vec: bool) -> Any:
 
 def apply(op: Any, x: Any, mode: int = N, vec: bool = False, out: Any = None) -> Any:
     """mode(op) x for an array that fits: by C where possible, otherwise by the walk."""
+    __tracebackhide__ = True
     y = NotImplemented
     if not op._opaque:
         y = op._apply(x, mode, False, vec, out)

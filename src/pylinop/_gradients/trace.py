@@ -22,6 +22,7 @@ class Trace:
     """One call of a function on watched arguments."""
 
     def __init__(self, f: _Function, argnums: Any, has_aux: bool, args: Any, kwargs: Any) -> None:
+        __tracebackhide__ = True
         self.name = getattr(f, "__name__", type(f).__name__)
         several = isinstance(argnums, (tuple, list))
         self.numbers = [

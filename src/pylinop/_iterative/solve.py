@@ -278,6 +278,7 @@ def _columns(name: str, p: Problem, record: SolveRecord) -> str:
 
 def _solved(p: Problem, method: str, assumed: str | None) -> SolveRecord:
     """Solves, or raises ConvergenceError."""
+    __tracebackhide__ = True
     begin = time.perf_counter()
     rtol = p.options["rtol"]
     record = SolveRecord(method, rtol, p.working)
@@ -372,6 +373,7 @@ def iterate(
     op: Any, b: Any, method: str, options: dict[str, Any], working: bool = False
 ) -> tuple[Any, list[SolveRecord]]:
     """Returns x, and a record for each element of the batch; or raises ConvergenceError."""
+    __tracebackhide__ = True
     b = as_array(b)
     _checked(method, op, b, options)
     x0, M, assumed = options["x0"], options["M"], options.get("assume_a")

@@ -40,6 +40,7 @@ def of_one(hook: Callable[..., Any]) -> Callable[..., Any]:
     themselves. The dense form of one is what was asked for."""
 
     def run(op: Any, *rest: Any) -> Any:
+        __tracebackhide__ = True
         if op._head != "results":
             return hook(op, *rest)
         if hook is not memory.materialising or (not rest[1] and memory.warns(rest[0])):

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 def as_dense(op: Any, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
     """op.__array__: the dense form; but a 0-d object for scipy.sparse's dispatch, so that it
     defers."""
+    __tracebackhide__ = True
     if sys._getframe(2).f_globals.get("__name__", "").startswith("scipy.sparse._"):
         hidden = np.empty((), dtype=object)
         hidden[()] = op
@@ -76,6 +77,7 @@ def _say_instead(op: Any, frame: Any) -> None:
 def dense_form(op: Any) -> NDArray[Any]:
     """A dense form that nobody asked for by name: under the memory rule, with a warning if
     large."""
+    __tracebackhide__ = True
     materialising(op, op.size * (op.dtype.itemsize if op.dtype is not None else 8), False)
     a: NDArray[Any] = op.toarray()
     return a

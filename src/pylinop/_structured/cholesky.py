@@ -435,6 +435,7 @@ def appended(factor: Any, b: Any, c: Any) -> Any:
 
 def jittered(ask: Callable[..., Any], op: Any, side: str, jitter: Any) -> Any:
     """The factor of op; or, with a warning, that of op plus a multiple of the identity."""
+    __tracebackhide__ = True
     real = isinstance(jitter, numbers.Real) and not isinstance(jitter, bool)
     if jitter is not None and not real:
         raise TypeError(f"jitter must be a positive number or None, got {jitter!r}")

@@ -17,6 +17,7 @@ SlogdetResult = type(np.linalg.slogdet(np.ones((1, 1))))
 
 
 def _scaled(op: Any) -> tuple[Any, Any] | None:
+    __tracebackhide__ = True
     found = op._scaledet()
     return None if found is NotImplemented else split(found)
 
