@@ -195,10 +195,10 @@ def pictures():
 
 def kinds_page():
     """Cards of the kinds: picture and first sentence."""
-    docs = {row["name"]: row["doc"] for row in pl.kinds()}
     text = [KINDS]
     for name in shown():
-        brief = docs[name].split(". ")[0].split("\n")[0].replace("``", "`")
+        brief = " ".join(getattr(pl, name).__doc__.split("\n\n")[0].split())
+        brief = brief.replace("``", "`").partition(". ")[0].rstrip(".")
         text += card(name, f"api/pylinop.{name}", f"kinds/{name}.png", brief)
     return "\n".join([*text, "::::", ""])
 
@@ -208,8 +208,8 @@ def kinds_page():
 # Where an example has no picture of its own, that of what it is about.
 ABOUT = {
     "diag_square.py": lambda: pl.Diag(np.ones(9)),
-    "factor_model.py": lambda: pl.LowRank(np.ones((9, 2))) + pl.Diag(np.ones(9)),
-    "torch_factor_model.py": lambda: pl.LowRank(np.ones((9, 2))) + pl.Diag(np.ones(9)),
+    "factor_model.py": lambda: pl.LowRank(np.ones((9, 2))),
+    "torch_factor_model.py": lambda: pl.LowRank(np.ones((9, 2))),
     "contractions.py": lambda: pl.Convolution(np.ones(3), 9),
     "blind_deblur.py": lambda: pl.Toeplitz(np.ones(9)) @ pl.Toeplitz(np.ones(9)),
     "jax_kron_gp.py": lambda: pl.Kron(np.eye(3), np.eye(3)) + pl.Identity(9),
@@ -230,14 +230,14 @@ def gallery():
     text, names = [GALLERY], []
     for path in sorted(EXAMPLES.glob("[a-z]*.py")):
         said = re.match(r'"""(.+?)\n\n(.*?)"""', path.read_text(encoding="utf-8"), re.S)[1]
-        title, _, rest = said.partition(":")
+        title, _, rest = " ".join(said.split()).partition(":")
         image = f"../pictures/{path.stem}.png"
         if not (MADE / image).exists():
             (folder / f"{path.stem}.svg").write_text(picture(ABOUT[path.name](), 160))
             image = f"examples/{path.stem}.svg"
         source = f"```{{literalinclude}} ../../../examples/{path.name}\n:language: python\n```\n"
         write(folder / f"{path.stem}.md", f"# {path.name}\n\n{source}")
-        text += card(title, f"examples/{path.stem}", image, " ".join(rest.split()))
+        text += card(title, f"examples/{path.stem}", image, rest.strip())
         names.append(f"examples/{path.stem}")
     tree = ["```{toctree}", ":hidden:", "", *names, "```", ""]
     return "\n".join([*text, "::::", "", *tree])
