@@ -31,15 +31,25 @@ SUBJECTS = {
         "_api.determinants",
         "_api.factorized",
     ),
-    "Gaussians: likelihoods and draws": ("_api.covariance", "_operators.quasiseparable"),
+    "Gaussians: likelihoods and draws": (
+        "_api.covariance",
+        "_api.normal",
+        "_operators.quasiseparable",
+    ),
     "Factorisations and spectra": ("_api.factorizations", "_api.spectra", "_api.norms", "linalg"),
     "Iterative methods": ("_iterative", "_precondition", "_eigen"),
     "Estimates": ("_stochastic",),
-    "Formulas and contractions": ("_lazy", "_api.contraction", "_api.products"),
+    "Formulas and contractions": ("_lazy", "_api.contraction", "_api.products", "_symbols"),
     "Gradients": ("_gradients",),
     "Make operators": ("_operators",),
     "Sparse products": ("_sparse",),
-    "Explain, configure, extend": ("_api.explain", "_api.user_rules", "_base", "_core"),
+    "Explain, configure, extend": (
+        "_api.explain",
+        "_api.tables",
+        "_api.user_rules",
+        "_base",
+        "_core",
+    ),
 }
 CLASSES = "LinearOperator LazyArray MatVec Contraction CallableKernel"
 
@@ -64,6 +74,8 @@ def by_subject():
             found["Kinds"].append(name)
         elif inspect.isclass(thing) and issubclass(thing, pl.LinearOperator):
             found["Composites"].append(name)
+        elif inspect.isclass(thing) and where == "pylinop":
+            found["Operators and formulas"].append(name)
         else:
             subject = next((s for s, places in SUBJECTS.items() if where.startswith(places)), None)
             if subject is None:
