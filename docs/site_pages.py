@@ -312,6 +312,8 @@ def make_all():
     MADE.mkdir(exist_ok=True)
     changes = [sys.executable, DOCS.parent / "tools" / "changelog.py"]
     said = subprocess.run(changes, capture_output=True, text=True, check=True).stdout
+    notebooks = [sys.executable, DOCS.parent / "tools" / "notebooks.py", MADE / "notebooks"]
+    subprocess.run(notebooks, check=True)
     pictures()
     write(MADE / "api.md", api())
     write(MADE / "kinds_in_pictures.md", kinds_page())
