@@ -38,7 +38,7 @@ PY_DIRS = $(wildcard src tests tools benchmarks examples docs)
 SOURCES := CMakeLists.txt pyproject.toml $(shell find src tests/c -not -name '__pycache__' -not -name '*.pyc')
 
 .PHONY: help sweep formulas exhaustive long build demo test pytest check check-release asan cov bench sparse-large large test-cores test-simd fuzz mutants fmt fmt-check lint \
-	types layers stubs stubtest pages docs site-test notebooks rules clean distclean test-all-pythons test-other-pythons test-oldest test-wheel-blas test-system-blas test-verified test-frameworks test-pytensor wheel one-wheel wheel-test sdist sdist-test
+	types layers stubs stubtest pages docs site-test rules clean distclean test-all-pythons test-other-pythons test-oldest test-wheel-blas test-system-blas test-verified test-frameworks test-pytensor wheel one-wheel wheel-test sdist sdist-test
 .DELETE_ON_ERROR:
 
 help:
@@ -398,6 +398,7 @@ docs: $(VENV)/.package $(VENV)/.docs
 	$(PY) -m sphinx -W --keep-going -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
+.PHONY: notebooks
 notebooks: $(VENV)/.made
 	$(PY) tools/notebooks.py out/notebooks
 	@echo "out/notebooks"
