@@ -217,6 +217,11 @@ def kinds_page():
 
 # -- the gallery of examples -----------------------------------------------------------------------
 
+
+def _plain():
+    return pl.LowRank(np.ones((9, 2))) + pl.Diag(np.ones(9))
+
+
 # Where an example has no picture of its own, that of what it is about.
 ABOUT = {
     "diag_square.py": lambda: pl.Diag(np.ones(9)),
@@ -245,7 +250,7 @@ def gallery():
         title, _, rest = " ".join(said.split()).partition(":")
         image = f"../pictures/{path.stem}.png"
         if not (MADE / image).exists():
-            (folder / f"{path.stem}.svg").write_text(picture(ABOUT[path.name](), 160))
+            (folder / f"{path.stem}.svg").write_text(picture(ABOUT.get(path.name, _plain)(), 160))
             image = f"examples/{path.stem}.svg"
         source = f"```{{literalinclude}} ../../../examples/{path.name}\n:language: python\n```\n"
         write(folder / f"{path.stem}.md", f"# {path.name}\n\n{source}")
