@@ -66,6 +66,7 @@ help:
 	@echo "stubs      print src/pylinop/_core.pyi (stubtest checks it)"
 	@echo "pages      print docs/kinds.md and docs/rules.md from the tables (a test looks that they are)"
 	@echo "docs       HTML in docs/_build/html; site-test looks at it, in a browser too (SHOTS=folder keeps pictures)"
+	@echo "notebooks  the tutorial as notebooks, in out/notebooks"
 	@echo "rules      print the rule table"
 	@echo "build      install the package into $(VENV)"
 	@echo "test-all-pythons   pytest on 3.11, 3.12, 3.13, as far as they are here"
@@ -404,6 +405,11 @@ pages: $(VENV)/.package
 docs: $(VENV)/.package $(VENV)/.docs
 	$(PY) -m sphinx -W --keep-going -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
+
+.PHONY: notebooks
+notebooks: $(VENV)/.made
+	$(PY) tools/notebooks.py out/notebooks
+	@echo "out/notebooks"
 
 # The built site: dead links, long stretches without a heading, and pages laid out by chromium where that is here.
 site-test: docs

@@ -45,11 +45,11 @@ html_css_files = ["site.css"]
 html_theme_options = {
     "show_prev_next": False,
     "navigation_with_keys": False,
-    "header_links_before_dropdown": 6,
+    "navbar_center": ["site-links"],
     "navbar_end": ["theme-switcher"],
     "show_toc_level": 2,
 }
-html_sidebars = {"index": []}
+html_sidebars = {"index": [], "**": ["site-contents"]}
 
 
 def setup(app):

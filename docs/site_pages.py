@@ -31,15 +31,25 @@ SUBJECTS = {
         "_api.determinants",
         "_api.factorized",
     ),
-    "Gaussians: likelihoods and draws": ("_api.covariance", "_operators.quasiseparable"),
+    "Gaussians: likelihoods and draws": (
+        "_api.covariance",
+        "_api.normal",
+        "_operators.quasiseparable",
+    ),
     "Factorisations and spectra": ("_api.factorizations", "_api.spectra", "_api.norms", "linalg"),
     "Iterative methods": ("_iterative", "_precondition", "_eigen"),
     "Estimates": ("_stochastic",),
-    "Formulas and contractions": ("_lazy", "_api.contraction", "_api.products"),
+    "Formulas and contractions": ("_lazy", "_api.contraction", "_api.products", "_symbols"),
     "Gradients": ("_gradients",),
     "Make operators": ("_operators",),
     "Sparse products": ("_sparse",),
-    "Explain, configure, extend": ("_api.explain", "_api.user_rules", "_base", "_core"),
+    "Explain, configure, extend": (
+        "_api.explain",
+        "_api.tables",
+        "_api.user_rules",
+        "_base",
+        "_core",
+    ),
 }
 CLASSES = "LinearOperator LazyArray MatVec Contraction CallableKernel"
 
@@ -64,6 +74,8 @@ def by_subject():
             found["Kinds"].append(name)
         elif inspect.isclass(thing) and issubclass(thing, pl.LinearOperator):
             found["Composites"].append(name)
+        elif inspect.isclass(thing) and where == "pylinop":
+            found["Operators and formulas"].append(name)
         else:
             subject = next((s for s, places in SUBJECTS.items() if where.startswith(places)), None)
             if subject is None:
@@ -195,21 +207,26 @@ def pictures():
 
 def kinds_page():
     """Cards of the kinds: picture and first sentence."""
-    docs = {row["name"]: row["doc"] for row in pl.kinds()}
     text = [KINDS]
     for name in shown():
-        brief = docs[name].split(". ")[0].split("\n")[0].replace("``", "`")
+        brief = " ".join(getattr(pl, name).__doc__.split("\n\n")[0].split())
+        brief = brief.replace("``", "`").partition(". ")[0].rstrip(".")
         text += card(name, f"api/pylinop.{name}", f"kinds/{name}.png", brief)
     return "\n".join([*text, "::::", ""])
 
 
 # -- the gallery of examples -----------------------------------------------------------------------
 
+
+def _plain():
+    return pl.LowRank(np.ones((9, 2))) + pl.Diag(np.ones(9))
+
+
 # Where an example has no picture of its own, that of what it is about.
 ABOUT = {
     "diag_square.py": lambda: pl.Diag(np.ones(9)),
-    "factor_model.py": lambda: pl.LowRank(np.ones((9, 2))) + pl.Diag(np.ones(9)),
-    "torch_factor_model.py": lambda: pl.LowRank(np.ones((9, 2))) + pl.Diag(np.ones(9)),
+    "factor_model.py": lambda: pl.LowRank(np.ones((9, 2))),
+    "torch_factor_model.py": lambda: pl.LowRank(np.ones((9, 2))),
     "contractions.py": lambda: pl.Convolution(np.ones(3), 9),
     "blind_deblur.py": lambda: pl.Toeplitz(np.ones(9)) @ pl.Toeplitz(np.ones(9)),
     "jax_kron_gp.py": lambda: pl.Kron(np.eye(3), np.eye(3)) + pl.Identity(9),
@@ -230,14 +247,14 @@ def gallery():
     text, names = [GALLERY], []
     for path in sorted(EXAMPLES.glob("[a-z]*.py")):
         said = re.match(r'"""(.+?)\n\n(.*?)"""', path.read_text(encoding="utf-8"), re.S)[1]
-        title, _, rest = said.partition(":")
+        title, _, rest = " ".join(said.split()).partition(":")
         image = f"../pictures/{path.stem}.png"
         if not (MADE / image).exists():
-            (folder / f"{path.stem}.svg").write_text(picture(ABOUT[path.name](), 160))
+            (folder / f"{path.stem}.svg").write_text(picture(ABOUT.get(path.name, _plain)(), 160))
             image = f"examples/{path.stem}.svg"
         source = f"```{{literalinclude}} ../../../examples/{path.name}\n:language: python\n```\n"
         write(folder / f"{path.stem}.md", f"# {path.name}\n\n{source}")
-        text += card(title, f"examples/{path.stem}", image, " ".join(rest.split()))
+        text += card(title, f"examples/{path.stem}", image, rest.strip())
         names.append(f"examples/{path.stem}")
     tree = ["```{toctree}", ":hidden:", "", *names, "```", ""]
     return "\n".join([*text, "::::", "", *tree])
@@ -300,6 +317,8 @@ def make_all():
     MADE.mkdir(exist_ok=True)
     changes = [sys.executable, DOCS.parent / "tools" / "changelog.py"]
     said = subprocess.run(changes, capture_output=True, text=True, check=True).stdout
+    notebooks = [sys.executable, DOCS.parent / "tools" / "notebooks.py", MADE / "notebooks"]
+    subprocess.run(notebooks, check=True)
     pictures()
     write(MADE / "api.md", api())
     write(MADE / "kinds_in_pictures.md", kinds_page())
