@@ -83,7 +83,10 @@ def test_exact_gp(n):
 def test_training_goes_down_and_is_what_gpytorch_does():
     X, y = drawn(60)
     losses = []
-    for kernel in (Scale(kernels.MaternKernel(nu=2.5)), kernels.ScaleKernel(kernels.MaternKernel())):
+    for kernel in (
+        Scale(kernels.MaternKernel(nu=2.5)),
+        kernels.ScaleKernel(kernels.MaternKernel()),
+    ):
         model = gp(kernel, X, y)
         adam = torch.optim.Adam(model.parameters(), lr=0.1)
         run = []
@@ -134,7 +137,9 @@ def test_batches_of_models():
         mll = gpytorch.mlls.ExactMarginalLogLikelihood(model.likelihood, model)
         value = -mll(model(X), Y).sum()
         value.backward()
-        values.append(torch.cat([value.reshape(1), *(p.grad.reshape(-1) for p in model.parameters())]))
+        values.append(
+            torch.cat([value.reshape(1), *(p.grad.reshape(-1) for p in model.parameters())])
+        )
     assert torch.allclose(*values, rtol=1e-8, atol=1e-10)
 
 
