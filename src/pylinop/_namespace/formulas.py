@@ -228,7 +228,7 @@ def _is_value(root: Any) -> bool:
             stack.pop()
             continue
         c = _coefficient(a)
-        of = a._args[0] if a._args else None
+        of: Any = a._args[0] if a._args else None
         inner = of._args[0]._head if is_lazy(of) and of._head == "operator" else ""
         if is_lazy(c) and (c.dtype.kind == "c" or inner in ("full", "zeros")):
             known[id(a)] = True

@@ -357,7 +357,7 @@ def _kernel_factor(w: Any, word: int, degree: int, x: Any, y: Any, given: Any) -
     ns, (variance, length, shape) = w.ns, given
     left, right = x[..., :, None, :], y[..., None, :, :]
     scale = 1.0 if length is None else _length(ns, length)[..., None, None, :]
-    s = 1.0 if shape is None else shape[..., None, None]
+    s: Any = 1.0 if shape is None else shape[..., None, None]
     if word in (6, 7):
         inner = ns.sum(left * right / (scale * scale), -1)
         k = inner if word == 7 else (inner + s) ** degree

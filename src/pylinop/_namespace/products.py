@@ -100,9 +100,9 @@ def _by_dense(w: Any, row: Any, mode: int, x: Any) -> Any:
 
 
 def _wide(w: Any, row: Any, x: Any) -> str:
-    have = w.ns.name_of(x)
+    have: str = w.ns.name_of(x)
     if row.dtype.startswith("complex") and not have.startswith("complex"):
-        return row.dtype
+        have = row.dtype
     return have
 
 
@@ -125,4 +125,5 @@ def apply(w: Any, at: int, mode: int, x: Any, dtype: str) -> Any:
     x = w.ns.cast(x, dtype)
     if row.head not in kinds.DENSE:
         raise kinds.no_form(row)
-    return APPLY.get(row.head, _by_dense)(w, row, mode, x)
+    product: Any = APPLY.get(row.head, _by_dense)
+    return product(w, row, mode, x)

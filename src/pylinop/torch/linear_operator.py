@@ -13,12 +13,13 @@ from typing import Any
 import linear_operator.operators as theirs
 import torch
 
-import pylinop.torch as pt
+import pylinop.torch
 
 from .._programs import formulas
 
 __all__ = ["PylinopLinearOperator", "as_linear_operator", "from_linear_operator"]
 
+pt: Any = pylinop.torch
 _LinearOperator: Any = theirs.LinearOperator
 
 
