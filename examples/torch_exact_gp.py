@@ -71,12 +71,8 @@ def main():
     with gpytorch.settings.max_cholesky_size(POINTS):
         due, due_gradient = loss(own, y)
     estimate, estimated = loss(own, y)
-    print(
-        f"pylinop: loss off by {abs(value / due - 1):.1e}, gradient {off(gradient, due_gradient):.1e}"
-    )
-    print(
-        f"default: loss off by {abs(estimate / due - 1):.1e}, gradient {off(estimated, due_gradient):.1e}"
-    )
+    for name, one, g in (("pylinop", value, gradient), ("default", estimate, estimated)):
+        print(f"{name}: loss off by {abs(one / due - 1):.1e}, gradient {off(g, due_gradient):.1e}")
     good = abs(value / due - 1) < 1e-10 and off(gradient, due_gradient) < 1e-7
 
     adam = torch.optim.Adam(ours.parameters(), lr=0.1)
@@ -90,9 +86,8 @@ def main():
         model.eval()
     with torch.no_grad(), gpytorch.settings.max_cholesky_size(POINTS):
         one, two = (model.likelihood(model(at)) for model in (ours, own))
-    apart = max(
-        float(abs(one.mean - two.mean).max()), float(abs(one.variance - two.variance).max())
-    )
+    pairs = (one.mean, two.mean), (one.variance, two.variance)
+    apart = max(float(abs(a - b).max()) for a, b in pairs)
     print(f"predictions are {apart:.1e} apart")
     good = good and last < value and apart < 1e-8
 
