@@ -38,7 +38,7 @@ PY_DIRS = $(wildcard src tests tools benchmarks examples docs)
 SOURCES := CMakeLists.txt pyproject.toml $(shell find src tests/c -not -name '__pycache__' -not -name '*.pyc')
 
 .PHONY: help sweep formulas exhaustive long build demo test pytest check check-release asan cov bench sparse-large large test-cores test-simd fuzz mutants fmt fmt-check lint \
-	types layers stubs stubtest pages docs site-test rules clean distclean test-all-pythons test-other-pythons test-oldest test-wheel-blas test-system-blas test-verified test-frameworks test-packages test-pytensor wheel one-wheel wheel-test sdist sdist-test
+	types layers stubs stubtest pages docs site-test rules clean distclean test-all-pythons test-other-pythons test-oldest test-wheel-blas test-system-blas test-verified test-frameworks test-packages gpu test-pytensor wheel one-wheel wheel-test sdist sdist-test
 .DELETE_ON_ERROR:
 
 help:
@@ -75,6 +75,7 @@ help:
 	@echo "test-system-blas   pytest on the system's OpenBLAS (SYSTEM_BLAS=/path/to/libopenblas.so is another)"
 	@echo "test-frameworks    pylinop.torch and pylinop.jax with PyTorch and JAX (gigabytes); FRAMEWORKS='jax lineax equinox' are some"
 	@echo "test-packages      operators beside pandas, polars, xarray, scikit-learn, statsmodels, joblib, PyLops"
+	@echo "gpu                pylinop.torch on tensors of a GPU, where there is one"
 	@echo "test-pytensor      pylinop.pytensor with PyTensor, PyMC, nutpie (Python 3.12 or newer)"
 	@echo "wheel      wheels of the Pythons that are here and the sdist, in dist (wheel-test installs and tries them; sdist-test builds the sdist)"
 	@echo "clean      remove builds; distclean: environments too"
@@ -220,6 +221,11 @@ long: sweep
 # With the frameworks themselves, in an environment of their own. PyTorch from the default registry brings CUDA's libraries.
 test-frameworks:
 	@$(MAKE) VENV=.venvs/frameworks BUILD=build/frameworks PYTEST="tests/frameworks -r s" \
+		FEW="pytest pytest-xdist hypothesis scipy $(FRAMEWORKS)" pytest
+
+# On a machine with a GPU, whose PyTorch is installed by test-frameworks: tensors on it against C.
+gpu:
+	@$(MAKE) VENV=.venvs/frameworks BUILD=build/frameworks PYTEST="tests/frameworks/torch/test_torch_devices.py -r s" \
 		FEW="pytest pytest-xdist hypothesis scipy $(FRAMEWORKS)" pytest
 
 # Python 3.12 or newer, which PyTensor 3.3 asks for; compiles with numba.

@@ -32,7 +32,8 @@ LONG_CALLS = {"PyArg_ParseTuple", "PyArg_ParseTupleAndKeywords", "Py_BuildValue"
 C_LAYERS = "base kernels contract expr ops solvers rewrite planner rules plan exec py".split()
 PYTHON_LAYERS = (
     "_base _fallback _operators _contractions _sparse _structured _lazy _precondition _iterative "
-    "_stochastic _eigen _api _gradients _verify _programs _symbols dask jax torch pytensor"
+    "_stochastic _eigen _api _gradients _verify _programs _symbols _namespace dask jax torch "
+    "array_api pytensor"
 ).split()
 
 # What may be reached from below, by `Later` alone: methods and protocols that are functions of a

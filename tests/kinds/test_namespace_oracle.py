@@ -25,7 +25,9 @@ def close(got, due):
     got, due = np.asarray(got), np.asarray(due)
     assert got.shape == due.shape
     tolerance = 1e-9 if due.dtype.char in "dD" else 1e-3
-    assert np.max(np.abs(got - due), initial=0) <= tolerance * max(1, np.max(np.abs(due), initial=0))
+    assert np.max(np.abs(got - due), initial=0) <= tolerance * max(
+        1, np.max(np.abs(due), initial=0)
+    )
 
 
 def drawn(kind, dtype, invertible):

@@ -5,7 +5,10 @@ NumPy's arrays as an oracle for C.
     walk.py        the canonical expression of an operator's action, node by node
     heads.py       element-wise nodes, pieces and joins of arrays
     solves.py      solves and determinants of dense matrices and of kinds with formulas of their own
-    kinds.py       the kinds: products and dense forms
+    projections.py sums of entries along diagonals and at places: what gradients are made of
+    kinds.py       the kinds: dense forms
+    products.py    the kinds: products
+    functions.py   NumPy's functions within formulas
     formulas.py    LazyArrays: their operators by walk.py, other functions by name
 
 What is walked is the canonical expression, not the steps: rules have been applied, each node is a

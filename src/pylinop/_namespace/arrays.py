@@ -6,6 +6,7 @@ waited for."""
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import numpy as np
@@ -32,9 +33,7 @@ class Namespace:
     def constant(self, a: Any, dtype: str | None = None) -> Any:
         """An array of NumPy that holds nobody's values, on the device."""
         a = np.asarray(a)
-        return self.xp.asarray(
-            a, dtype=self.dtype(dtype or a.dtype.name), **self._there()
-        )
+        return self.xp.asarray(a, dtype=self.dtype(dtype or a.dtype.name), **self._there())
 
     def _there(self) -> dict[str, Any]:
         return {} if self.device is None else {"device": self.device}
@@ -172,8 +171,7 @@ class _Jax(Namespace):
         return out.at[..., index, :].add(values)
 
     def substitute(self, a: Any, b: Any, lower: bool) -> Any:
-        import jax.scipy.linalg as own
-
+        own = importlib.import_module("jax.scipy.linalg")
         return own.solve_triangular(a, b, lower=lower)
 
 
@@ -260,13 +258,9 @@ def namespace_of(x: Any) -> Namespace:
     if isinstance(x, (np.ndarray, np.generic)):
         return _NumPy(np, None)
     if root == "torch" or hasattr(x, "__torch_function__"):
-        import torch
-
-        return _Torch(torch, x)
+        return _Torch(importlib.import_module("torch"), x)
     if root in ("jax", "jaxlib"):
-        import jax.numpy
-
-        made = _Jax(jax.numpy, x)
+        made = _Jax(importlib.import_module("jax.numpy"), x)
         made.device = None  # traced arrays have none; untraced ones follow each other
         return made
     if hasattr(x, "__array_namespace__"):

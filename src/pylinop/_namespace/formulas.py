@@ -14,7 +14,7 @@ import numpy as np
 from .. import _core
 from .._base.checks import is_lazy
 from .._gradients.watched import watched
-from .._lazy import evaluate
+from .._lazy import evaluate, kinds
 from .._lazy.leaves import lazy
 from .._structured import determinants
 from . import functions, walk
@@ -86,13 +86,15 @@ class _Evaluation:
         stack, seen = [root], {id(root)}
         while stack:
             a = stack.pop()
-            for x in a._args[:1] if a._head in ("scale", "over") else a._args:
-                if not is_lazy(x) or id(x) in seen:
+            made = a._head == "made"
+            for k, x in enumerate(a._args[:1] if a._head in ("scale", "over") else a._args):
+                if not is_lazy(x):
                     continue
-                seen.add(id(x))
-                if not _is_value(x) and (x.ndim >= 2 or a._head != "made"):
+                form = not _is_value(x) and (not made or a._more[1][k] == kinds.FORM)
+                if form and id(x) not in seen:
+                    seen.add(id(x))
                     stack.append(x)
-                elif x._head != "leaf":
+                elif not form and x._head != "leaf":
                     self._hold(x, self._hollow(x))
 
     def _hollow(self, x: Any) -> Any:
@@ -166,8 +168,9 @@ class _Evaluation:
         """An action of the operator that a LazyArray is."""
         if _is_value(form):
             form = lazy(self._hollow(form))
-        sources = self._place(form)
+        outer, self.placed = self.placed, []  # values on the way are asked for within
         try:
+            sources = self._place(form)
             self._leafed(form)
             op = _core._lazy_operator(form)
             if op is None or op._opaque:
@@ -180,6 +183,7 @@ class _Evaluation:
             canonical = op._canonical(action, rhs, k, 0, tuple(sources))
         finally:
             self._release()
+            self.placed = outer
         _all_named(sources, canonical[3])
         leaves = {s: self._leaf(held) for s, held in canonical[1].items()}
         if x is not None:
@@ -224,7 +228,7 @@ def _is_value(root: Any) -> bool:
             stack.pop()
             continue
         c = _coefficient(a)
-        of = a._args[0] if a._args else None
+        of: Any = a._args[0] if a._args else None
         inner = of._args[0]._head if is_lazy(of) and of._head == "operator" else ""
         if is_lazy(c) and (c.dtype.kind == "c" or inner in ("full", "zeros")):
             known[id(a)] = True

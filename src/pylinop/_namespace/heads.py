@@ -7,17 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from . import kinds
+from . import kinds, products
 
 __all__ = ["HEADS"]
-
-_T, _C = 1, 2
-
-
-def seen(ns: Any, a: Any, mode: int) -> Any:
-    """A matrix through a mode: transposed, conjugated."""
-    a = ns.mT(a) if mode & _T else a
-    return ns.conj(a) if mode & _C else a
 
 
 def _add(w: Any, row: Any) -> Any:
@@ -53,7 +45,7 @@ def _same(w: Any, row: Any) -> Any:
 
 
 def _swap(w: Any, row: Any) -> Any:
-    return seen(w.ns, w.child(row, 0), row.i[0])
+    return kinds.seen(w.ns, w.child(row, 0), row.i[0])
 
 
 def _recip(w: Any, row: Any) -> Any:
@@ -96,20 +88,12 @@ def _element(w: Any, row: Any) -> Any:
     return x[..., i, j] if w.rows[row.children[0]].core == 2 else x[..., i]
 
 
-def diagonal(ns: Any, a: Any, k: int) -> Any:
-    """Diagonal k of a matrix."""
-    m, n = a.shape[-2:]
-    length = max(min(m, n - k) if k >= 0 else min(m + k, n), 0)
-    at = (np.arange(length) + max(-k, 0)) * n + np.arange(length) + max(k, 0)
-    return ns.take(ns.reshape(a, (*a.shape[:-2], m * n)), at, a.ndim - 2)
-
-
 def _array_diagonal(w: Any, row: Any) -> Any:
-    return diagonal(w.ns, w.child(row, 0), row.i[0])
+    return kinds.diagonal_of(w.ns, w.child(row, 0), row.i[0])
 
 
 def _product_diagonal(w: Any, row: Any) -> Any:
-    a, b = (seen(w.ns, w.child(row, j), row.i[1 + j]) for j in (0, 1))
+    a, b = (kinds.seen(w.ns, w.child(row, j), row.i[1 + j]) for j in (0, 1))
     k, n = row.i[0], row.shape[-1]
     a = a[..., max(-k, 0) : max(-k, 0) + n, :]
     b = w.ns.mT(b)[..., max(k, 0) : max(k, 0) + n, :]
@@ -133,12 +117,12 @@ def _kronarray(w: Any, row: Any) -> Any:
 
 def _gram(w: Any, row: Any) -> Any:
     a = w.child(row, 0)
-    return w.ns.matmul(seen(w.ns, a, row.i[0]), a)
+    return w.ns.matmul(kinds.seen(w.ns, a, row.i[0]), a)
 
 
 def _weighted_gram(w: Any, row: Any) -> Any:
     a, d = w.whole(row, 0), w.whole(row, 1)
-    inner = w.ns.matmul(seen(w.ns, a, 3), a / d[..., None])
+    inner = w.ns.matmul(kinds.seen(w.ns, a, 3), a / d[..., None])
     squares = w.ns.sum(w.ns.conj(a) * a, -2, True)
     return w.ns.concat([inner, w.ns.expand(squares, (*inner.shape[:-2], 1, inner.shape[-1]))], -2)
 
@@ -148,7 +132,7 @@ def _top_square(w: Any, row: Any) -> Any:
 
 
 def _gemm_triangle(w: Any, row: Any) -> Any:
-    return w.ns.matmul(seen(w.ns, w.child(row, 0), 3), w.child(row, 1))
+    return w.ns.matmul(kinds.seen(w.ns, w.child(row, 0), 3), w.child(row, 1))
 
 
 def _line(w: Any, row: Any) -> Any:
@@ -316,7 +300,7 @@ def _results(w: Any, row: Any) -> Any:
 
 
 def _apply(w: Any, row: Any) -> Any:
-    return kinds.apply(w, row.children[0], 0, w.child(row, 1), row.dtype)
+    return products.apply(w, row.children[0], 0, w.child(row, 1), row.dtype)
 
 
 def _todense(w: Any, row: Any) -> Any:

@@ -1,7 +1,5 @@
-"""The kinds on arrays of a namespace: what a product of each is, and its dense form.
-
-A kind is a node of a walk. Where it has no product of its own its dense form is applied; where
-nothing of the user's is in it (transforms, stencils) its dense form is a constant."""
+"""The kinds on arrays of a namespace: their dense forms. A kind is a node of a walk; where nothing
+of the user's is in it (transforms, stencils) its dense form is a constant."""
 
 from __future__ import annotations
 
@@ -13,12 +11,13 @@ import numpy as np
 
 from .. import _core
 
-__all__ = ["apply", "dense", "diagonal", "flipped", "is_operator", "spectrum"]
+__all__ = ["DENSE", "dense", "diagonal", "flipped", "is_operator", "places", "through_views"]
 
 _T, _C = 1, 2
 
 
-def _seen(ns: Any, a: Any, mode: int) -> Any:
+def seen(ns: Any, a: Any, mode: int) -> Any:
+    """A matrix through a mode: transposed, conjugated."""
     a = ns.mT(a) if mode & _T else a
     return ns.conj(a) if mode & _C else a
 
@@ -92,10 +91,10 @@ def _index_matrix(w: Any, row: Any, at: Any, of: Any) -> Any:
 def _toeplitz(w: Any, row: Any) -> Any:
     m, n = row.shape[-2:]
     at = np.arange(m)[:, None] - np.arange(n) + n - 1
-    return _index_matrix(w, row, at, _toeplitz_numbers(w, row))
+    return _index_matrix(w, row, at, toeplitz_numbers(w, row))
 
 
-def _toeplitz_numbers(w: Any, row: Any) -> Any:
+def toeplitz_numbers(w: Any, row: Any) -> Any:
     """t with T[i, j] = t[i - j + n - 1]."""
     c, r = w.whole(row, 0), w.whole(row, 1)
     batch = tuple(row.shape[:-2])
@@ -103,7 +102,7 @@ def _toeplitz_numbers(w: Any, row: Any) -> Any:
     return w.ns.concat([w.ns.flip(r[..., 1:], (-1,)), c], -1)
 
 
-def _hankel_numbers(w: Any, row: Any) -> Any:
+def hankel_numbers(w: Any, row: Any) -> Any:
     m, n = row.shape[-2:]
     h, due = w.child(row, 0), max(m + n - 1, 0)
     if h.shape[-1] >= due:
@@ -115,7 +114,7 @@ def _hankel_numbers(w: Any, row: Any) -> Any:
 def _hankel(w: Any, row: Any) -> Any:
     m, n = row.shape[-2:]
     at = np.arange(m)[:, None] + np.arange(n)
-    return _index_matrix(w, row, at, _hankel_numbers(w, row))
+    return _index_matrix(w, row, at, hankel_numbers(w, row))
 
 
 def _box_at(out: Any, into: Any) -> Any:
@@ -139,25 +138,25 @@ def flipped(sizes: Any) -> Any:
 
 def _circulant(w: Any, row: Any) -> Any:
     at = np.zeros((1, 1), int)
-    for n in _sizes(w, row, 1):
+    for n in levels(w, row, 1):
         one = (np.arange(n)[:, None] - np.arange(n)) % max(n, 1)
         rows, cols = at.shape
         at = (at[:, None, :, None] * n + one[None, :, None, :]).reshape(rows * n, cols * n)
     return _index_matrix(w, row, at, w.child(row, 0))
 
 
-def _sizes(w: Any, row: Any, k: int) -> Any:
+def levels(w: Any, row: Any, k: int) -> Any:
     return w.rows[row.children[k]].shape
 
 
 def _multitoeplitz(w: Any, row: Any) -> Any:
-    total, into = _sizes(w, row, 1), _sizes(w, row, 2)
+    total, into = levels(w, row, 1), levels(w, row, 2)
     out = [g - n + 1 for g, n in zip(total, into, strict=True)]
     return _index_matrix(w, row, _box_at(out, into), w.child(row, 0))
 
 
 def _convolution(w: Any, row: Any) -> Any:
-    g, into = _sizes(w, row, 1), _sizes(w, row, 2)
+    g, into = levels(w, row, 1), levels(w, row, 2)
     kernel, total = w.child(row, 0), w.ns.zeros(row.shape, row.dtype)
     for at, inside in places(row.i[0], g, into):
         values = _index_matrix(w, row, np.where(inside, at, 0), kernel)
@@ -228,7 +227,7 @@ def _constant(w: Any, row: Any) -> Any:
     if row.head == "laplacian":
         sizes = tuple(w.rows[k].shape[-1] for k in row.children)
     elif row.children:
-        sizes = tuple(_sizes(w, row, 0))
+        sizes = tuple(levels(w, row, 0))
     else:
         sizes = tuple(row.shape[-1:])
     return w.ns.constant(_transform(row.head, sizes, row.i), row.dtype)
@@ -239,10 +238,10 @@ def _full(w: Any, row: Any) -> Any:
 
 
 def _householder(w: Any, row: Any) -> Any:
-    return _householder_apply(w, row, 0, _identity(w, row))
+    return householder_apply(w, row, 0, _identity(w, row))
 
 
-def _householder_apply(w: Any, row: Any, mode: int, x: Any) -> Any:
+def householder_apply(w: Any, row: Any, mode: int, x: Any) -> Any:
     ns, v = w.ns, w.whole(row, 0)
     if len(row.children) > 1:
         tau = w.whole(row, 1)[..., None, None]
@@ -269,14 +268,14 @@ def _reflections(w: Any, row: Any) -> Any:
     return y
 
 
-def _selection_index(w: Any, row: Any) -> Any:
+def selection_index(w: Any, row: Any) -> Any:
     index = w.value(row.children[0])
     return w.ns.where(index < 0, index + row.shape[-1], index)
 
 
 def _selection(w: Any, row: Any) -> Any:
     """Also of a batch of index vectors: where they are the number of the column."""
-    index = _selection_index(w, row)
+    index = selection_index(w, row)
     columns = w.ns.constant(np.arange(row.shape[-1]), w.ns.name_of(index))
     return w.ns.cast(index[..., None] == columns, row.dtype)
 
@@ -285,7 +284,7 @@ def _identity_of(w: Any, row: Any) -> Any:
     return w.ns.constant(np.eye(row.shape[-1]), row.dtype)
 
 
-def _triplets(w: Any, row: Any) -> Any:
+def triplets(w: Any, row: Any) -> Any:
     """(rows, columns, numbers) of a Sparse; how many there are follows from the shapes alone."""
     data, i, j = (w.value(k) for k in row.children)
     if row.i[0] == 2:
@@ -296,11 +295,11 @@ def _triplets(w: Any, row: Any) -> Any:
 
 
 def _sparse(w: Any, row: Any) -> Any:
-    return _sparse_apply(w, row, 0, _identity_of(w, row))
+    return sparse_apply(w, row, 0, _identity_of(w, row))
 
 
-def _sparse_apply(w: Any, row: Any, mode: int, x: Any) -> Any:
-    i, j, v = _triplets(w, row)
+def sparse_apply(w: Any, row: Any, mode: int, x: Any) -> Any:
+    i, j, v = triplets(w, row)
     i, j = (j, i) if mode & _T else (i, j)
     v = w.ns.conj(v) if mode & _C else v
     rows = w.ns.take(x, j, x.ndim - 2)
@@ -358,7 +357,7 @@ def _kernel_factor(w: Any, word: int, degree: int, x: Any, y: Any, given: Any) -
     ns, (variance, length, shape) = w.ns, given
     left, right = x[..., :, None, :], y[..., None, :, :]
     scale = 1.0 if length is None else _length(ns, length)[..., None, None, :]
-    s = 1.0 if shape is None else shape[..., None, None]
+    s: Any = 1.0 if shape is None else shape[..., None, None]
     if word in (6, 7):
         inner = ns.sum(left * right / (scale * scale), -1)
         k = inner if word == 7 else (inner + s) ** degree
@@ -454,117 +453,7 @@ def is_operator(head: str) -> bool:
     return head in DENSE or head in _OTHERS
 
 
-# -- products --
-
-
-def _fft_product(w: Any, row: Any, t: Any, x: Any, m: int, n: int) -> Any:
-    """y[i] = sum_j t[i - j + n - 1] x[j] by a circular convolution of length m + n - 1."""
-    ns = w.ns
-    pad = ns.zeros((*x.shape[:-2], m - 1, x.shape[-1]), ns.name_of(x))
-    long = ns.concat([x, pad], -2)
-    turned = ns.fft(t, t.ndim - 1)[..., None] * ns.fft(long, long.ndim - 2)
-    y = ns.fft(turned, turned.ndim - 2, True)[..., n - 1 : n - 1 + m, :]
-    return y if row.dtype.startswith("complex") else ns.real(y)
-
-
-_FFT = ("float32", "float64", "complex64", "complex128")
-_FFT_LEAST = 64  # rows: below, the dense form is less work
-
-
-def _toeplitz_apply(w: Any, row: Any, mode: int, x: Any) -> Any:
-    m, n = row.shape[-2:]
-    hankel = row.head == "hankel"
-    if min(m, n) < _FFT_LEAST or row.dtype not in _FFT:
-        return _by_dense(w, row, mode, x)
-    t = _hankel_numbers(w, row) if hankel else _toeplitz_numbers(w, row)
-    t = w.ns.conj(t) if mode & _C else t
-    if mode & _T:
-        m, n = n, m
-        t = t if hankel else w.ns.flip(t, (-1,))
-    return _fft_product(w, row, t, w.ns.flip(x, (-2,)) if hankel else x, m, n)
-
-
-def spectrum(w: Any, c: Any, sizes: Any) -> Any:
-    """The eigenvalues of a circulant, by levels."""
-    c = w.ns.reshape(c, (*c.shape[:-1], *sizes))
-    for axis in range(c.ndim - len(sizes), c.ndim):
-        c = w.ns.fft(c, axis)
-    return c
-
-
-def by_spectrum(w: Any, values: Any, sizes: Any, x: Any, real: bool) -> Any:
-    """F^-1 diag(values) F x."""
-    ns, k = w.ns, x.shape[-1]
-    y = ns.reshape(x, (*x.shape[:-2], *sizes, k))
-    axes = range(y.ndim - 1 - len(sizes), y.ndim - 1)
-    for axis in axes:
-        y = ns.fft(y, axis)
-    y = values[..., None] * y
-    for axis in range(y.ndim - 1 - len(sizes), y.ndim - 1):
-        y = ns.fft(y, axis, True)
-    y = ns.reshape(y, (*y.shape[: y.ndim - 1 - len(sizes)], -1, k))
-    return ns.real(y) if real else y
-
-
-def turned(w: Any, c: Any, sizes: Any, mode: int) -> Any:
-    """The first column of a circulant through a mode."""
-    c = w.ns.conj(c) if mode & _C else c
-    return w.ns.take(c, flipped(sizes), c.ndim - 1) if mode & _T else c
-
-
-def _circulant_apply(w: Any, row: Any, mode: int, x: Any) -> Any:
-    sizes = _sizes(w, row, 1)
-    if row.shape[-1] < _FFT_LEAST or row.dtype not in _FFT:
-        return _by_dense(w, row, mode, x)
-    c = turned(w, w.child(row, 0), sizes, mode)
-    real = not w.ns.name_of(x).startswith("complex") and not w.ns.name_of(c).startswith("complex")
-    return by_spectrum(w, spectrum(w, c, sizes), sizes, x, real)
-
-
-def _diag_apply(w: Any, row: Any, mode: int, x: Any) -> Any:
-    d = w.child(row, 0)
-    return (w.ns.conj(d) if mode & _C else d)[..., None] * x
-
-
-def _identity_apply(w: Any, row: Any, mode: int, x: Any) -> Any:
-    return x
-
-
-def _selection_apply(w: Any, row: Any, mode: int, x: Any) -> Any:
-    index = _selection_index(w, row)
-    if index.ndim > 1:
-        return _by_dense(w, row, mode, x)
-    if mode & _T:
-        return w.ns.scatter(x, index, row.shape[-1])
-    return w.ns.take(x, index, x.ndim - 2)
-
-
-def _by_dense(w: Any, row: Any, mode: int, x: Any) -> Any:
-    a = w.ns.cast(DENSE[row.head](w, row), _wide(w, row, x))
-    return w.ns.matmul(_seen(w.ns, a, mode), x)
-
-
-def _wide(w: Any, row: Any, x: Any) -> str:
-    have = w.ns.name_of(x)
-    if row.dtype.startswith("complex") and not have.startswith("complex"):
-        return row.dtype
-    return have
-
-
-APPLY: dict[str, Callable[..., Any]] = {
-    "diag": _diag_apply,
-    "identity": _identity_apply,
-    "toeplitz": _toeplitz_apply,
-    "hankel": _toeplitz_apply,
-    "circulant": _circulant_apply,
-    "householder": _householder_apply,
-    "selection": _selection_apply,
-    "permutation": _selection_apply,
-    "sparse": _sparse_apply,
-}
-
-
-def _through_views(w: Any, at: int, mode: int) -> Any:
+def through_views(w: Any, at: int, mode: int) -> Any:
     row = w.rows[at]
     while row.head == "view":
         mode ^= row.i[0]
@@ -572,40 +461,34 @@ def _through_views(w: Any, at: int, mode: int) -> Any:
     return row, mode
 
 
-def _no_form(row: Any) -> NotImplementedError:
+def no_form(row: Any) -> NotImplementedError:
     return NotImplementedError(
         f"{row.head!r} of shape {row.shape} has no form on the arrays of other libraries yet: "
         "compute it on the CPU"
     )
 
 
-def apply(w: Any, at: int, mode: int, x: Any, dtype: str) -> Any:
-    """mode(A) x, of x with two dimensions of its own."""
-    row, mode = _through_views(w, at, mode)
-    x = w.ns.cast(x, dtype)
-    if row.head not in DENSE:
-        raise _no_form(row)
-    return APPLY.get(row.head, _by_dense)(w, row, mode, x)
-
-
 def dense(w: Any, at: int, dtype: str) -> Any:
     """The dense form."""
-    row, mode = _through_views(w, at, 0)
+    row, mode = through_views(w, at, 0)
     if row.head not in DENSE:
-        raise _no_form(row)
+        raise no_form(row)
     a = DENSE[row.head](w, row)
-    return _seen(w.ns, w.ns.expand(a, row.shape), mode)
+    return seen(w.ns, w.ns.expand(a, row.shape), mode)
 
 
 def diagonal(w: Any, at: int, k: int, dtype: str) -> Any:
     """A diagonal, of the dense form but where it is at hand."""
-    row, mode = _through_views(w, at, 0)
+    row, mode = through_views(w, at, 0)
     if row.head == "diag" and k == 0:
         d = w.child(row, 0)
         return w.ns.conj(d) if mode & _C else d
-    a = dense(w, at, dtype)
+    return diagonal_of(w.ns, dense(w, at, dtype), k)
+
+
+def diagonal_of(ns: Any, a: Any, k: int) -> Any:
+    """Diagonal k of a matrix."""
     m, n = a.shape[-2:]
     length = max(min(m, n - k) if k >= 0 else min(m + k, n), 0)
-    rows = np.arange(length) + max(-k, 0)
-    flat = w.ns.reshape(a, (*a.shape[:-2], m * n))
-    return w.ns.take(flat, rows * n + rows + k, flat.ndim - 1)
+    at = (np.arange(length) + max(-k, 0)) * n + np.arange(length) + max(k, 0)
+    return ns.take(ns.reshape(a, (*a.shape[:-2], m * n)), at, a.ndim - 2)

@@ -8,16 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from . import kinds
+from .. import _core
+from . import kinds, products
 
 __all__ = ["HEADS"]
 
-_T, _C = 1, 2
-
-
-def _seen(ns: Any, a: Any, mode: int) -> Any:
-    a = ns.mT(a) if mode & _T else a
-    return ns.conj(a) if mode & _C else a
+_T = 1
 
 
 def _hermitian(ns: Any, a: Any) -> Any:
@@ -34,7 +30,7 @@ def _cholesky(w: Any, row: Any) -> Any:
 
 
 def _lu_solve(w: Any, row: Any) -> Any:
-    return w.ns.solve(_seen(w.ns, w.whole(row, 0), row.i[0]), w.whole(row, 1))
+    return w.ns.solve(kinds.seen(w.ns, w.whole(row, 0), row.i[0]), w.whole(row, 1))
 
 
 def _cholesky_solve(w: Any, row: Any) -> Any:
@@ -47,7 +43,7 @@ def _cholesky_solve(w: Any, row: Any) -> Any:
     b = w.ns.expand(b, (*batch, *b.shape[-2:]))
     factor = w.ns.expand(factor, (*batch, *factor.shape[-2:]))
     z = w.ns.substitute(factor, b, True)
-    return w.ns.substitute(_seen(w.ns, factor, 3), z, False)
+    return w.ns.substitute(kinds.seen(w.ns, factor, 3), z, False)
 
 
 def _invert(w: Any, row: Any) -> Any:
@@ -59,7 +55,7 @@ def _half_solve(w: Any, row: Any) -> Any:
     x = w.ns.solve(w.whole(row, 0), r)
     if row.i[1]:
         return w.ns.sum(w.ns.conj(r) * x, -2)
-    return w.ns.matmul(_seen(w.ns, r, 3), x)
+    return w.ns.matmul(kinds.seen(w.ns, r, 3), x)
 
 
 def _triangular_solve(w: Any, row: Any) -> Any:
@@ -70,7 +66,7 @@ def _triangular_solve(w: Any, row: Any) -> Any:
         a = a + ns.constant(np.eye(a.shape[-1]), row.dtype)
     batch = np.broadcast_shapes(tuple(a.shape[:-2]), tuple(b.shape[:-2]))
     a, b = (ns.expand(x, (*batch, *x.shape[-2:])) for x in (a, b))
-    return ns.substitute(_seen(ns, a, mode), b, bool(lower) != bool(mode & _T))
+    return ns.substitute(kinds.seen(ns, a, mode), b, bool(lower) != bool(mode & _T))
 
 
 def _ldl_solve(w: Any, row: Any) -> Any:
@@ -87,10 +83,10 @@ def _normal_solve(w: Any, row: Any) -> Any:
 
 def _circulant_solve(w: Any, row: Any) -> Any:
     sizes = w.rows[row.children[1]].shape
-    c = kinds.turned(w, w.child(row, 0), sizes, row.i[0])
+    c = products.turned(w, w.child(row, 0), sizes, row.i[0])
     b = w.child(row, 2)
     real = not row.dtype.startswith("complex")
-    return kinds.by_spectrum(w, 1 / kinds.spectrum(w, c, sizes), sizes, b, real)
+    return products.by_spectrum(w, 1 / products.spectrum(w, c, sizes), sizes, b, real)
 
 
 def _of_kind(form: Callable[..., Any], arrays: int) -> Callable[..., Any]:
@@ -113,7 +109,7 @@ def _batch(w: Any, row: Any, arrays: int) -> tuple[int, ...]:
 def _band_solve(w: Any, row: Any) -> Any:
     n, b = row.shape[-2], w.whole(row, 1)
     form = row._replace(shape=(*_batch(w, row, 1), n, n))
-    return w.ns.solve(_seen(w.ns, kinds.DENSE["banded"](w, form), row.i[3]), b)
+    return w.ns.solve(kinds.seen(w.ns, kinds.DENSE["banded"](w, form), row.i[3]), b)
 
 
 def _sparse_triangular_solve(w: Any, row: Any) -> Any:
@@ -126,7 +122,7 @@ def _sparse_triangular_solve(w: Any, row: Any) -> Any:
         a = a + ns.constant(np.eye(n), row.dtype)
     mode, b = row.i[1], w.whole(row, 3)
     a = ns.expand(a, (*b.shape[:-2], n, n))
-    return ns.substitute(_seen(ns, a, mode), b, bool(lower) != bool(mode & _T))
+    return ns.substitute(kinds.seen(ns, a, mode), b, bool(lower) != bool(mode & _T))
 
 
 def _grid_solve(w: Any, row: Any) -> Any:
@@ -232,7 +228,7 @@ def _closed_det(w: Any, row: Any) -> Any:
 
 def _circulant_det(w: Any, row: Any) -> Any:
     sizes = w.rows[row.children[1]].shape
-    values = kinds.spectrum(w, w.child(row, 0), sizes)
+    values = products.spectrum(w, w.child(row, 0), sizes)
     flat = w.ns.reshape(values, (*values.shape[: values.ndim - len(sizes)], -1))
     s, a = _product(w, flat)
     return (s if row.dtype.startswith("complex") else w.ns.real(s)), a
@@ -288,8 +284,6 @@ def _joint_det(w: Any, row: Any) -> Any:
 
 
 def _laplacian_det(w: Any, row: Any) -> Any:
-    from .. import _core
-
     sizes = tuple(w.rows[row.children[0]].shape)
     found = np.linalg.slogdet(_core.Laplacian(sizes, boundary_conditions="dirichlet").toarray())
     s, a = _one(w, row)

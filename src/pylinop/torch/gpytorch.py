@@ -14,7 +14,7 @@ import gpytorch.lazy
 import linear_operator
 import torch
 
-import pylinop.torch as pt
+import pylinop.torch
 
 from .linear_operator import (
     PylinopLinearOperator,
@@ -28,6 +28,9 @@ __all__ = [
     "as_linear_operator",
     "from_linear_operator",
 ]
+
+
+pt: Any = pylinop.torch
 
 
 def _covariance(found: Any) -> Any:

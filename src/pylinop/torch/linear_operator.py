@@ -3,7 +3,7 @@
     A = from_linear_operator(their_operator)      # an operator of pylinop.torch, kind by kind
     B = as_linear_operator(A)                     # one of theirs: for gpytorch, botorch, ...
 
-What is asked of B is computed by pylinop, exactly at any size: no probes, no iteration, no jitter."""
+What is asked of B is computed by pylinop, exactly at any size: no probes, iteration or jitter."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from typing import Any
 import linear_operator.operators as theirs
 import torch
 
-import pylinop.torch as pt
+import pylinop.torch
 
 from .._programs import formulas
 
 __all__ = ["PylinopLinearOperator", "as_linear_operator", "from_linear_operator"]
 
+pt: Any = pylinop.torch
 _LinearOperator: Any = theirs.LinearOperator
 
 

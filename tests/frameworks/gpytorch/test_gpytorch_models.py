@@ -1,6 +1,9 @@
 """ExactGP with kernels that have the mix-in: losses, gradients and predictions are those of
 gpytorch's Cholesky, on both sides of the size from which gpytorch goes over to estimates."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -83,7 +86,10 @@ def test_exact_gp(n):
 def test_training_goes_down_and_is_what_gpytorch_does():
     X, y = drawn(60)
     losses = []
-    for kernel in (Scale(kernels.MaternKernel(nu=2.5)), kernels.ScaleKernel(kernels.MaternKernel())):
+    for kernel in (
+        Scale(kernels.MaternKernel(nu=2.5)),
+        kernels.ScaleKernel(kernels.MaternKernel()),
+    ):
         model = gp(kernel, X, y)
         adam = torch.optim.Adam(model.parameters(), lr=0.1)
         run = []
@@ -134,8 +140,20 @@ def test_batches_of_models():
         mll = gpytorch.mlls.ExactMarginalLogLikelihood(model.likelihood, model)
         value = -mll(model(X), Y).sum()
         value.backward()
-        values.append(torch.cat([value.reshape(1), *(p.grad.reshape(-1) for p in model.parameters())]))
+        values.append(
+            torch.cat([value.reshape(1), *(p.grad.reshape(-1) for p in model.parameters())])
+        )
     assert torch.allclose(*values, rtol=1e-8, atol=1e-10)
+
+
+def test_the_page_runs():
+    page = (Path(__file__).parents[3] / "docs" / "torch.md").read_text(encoding="utf-8")
+    (block,) = re.findall(
+        r"^<!-- session with gpytorch -->\n```python\n(.*?)^```$", page, re.M | re.S
+    )
+    names = {}
+    exec(block, names)
+    assert isinstance(names["covar_module"], ExactKernel)
 
 
 def test_other_covariances_are_left():

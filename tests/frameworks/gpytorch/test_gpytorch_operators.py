@@ -172,7 +172,10 @@ def test_from_theirs(name):
     for got, dense in ((K.toarray(), due), (K @ x, due @ x)):
         assert torch.allclose(got.to(dense.dtype), dense, rtol=1e-12, atol=1e-12)
     back = as_linear_operator(K)
-    assert isinstance(back, theirs.LinearOperator) and from_linear_operator(back)._node.name == K._node.name
+    assert (
+        isinstance(back, theirs.LinearOperator)
+        and from_linear_operator(back)._node.name == K._node.name
+    )
     assert torch.allclose(back.to_dense().to(due.dtype), due, rtol=1e-12, atol=1e-12)
 
 

@@ -217,7 +217,6 @@ def test_no_path_gives_zero_or_stale_gradients(arrays):
 @pytest.mark.parametrize(
     ("make", "error", "text"),
     [
-        (lambda: torch.empty(3, device="meta"), ValueError, "meta"),
         (lambda: torch.ones(3).to_sparse(), TypeError, "layout"),
         (lambda: torch.ones(3, dtype=torch.bfloat16), TypeError, "bfloat16"),
         (lambda: np.array(["a", "b"]), TypeError, "dtype"),

@@ -34,7 +34,9 @@ def test_page():
 def test_docstrings():
     tried = 0
     for found in pkgutil.iter_modules(pt.__path__):
-        if found.name in ("gpytorch", "linear_operator") and not importlib.util.find_spec(found.name):
+        if found.name in ("gpytorch", "linear_operator") and not importlib.util.find_spec(
+            found.name
+        ):
             continue
         module = importlib.import_module(f"pylinop.torch.{found.name}")
         for test in doctest.DocTestFinder(exclude_empty=True).find(module):

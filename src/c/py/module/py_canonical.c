@@ -106,7 +106,8 @@ static PyObject *rows_of(lop_ctx *ctx, const lop_node *root, lop_status *st) {
     return rows;
 }
 
-/* The entries of coefficients: (how, a, b, value); None where the form is for these values alone. */
+/* The entries of coefficients: (how, a, b, value); None where the form is for these values alone.
+ */
 static PyObject *entries_of(const lop_coefs *c) {
     for (int i = 0; i < c->conditions; i++)
         if (c->condition[i].what == LOP_COEF_FIXED) Py_RETURN_NONE;
@@ -175,8 +176,7 @@ PyObject *py_canonical(py_state *s, py_op *self, PyArrayObject *x, int act, int6
     if (arrays && py_collect(self, arrays) < 0) Py_CLEAR(arrays);
     lop_free(&s->ctx, coefs);
     lop_node_unref(root);
-    if (arrays)
-        return Py_BuildValue("(NNKN)", rows, arrays, (unsigned long long)rhs, entries);
+    if (arrays) return Py_BuildValue("(NNKN)", rows, arrays, (unsigned long long)rhs, entries);
     Py_XDECREF(rows);
     Py_XDECREF(entries);
     return st == LOP_OK ? NULL : py_raise(s, st, &err, (PyObject *)self, "the canonical form");
