@@ -6,6 +6,8 @@ import warnings
 import cookbook
 import pytest
 
+# Each is compared with its way by hand, at sizes whose dense forms would take minutes.
+pytestmark = pytest.mark.no_verify("compared by hand")
 RECIPES = cookbook.recipes()
 ITERATED = 1e-6  # the stopping rules of the recipes are 1e-9 and less, of matrices of condition 1e3
 DIRECT = 1e-9  # 1e-16 times the largest condition among the recipes
