@@ -1,6 +1,5 @@
 """Users' own rewrite rules, beside the table's."""
 
-
 from .. import _core
 from .._base.config import near, structure_rules
 from .tables import rules

@@ -237,8 +237,9 @@ def evaluate(*expressions: Any) -> Any:
     -----
     One plan computes all that is linear, diagonals, traces and determinants, of any shapes and
     dtypes, also where they are arguments of NumPy's functions: ``y @ s``, ``logdet(K)`` and
-    ``inv(K)`` take one factor of K, in several expressions or within one. Dense results of one dtype are planned together, up to 8 at a
-    time: what they share is chosen by cost for all. Where one plan will not do (it passes the
+    ``inv(K)`` take one factor of K, in several expressions or within one. Dense results of one
+    dtype are planned together, up to 8 at a time: what they share is chosen by cost for all. Where
+    one plan will not do (it passes the
     memory limit, a matrix is singular), each is computed by itself.
 
     Examples
