@@ -50,6 +50,10 @@ class Namespace:
     def _cast(self, x: Any, dtype: Any) -> Any:
         return self.xp.astype(x, dtype)
 
+    def copied(self, x: Any) -> Any:
+        """An array of its own memory: results must not lie in what they were made of."""
+        return self.xp.asarray(x, copy=True)
+
     # -- shapes
 
     def reshape(self, x: Any, shape: Any) -> Any:
