@@ -50,6 +50,10 @@ class Namespace:
     def _cast(self, x: Any, dtype: Any) -> Any:
         return self.xp.astype(x, dtype)
 
+    def copied(self, x: Any) -> Any:
+        """An array of its own memory: results must not lie in what they were made of."""
+        return self.xp.asarray(x, copy=True)
+
     # -- shapes
 
     def reshape(self, x: Any, shape: Any) -> Any:
@@ -179,9 +183,9 @@ class _Torch(Namespace):
     """PyTorch, whose functions wait for no device: those that look at errors have an _ex form."""
 
     def constant(self, a: Any, dtype: str | None = None) -> Any:
-        a = np.asarray(a)
-        made = self.xp.tensor(a.tolist(), dtype=self.dtype(dtype or a.dtype.name), **self._there())
-        return made.reshape(a.shape)
+        a = np.array(a, order="C")
+        due = self.dtype(dtype or a.dtype.name)
+        return self.xp.from_numpy(a).to(device=self.device, dtype=due)
 
     def _cast(self, x: Any, dtype: Any) -> Any:
         return x.to(dtype)

@@ -51,7 +51,7 @@ def _run(program: Program, arrays: Any) -> list[Any]:
     for value, (shape, dtype) in zip(in_place.computed(program, arrays), kinds, strict=True):
         real = ns.name_of(value).startswith("complex") and dtype.kind != "c"
         value = ns.cast(ns.real(value) if real else value, dtype.name)
-        made.append(ns.reshape(ns.expand(value, shape), shape))
+        made.append(ns.copied(ns.reshape(ns.expand(value, shape), shape)))
     return made
 
 

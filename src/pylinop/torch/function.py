@@ -34,11 +34,13 @@ def _in_place(program: Program, tensors: Any) -> list[Any]:
     kinds = program.kinds(_avals(tensors))
     found = in_place.computed(program, [x.detach() for x in tensors])
     made = []
+    known = {x.untyped_storage().data_ptr() for x in tensors}
     for value, (shape, dtype) in zip(found, kinds, strict=True):
         due = out_dtype(dtype)
         value = value.real if value.is_complex() and not due.is_complex else value
-        made.append(value.to(due).expand(shape).reshape(shape).contiguous())
-    return [x.clone() if any(x is y for y in tensors) else x for x in made]
+        value = value.to(due).expand(shape).contiguous()
+        made.append(value.clone() if value.untyped_storage().data_ptr() in known else value)
+    return made
 
 
 def _values(program: Program, tensors: Any) -> list[Any]:

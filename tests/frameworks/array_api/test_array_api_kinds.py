@@ -80,6 +80,13 @@ def test_numbers_that_are_arrays():
     close(back((pa.Full((2, 3), 2.0) * put(np.asarray(c))) @ put(np.ones(3))), np.full(2, 6 * c))
 
 
+def test_results_do_not_lie_in_arguments():
+    a = np.ones((3, 3))
+    for K in (pa.Dense(a), pa.Dense(a).T):
+        K.toarray()[...] = 0
+    assert np.array_equal(a, np.ones((3, 3)))
+
+
 def test_wrong_use():
     K = pa.Diag(put(np.ones(3)))
     with pytest.raises(ValueError, match=r"CPU_DEVICE.*device1|device1.*CPU_DEVICE"):

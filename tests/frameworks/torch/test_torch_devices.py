@@ -158,6 +158,14 @@ def test_all_kinds_on_meta():
             assert pt.slogdet(K).logabsdet.device.type == "meta"
 
 
+def test_results_do_not_lie_in_arguments(in_place):
+    in_place(True)
+    a = torch.ones(3, 3)
+    for K in (pt.Dense(a), pt.Dense(a).T):
+        K.toarray().zero_()
+    assert torch.equal(a, torch.ones(3, 3))
+
+
 def test_mixed_devices_are_named():
     K = pt.Diag(torch.ones(3))
     with pytest.raises(ValueError, match=r"arrays on cpu.*on meta.*one device"):
