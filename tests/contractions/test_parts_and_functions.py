@@ -110,3 +110,10 @@ def test_the_order_of_many_operands(m, n, most, rng):
     small = grid(m, n, 2, rng)
     want = np.einsum(*small, [], optimize="greedy")
     np.testing.assert_allclose(pl.einsum(*small, []), want, rtol=1e-8)
+
+
+@pytest.mark.parametrize("n", [11, 14, 25])
+def test_a_long_chain_meets_its_vector_first(n):
+    args = [x for i in range(n) for x in (np.ones((100, 100)), [i, i + 1])]
+    path, text = pl.einsum_path(*args, np.ones(100), [n], [0])
+    assert float(text.rpartition(" flops, ")[0].split()[-1]) <= 2e4 * n * 1.01

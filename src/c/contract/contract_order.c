@@ -106,7 +106,7 @@ static lop_status greedy(lop_contract_work *w, lop_labels *leaf, const lop_label
     for (int i = 0; i < n; i++) live[i] = i;
     for (int made = 0; made < n - 1; made++) {
         int at[2] = {0, 1};
-        double best = INFINITY;
+        double best = INFINITY, best_work = INFINITY;
         bool best_shares = false;
         lop_labels best_labels = {{0}};
         int times[LOP_MAXLABELS] = {0};
@@ -115,7 +115,8 @@ static lop_status greedy(lop_contract_work *w, lop_labels *leaf, const lop_label
         for (int i = 0; i < count; i++)
             for (int j = i + 1; j < count; j++) {
                 const lop_labels *a = &leaf[live[i]], *b = &leaf[live[j]];
-                lop_labels c;
+                lop_labels c, both = *a;
+                for (int t = 0; t < LOP_LABEL_WORDS; t++) both.word[t] |= b->word[t];
                 bool shares = false;
                 for (int t = 0; t < LOP_LABEL_WORDS; t++) {
                     const uint64_t x = a->word[t] & b->word[t];
@@ -130,8 +131,10 @@ static lop_status greedy(lop_contract_work *w, lop_labels *leaf, const lop_label
                 if (best_shares && !shares) continue;
                 const double gain = lop_contract_volume(w, &c) - lop_contract_volume(w, a) -
                                     lop_contract_volume(w, b);
-                if (gain < best || (shares && !best_shares)) {
+                const double work = lop_contract_volume(w, &both); /* where as much is left */
+                if (gain < best || (gain <= best && work < best_work) || (shares && !best_shares)) {
                     best = gain;
+                    best_work = work;
                     best_shares = shares;
                     best_labels = c;
                     at[0] = i;

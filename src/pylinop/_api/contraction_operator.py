@@ -131,8 +131,8 @@ class Contraction(LinearOperator):
         s = equations.resolved(
             e._replace(result=tuple(sorted(every))), tuple(a.shape for a in arrays), _given(sizes)
         )
-        for i, a in enumerate(arrays):
-            views.view(e, s, i, a, outside)  # raises where an index lies beyond its axis
+        for i, a in enumerate(arrays if outside is None else ()):
+            views.view(e, s, i, a, None)  # raises where an index lies beyond its axis
         self._outside = outside
         self._equation, self._held, self._sizes = e, tuple(arrays), s.sizes
         self._rows, self._cols, self._words = left, right, (rows, cols)

@@ -1,6 +1,6 @@
 /* py_lazy_replay.c: a formula that was built once, built again of other leaves: its nodes one by
  * one, without the checks and sweeps that made them (_programs/replay.py). Cost: a node's block and
- * references, 50 ns. */
+ * references, 80 ns (EPYC, busy, 2026-11-25: seven nodes in 0.57 us). */
 #include "py_lazy.h"
 
 /* Argument i of a node as it is to be, borrowed: the one made at its place, or, where the place is
