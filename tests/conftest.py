@@ -59,7 +59,7 @@ PLAIN = (
 
 @pytest.fixture(autouse=True)
 def _answers(request):
-    """Verified answers (PYLINOP_VERIFY=1), but for what is marked `no_verify` or `slow`, or PLAIN."""
+    """Verified answers (PYLINOP_VERIFY=1), but of what is `no_verify`, `slow` or PLAIN."""
     node = request.node
     marked = any(node.get_closest_marker(name) for name in ("no_verify", "slow"))
     if os.environ.get("PYLINOP_VERIFY") != "1" or not (marked or node.nodeid.startswith(PLAIN)):

@@ -60,9 +60,8 @@ def _rank(op: Any, a: _Arguments) -> trees.Node:
 
 
 def _pinv(op: Any, a: _Arguments) -> trees.Node:
-    rtol = a["given"].get("rtol", {})
-    more = rtol if isinstance(rtol, dict) else {"rtol": rtol}
-    words = pinv.pinv_words(a["rcond"], a["hermitian"], more)
+    rtol = a["given"].get("rtol")
+    words = pinv.pinv_words(a["rcond"], a["hermitian"], {} if rtol is None else {"rtol": rtol})
     return trees.planned(questions.pinv, op, words)
 
 
