@@ -3,8 +3,8 @@
 Bram Wasti's loop_tool (github.com/facebookresearch/loop_tool; its tutorial.ipynb, and the post
 "Loop_tool's lazy frontend", dev-discuss.pytorch.org, 2021) writes a convolution as the index
 equation x = x_o + k, finds |x_o| = |x| - |k| + 1 from it, and the sizes of inputs from that of an
-output. The program of two convolutions is the one that our facts on einsum were measured on. Each
-block has his lines as comments, and what they are here. His dimensions have names, so that
+output. The lines in comments are his tutorial's; the program of two convolutions is written after
+the sizes that the post reports, not after its text. His dimensions have names, so that
 ``a.to(K) * b.to(K, N)`` is a product over names; here an equation says them.
 
 Run ``python examples/symbolic_sizes.py``. The exit status is 1 when a check fails.

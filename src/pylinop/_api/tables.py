@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable
 from typing import Any
 
 from .. import _core
+from .._base.lazy_import import standard
 from .._structured import dispatch
 
 __all__ = ["Table", "kinds", "rules"]
+_html = standard("html")
 _SHOWN, _WIDE = 40, 60  # rows of text, characters of a cell
 
 
@@ -48,7 +49,7 @@ class Table(list[dict[str, Any]]):
         left = "style='text-align:left'"
 
         def line(tag: str, cells: Iterable[str]) -> str:
-            inner = "".join(f"<{tag} {left}>{html.escape(c)}</{tag}>" for c in cells)
+            inner = "".join(f"<{tag} {left}>{_html.escape(c)}</{tag}>" for c in cells)
             return f"<tr>{inner}</tr>"
 
         rows = "".join(line("td", [_cell(row.get(c)) for c in self.columns]) for row in self)

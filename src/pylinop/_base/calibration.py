@@ -1,6 +1,5 @@
 """The cost table of this machine, measured."""
 
-import json
 import os
 import platform
 import time
@@ -11,8 +10,10 @@ import numpy as np
 from .. import _core
 from . import cost_table, replace_file
 from .config import config
+from .lazy_import import standard
 
 __all__ = ["calibrate"]
+_json = standard("json")
 
 
 def _seconds(run: Any, least: float = 0.02, tries: int = 5) -> float:
@@ -111,7 +112,7 @@ def calibrate(path: str | os.PathLike[str] | None = None) -> str:
             "threads": _core._blas()["threads"],
         },
     }
-    text = json.dumps(data, indent=2) + "\n"
+    text = _json.dumps(data, indent=2) + "\n"
     with replace_file.replacing(target) as file:  # never half a file
         file.write(text.encode())
     return target

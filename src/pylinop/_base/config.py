@@ -1,7 +1,6 @@
 """``pl.config`` sets options: for the process as a statement, for one context in a ``with``."""
 
 import contextvars
-import difflib
 import dis
 import operator
 import os
@@ -16,6 +15,7 @@ import numpy as np
 
 from .. import _core
 from . import blas, cost_table
+from .lazy_import import standard
 
 
 class _Options(TypedDict, total=False):
@@ -55,6 +55,7 @@ _DEFAULTS: dict[str, Any] = {
     "check_plans": False,
     "verify": False,
 }
+_difflib = standard("difflib")
 _CHECKS = ("cheap", "none", "full")  # by number in the core
 _WORDS = {
     "not_definite": ("fallback", "raise", "nan"),
@@ -216,7 +217,7 @@ def near(name: str, names: Iterable[str]) -> str:
     written: dict[str, str] = {}
     for known in names:
         written.setdefault(known.lower(), known)
-    close = [written[n] for n in difflib.get_close_matches(name.lower(), list(written), 3, 0.5)]
+    close = [written[n] for n in _difflib.get_close_matches(name.lower(), list(written), 3, 0.5)]
     return f"; did you mean {' or '.join(close)}?" if close else ""
 
 

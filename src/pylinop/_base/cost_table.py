@@ -1,12 +1,14 @@
 """The cost table, which prices plans: the shipped one, or one measured here and read from a
 file."""
 
-import json
 import os
 import struct
 from typing import Any
 
 from .. import _core
+from .lazy_import import standard
+
+_json = standard("json")
 
 VERSION = 1  # of the file: which figures there are and what they mean
 _FIGURES = {
@@ -54,7 +56,7 @@ def table(value: Any) -> Table | None:
         raise TypeError(f"costs must be the path of a file of pl.calibrate(), got {value!r}")
     try:
         with open(os.path.expanduser(value), encoding="utf-8") as file:
-            data = json.load(file)
+            data = _json.load(file)
         version, figures = data["version"], data["figures"]
         found = {name: float(figures[name]) for name in _FIGURES}
     except OSError as error:

@@ -1,11 +1,13 @@
 """Explanations say how something is computed, as text, as data and as a table in a notebook."""
 
-import html
 import textwrap
 from types import TracebackType
 from typing import Any, Literal, Self
 
 from . import config
+from .lazy_import import standard
+
+_html = standard("html")
 
 WIDTH = 100
 
@@ -209,7 +211,7 @@ class Explanation(str):
         return [said] if isinstance(said, dict) else list(said)
 
     def _repr_html_(self) -> str:
-        return "".join(map(_table, self.plans)) or f"<pre>{html.escape(str.__str__(self))}</pre>"
+        return "".join(map(_table, self.plans)) or f"<pre>{_html.escape(str.__str__(self))}</pre>"
 
 
 def _rebuild(text: str, data: dict[str, Any], plans: list[Explanation]) -> Explanation:
@@ -220,7 +222,7 @@ def _rebuild(text: str, data: dict[str, Any], plans: list[Explanation]) -> Expla
 
 
 def _cells(tag: str, values: Any) -> str:
-    return "<tr>" + "".join(f"<{tag}>{html.escape(str(v))}</{tag}>" for v in values) + "</tr>"
+    return "<tr>" + "".join(f"<{tag}>{_html.escape(str(v))}</{tag}>" for v in values) + "</tr>"
 
 
 def _table(plan: Explanation) -> str:
@@ -249,12 +251,12 @@ def _table(plan: Explanation) -> str:
     lines += [("rcond", [] if plan.rcond is None else [f"{plan.rcond:.3g}"])]
     lines += [("verified", [row["text"] for row in plan.verified])]
     said = "".join(
-        f"<div><b>{name}</b> {html.escape(', '.join(words))}</div>"
+        f"<div><b>{name}</b> {_html.escape(', '.join(words))}</div>"
         for name, words in lines
         if any(words)
     )
     return (
-        f"<div><b>{html.escape(data['action'])}</b> {html.escape(_in_short(data))}</div>"
+        f"<div><b>{_html.escape(data['action'])}</b> {_html.escape(_in_short(data))}</div>"
         f"<table>{_cells('th', head)}{''.join(rows)}{_cells('th', total)}</table>{said}"
         f"{_folded('fired', fired)}{_folded('refused', refused)}"
     )
@@ -291,7 +293,7 @@ def _folded(name: str, words: list[str]) -> str:
     """Names of rules behind a line that says how many there are."""
     if not words:
         return ""
-    shown = html.escape(", ".join(words))
+    shown = _html.escape(", ".join(words))
     return f"<details><summary>{len(words)} rules {name}</summary>{shown}</details>"
 
 

@@ -18,3 +18,10 @@ class Later:
         if self._module is None:
             self._module = importlib.import_module(self._name)
         return getattr(self._module, name)
+
+
+def standard(name: str) -> Any:
+    """Stands for a module of the standard library likewise."""
+    later = Later("")
+    later._name = name
+    return later

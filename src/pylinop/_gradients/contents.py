@@ -3,7 +3,6 @@ made in a second step: a change in between would give the derivative of somethin
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any
 
 import numpy as np
@@ -11,8 +10,11 @@ import numpy as np
 from .. import _core
 from .._base import errors
 from .._base.checks import is_lazy
+from .._base.lazy_import import standard
 from .._lazy.kinds import Kind
 from .watched import Watch
+
+_hashlib = standard("hashlib")
 
 
 def _inside(x: Any) -> list[Any]:
@@ -32,7 +34,9 @@ def _inside(x: Any) -> list[Any]:
 
 
 def _print(a: Any) -> bytes:
-    return hashlib.blake2b(np.ascontiguousarray(a).view(np.uint8).data, digest_size=16).digest()
+    found = _hashlib.blake2b(np.ascontiguousarray(a).view(np.uint8).data, digest_size=16)
+    printed: bytes = found.digest()
+    return printed
 
 
 class Contents:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import html as _html
-import string
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +9,9 @@ import numpy as np
 
 from .. import _core
 from .._base import errors
+from .._base.lazy_import import standard
 
+_html, _string = standard("html"), standard("string")
 _LIMIT = 80  # characters of a formula shown
 _INFIX = {"add": " + ", "subtract": " - ", "multiply": " * ", "divide": " / "}
 
@@ -107,7 +107,7 @@ def _one(a: Any, text: dict[int, str], names: dict[int, int]) -> Any:
 
 
 def _name(x: Any, ndim: int, names: dict[int, int]) -> str:
-    letters = string.ascii_uppercase if ndim >= 2 else string.ascii_lowercase
+    letters = _string.ascii_uppercase if ndim >= 2 else _string.ascii_lowercase
     return f"{letters[0]}{names.setdefault(id(x), len(names))}"
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import html as _html
 from typing import Any
 
 import numpy as np
 
 from .. import _core
+from .._base.lazy_import import standard
 from .convert import as_operator
 from .repr import text
 
@@ -96,6 +96,7 @@ def _grid(op: Any, w: Any, h: Any) -> str:
     return text
 
 
+_html = standard("html")
 _PICTURES = {
     "Block": _grid,
     "Diag": _diagonal,

@@ -4,7 +4,6 @@ or on disk."""
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from .._base import config, errors, replace_file
-from .._base.lazy_import import Later
+from .._base.lazy_import import Later, standard
 
 if TYPE_CHECKING:
     from .._core import _OperatorLike
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["load_sparse", "sparse_matmul", "sparse_product_size", "sparse_row_blocks"]
 _products = Later("_sparse.spgemm")
+_json = standard("json")
 
 _FORMAT = 1
 _HEADER = "sparse.json"
@@ -294,7 +294,7 @@ def _write(
         "nnz": nnz,
     }
     with replace_file.replacing(header) as f:
-        f.write(json.dumps(about).encode())
+        f.write(_json.dumps(about).encode())
     return load_sparse(folder, mmap_mode="r")
 
 
@@ -335,7 +335,7 @@ def load_sparse(path: str | os.PathLike[str], mmap_mode: Literal["r", "c"] | Non
     """
     folder = os.fspath(path)
     with open(os.path.join(folder, _HEADER), encoding="ascii") as f:
-        about = json.load(f)
+        about = _json.load(f)
     if about.get("format") != "pylinop CSR" or about.get("version") != _FORMAT:
         raise ValueError(f"{folder} holds no matrix of this version: {about}")
     data, index, ptr = (

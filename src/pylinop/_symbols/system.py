@@ -14,11 +14,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .._base.lazy_import import standard
 from .expressions import Atom, Monomial, Size, Symbol
 from .provenance import Equation
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+_fractions = standard("fractions")
 
 Coefficients = dict[int, int]
 
@@ -145,7 +150,9 @@ def _reduced(s: System, row: Row) -> Row | None:
     if row.constant % g:
         if len(row.of) == 1:
             ((x, c),) = row.of.items()
-            raise Infeasible(f"{s.names[x]} would have to be {decimal(Fraction(-row.constant, c))}")
+            raise Infeasible(
+                f"{s.names[x]} would have to be {decimal(_fractions.Fraction(-row.constant, c))}"
+            )
         raise Infeasible("")
     return Row({x: c // g for x, c in row.of.items()}, row.constant // g, False) if g > 1 else row
 
