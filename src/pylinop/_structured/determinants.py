@@ -106,6 +106,7 @@ def det_of(m: Any, e: Any, dtype: Any) -> Any:
 
 
 def slogdet(op: Any) -> Any:
+    __tracebackhide__ = True
     found = _scaled(op)
     if found is None:
         return np.linalg.slogdet(dispatch.dense(op, 1.5))
@@ -122,6 +123,7 @@ def slogdet_of(m: Any, e: Any, dtype: Any) -> Any:
 
 
 def logdet(op: Any) -> Any:
+    __tracebackhide__ = True
     if hasattr(type(op), "_logdet"):
         return op._logdet()
     return _logdet(*slogdet(op))
