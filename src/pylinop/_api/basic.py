@@ -58,9 +58,10 @@ def aslinearoperator(A: _OperatorLike) -> LinearOperator:
 def inv(A: _OperatorLike) -> LinearOperator:
     """The inverse of a square operator, lazy.
 
-    Nothing is computed before the inverse is applied. Then Diag, Identity and Kron of square
-    factors are solved in closed form, everything else by LU of the dense form; the factors are kept
-    while the content of A stays the same.
+    Nothing is computed before the inverse is used: ``inv(A) @ b`` is `solve`, by structure where
+    there is a way (docs/linalg.md), else by a factor of the dense form, which is kept while the
+    content of A stays the same. ``inv(A).diagonal()`` and ``inv(A).trace()`` are found without the
+    inverse where the kind allows.
 
     Parameters
     ----------

@@ -40,6 +40,16 @@ _CALLED = {
     "lu_factor": "pl.factorized(A)",
     "splu": "pl.factorized(pl.Sparse(S))",
     "LinearOperators": "pl.LinearOperator",
+    "from_function": "pl.MatVec(shape, matvec)",
+    "from_scipy": "pl.Sparse(S), or pl.aslinearoperator(A)",
+    "mask": "pl.Selection(np.flatnonzero(mask), n)",
+    "matern": "pl.Kernel('matern32', x), or at sorted times pl.quasiseparable('matern32', t)",
+    "conditional": "pl.MultivariateNormal(mean, cov).condition(y, index)",
+    "posterior": "pl.MultivariateNormal(mean, cov).condition(y, H=H, noise=r)",
+    "log_likelihood": "pl.MultivariateNormal(mean, cov).logpdf(x)",
+    "randomized_svd": "pl.svds(A, k)",
+    "verify": "pl.config(verify=True)",
+    "memory_limit": "pl.config(memory_limit=bytes)",
 }
 
 

@@ -374,10 +374,10 @@ def quasiseparable(
 ) -> QuasiSeparable | Product:
     """The covariance of a Markov process at sorted times, a `QuasiSeparable`, or between times.
 
-    One-dimensional Gaussian processes in O(n): products, solves, `logdet`, `cholesky`, `sample`,
-    ``inv(K).diagonal()``. Sums and element-wise products (`multiply`) of these operators, real
-    multiples of them, and sums with diagonals are `QuasiSeparable` again. For other kernels, or
-    times of more dimensions, take dense matrices.
+    Matern kernels and kin of time points, one-dimensional Gaussian processes, in O(n): products,
+    solves, `logdet`, `cholesky`, `sample`, ``inv(K).diagonal()``. Sums and element-wise products
+    (`multiply`) of these operators, real multiples of them, and sums with diagonals are
+    `QuasiSeparable` again. For other kernels, or times of more dimensions, take dense matrices.
 
     Parameters
     ----------
