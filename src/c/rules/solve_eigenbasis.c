@@ -11,8 +11,8 @@
  * With V unitary the solve is backward stable but for what the eigenvalues lose beside one another
  * in D, which costs one pass over D to see (op_checked_or_fallback.c, spectral); else the residual
  * is checked. What fails goes by the dense form. A Kronecker sum of two that are not known to be
- * Hermitian goes by Schur forms (op_kronsum_schur.c). Cost: 9 n_i^3 a factor, kept, and two
- * products with a Kron. */
+ * Hermitian goes by Schur forms (op_kronsum_schur.c), and so does Kron + c I (solve_stein.c). Cost:
+ * 9 n_i^3 a factor, kept, and two products with a Kron. */
 #include "sum_of_krons.h"
 #include "builds.h"
 #include "expr/properties.h"
@@ -200,8 +200,7 @@ static lop_status if_sound(const lop_kron_sum *s, const lop_node *x, const lop_n
     return lop_make_op(s->mk, &lop_op_spectral, &most, n, child, NULL, out);
 }
 
-/* By Cholesky or LU of the dense form; b NULL: its determinant. */
-static lop_status directly(const lop_kron_sum *s, const lop_node *b, const lop_node **out) {
+lop_status lop_kron_sum_directly(const lop_kron_sum *s, const lop_node *b, const lop_node **out) {
     const lop_attr d = value_attr(s), tried = {.i = {1, 0, 0, 0}};
     const lop_node *dense;
     const lop_op *ops[2][2] = {{&lop_op_lu_det, &lop_op_lu_solve},
@@ -293,7 +292,7 @@ static lop_status by_schur(const lop_kron_sum *s, sylvester *y, const lop_node *
     const lop_node *x = NULL, *sound = NULL, *alt = NULL;
     lop_status st = open_sylvester(s, y, 0);
     if (st == LOP_OK) st = open_sylvester(s, y, 1);
-    if (st == LOP_OK) st = directly(s, b, &alt);
+    if (st == LOP_OK) st = lop_kron_sum_directly(s, b, &alt);
     const lop_node *child[3] = {y->a[0], y->a[1], b}, *branch[2] = {NULL, alt};
     if (st == LOP_OK)
         st = lop_make_op(s->mk, b ? &lop_op_schur_solve : &lop_op_schur_det, b ? &how : &det,
@@ -315,16 +314,18 @@ LOP_BUILD(solve_spectral) {
     const lop_attr cast = {.i = {1, 0, 0, (int64_t)m->root->dtype + 1}};
     const lop_node *b = NULL, *x = NULL, *alt = NULL, *sound = NULL;
     sylvester y;
+    lop_stein z;
     if (!lop_kron_sum_read(&s, mk, m->root->dtype, m->root->child[0])) return LOP_NOMATCH;
+    const bool stein = lop_stein_read(&s, &z);
     lop_status st = lop_make1(mk, &lop_op_cast, &cast, m->root->child[1], &b);
-    if (st == LOP_OK && read_sylvester(&s, &y)) {
-        st = by_schur(&s, &y, b, out);
+    if (st == LOP_OK && (stein || read_sylvester(&s, &y))) {
+        st = stein ? lop_stein_build(&s, &z, b, out) : by_schur(&s, &y, b, out);
         lop_node_unref(b);
         return st;
     }
     if (st == LOP_OK) st = open(&s);
     if (st == LOP_OK) st = by_spectrum(&s, b, &x);
-    if (st == LOP_OK) st = directly(&s, b, &alt);
+    if (st == LOP_OK) st = lop_kron_sum_directly(&s, b, &alt);
     if (st == LOP_OK) st = if_sound(&s, x, alt, s.unitary ? out : &sound);
     if (st == LOP_OK && !s.unitary) st = lop_check_open(&k, s.dt);
     if (st == LOP_OK && !s.unitary) st = lop_check_instead(&k, sound, b, alt, out);
@@ -379,11 +380,13 @@ LOP_BUILD(det_spectral) {
     const lop_node *sum = m->root->child[0], *det = NULL, *alt = NULL;
     const lop_dtype dt = (lop_dtype)(m->root->attr.i[3] - 1);
     sylvester y;
+    lop_stein z;
     if (!lop_kron_sum_read(&s, mk, dt, sum)) return LOP_NOMATCH;
+    if (lop_stein_read(&s, &z)) return lop_stein_build(&s, &z, NULL, out);
     if (read_sylvester(&s, &y)) return by_schur(&s, &y, NULL, out);
     lop_status st = open(&s);
     if (st == LOP_OK) st = det_of(&s, &det);
-    if (st == LOP_OK) st = directly(&s, NULL, &alt);
+    if (st == LOP_OK) st = lop_kron_sum_directly(&s, NULL, &alt);
     if (st == LOP_OK) st = sound_value(&s, &lop_op_checked_det, det, alt, out);
     lop_node_unref(det);
     lop_node_unref(alt);
