@@ -148,6 +148,17 @@ def test_one_form_for_each_factor_whatever_is_asked(rng):
         assert names.count("gees") == 0
 
 
+def test_what_is_hermitian_without_saying_so_goes_by_eigenvectors(rng):
+    a, b = square(rng, 9, float), square(rng, 8, float)
+    x = values(rng, (72,), float)
+    one = pl.Kron(a + a.T, b + b.T) + pl.Identity(72)
+    assert not {"gees", "stein", "getrf"} & set(taken(lambda: pl.solve(one, x)))
+    for two in (pl.Kron(a + a.T, b) + pl.Identity(72), pl.Kron(a, b + b.T) + pl.Identity(72)):
+        names = taken(lambda two=two: pl.solve(two, x))
+        assert "stein" in names and "getrf" not in names
+        assert eta(two.toarray(), pl.solve(two, x)[:, None], x[:, None]) <= 720 * precision(float)
+
+
 def test_coefficients_are_numbers_of_the_run(rng):
     a, b = square(rng, 9, float), square(rng, 8, float)
     x = values(rng, (72,), float)

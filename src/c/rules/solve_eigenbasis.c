@@ -10,8 +10,9 @@
  *
  * With V unitary the solve is backward stable but for what the eigenvalues lose beside one another
  * in D, which costs one pass over D to see (op_checked_or_fallback.c, spectral); else the residual
- * is checked. What fails goes by the dense form. A Kronecker sum of two that are not known to be
- * Hermitian goes by Schur forms (op_kronsum_schur.c), and so does Kron + c I (solve_stein.c). Cost:
+ * is checked. What fails goes by the dense form, Kron + c I of two by Schur forms first
+ * (solve_stein.c). A Kronecker sum of two that are not known to be Hermitian goes by Schur forms at
+ * once (op_kronsum_schur.c). Cost:
  * 9 n_i^3 a factor, kept, and two products with a Kron. */
 #include "sum_of_krons.h"
 #include "builds.h"
@@ -215,6 +216,13 @@ lop_status lop_kron_sum_directly(const lop_kron_sum *s, const lop_node *b, const
     return st;
 }
 
+/* What is done where a factor turns out not to be Hermitian; b NULL: the determinant. */
+static lop_status otherwise(const lop_kron_sum *s, const lop_node *b, const lop_node **out) {
+    lop_stein y;
+    return lop_stein_read(s, &y) ? lop_stein_build(s, &y, b, out)
+                                 : lop_kron_sum_directly(s, b, out);
+}
+
 /* -- the sum of two, a A (x) I + b I (x) B + c I, with A or B not known to be Hermitian */
 
 typedef struct sylvester {
@@ -314,18 +322,16 @@ LOP_BUILD(solve_spectral) {
     const lop_attr cast = {.i = {1, 0, 0, (int64_t)m->root->dtype + 1}};
     const lop_node *b = NULL, *x = NULL, *alt = NULL, *sound = NULL;
     sylvester y;
-    lop_stein z;
     if (!lop_kron_sum_read(&s, mk, m->root->dtype, m->root->child[0])) return LOP_NOMATCH;
-    const bool stein = lop_stein_read(&s, &z);
     lop_status st = lop_make1(mk, &lop_op_cast, &cast, m->root->child[1], &b);
-    if (st == LOP_OK && (stein || read_sylvester(&s, &y))) {
-        st = stein ? lop_stein_build(&s, &z, b, out) : by_schur(&s, &y, b, out);
+    if (st == LOP_OK && read_sylvester(&s, &y)) {
+        st = by_schur(&s, &y, b, out);
         lop_node_unref(b);
         return st;
     }
     if (st == LOP_OK) st = open(&s);
     if (st == LOP_OK) st = by_spectrum(&s, b, &x);
-    if (st == LOP_OK) st = lop_kron_sum_directly(&s, b, &alt);
+    if (st == LOP_OK) st = otherwise(&s, b, &alt);
     if (st == LOP_OK) st = if_sound(&s, x, alt, s.unitary ? out : &sound);
     if (st == LOP_OK && !s.unitary) st = lop_check_open(&k, s.dt);
     if (st == LOP_OK && !s.unitary) st = lop_check_instead(&k, sound, b, alt, out);
@@ -380,13 +386,11 @@ LOP_BUILD(det_spectral) {
     const lop_node *sum = m->root->child[0], *det = NULL, *alt = NULL;
     const lop_dtype dt = (lop_dtype)(m->root->attr.i[3] - 1);
     sylvester y;
-    lop_stein z;
     if (!lop_kron_sum_read(&s, mk, dt, sum)) return LOP_NOMATCH;
-    if (lop_stein_read(&s, &z)) return lop_stein_build(&s, &z, NULL, out);
     if (read_sylvester(&s, &y)) return by_schur(&s, &y, NULL, out);
     lop_status st = open(&s);
     if (st == LOP_OK) st = det_of(&s, &det);
-    if (st == LOP_OK) st = lop_kron_sum_directly(&s, NULL, &alt);
+    if (st == LOP_OK) st = otherwise(&s, NULL, &alt);
     if (st == LOP_OK) st = sound_value(&s, &lop_op_checked_det, det, alt, out);
     lop_node_unref(det);
     lop_node_unref(alt);

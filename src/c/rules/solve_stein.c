@@ -1,8 +1,9 @@
-/* solve_stein.c: solves and determinants of c I + k A (x) B, A or B not known to be Hermitian, by
- * Schur forms (op_stein_schur.c): the Stein and the discrete Lyapunov equation. The residual is
- * checked; what fails goes by the dense form. Cost: 25 n_i^3 a factor, kept for every view and
- * coefficient, and 6 m n (m + n) a column; sums whose forms do not pay stay with the dense form
- * (lop_kron_sum_pays). */
+/* solve_stein.c: solves and determinants of c I + k A (x) B, the Stein and the discrete Lyapunov
+ * equation, by Schur forms (op_stein_schur.c), for solve_eigenbasis.c, which tries eigenvectors
+ * before: they cost half, other actions have them too, and that a matrix is not Hermitian is seen
+ * at one look. The residual is checked; what fails goes by the dense form. Cost: 25 n_i^3 a factor,
+ * kept for every view and coefficient, and 6 m n (m + n) a column; where the forms do not pay the
+ * dense form it is (lop_kron_sum_pays). */
 #include "sum_of_krons.h"
 #include "builds.h"
 #include "expr/properties.h"
