@@ -141,6 +141,17 @@ static const lop_node *bordered(bool solve) {
     return solve ? t_two_of(&w, "solve", a, operand(4)) : t_one_of(&w, "scaledet", NULL, a);
 }
 
+/* Kron + I of two that are not Hermitian, by Schur forms. */
+static const lop_node *stein(void) {
+    const lop_node like = {
+        .shape = {.ndim = 2, .dim = {6, 6}}, .dtype = LOP_f64, .weak = LOP_WEAK, .core = 2};
+    const lop_node *eye = NULL,
+                   *kron = t_two_of(&w, "kron", square(LOP_f64, 3), square(LOP_f64, 2));
+    if (lop_node_make(&w.ctx, t_op("identity"), NULL, 0, NULL, &like, &eye, &w.err) != LOP_OK)
+        eye = NULL;
+    return t_two_of(&w, "solve", t_two_of(&w, "sum", kron, eye), operand(6));
+}
+
 /* Spectrum; factor; a batch that falls back; Kron; a workspace beyond the frame's own room. */
 static const lop_node *fixed(int which) {
     const lop_node *f[3], *a = NULL;
@@ -172,6 +183,7 @@ static const lop_node *fixed(int which) {
         for (int i = 0; i < 3; i++) lop_node_unref(f[i]);
         return which == 6 ? t_two_of(&w, "solve", a, operand(4))
                           : t_one_of(&w, "scaledet", NULL, a);
+    case 10: return stein();
     default: return bordered(which == 8);
     }
 }
@@ -373,7 +385,7 @@ int main(int argc, char **argv) {
     cotangents_alone();
     tests_of_assumptions();
     kinds_as_declared();
-    places += fixed_scenes(0, 10);
+    places += fixed_scenes(0, 11);
     w.ctx.mixed = true; /* solves by a factor, and a batch in which it fails */
     places += fixed_scenes(1, 3);
     w.ctx.mixed = false;

@@ -10,9 +10,10 @@
  *
  * With V unitary the solve is backward stable but for what the eigenvalues lose beside one another
  * in D, which costs one pass over D to see (op_checked_or_fallback.c, spectral); else the residual
- * is checked. What fails goes by the dense form. A Kronecker sum of two that are not known to be
- * Hermitian goes by Schur forms (op_kronsum_schur.c). Cost: 9 n_i^3 a factor, kept, and two
- * products with a Kron. */
+ * is checked. What fails goes by the dense form, Kron + c I of two by Schur forms first
+ * (solve_stein.c). A Kronecker sum of two that are not known to be Hermitian goes by Schur forms at
+ * once (op_kronsum_schur.c). Cost:
+ * 9 n_i^3 a factor, kept, and two products with a Kron. */
 #include "sum_of_krons.h"
 #include "builds.h"
 #include "expr/properties.h"
@@ -200,8 +201,7 @@ static lop_status if_sound(const lop_kron_sum *s, const lop_node *x, const lop_n
     return lop_make_op(s->mk, &lop_op_spectral, &most, n, child, NULL, out);
 }
 
-/* By Cholesky or LU of the dense form; b NULL: its determinant. */
-static lop_status directly(const lop_kron_sum *s, const lop_node *b, const lop_node **out) {
+lop_status lop_kron_sum_directly(const lop_kron_sum *s, const lop_node *b, const lop_node **out) {
     const lop_attr d = value_attr(s), tried = {.i = {1, 0, 0, 0}};
     const lop_node *dense;
     const lop_op *ops[2][2] = {{&lop_op_lu_det, &lop_op_lu_solve},
@@ -214,6 +214,13 @@ static lop_status directly(const lop_kron_sum *s, const lop_node *b, const lop_n
                      NULL, out);
     lop_node_unref(dense);
     return st;
+}
+
+/* What is done where a factor turns out not to be Hermitian; b NULL: the determinant. */
+static lop_status otherwise(const lop_kron_sum *s, const lop_node *b, const lop_node **out) {
+    lop_stein y;
+    return lop_stein_read(s, &y) ? lop_stein_build(s, &y, b, out)
+                                 : lop_kron_sum_directly(s, b, out);
 }
 
 /* -- the sum of two, a A (x) I + b I (x) B + c I, with A or B not known to be Hermitian */
@@ -293,7 +300,7 @@ static lop_status by_schur(const lop_kron_sum *s, sylvester *y, const lop_node *
     const lop_node *x = NULL, *sound = NULL, *alt = NULL;
     lop_status st = open_sylvester(s, y, 0);
     if (st == LOP_OK) st = open_sylvester(s, y, 1);
-    if (st == LOP_OK) st = directly(s, b, &alt);
+    if (st == LOP_OK) st = lop_kron_sum_directly(s, b, &alt);
     const lop_node *child[3] = {y->a[0], y->a[1], b}, *branch[2] = {NULL, alt};
     if (st == LOP_OK)
         st = lop_make_op(s->mk, b ? &lop_op_schur_solve : &lop_op_schur_det, b ? &how : &det,
@@ -324,7 +331,7 @@ LOP_BUILD(solve_spectral) {
     }
     if (st == LOP_OK) st = open(&s);
     if (st == LOP_OK) st = by_spectrum(&s, b, &x);
-    if (st == LOP_OK) st = directly(&s, b, &alt);
+    if (st == LOP_OK) st = otherwise(&s, b, &alt);
     if (st == LOP_OK) st = if_sound(&s, x, alt, s.unitary ? out : &sound);
     if (st == LOP_OK && !s.unitary) st = lop_check_open(&k, s.dt);
     if (st == LOP_OK && !s.unitary) st = lop_check_instead(&k, sound, b, alt, out);
@@ -383,7 +390,7 @@ LOP_BUILD(det_spectral) {
     if (read_sylvester(&s, &y)) return by_schur(&s, &y, NULL, out);
     lop_status st = open(&s);
     if (st == LOP_OK) st = det_of(&s, &det);
-    if (st == LOP_OK) st = directly(&s, NULL, &alt);
+    if (st == LOP_OK) st = otherwise(&s, NULL, &alt);
     if (st == LOP_OK) st = sound_value(&s, &lop_op_checked_det, det, alt, out);
     lop_node_unref(det);
     lop_node_unref(alt);

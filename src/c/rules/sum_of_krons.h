@@ -1,4 +1,5 @@
-/* sum_of_krons.h: a sum of Krons, read place by place for solve_eigenbasis.c. */
+/* sum_of_krons.h: a sum of Krons, read place by place for solve_eigenbasis.c and
+ * solve_stein.c. */
 #ifndef LOP_SUM_OF_KRONS_H
 #define LOP_SUM_OF_KRONS_H
 
@@ -46,5 +47,19 @@ bool lop_kron_sum_read(lop_kron_sum *s, const lop_maker *mk, lop_dtype dt, const
 bool lop_kron_sum_pays(const lop_kron_sum *s, double each);
 /* Do both stand for one matrix? */
 bool lop_kron_same(const lop_node *a, const lop_node *b);
+
+/* Cholesky or LU of the dense form; b NULL: its determinant (solve_eigenbasis.c). */
+lop_status lop_kron_sum_directly(const lop_kron_sum *s, const lop_node *b,
+                                 const lop_node **out) LOP_MUST_CHECK;
+
+/* c I + k A (x) B, not known to be Hermitian, whose Schur forms pay (solve_stein.c). */
+typedef struct lop_stein {
+    lop_coef k;
+    lop_kron_factor f[2];
+} lop_stein;
+bool lop_stein_read(const lop_kron_sum *s, lop_stein *y);
+/* The solution for b, or where b is NULL the determinant. */
+lop_status lop_stein_build(const lop_kron_sum *s, const lop_stein *y, const lop_node *b,
+                           const lop_node **out) LOP_MUST_CHECK;
 
 #endif

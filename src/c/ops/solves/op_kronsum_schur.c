@@ -10,11 +10,11 @@
  *   schur_det    children A, B: the product of the sums of eigenvalues, a pair (scaled_pair.h).
  *                attr.i: 1 where A's, where B's eigenvalues are conjugated
  *
- * A matrix that is Hermitian in all its entries has its eigenvectors for P and a diagonal T; if
- * both are, Y is a division. Where A and -B share an eigenvalue, or nearly, or LAPACK finds no
- * form, the steps return SINGULAR: they belong into a checked solution (op_checked_or_fallback.c).
- * The forms are kept and cost 25 n^3 flops each; a solve costs 5 m n (m + n) a column. */
+ * The forms are kept (schur_form.h); if both are diagonal, Y is a division. Where A and -B share an
+ * eigenvalue, or nearly, or LAPACK finds no form, the steps return SINGULAR: they belong into a
+ * checked solution (op_checked_or_fallback.c). A solve costs 5 m n (m + n) a column. */
 #include "ops/shared/scaled_pair.h"
+#include "ops/shared/schur_form.h"
 #include "kernels/dense/k_blas.h"
 #include "kernels/dense/k_eigen.h"
 #include "kernels/common/kernels.h"
@@ -22,10 +22,6 @@
 #include <float.h>
 #include <math.h>
 
-static bool takes(const lop_node *a, const lop_node *b) {
-    return a->core == 2 && b->core == 2 && lop_is_square(a) && lop_is_square(b) &&
-           a->dtype == b->dtype && lop_is_blas(a->dtype);
-}
 static bool flags(const lop_attr *a) {
     for (int i = 0; i < 3; i++)
         if (a->i[i] < 0 || a->i[i] > 1) return false;
@@ -36,7 +32,7 @@ static lop_status infer_solve(lop_node *n, lop_err *err) {
     const lop_node *a = n->child[0], *b = n->child[1], *c = n->child[2];
     lop_shape both;
     int64_t rows;
-    if (!takes(a, b) || !flags(&n->attr) || c->core != 2 || c->dtype != a->dtype ||
+    if (!lop_schur_takes(a, b) || !flags(&n->attr) || c->core != 2 || c->dtype != a->dtype ||
         !lop_mul_ok(lop_rows(a), lop_rows(b), &rows) || rows != lop_rows(c))
         return lop_fail(err, LOP_DIM, "schur_solve does not fit its operands");
     lop_status st = lop_shape_batch(&a->shape, 2, &b->shape, 2, &both, err);
@@ -52,91 +48,10 @@ static lop_status infer_solve(lop_node *n, lop_err *err) {
 static lop_status infer_det(lop_node *n, lop_err *err) {
     const lop_node *a = n->child[0], *b = n->child[1];
     lop_shape both;
-    if (!takes(a, b) || !flags(&n->attr))
+    if (!lop_schur_takes(a, b) || !flags(&n->attr))
         return lop_fail(err, LOP_DIM, "schur_det takes two square matrices of floats");
     lop_status st = lop_shape_batch(&a->shape, 2, &b->shape, 2, &both, err);
     return st == LOP_OK ? lop_pair_infer(n, &both, 0, a->dtype) : st;
-}
-
-/* -- the derived value: T, Q, the eigenvalues as real and imaginary parts, two numbers: whether it
- * failed, whether T is diagonal and real */
-
-static size_t square(int64_t n, lop_dtype dt) {
-    return ((size_t)n * (size_t)n * lop_dtype_size(dt) + 63) & ~(size_t)63;
-}
-static lop_mat column_major(void *p, int64_t m, int64_t n, lop_dtype dt) {
-    return (lop_mat){p, m, n, 1, m > 0 ? m : 1, dt};
-}
-typedef struct form {
-    lop_mat t, q;
-    double *re, *im, *failed, *diagonal;
-} form;
-static form form_at(const lop_mat *blob, int64_t n, lop_dtype dt) {
-    char *p = blob->p;
-    double *re = (double *)(void *)(p + 2 * square(n, dt));
-    return (form){column_major(p, n, n, dt),
-                  column_major(p + square(n, dt), n, n, dt),
-                  re,
-                  re + n,
-                  re + 2 * n,
-                  re + 2 * n + 1};
-}
-
-static bool is_finite(const lop_mat *a) {
-    for (int64_t i = 0; i < a->m; i++)
-        for (int64_t j = 0; j < a->n; j++) {
-            const double _Complex x = lop_get(a->dt, a->p, i * a->rs + j * a->cs);
-            if (!(x - x == 0)) return false;
-        }
-    return true;
-}
-static lop_status run_gees(const lop_call *c) {
-    const lop_mat *a = c->a[1];
-    const int64_t n = a->n;
-    const form f = form_at(c->a[0], n, a->dt);
-    const bool own = lopk_is_hermitian(a), whole = lop_is_complex(a->dt) && !own;
-    const lop_dtype real = a->dt == LOP_c64 || a->dt == LOP_f32 ? LOP_f32 : LOP_f64;
-    const lop_mat w = {c->scratch, 2 * n, 1, 1, 1, whole ? a->dt : real};
-    void *work = (char *)c->scratch + (((size_t)n * 16 + 63) & ~(size_t)63);
-    int64_t info = 0;
-    *f.failed = 1;
-    *f.diagonal = own;
-    if (!is_finite(a)) return LOP_OK;
-    lopk_copy(own ? &f.q : &f.t, a);
-    lop_status st =
-        own ? lopk_heevd(&f.q, w.p, work, &info) : lopk_gees(&f.t, &f.q, w.p, work, &info);
-    if (st == LOP_OVERFLOW)
-        return lop_fail(c->err, st, "LAPACK takes no matrix of %lld columns", (long long)n);
-    if (st != LOP_OK) return st == LOP_SINGULAR ? LOP_OK : st;
-    if (own) lopk_zero(&f.t);
-    for (int64_t i = 0; i < n; i++) {
-        const double _Complex z = lop_get(w.dt, w.p, i);
-        f.re[i] = creal(z);
-        f.im[i] = whole ? cimag(z) : own ? 0 : creal(lop_get(w.dt, w.p, n + i));
-        if (own) lop_set(f.t.dt, f.t.p, i * (n + 1), creal(z));
-    }
-    *f.failed = 0;
-    return LOP_OK;
-}
-
-static int emit_form(lop_emit *e, const lop_node *a, lop_status *st) {
-    const int64_t n = lop_rows(a);
-    const double cube = (double)n * (double)n * (double)n;
-    int in = lop_emit_value(e, a);
-    size_t work;
-    int64_t all;
-    if (!lop_mul_ok(n, n, &all) || !lop_mul_ok(all, 64, &all) ||
-        !lopk_eigen_bytes(n, a->dtype, &work)) {
-        *st = lop_fail(lop_emit_err(e), LOP_OVERFLOW,
-                       "the Schur form of a %lld x %lld matrix is too large", (long long)n,
-                       (long long)n);
-        return -1;
-    }
-    const size_t bytes = 2 * square(n, a->dtype) + (2 * (size_t)n + 2) * sizeof(double);
-    const int f = lop_emit_derived(e, "gees", run_gees, bytes, 1, &in, NULL,
-                                   (size_t)n * 16 + 64 + work, 25 * cube, st);
-    lop_emit_blocked(e, f, n);
-    return f;
 }
 
 /* -- solves; attr.i of the step: the three flags, A's size */
@@ -164,7 +79,7 @@ static double largest(const double *v, int64_t n) {
 }
 /* y[i, j] / (alpha_i + beta_j), y column-major. A sum that is no more than the eigenvalues' errors
  * is none: trsyl looks for that itself. */
-static lop_status divide(const lop_mat *y, const form *a, const form *b) {
+static lop_status divide(const lop_mat *y, const lop_schur *a, const lop_schur *b) {
     const double u = y->dt == LOP_f32 || y->dt == LOP_c64 ? FLT_EPSILON / 2 : DBL_EPSILON / 2,
                  least = 8 * u * (largest(a->re, y->m) + largest(b->re, y->n));
     bool near = false;
@@ -184,13 +99,13 @@ static lop_status run_schursolve(const lop_call *c) {
     const lop_mat *y = c->a[0], *b = c->a[3];
     const int64_t n = m > 0 ? y->m / m : 0;
     const lop_dtype dt = y->dt;
-    const form one = form_at(c->a[1], m, dt), two = form_at(c->a[2], n, dt);
+    const lop_schur one = lop_schur_at(c->a[1], m, dt), two = lop_schur_at(c->a[2], n, dt);
     const bool diagonal = *one.diagonal != 0 && *two.diagonal != 0;
     const size_t half = ((size_t)y->m * lop_dtype_size(dt) + 63) & ~(size_t)63;
     char *at = c->scratch;
-    const lop_mat f = column_major(at, m, n, dt), g = column_major(at + half, m, n, dt),
-                  r = column_major(at + 2 * half, n, n, dt),
-                  q = column_major(at + 2 * half + square(n, dt), n, n, dt),
+    const lop_mat f = lop_column_major(at, m, n, dt), g = lop_column_major(at + half, m, n, dt),
+                  r = lop_column_major(at + 2 * half, n, n, dt),
+                  q = lop_column_major(at + 2 * half + lop_schur_square(n, dt), n, n, dt),
                   p_t = transposed(&one.q), q_t = transposed(&two.q);
     if (*one.failed != 0 || *two.failed != 0) return LOP_SINGULAR;
     if (!diagonal) lopk_conj(&r, &two.t);
@@ -218,7 +133,7 @@ static lop_status lower_solve(lop_emit *e, const lop_node *self, int out) {
     lop_status st = LOP_OK;
     int in[3] = {-1, -1, lop_emit_value(e, self->child[2])};
     for (int i = 0; i < 2; i++) {
-        in[i] = emit_form(e, self->child[i], &st);
+        in[i] = lop_emit_schur(e, self->child[i], &st);
         if (in[i] < 0) return st;
     }
     lop_step *s = lop_emit_step(e, "trsyl", run_schursolve, out, 3, in);
@@ -227,7 +142,7 @@ static lop_status lower_solve(lop_emit *e, const lop_node *self, int out) {
     s->attr = self->attr;
     s->attr.i[3] = m;
     s->scratch = 2 * ((size_t)lop_rows(self) * lop_dtype_size(self->dtype) + 64) +
-                 2 * square(n, self->dtype);
+                 2 * lop_schur_square(n, self->dtype);
     s->flops = 5 * (double)(m + n) * lop_slot_elements(e, out);
     return LOP_OK;
 }
@@ -237,7 +152,7 @@ static lop_status lower_solve(lop_emit *e, const lop_node *self, int out) {
 static lop_status run_schurdet(const lop_call *c) {
     const lop_attr *t = &c->step->attr;
     const lop_dtype dt = (lop_dtype)t->re;
-    const form a = form_at(c->a[1], t->i[2], dt), b = form_at(c->a[2], t->i[3], dt);
+    const lop_schur a = lop_schur_at(c->a[1], t->i[2], dt), b = lop_schur_at(c->a[2], t->i[3], dt);
     const double u = dt == LOP_f32 || dt == LOP_c64 ? FLT_EPSILON / 2 : DBL_EPSILON / 2,
                  turn_a = t->i[0] ? -1 : 1, turn_b = t->i[1] ? -1 : 1;
     lop_pair all = {1, 0, 0};
@@ -261,7 +176,7 @@ static lop_status lower_det(lop_emit *e, const lop_node *self, int out) {
     lop_status st = LOP_OK;
     int in[2];
     for (int i = 0; i < 2; i++) {
-        in[i] = emit_form(e, self->child[i], &st);
+        in[i] = lop_emit_schur(e, self->child[i], &st);
         if (in[i] < 0) return st;
     }
     lop_step *s = lop_emit_step(e, "schur_det", run_schurdet, out, 2, in);
