@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from .. import _core
-from .._base.lazy_import import standard
+from .._base.lazy_import import Standard
 from .._structured import dispatch
 
 __all__ = ["Table", "kinds", "rules"]
-_html = standard("html")
+_html = Standard("html")
 _SHOWN, _WIDE = 40, 60  # rows of text, characters of a cell
 
 

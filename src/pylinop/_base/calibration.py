@@ -10,10 +10,10 @@ import numpy as np
 from .. import _core
 from . import cost_table, replace_file
 from .config import config
-from .lazy_import import standard
+from .lazy_import import Standard
 
 __all__ = ["calibrate"]
-_json = standard("json")
+_json = Standard("json")
 
 
 def _seconds(run: Any, least: float = 0.02, tries: int = 5) -> float:

@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import _core
 from . import blas, cost_table
-from .lazy_import import standard
+from .lazy_import import Standard
 
 
 class _Options(TypedDict, total=False):
@@ -55,7 +55,7 @@ _DEFAULTS: dict[str, Any] = {
     "check_plans": False,
     "verify": False,
 }
-_difflib = standard("difflib")
+_difflib = Standard("difflib")
 _CHECKS = ("cheap", "none", "full")  # by number in the core
 _WORDS = {
     "not_definite": ("fallback", "raise", "nan"),

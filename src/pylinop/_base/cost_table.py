@@ -6,9 +6,9 @@ import struct
 from typing import Any
 
 from .. import _core
-from .lazy_import import standard
+from .lazy_import import Standard
 
-_json = standard("json")
+_json = Standard("json")
 
 VERSION = 1  # of the file: which figures there are and what they mean
 _FIGURES = {

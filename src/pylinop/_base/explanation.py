@@ -5,9 +5,9 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from . import config
-from .lazy_import import standard
+from .lazy_import import Standard
 
-_html = standard("html")
+_html = Standard("html")
 
 WIDTH = 100
 

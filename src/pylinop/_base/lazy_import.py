@@ -7,11 +7,11 @@ from types import ModuleType
 from typing import Any
 
 
-class Later:
-    """Stands for a module of this package, which is imported when a name of it is first read."""
+class Standard:
+    """Stands for a module of the standard library, which is imported when a name of it is read."""
 
     def __init__(self, name: str) -> None:
-        self._name = f"pylinop.{name}"
+        self._name = name
         self._module: ModuleType | None = None
 
     def __getattr__(self, name: str) -> Any:
@@ -20,8 +20,8 @@ class Later:
         return getattr(self._module, name)
 
 
-def standard(name: str) -> Any:
-    """Stands for a module of the standard library likewise."""
-    later = Later("")
-    later._name = name
-    return later
+class Later(Standard):
+    """Stands for a module of this package likewise."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"pylinop.{name}")

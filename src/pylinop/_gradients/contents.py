@@ -10,11 +10,11 @@ import numpy as np
 from .. import _core
 from .._base import errors
 from .._base.checks import is_lazy
-from .._base.lazy_import import standard
+from .._base.lazy_import import Standard
 from .._lazy.kinds import Kind
 from .watched import Watch
 
-_hashlib = standard("hashlib")
+_hashlib = Standard("hashlib")
 
 
 def _inside(x: Any) -> list[Any]:

@@ -9,9 +9,9 @@ import numpy as np
 
 from .. import _core
 from .._base import errors
-from .._base.lazy_import import standard
+from .._base.lazy_import import Standard
 
-_html, _string = standard("html"), standard("string")
+_html, _string = Standard("html"), Standard("string")
 _LIMIT = 80  # characters of a formula shown
 _INFIX = {"add": " + ", "subtract": " - ", "multiply": " * ", "divide": " / "}
 

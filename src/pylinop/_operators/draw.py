@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .._base.lazy_import import standard
+from .._base.lazy_import import Standard
 from .convert import as_operator
 from .repr import text
 
@@ -96,7 +96,7 @@ def _grid(op: Any, w: Any, h: Any) -> str:
     return text
 
 
-_html = standard("html")
+_html = Standard("html")
 _PICTURES = {
     "Block": _grid,
     "Diag": _diagonal,

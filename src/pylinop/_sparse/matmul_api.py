@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from .._base import config, errors, replace_file
-from .._base.lazy_import import Later, standard
+from .._base.lazy_import import Later, Standard
 
 if TYPE_CHECKING:
     from .._core import _OperatorLike
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["load_sparse", "sparse_matmul", "sparse_product_size", "sparse_row_blocks"]
 _products = Later("_sparse.spgemm")
-_json = standard("json")
+_json = Standard("json")
 
 _FORMAT = 1
 _HEADER = "sparse.json"

@@ -16,14 +16,14 @@ import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .._base.lazy_import import standard
+from .._base.lazy_import import Standard
 from .expressions import Atom, Monomial, Size, Symbol
 from .provenance import Equation
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
-_fractions = standard("fractions")
+_fractions = Standard("fractions")
 
 Coefficients = dict[int, int]
 
