@@ -7,9 +7,12 @@ waited for."""
 from __future__ import annotations
 
 import importlib
+import math
 from typing import Any
 
 import numpy as np
+
+from .._base import memory
 
 __all__ = ["Namespace", "device_text", "namespace_of"]
 
@@ -19,6 +22,11 @@ class Namespace:
 
     def __init__(self, xp: Any, like: Any) -> None:
         self.xp, self.device = xp, getattr(like, "device", None)
+        self._where = device_text(like)
+
+    def where_text(self) -> str:
+        """Where arrays lie, as text."""
+        return self._where
 
     # -- making arrays
 
@@ -129,11 +137,12 @@ class Namespace:
 
     # -- what is only an extension of the array API
 
-    def fft(self, x: Any, axis: int, inverse: bool = False) -> Any:
+    def fft(self, x: Any, axis: int, inverse: bool = False, length: int | None = None) -> Any:
+        """Of zeros behind x up to the length."""
         one = self.xp.fft.ifft if inverse else self.xp.fft.fft
         wide = {"float32": "complex64", "float64": "complex128"}
         x = self.cast(x, wide.get(self.name_of(x), self.name_of(x)))
-        return one(x, axis=axis)
+        return one(x, n=length, axis=axis)
 
     def solve(self, a: Any, b: Any) -> Any:
         """Of matrices; b may have fewer batch dimensions."""
@@ -156,6 +165,9 @@ class Namespace:
     def scatter(self, values: Any, index: Any, count: int) -> Any:
         """Sums of rows of values (..., k, c) that go to the same of `count` rows. The array API
         has none: a product with a matrix of zeros and ones, count x k."""
+        shape = (count, int(index.shape[0]))
+        nbytes = math.prod(shape) * np.dtype(self.name_of(values)).itemsize
+        memory.materialising_elsewhere("a sum by index", shape, nbytes, self._where, False)
         at = self.constant(np.arange(count), self.name_of(index))
         chosen = self.cast(at[:, None] == index[None, :], self.name_of(values))
         return self.matmul(chosen, values)
@@ -234,8 +246,8 @@ class _Torch(Namespace):
     def tril(self, x: Any, k: int = 0) -> Any:
         return self.xp.tril(x, k)
 
-    def fft(self, x: Any, axis: int, inverse: bool = False) -> Any:
-        return (self.xp.fft.ifft if inverse else self.xp.fft.fft)(x, dim=axis)
+    def fft(self, x: Any, axis: int, inverse: bool = False, length: int | None = None) -> Any:
+        return (self.xp.fft.ifft if inverse else self.xp.fft.fft)(x, n=length, dim=axis)
 
     def solve(self, a: Any, b: Any) -> Any:
         batch = self.xp.broadcast_shapes(a.shape[:-2], b.shape[:-2])
@@ -274,4 +286,4 @@ def namespace_of(x: Any) -> Namespace:
 
 def device_text(x: Any) -> str:
     """Where an array lies, as text."""
-    return str(getattr(x, "device", "cpu"))
+    return str(getattr(x, "device", None) or "cpu")

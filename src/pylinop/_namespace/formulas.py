@@ -188,7 +188,7 @@ class _Evaluation:
         leaves = {s: self._leaf(held) for s, held in canonical[1].items()}
         if x is not None:
             leaves[canonical[2]] = x
-        found = walk.run(self.ns, canonical, leaves, sources)
+        found = walk.run(self.ns, canonical, leaves, sources, action == _DENSE)
         if isinstance(found, tuple) or like is None:
             return found
         return self.ns.cast(found, like.dtype.name)

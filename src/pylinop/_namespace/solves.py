@@ -89,14 +89,14 @@ def _circulant_solve(w: Any, row: Any) -> Any:
     return products.by_spectrum(w, 1 / products.spectrum(w, c, sizes), sizes, b, real)
 
 
-def _of_kind(form: Callable[..., Any], arrays: int) -> Callable[..., Any]:
+def _of_kind(head: str, arrays: int) -> Callable[..., Any]:
     """A solve by the dense form of a kind whose children and attributes the node has."""
 
     def solved(w: Any, row: Any) -> Any:
         b = w.whole(row, arrays)
         n = b.shape[-2]
-        at = row._replace(shape=(*_batch(w, row, arrays), n, n))
-        return w.ns.solve(form(w, at), b)
+        at = row._replace(head=head, shape=(*_batch(w, row, arrays), n, n))
+        return w.ns.solve(kinds.form(w, at), b)
 
     return solved
 
@@ -108,14 +108,14 @@ def _batch(w: Any, row: Any, arrays: int) -> tuple[int, ...]:
 
 def _band_solve(w: Any, row: Any) -> Any:
     n, b = row.shape[-2], w.whole(row, 1)
-    form = row._replace(shape=(*_batch(w, row, 1), n, n))
-    return w.ns.solve(kinds.seen(w.ns, kinds.DENSE["banded"](w, form), row.i[3]), b)
+    at = row._replace(head="banded", shape=(*_batch(w, row, 1), n, n))
+    return w.ns.solve(kinds.seen(w.ns, kinds.form(w, at), row.i[3]), b)
 
 
 def _sparse_triangular_solve(w: Any, row: Any) -> Any:
     ns, n = w.ns, row.shape[-2]
-    at = row._replace(children=row.children[:3], shape=(n, n))
-    a = kinds.DENSE["sparse"](w, at)
+    at = row._replace(head="sparse", children=row.children[:3], shape=(n, n))
+    a = kinds.form(w, at)
     lower, unit = row.i[2] & 1, row.i[2] & 2
     a = ns.tril(a, -1 if unit else 0) if lower else ns.triu(a, 1 if unit else 0)
     if unit:
@@ -126,7 +126,7 @@ def _sparse_triangular_solve(w: Any, row: Any) -> Any:
 
 
 def _grid_solve(w: Any, row: Any) -> Any:
-    return w.ns.solve(kinds.dense(w, row.children[0], row.dtype), w.whole(row, 1))
+    return w.ns.solve(kinds.dense(w, row.children[0]), w.whole(row, 1))
 
 
 # -- determinants --
@@ -237,8 +237,9 @@ def _circulant_det(w: Any, row: Any) -> Any:
 def _det_of_kind(head: str, arrays: int) -> Callable[..., Any]:
     def found(w: Any, row: Any) -> Any:
         n = _length(w, row, head)
-        at = row._replace(shape=(*row.shape[:-1], n, n), children=row.children[:arrays])
-        return w.ns.slogdet(kinds.DENSE[head](w, at)) if n else _one(w, row)
+        children = row.children[:arrays]
+        at = row._replace(head=head, shape=(*row.shape[:-1], n, n), children=children)
+        return w.ns.slogdet(kinds.form(w, at)) if n else _one(w, row)
 
     return found
 
@@ -258,7 +259,7 @@ def _householder_det(w: Any, row: Any) -> Any:
 
 
 def _grid_shift_det(w: Any, row: Any) -> Any:
-    return w.ns.slogdet(kinds.dense(w, row.children[0], row.dtype))
+    return w.ns.slogdet(kinds.dense(w, row.children[0]))
 
 
 def _permutation_det(w: Any, row: Any) -> Any:
@@ -266,7 +267,7 @@ def _permutation_det(w: Any, row: Any) -> Any:
     index = w.value(row.children[0])
     n = int(index.shape[-1])
     at = row._replace(shape=(*index.shape, n), head="permutation")
-    return w.ns.slogdet(kinds.DENSE["permutation"](w, at)) if n else _one(w, row)
+    return w.ns.slogdet(kinds.form(w, at)) if n else _one(w, row)
 
 
 def _reflections_det(w: Any, row: Any) -> Any:
@@ -299,7 +300,7 @@ HEADS: dict[str, Callable[..., Any]] = {
     "ldl_solve": _ldl_solve,
     "normal_equations_solve": _normal_solve,
     "circulant_solve": _circulant_solve,
-    "tridiagonal_solve": _of_kind(kinds.DENSE["tridiagonal"], 3),
+    "tridiagonal_solve": _of_kind("tridiagonal", 3),
     "band_solve": _band_solve,
     "sparse_triangular_solve": _sparse_triangular_solve,
     "vector_det": _vector_det,

@@ -112,8 +112,11 @@ def _needed(rows: list[Row]) -> list[bool]:
 class Walk:
     """One expression and the values of its nodes."""
 
-    def __init__(self, ns: Namespace, rows: list[Row], leaves: dict[int, Any]) -> None:
+    def __init__(
+        self, ns: Namespace, rows: list[Row], leaves: dict[int, Any], asked: bool = False
+    ) -> None:
         self.ns, self.rows, self.leaves = ns, rows, leaves
+        self.asked = asked  # is the dense form what was asked for?
         self.values: dict[int, Any] = {}
         self.factors: dict[Any, Any] = {}
         self.numbers: list[Any] = []  # coefficients that are arrays, by the entries that rows name
@@ -166,12 +169,16 @@ class Walk:
 
 
 def run(
-    ns: Namespace, canonical: Any, leaves: dict[int, Any], sources: dict[float, Any] | None = None
+    ns: Namespace,
+    canonical: Any,
+    leaves: dict[int, Any],
+    sources: dict[float, Any] | None = None,
+    asked: bool = False,
 ) -> Any:
     """The value of a canonical expression, of the arrays of its leaves by their numbers, and of
     those that stand for coefficients, by the placeholders' values."""
     rows, _, _, entries = canonical
-    walk = Walk(ns, rows_of(rows), leaves)
+    walk = Walk(ns, rows_of(rows), leaves, asked)
     if sources:
         if entries is None:
             raise NotImplementedError(
