@@ -148,6 +148,18 @@ class Namespace:
         """Of matrices; b may have fewer batch dimensions."""
         return self.xp.linalg.solve(a, b)
 
+    def lu(self, a: Any) -> Any:
+        """A factor for `lu_solve` and `lu_slogdet`. The array API has none: the matrix itself."""
+        return a
+
+    def lu_solve(self, factor: Any, b: Any, mode: int) -> Any:
+        """The solution with a matrix through a mode."""
+        factor = self.mT(factor) if mode & 1 else factor
+        return self.solve(self.conj(factor) if mode & 2 else factor, b)
+
+    def lu_slogdet(self, factor: Any) -> Any:
+        return self.slogdet(factor)
+
     def inv(self, a: Any) -> Any:
         return self.xp.linalg.inv(a)
 
@@ -254,11 +266,38 @@ class _Torch(Namespace):
         b = b.expand(*batch, *b.shape[-2:])
         return self.xp.linalg.solve_ex(a.expand(*batch, *a.shape[-2:]), b)[0]
 
+    def lu(self, a: Any) -> Any:
+        """Where it fails there is an exact zero on the diagonal: solutions are inf or NaN."""
+        factor, pivots, _ = self.xp.linalg.lu_factor_ex(a)
+        return factor, pivots
+
+    def lu_solve(self, factor: Any, b: Any, mode: int) -> Any:
+        a, pivots = factor
+        batch = self.xp.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+        a, pivots = a.expand(*batch, *a.shape[-2:]), pivots.expand(*batch, pivots.shape[-1])
+        b = b.expand(*batch, *b.shape[-2:])
+        turned = mode in (1, 2)  # what torch has is the adjoint
+        b = self.conj(b) if turned else b
+        x = self.xp.linalg.lu_solve(a, pivots, b, adjoint=bool(mode & 1))
+        return self.conj(x) if turned else x
+
+    def lu_slogdet(self, factor: Any) -> Any:
+        a, pivots = factor
+        d = a.diagonal(dim1=-2, dim2=-1)
+        own = self.xp.arange(1, pivots.shape[-1] + 1, device=pivots.device, dtype=pivots.dtype)
+        swaps = (pivots != own).sum(-1)
+        signs = self.xp.sgn(d).prod(-1)
+        return signs * (1 - 2 * (swaps % 2)), d.abs().log().sum(-1)
+
     def inv(self, a: Any) -> Any:
-        return self.xp.linalg.inv_ex(a)[0]
+        return self._unless(*self.xp.linalg.inv_ex(a))
 
     def cholesky(self, a: Any) -> Any:
-        return self.xp.linalg.cholesky_ex(a)[0]
+        return self._unless(*self.xp.linalg.cholesky_ex(a))
+
+    def _unless(self, x: Any, failed: Any) -> Any:
+        """NaN where a factorisation failed: torch leaves numbers there that are not of it."""
+        return self.xp.where((failed == 0)[..., None, None], x, float("nan"))
 
     def substitute(self, a: Any, b: Any, lower: bool) -> Any:
         return self.xp.linalg.solve_triangular(a, b, upper=not lower)

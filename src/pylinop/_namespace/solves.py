@@ -23,20 +23,27 @@ def _hermitian(ns: Any, a: Any) -> Any:
 
 
 def _cholesky(w: Any, row: Any) -> Any:
-    key = "cholesky", row.children[0], row.dtype
-    if key not in w.factors:
-        w.factors[key] = w.ns.cholesky(_hermitian(w.ns, w.whole(row, 0)))
-    return w.factors[key]
+    def make() -> Any:
+        return w.ns.cholesky(_hermitian(w.ns, w.whole(row, 0)))
+
+    return w.once(("cholesky", row.dtype), row.children[0], make)
+
+
+def _lu(w: Any, row: Any) -> Any:
+    def make() -> Any:
+        return w.ns.lu(w.whole(row, 0))
+
+    return w.once(("lu", row.dtype), row.children[0], make)
 
 
 def _lu_solve(w: Any, row: Any) -> Any:
-    return w.ns.solve(kinds.seen(w.ns, w.whole(row, 0), row.i[0]), w.whole(row, 1))
+    return w.ns.lu_solve(_lu(w, row), w.whole(row, 1), row.i[0])
 
 
 def _cholesky_solve(w: Any, row: Any) -> Any:
     """Where definiteness is only tried, LU, which does without it."""
     if row.i[0]:
-        return w.ns.solve(w.whole(row, 0), w.whole(row, 1))
+        return w.ns.lu_solve(_lu(w, row), w.whole(row, 1), 0)
     factor = _cholesky(w, row)
     b = w.whole(row, 1)
     batch = np.broadcast_shapes(tuple(factor.shape[:-2]), tuple(b.shape[:-2]))
@@ -52,7 +59,7 @@ def _invert(w: Any, row: Any) -> Any:
 
 def _half_solve(w: Any, row: Any) -> Any:
     r = w.whole(row, 1)
-    x = w.ns.solve(w.whole(row, 0), r)
+    x = w.ns.lu_solve(_lu(w, row), r, 0)
     if row.i[1]:
         return w.ns.sum(w.ns.conj(r) * x, -2)
     return w.ns.matmul(kinds.seen(w.ns, r, 3), x)
@@ -150,7 +157,7 @@ def _dense_det(w: Any, row: Any) -> Any:
     a = w.child(row, 0)
     if not a.shape[-1]:
         return _one(w, row)
-    return w.ns.slogdet(a)
+    return w.ns.lu_slogdet(_lu(w, row))
 
 
 def _ldl_det(w: Any, row: Any) -> Any:
@@ -163,7 +170,12 @@ def _cholesky_det(w: Any, row: Any) -> Any:
     a = w.child(row, 0)
     if not a.shape[-1]:
         return _one(w, row)
-    return w.ns.slogdet(a if row.i[0] else _hermitian(w.ns, a))
+    if row.i[0]:
+        return w.ns.lu_slogdet(_lu(w, row))
+    factor = _cholesky(w, row)
+    d = w.ns.real(kinds.diagonal_of(w.ns, factor, 0))
+    log = 2 * w.ns.sum(w.ns.log(d), -1)
+    return w.ns.cast(w.ns.ones(log.shape, w.ns.name_of(log)), row.dtype), log
 
 
 def _real(dtype: str) -> str:

@@ -11,6 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import pylinop as pl
 import pylinop.torch as pt
+from pylinop._namespace import arrays
 from pylinop.torch import function
 
 OURS, PLAIN = tables(pt), tables(pl)
@@ -127,6 +128,51 @@ def test_second_derivatives_and_transforms(in_place):
     direct = torch.func.hessian(lambda d: f(U.detach(), d, s.detach()))(d.detach())
     dense = torch.autograd.functional.hessian(lambda d: f(U.detach(), d, s.detach()), d.detach())
     assert torch.allclose(direct, dense, atol=1e-10)
+
+
+@pytest.mark.parametrize("assume", [None, "pos"])
+def test_solve_and_logdet_factor_once(assume, in_place, monkeypatch):
+    seen = []
+    for name in ("lu", "cholesky", "solve", "slogdet", "inv"):
+        whole = getattr(arrays._Torch, name)
+
+        def counted(self, *args, name=name, whole=whole):
+            seen.append(name)
+            return whole(self, *args)
+
+        monkeypatch.setattr(arrays._Torch, name, counted)
+    in_place(True)
+    n = 9
+    a, y = torch.randn(n, n, dtype=torch.float64), torch.randn(n, dtype=torch.float64)
+    a, U = a @ a.T + n * torch.eye(n), torch.randn(n, 2, dtype=torch.float64)
+    dense = pt.Dense(a) if assume is None else pt.Dense(a, assume)
+    for K in (dense, pt.Diag(a.diagonal()) + pt.LowRank(U), pt.Toeplitz(a[0] + n)):
+        seen.clear()
+        quad, logdet = pt.inv_quad_logdet(K, y)
+        assert seen == (["cholesky"] if assume and K is dense else ["lu"])
+        due = K.toarray()
+        torch.testing.assert_close(quad, y @ torch.linalg.solve(due, y), rtol=1e-11, atol=1e-12)
+        torch.testing.assert_close(logdet, torch.logdet(due), rtol=1e-11, atol=1e-12)
+    seen.clear()
+    b = a + torch.rand(n, n)
+    found = pt.program(lambda a, b, y: [pl.solve(pl.Dense(x), y) for x in (a, b, a)])(a, b, y)
+    assert seen == ["lu", "lu"] and torch.equal(found[0], found[2])
+    torch.testing.assert_close(found[1], torch.linalg.solve(b, y), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.complex128])
+def test_failed_factorisations_are_nan(dtype, in_place):
+    """What torch leaves in a factor that failed is no solution."""
+    in_place(True)
+    a, b = torch.tensor([[1, 2], [2, 1]], dtype=dtype), torch.ones(2, dtype=dtype)
+    K = pt.Dense(torch.stack([a, a + 3 * torch.eye(2)]), "pos")
+    x = pt.solve(K, b[:, None])
+    assert torch.isnan(x[0]).all()
+    torch.testing.assert_close(x[1, :, 0], b / 6)
+    assert torch.isnan(pt.logdet(K)[0]) and torch.isfinite(pt.logdet(K)[1])
+    singular = pt.Dense(torch.ones(2, 2, dtype=dtype))
+    assert not torch.isfinite(pt.solve(singular, torch.arange(2).to(dtype))).any()
+    assert pt.slogdet(singular).logabsdet == -torch.inf
 
 
 @pytest.mark.parametrize("device", [d for d in DEVICES if d != "cpu"])
