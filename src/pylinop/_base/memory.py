@@ -73,7 +73,7 @@ def materialising_elsewhere(
         warnings.warn(
             f"{kind} {shape} has no structured way on {device} and is made dense: {nbytes:,} bytes",
             errors.MaterializationWarning,
-            stacklevel=errors.outside(),
+            stacklevel=errors.outside("torch"),  # whose autograd calls
         )
 
 

@@ -29,21 +29,25 @@ def _cholesky(w: Any, row: Any) -> Any:
     return w.once(("cholesky", row.dtype), row.children[0], make)
 
 
-def _lu(w: Any, row: Any) -> Any:
+def _lu(w: Any, at: int, dtype: str) -> Any:
     def make() -> Any:
-        return w.ns.lu(w.whole(row, 0))
+        return w.ns.lu(w.ns.cast(w.value(at), dtype))
 
-    return w.once(("lu", row.dtype), row.children[0], make)
+    return w.once(("lu", dtype), at, make)
 
 
 def _lu_solve(w: Any, row: Any) -> Any:
-    return w.ns.lu_solve(_lu(w, row), w.whole(row, 1), row.i[0])
+    """The factor is of the matrix that is seen through a mode, as in gradients: once for both."""
+    at, mode = row.children[0], row.i[0]
+    while w.rows[at].head == "swap":
+        at, mode = w.rows[at].children[0], mode ^ w.rows[at].i[0]
+    return w.ns.lu_solve(_lu(w, at, row.dtype), w.whole(row, 1), mode)
 
 
 def _cholesky_solve(w: Any, row: Any) -> Any:
     """Where definiteness is only tried, LU, which does without it."""
     if row.i[0]:
-        return w.ns.lu_solve(_lu(w, row), w.whole(row, 1), 0)
+        return w.ns.lu_solve(_lu(w, row.children[0], row.dtype), w.whole(row, 1), 0)
     factor = _cholesky(w, row)
     b = w.whole(row, 1)
     batch = np.broadcast_shapes(tuple(factor.shape[:-2]), tuple(b.shape[:-2]))
@@ -59,7 +63,7 @@ def _invert(w: Any, row: Any) -> Any:
 
 def _half_solve(w: Any, row: Any) -> Any:
     r = w.whole(row, 1)
-    x = w.ns.lu_solve(_lu(w, row), r, 0)
+    x = w.ns.lu_solve(_lu(w, row.children[0], row.dtype), r, 0)
     if row.i[1]:
         return w.ns.sum(w.ns.conj(r) * x, -2)
     return w.ns.matmul(kinds.seen(w.ns, r, 3), x)
@@ -157,7 +161,7 @@ def _dense_det(w: Any, row: Any) -> Any:
     a = w.child(row, 0)
     if not a.shape[-1]:
         return _one(w, row)
-    return w.ns.lu_slogdet(_lu(w, row))
+    return w.ns.lu_slogdet(_lu(w, row.children[0], row.dtype))
 
 
 def _ldl_det(w: Any, row: Any) -> Any:
@@ -171,7 +175,7 @@ def _cholesky_det(w: Any, row: Any) -> Any:
     if not a.shape[-1]:
         return _one(w, row)
     if row.i[0]:
-        return w.ns.lu_slogdet(_lu(w, row))
+        return w.ns.lu_slogdet(_lu(w, row.children[0], row.dtype))
     factor = _cholesky(w, row)
     d = w.ns.real(kinds.diagonal_of(w.ns, factor, 0))
     log = 2 * w.ns.sum(w.ns.log(d), -1)

@@ -1,6 +1,8 @@
 """Tensors that C cannot reach. Without a GPU: on the CPU with C left out, against C; on the meta
 device, which has no values; under a dispatch mode that forbids reads by the host."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -130,6 +132,22 @@ def test_second_derivatives_and_transforms(in_place):
     assert torch.allclose(direct, dense, atol=1e-10)
 
 
+def test_dense_forms_are_announced_where_they_are_asked_for(in_place):
+    in_place(True)
+    n = 40
+    c = torch.cat([torch.tensor([4.0]), torch.rand(n - 1) / n]).double().requires_grad_()
+    text = rf"Toeplitz \({n}, {n}\) has no structured way on cpu .* {n * n * 8:,} bytes"
+    with pl.config(warn_limit=n * n * 8 - 1), pytest.warns(pl.MaterializationWarning) as seen:
+        found = pt.solve(pt.Toeplitz(c), torch.ones(n, dtype=torch.float64))
+    assert seen[0].filename == __file__ and re.match(text, str(seen[0].message))
+    with pl.config(warn_limit=n * n * 8 - 1), pytest.warns(pl.MaterializationWarning) as seen:
+        found.sum().backward()  # gradients go by dense forms too
+    assert {w.filename for w in seen} == {__file__}
+    text = rf"Toeplitz \({n}, {n}\) on meta needs .*memory_limit"
+    with pl.config(memory_limit=n), pytest.raises(pl.MaterializationError, match=text):
+        pt.logdet(pt.Toeplitz(c.detach().to("meta")))
+
+
 @pytest.mark.parametrize("assume", [None, "pos"])
 def test_solve_and_logdet_factor_once(assume, in_place, monkeypatch):
     seen = []
@@ -145,14 +163,19 @@ def test_solve_and_logdet_factor_once(assume, in_place, monkeypatch):
     n = 9
     a, y = torch.randn(n, n, dtype=torch.float64), torch.randn(n, dtype=torch.float64)
     a, U = a @ a.T + n * torch.eye(n), torch.randn(n, 2, dtype=torch.float64)
+    c = torch.cat([torch.ones(1), torch.rand(n - 1) / (2 * n)]).double()
     dense = pt.Dense(a) if assume is None else pt.Dense(a, assume)
-    for K in (dense, pt.Diag(a.diagonal()) + pt.LowRank(U), pt.Toeplitz(a[0] + n)):
+    for K in (dense, pt.Diag(a.diagonal()) + pt.LowRank(U), pt.Toeplitz(c)):
         seen.clear()
         quad, logdet = pt.inv_quad_logdet(K, y)
         assert seen == (["cholesky"] if assume and K is dense else ["lu"])
         due = K.toarray()
         torch.testing.assert_close(quad, y @ torch.linalg.solve(due, y), rtol=1e-11, atol=1e-12)
         torch.testing.assert_close(logdet, torch.logdet(due), rtol=1e-11, atol=1e-12)
+    seen.clear()
+    x = a.clone().requires_grad_()
+    sum(pt.inv_quad_logdet(pt.Dense(x) if assume is None else pt.Dense(x, assume), y)).backward()
+    assert seen == ["lu" if assume is None else "cholesky"]
     seen.clear()
     b = a + torch.rand(n, n)
     found = pt.program(lambda a, b, y: [pl.solve(pl.Dense(x), y) for x in (a, b, a)])(a, b, y)
