@@ -15,6 +15,7 @@ from .._base import memory
 
 __all__ = [
     "DENSE",
+    "block_diagonals",
     "dense",
     "diagonal",
     "diagonals",
@@ -276,17 +277,21 @@ def householder_apply(w: Any, row: Any, mode: int, x: Any) -> Any:
 
 
 def _reflections(w: Any, row: Any) -> Any:
+    return reflections_apply(w, row, 0, w.ns.expand(_identity(w, row), row.shape))
+
+
+def reflections_apply(w: Any, row: Any, mode: int, x: Any) -> Any:
+    """One after the other; each is Hermitian, so that transposes are in the other order."""
     ns, rows, n = w.ns, w.whole(row, 0), row.shape[-1]
-    y = w.ns.expand(_identity(w, row), row.shape)
-    for j in range(rows.shape[-2] - 1, -1, -1):
+    rows = ns.conj(rows) if mode in (_T, _C) else rows
+    order = range(rows.shape[-2])
+    for j in order if mode & _T else reversed(order):
         v = rows[..., j, : min(n - j, rows.shape[-1])]
-        last = n - j - v.shape[-1]
-        pads = [ns.zeros((*v.shape[:-1], k), row.dtype) for k in (j, last)]
-        v = ns.concat([pads[0], v, pads[1]], -1)[..., None]
+        v = padded(ns, v, v.ndim - 1, j, n)[..., None]
         square = ns.sum(ns.conj(v) * v, -2, True)
         tau = 2 / ns.where(square != 0, square, ns.ones((), row.dtype))
-        y = y - ns.matmul(v, tau * ns.matmul(ns.conj(ns.mT(v)), y))
-    return y
+        x = x - ns.matmul(v, tau * ns.matmul(ns.conj(ns.mT(v)), x))
+    return x
 
 
 def selection_index(w: Any, row: Any) -> Any:
@@ -337,25 +342,26 @@ def _sparse_triangle(w: Any, row: Any) -> Any:
     return cut(a, -1 if lower else 1) + _identity_of(w, row)
 
 
+def block_diagonals(w: Any, row: Any) -> list[tuple[int, Any]]:
+    """(offset, blocks) of a BlockTridiagonal."""
+    b, ns = row.i[0], w.ns
+    parts = [w.whole(row, k) for k in range(len(row.children))]
+    found = [ns.reshape(x, (*x.shape[:-1], -1, b, b)) for x in parts]
+    if len(found) == 2:
+        found.append(ns.conj(ns.mT(found[0])))
+    return list(zip((-1, 0, 1), found, strict=True))
+
+
 def _block_tridiagonal(w: Any, row: Any) -> Any:
     b, ns = row.i[0], w.ns
     n = row.shape[-1] // b if b else 0
-    parts = [w.whole(row, k) for k in range(len(row.children))]
-    low, d = (ns.reshape(x, (*x.shape[:-1], -1, b, b)) for x in parts[:2])
-    if len(parts) == 3:
-        up = ns.reshape(parts[2], (*parts[2].shape[:-1], -1, b, b))
-    else:
-        up = ns.conj(ns.mT(low))
     zero = ns.zeros((*row.shape[:-2], b, b), row.dtype)
-    lines = []
-    for i in range(n):
-        line = [zero] * n
-        for j, a in ((i - 1, low), (i, d), (i + 1, up)):
-            if 0 <= j < n:
-                at = a[..., min(i, j), :, :]
-                line[j] = ns.expand(at, zero.shape)
-        lines.append(ns.concat(line, -1))
-    return ns.concat(lines, -2) if lines else ns.zeros(row.shape, row.dtype)
+    lines = [[zero] * n for _ in range(n)]
+    for k, blocks in block_diagonals(w, row) if n else ():
+        for i in range(max(-k, 0), n - max(k, 0)):
+            lines[i][i + k] = ns.expand(blocks[..., min(i, i + k), :, :], zero.shape)
+    rows = [ns.concat(line, -1) for line in lines]
+    return ns.concat(rows, -2) if rows else ns.zeros(row.shape, row.dtype)
 
 
 def _kernel(w: Any, row: Any) -> Any:

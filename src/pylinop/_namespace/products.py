@@ -167,6 +167,29 @@ def _full_apply(w: Any, row: Any, mode: int, x: Any) -> Any:
     return w.ns.expand(y, (*y.shape[:-2], rows, y.shape[-1]))
 
 
+def _zeros_apply(w: Any, row: Any, mode: int, x: Any) -> Any:
+    rows = row.shape[-1 if mode & _T else -2]
+    return w.ns.zeros((*x.shape[:-2], rows, x.shape[-1]), w.ns.name_of(x))
+
+
+def _blocks_apply(w: Any, row: Any, mode: int, x: Any) -> Any:
+    """Block by block, as `_diagonals_apply`."""
+    ns, b = w.ns, row.i[0]
+    if not row.shape[-1]:
+        return _zeros_apply(w, row, mode, x)
+    n, k = row.shape[-1] // b, x.shape[-1]
+    x = ns.reshape(x, (*x.shape[:-2], n, b, k))
+    total = ns.zeros((n, b, k), ns.name_of(x))
+    for at, blocks in kinds.block_diagonals(w, row):
+        at, length = (-at if mode & _T else at), blocks.shape[-3]
+        if length:
+            y = ns.matmul(
+                kinds.seen(ns, blocks, mode), x[..., max(at, 0) :, :, :][..., :length, :, :]
+            )
+            total = total + kinds.padded(ns, y, y.ndim - 3, max(-at, 0), n)
+    return ns.reshape(total, (*total.shape[:-3], n * b, k))
+
+
 def _diagonals_apply(w: Any, row: Any, mode: int, x: Any) -> Any:
     """Rows of x times the numbers of each diagonal, put where they belong."""
     m, n = row.shape[-2:]
@@ -264,6 +287,9 @@ APPLY: dict[str, Callable[..., Any]] = {
     "offdiag": _diagonals_apply,
     "tridiagonal": _diagonals_apply,
     "banded": _diagonals_apply,
+    "zeros": _zeros_apply,
+    "blocktridiagonal": _blocks_apply,
+    "reflections": kinds.reflections_apply,
     "householder": kinds.householder_apply,
     "selection": _selection_apply,
     "permutation": _selection_apply,

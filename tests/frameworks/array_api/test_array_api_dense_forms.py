@@ -80,9 +80,27 @@ def tridiagonal(m, rng, n, dtype):
     return m.Tridiagonal(draw(rng, dtype, n - 1), draw(rng, dtype, n), draw(rng, dtype, n - 1))
 
 
+def zeros(m, rng, n, dtype):
+    return m.Diag(draw(rng, dtype, n)) @ m.Zeros((n, n + 1), dtype)
+
+
+def blocks(m, rng, n, dtype):
+    low, middle, up = (draw(rng, dtype, n - k, 3, 3) for k in (1, 0, 1))
+    return m.BlockTridiagonal(low, middle, up)
+
+
+def hermitian_blocks(m, rng, n, dtype):
+    return m.BlockTridiagonal(draw(rng, dtype, n - 1, 2, 2), draw(rng, dtype, n, 2, 2))
+
+
+def reflections(m, rng, n, dtype):
+    return m.Reflections(draw(rng, dtype, n, 3), n)
+
+
 NORMS = ("backward", "ortho", "forward")
 WAYS = {f.__name__: f for f in (toeplitz, hankel, circulant, of_levels, longer_kernel)}
 WAYS |= {f.__name__: f for f in (turned_dct, hadamard, full, banded, tridiagonal)}
+WAYS |= {f.__name__: f for f in (zeros, blocks, hermitian_blocks, reflections)}
 WAYS |= {f"convolution {mode}": convolution(mode) for mode in ("full", "same", "valid", "circular")}
 WAYS |= {f"dft {norm}": dft(norm) for norm in NORMS}
 WAYS |= {f"dct {kind} {norm}": dct(kind, norm) for kind in (1, 2, 3, 4) for norm in NORMS}
