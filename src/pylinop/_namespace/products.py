@@ -123,7 +123,7 @@ def _dct_apply(w: Any, row: Any, mode: int, x: Any) -> Any:
 
     y = _along(w, kinds.levels(w, row, 0), pair, one)
     k = x.shape[-1]
-    return y[..., :k] + 1j * y[..., k:] if high.startswith("complex") else y
+    return y[..., :k] + 1j * ns.cast(y[..., k:], high) if high.startswith("complex") else y
 
 
 def _cosines(kind: int, norm: int, n: int, turned: bool) -> Any:

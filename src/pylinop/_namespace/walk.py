@@ -143,19 +143,18 @@ class Walk:
         self.asked = asked  # is the dense form what was asked for?
         self.shared, self.marks = shared or Shared(), marks or {}
         self.values: dict[int, Any] = {}
-        self.keys: dict[int, int] = {}
+        self.keys: list[int] = []
         self.numbers: list[Any] = []  # coefficients that are arrays, by the entries that rows name
         self.entries: Any = ()
 
     def key(self, at: int) -> int:
         """A number for what a node is, in all walks of the program."""
-        if at not in self.keys:
-            row = self.rows[at]
-            below = tuple(self.key(k) for k in row.children)
+        for row in self.rows[len(self.keys) : at + 1]:  # children come first
+            below = tuple(self.keys[k] for k in row.children)
             mark = self.marks.get(row.serial, (id(self), row.serial)) if not below else None
             number = self._entry_key(row.num) if row.num else 0
             what = (row.head, below, row.i, row.c, row.dtype, row.shape, row.core, mark, number)
-            self.keys[at] = self.shared.number(what)
+            self.keys.append(self.shared.number(what))
         return self.keys[at]
 
     def _entry_key(self, at: int) -> int:
