@@ -92,6 +92,15 @@ def _is_traced(x: Any) -> bool:
     return jax is not None and isinstance(x, jax.core.Tracer)
 
 
+def _is_wrapped(x: Any) -> bool:
+    """Is it one of torch.func's stand-ins for a tensor, in vmap, grad or jvp?"""
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(x, torch.Tensor):
+        return False
+    known = getattr(torch._C, "_functorch", None)
+    return known is not None and bool(known.is_functorch_wrapped_tensor(x))
+
+
 def _elsewhere(x: Any) -> Any:
     """The device, if it is not a CPU by its own name: DLPack does not know some devices."""
     device = getattr(x, "device", None)
@@ -119,6 +128,13 @@ def taken(x: Any) -> Any:
             x,
             f"of shape {x.shape} stands for an array that JAX traces (jit, grad, vmap), which has "
             "no values here: pylinop.jax has the same names for these",
+        )
+    if _is_wrapped(x):
+        _refuse(
+            x,
+            f"of shape {tuple(x.shape)} stands for a tensor that torch.func maps or differentiates "
+            "(vmap, grad, jvp), which is not in memory as it reads: pylinop.torch has the same "
+            "names for these",
         )
     if _has_tangent(x):
         _refuse(x, "with a tangent would lose it here: unpack_dual() it")

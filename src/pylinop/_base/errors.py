@@ -133,13 +133,19 @@ def _is_ours(file: str) -> bool:
     return os.path.abspath(file).startswith(_HOME)
 
 
-def outside() -> int:
-    """The ``stacklevel`` that names the first line outside this package."""
+def outside(between: str = "") -> int:
+    """The ``stacklevel`` that names the first line outside this package, and outside of the one
+    that calls lead through."""
     frame: FrameType | None = sys._getframe(1)
     level = 1
-    while frame is not None and _is_ours(frame.f_code.co_filename):
+    while frame is not None and (_is_ours(frame.f_code.co_filename) or _is_of(frame, between)):
         frame, level = frame.f_back, level + 1
     return level
+
+
+def _is_of(frame: FrameType, package: str) -> bool:
+    root = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+    return bool(package) and root == package
 
 
 def where(op: Any) -> str | None:

@@ -37,11 +37,7 @@ def materialising(
             "MaterializationError",
             f"the dense form of {op.shape} needs {nbytes:,} bytes"
             + (f", {needed:,} with all that is made of it" if needed > nbytes else "")
-            + (
-                f"; pl.config(memory_limit=...) allows {free:,}"
-                if limit is not None
-                else _allowed(free)
-            )
+            + (_by_config(free) if limit is not None else _allowed(free))
             + conditioning.instead_of_dense(op, 0.0, act),
             op,
             "materialise",
@@ -54,6 +50,35 @@ def materialising(
             errors.MaterializationWarning,
             stacklevel=errors.outside(),
         )
+
+
+def materialising_elsewhere(
+    kind: str, shape: tuple[int, ...], nbytes: int, device: str, asked: bool
+) -> None:
+    """As `materialising`, of what is made dense among the arrays of another library. Where no limit
+    is set, memory that is not this machine's is left to the library."""
+    limit = room = config.get("memory_limit")
+    if limit is None and nbytes > 1 << 20 and "cpu" in device.lower():
+        room = config.room_by_default()
+    if room is not None and nbytes > room:
+        raise errors.make_error(
+            "MaterializationError",
+            f"the dense form of {kind} {shape} on {device} needs {nbytes:,} bytes"
+            + (_by_config(room) if limit is not None else _allowed(room)),
+            None,
+            "materialise",
+            -1,
+        )
+    if not asked and warns(nbytes):
+        warnings.warn(
+            f"{kind} {shape} has no structured way on {device} and is made dense: {nbytes:,} bytes",
+            errors.MaterializationWarning,
+            stacklevel=errors.outside("torch"),  # whose autograd calls
+        )
+
+
+def _by_config(room: int) -> str:
+    return f"; pl.config(memory_limit=...) allows {room:,}"
 
 
 def _allowed(room: int) -> str:

@@ -204,8 +204,10 @@ def _linear(
     progress: Any,
 ) -> IterativeResult:  # fmt: skip
     """Runs cg or bicgstab."""
+    size = getattr(b, "size", 0)  # of a tensor a method
     plain = x0 is None and M is None and callback is None and progress is None
-    if plain and not (getattr(b, "size", 0) > _BRIEF and in_notebook()):  # most calls, at once
+    plain = plain and not callable(size)
+    if plain and not (size > _BRIEF and in_notebook()):  # most calls, at once
         found = _core._krylov_plain(name, A, b, rtol, atol, maxiter)
         if found is not None:
             x, answer = found

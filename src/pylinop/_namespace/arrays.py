@@ -7,9 +7,12 @@ waited for."""
 from __future__ import annotations
 
 import importlib
+import math
 from typing import Any
 
 import numpy as np
+
+from .._base import memory
 
 __all__ = ["Namespace", "device_text", "namespace_of"]
 
@@ -19,6 +22,11 @@ class Namespace:
 
     def __init__(self, xp: Any, like: Any) -> None:
         self.xp, self.device = xp, getattr(like, "device", None)
+        self._where = device_text(like)
+
+    def where_text(self) -> str:
+        """Where arrays lie, as text."""
+        return self._where
 
     # -- making arrays
 
@@ -129,15 +137,28 @@ class Namespace:
 
     # -- what is only an extension of the array API
 
-    def fft(self, x: Any, axis: int, inverse: bool = False) -> Any:
+    def fft(self, x: Any, axis: int, inverse: bool = False, length: int | None = None) -> Any:
+        """Of zeros behind x up to the length."""
         one = self.xp.fft.ifft if inverse else self.xp.fft.fft
         wide = {"float32": "complex64", "float64": "complex128"}
         x = self.cast(x, wide.get(self.name_of(x), self.name_of(x)))
-        return one(x, axis=axis)
+        return one(x, n=length, axis=axis)
 
     def solve(self, a: Any, b: Any) -> Any:
         """Of matrices; b may have fewer batch dimensions."""
         return self.xp.linalg.solve(a, b)
+
+    def lu(self, a: Any) -> Any:
+        """A factor for `lu_solve` and `lu_slogdet`. The array API has none: the matrix itself."""
+        return a
+
+    def lu_solve(self, factor: Any, b: Any, mode: int) -> Any:
+        """The solution with a matrix through a mode."""
+        factor = self.mT(factor) if mode & 1 else factor
+        return self.solve(self.conj(factor) if mode & 2 else factor, b)
+
+    def lu_slogdet(self, factor: Any) -> Any:
+        return self.slogdet(factor)
 
     def inv(self, a: Any) -> Any:
         return self.xp.linalg.inv(a)
@@ -156,6 +177,9 @@ class Namespace:
     def scatter(self, values: Any, index: Any, count: int) -> Any:
         """Sums of rows of values (..., k, c) that go to the same of `count` rows. The array API
         has none: a product with a matrix of zeros and ones, count x k."""
+        shape = (count, int(index.shape[0]))
+        nbytes = math.prod(shape) * np.dtype(self.name_of(values)).itemsize
+        memory.materialising_elsewhere("a sum by index", shape, nbytes, self._where, False)
         at = self.constant(np.arange(count), self.name_of(index))
         chosen = self.cast(at[:, None] == index[None, :], self.name_of(values))
         return self.matmul(chosen, values)
@@ -234,19 +258,46 @@ class _Torch(Namespace):
     def tril(self, x: Any, k: int = 0) -> Any:
         return self.xp.tril(x, k)
 
-    def fft(self, x: Any, axis: int, inverse: bool = False) -> Any:
-        return (self.xp.fft.ifft if inverse else self.xp.fft.fft)(x, dim=axis)
+    def fft(self, x: Any, axis: int, inverse: bool = False, length: int | None = None) -> Any:
+        return (self.xp.fft.ifft if inverse else self.xp.fft.fft)(x, n=length, dim=axis)
 
     def solve(self, a: Any, b: Any) -> Any:
         batch = self.xp.broadcast_shapes(a.shape[:-2], b.shape[:-2])
         b = b.expand(*batch, *b.shape[-2:])
         return self.xp.linalg.solve_ex(a.expand(*batch, *a.shape[-2:]), b)[0]
 
+    def lu(self, a: Any) -> Any:
+        """Where it fails there is an exact zero on the diagonal: solutions are inf or NaN."""
+        factor, pivots, _ = self.xp.linalg.lu_factor_ex(a)
+        return factor, pivots
+
+    def lu_solve(self, factor: Any, b: Any, mode: int) -> Any:
+        a, pivots = factor
+        batch = self.xp.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+        a, pivots = a.expand(*batch, *a.shape[-2:]), pivots.expand(*batch, pivots.shape[-1])
+        b = b.expand(*batch, *b.shape[-2:])
+        turned = mode in (1, 2)  # what torch has is the adjoint
+        b = self.conj(b) if turned else b
+        x = self.xp.linalg.lu_solve(a, pivots, b, adjoint=bool(mode & 1))
+        return self.conj(x) if turned else x
+
+    def lu_slogdet(self, factor: Any) -> Any:
+        a, pivots = factor
+        d = a.diagonal(dim1=-2, dim2=-1)
+        own = self.xp.arange(1, pivots.shape[-1] + 1, device=pivots.device, dtype=pivots.dtype)
+        swaps = (pivots != own).sum(-1)
+        signs = self.xp.sgn(d).prod(-1)
+        return signs * (1 - 2 * (swaps % 2)), d.abs().log().sum(-1)
+
     def inv(self, a: Any) -> Any:
-        return self.xp.linalg.inv_ex(a)[0]
+        return self._unless(*self.xp.linalg.inv_ex(a))
 
     def cholesky(self, a: Any) -> Any:
-        return self.xp.linalg.cholesky_ex(a)[0]
+        return self._unless(*self.xp.linalg.cholesky_ex(a))
+
+    def _unless(self, x: Any, failed: Any) -> Any:
+        """NaN where a factorisation failed: torch leaves numbers there that are not of it."""
+        return self.xp.where((failed == 0)[..., None, None], x, float("nan"))
 
     def substitute(self, a: Any, b: Any, lower: bool) -> Any:
         return self.xp.linalg.solve_triangular(a, b, upper=not lower)
@@ -274,4 +325,4 @@ def namespace_of(x: Any) -> Namespace:
 
 def device_text(x: Any) -> str:
     """Where an array lies, as text."""
-    return str(getattr(x, "device", "cpu"))
+    return str(getattr(x, "device", None) or "cpu")

@@ -51,6 +51,7 @@ class _Evaluation:
         self.placed: list[Any] = []
         self.names: dict[int, float] = {}  # of numbers within operators
         self.hollows: dict[int, Any] = {}  # what stands for a part that is a leaf of an operator
+        self.shared = walk.Shared()
         self.kept = list(leaves)  # so that ids stay their own
 
     # -- numbers that are LazyArrays
@@ -186,12 +187,19 @@ class _Evaluation:
             self.placed = outer
         _all_named(sources, canonical[3])
         leaves = {s: self._leaf(held) for s, held in canonical[1].items()}
+        marks = {s: self._mark(held) for s, held in canonical[1].items()}
         if x is not None:
-            leaves[canonical[2]] = x
-        found = walk.run(self.ns, canonical, leaves, sources)
+            leaves[canonical[2]], marks[canonical[2]] = x, self._mark(rhs)
+        how = {"asked": action == _DENSE, "shared": self.shared, "marks": marks}
+        found = walk.run(self.ns, canonical, leaves, sources, **how)
         if isinstance(found, tuple) or like is None:
             return found
         return self.ns.cast(found, like.dtype.name)
+
+    def _mark(self, held: Any) -> Any:
+        """What tells an array from all others, as long as it is kept."""
+        self.kept.append(held)
+        return _address(held), held.shape, held.strides, held.dtype.str, held.size or id(held)
 
     def _leaf(self, held: Any) -> Any:
         """What an array of NumPy stands for: itself, or one of the library's, seen alike."""

@@ -304,15 +304,15 @@ def _apply(w: Any, row: Any) -> Any:
 
 
 def _todense(w: Any, row: Any) -> Any:
-    return kinds.dense(w, row.children[0], row.dtype)
+    return kinds.dense(w, row.children[0])
 
 
 def _diagonal(w: Any, row: Any) -> Any:
-    return kinds.diagonal(w, row.children[0], row.i[0], row.dtype)
+    return kinds.diagonal(w, row.children[0], row.i[0])
 
 
 def _op_element(w: Any, row: Any) -> Any:
-    return kinds.dense(w, row.children[0], row.dtype)[..., row.i[0], row.i[1]]
+    return kinds.dense(w, row.children[0])[..., row.i[0], row.i[1]]
 
 
 def _nothing(w: Any, row: Any) -> Any:

@@ -4,14 +4,29 @@ of the user's is in it (transforms, stencils) its dense form is a constant."""
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from .. import _core
+from .._base import memory
 
-__all__ = ["DENSE", "dense", "diagonal", "flipped", "is_operator", "places", "through_views"]
+__all__ = [
+    "DENSE",
+    "block_diagonals",
+    "dense",
+    "diagonal",
+    "diagonals",
+    "flipped",
+    "form",
+    "is_operator",
+    "numbers_at",
+    "padded",
+    "places",
+    "through_views",
+]
 
 _T, _C = 1, 2
 
@@ -38,39 +53,38 @@ def _zeros(w: Any, row: Any) -> Any:
 
 
 def _of_diagonals(w: Any, row: Any, diagonals: Any) -> Any:
-    """Of (offset, numbers): each is spread over its diagonal by a product with the identity."""
+    """Of (offset, numbers): each is put beside the rows, and the diagonal picked by ones."""
     m, n = row.shape[-2:]
     total = w.ns.zeros(row.shape, row.dtype)
     for k, d in diagonals:
-        length = d.shape[-1]
-        if not length:
-            continue
-        i = np.arange(length) + max(-k, 0)
-        places, rows = np.zeros((length, n)), np.zeros((m, length))
-        places[np.arange(length), i + k] = 1
-        rows[i, np.arange(length)] = 1
-        left, right = (w.ns.constant(a, row.dtype) for a in (rows, places))
-        total = total + w.ns.matmul(left, w.ns.cast(d, row.dtype)[..., None] * right)
+        by_rows = padded(w.ns, w.ns.cast(d, row.dtype), d.ndim - 1, max(-k, 0), m)
+        total = total + by_rows[..., None] * w.ns.constant(np.eye(m, n, k), row.dtype)
     return total
 
 
-def _diag(w: Any, row: Any) -> Any:
-    k = row.i[0] if row.head == "offdiag" else 0
-    return _of_diagonals(w, row, [(k, w.child(row, 0))])
+def padded(ns: Any, x: Any, axis: int, front: int, length: int) -> Any:
+    """Zeros in front of an array and behind, along an axis, up to a length."""
+    back = length - front - x.shape[axis]
+    rest = [(*x.shape[:axis], k, *x.shape[axis + 1 :]) for k in (front, back)]
+    zeros = [ns.zeros(shape, ns.name_of(x)) if shape[axis] else None for shape in rest]
+    return ns.concat([a for a in (zeros[0], x, zeros[1]) if a is not None], axis)
 
 
-def _tridiagonal(w: Any, row: Any) -> Any:
+def diagonals(w: Any, row: Any) -> list[tuple[int, Any]]:
+    """(offset, numbers) of the diagonals of a kind that is stored by these."""
     n = row.shape[-1]
-    parts = [(-1, w.child(row, 0)), (0, w.child(row, 1)), (1, w.child(row, 2))]
-    return _of_diagonals(w, row, parts if n > 1 else parts[1:2])
+    if row.head == "tridiagonal":
+        parts = [(k - 1, w.child(row, k)) for k in range(3)]
+        return parts if n > 1 else parts[1:2]
+    if row.head == "banded":
+        (low, up), ab = row.i[:2], w.child(row, 0)
+        ks = range(-min(low, n - 1), min(up, n - 1) + 1)
+        return [(k, ab[..., up - k, max(k, 0) : n + min(k, 0)]) for k in ks]
+    return [(row.i[0] if row.head == "offdiag" else 0, w.child(row, 0))]
 
 
-def _banded(w: Any, row: Any) -> Any:
-    low, up = row.i[:2]
-    n, ab = row.shape[-1], w.child(row, 0)
-    ks = range(-min(low, n - 1), min(up, n - 1) + 1)
-    at = [(k, ab[..., up - k, max(k, 0) : n + min(k, 0)]) for k in ks]
-    return _of_diagonals(w, row, at)
+def _by_diagonals(w: Any, row: Any) -> Any:
+    return _of_diagonals(w, row, diagonals(w, row))
 
 
 def _triangular(w: Any, row: Any) -> Any:
@@ -190,6 +204,14 @@ def _geometry(how: int, k: int, n: int) -> Any:
     return np.arange(n), 0
 
 
+def numbers_at(how: int, k: int, n: int) -> list[Any]:
+    """Which number of a kernel stands on diagonal i - j, from -(n - 1) up: several where it is
+    wrapped; outside of 0 ... k - 1 there is none."""
+    i, shift = _geometry(how, k, n)
+    at = np.arange(i.size + n - 1) - (n - 1) + shift
+    return [at % n + c * n for c in range(-(-k // n))] if how == 3 else [at]
+
+
 def _crossed(known: Any, parts: Any, k: int) -> Any:
     """Levels together: places in the raveled kernel, and where they are within it."""
     found = []
@@ -255,17 +277,21 @@ def householder_apply(w: Any, row: Any, mode: int, x: Any) -> Any:
 
 
 def _reflections(w: Any, row: Any) -> Any:
+    return reflections_apply(w, row, 0, w.ns.expand(_identity(w, row), row.shape))
+
+
+def reflections_apply(w: Any, row: Any, mode: int, x: Any) -> Any:
+    """One after the other; each is Hermitian, so that transposes are in the other order."""
     ns, rows, n = w.ns, w.whole(row, 0), row.shape[-1]
-    y = w.ns.expand(_identity(w, row), row.shape)
-    for j in range(rows.shape[-2] - 1, -1, -1):
+    rows = ns.conj(rows) if mode in (_T, _C) else rows
+    order = range(rows.shape[-2])
+    for j in order if mode & _T else reversed(order):
         v = rows[..., j, : min(n - j, rows.shape[-1])]
-        last = n - j - v.shape[-1]
-        pads = [ns.zeros((*v.shape[:-1], k), row.dtype) for k in (j, last)]
-        v = ns.concat([pads[0], v, pads[1]], -1)[..., None]
+        v = padded(ns, v, v.ndim - 1, j, n)[..., None]
         square = ns.sum(ns.conj(v) * v, -2, True)
         tau = 2 / ns.where(square != 0, square, ns.ones((), row.dtype))
-        y = y - ns.matmul(v, tau * ns.matmul(ns.conj(ns.mT(v)), y))
-    return y
+        x = x - ns.matmul(v, tau * ns.matmul(ns.conj(ns.mT(v)), x))
+    return x
 
 
 def selection_index(w: Any, row: Any) -> Any:
@@ -316,25 +342,26 @@ def _sparse_triangle(w: Any, row: Any) -> Any:
     return cut(a, -1 if lower else 1) + _identity_of(w, row)
 
 
+def block_diagonals(w: Any, row: Any) -> list[tuple[int, Any]]:
+    """(offset, blocks) of a BlockTridiagonal."""
+    b, ns = row.i[0], w.ns
+    parts = [w.whole(row, k) for k in range(len(row.children))]
+    found = [ns.reshape(x, (*x.shape[:-1], -1, b, b)) for x in parts]
+    if len(found) == 2:
+        found.append(ns.conj(ns.mT(found[0])))
+    return list(zip((-1, 0, 1), found, strict=True))
+
+
 def _block_tridiagonal(w: Any, row: Any) -> Any:
     b, ns = row.i[0], w.ns
     n = row.shape[-1] // b if b else 0
-    parts = [w.whole(row, k) for k in range(len(row.children))]
-    low, d = (ns.reshape(x, (*x.shape[:-1], -1, b, b)) for x in parts[:2])
-    if len(parts) == 3:
-        up = ns.reshape(parts[2], (*parts[2].shape[:-1], -1, b, b))
-    else:
-        up = ns.conj(ns.mT(low))
     zero = ns.zeros((*row.shape[:-2], b, b), row.dtype)
-    lines = []
-    for i in range(n):
-        line = [zero] * n
-        for j, a in ((i - 1, low), (i, d), (i + 1, up)):
-            if 0 <= j < n:
-                at = a[..., min(i, j), :, :]
-                line[j] = ns.expand(at, zero.shape)
-        lines.append(ns.concat(line, -1))
-    return ns.concat(lines, -2) if lines else ns.zeros(row.shape, row.dtype)
+    lines = [[zero] * n for _ in range(n)]
+    for k, blocks in block_diagonals(w, row) if n else ():
+        for i in range(max(-k, 0), n - max(k, 0)):
+            lines[i][i + k] = ns.expand(blocks[..., min(i, i + k), :, :], zero.shape)
+    rows = [ns.concat(line, -1) for line in lines]
+    return ns.concat(rows, -2) if rows else ns.zeros(row.shape, row.dtype)
 
 
 def _kernel(w: Any, row: Any) -> Any:
@@ -389,7 +416,7 @@ def _radial(ns: Any, word: int, square: Any, s: Any) -> Any:
 def _kron(w: Any, row: Any) -> Any:
     out = None
     for k in row.children:
-        a = w.ns.cast(dense(w, k, row.dtype), row.dtype)
+        a = w.ns.cast(_dense(w, k), row.dtype)
         if out is None:
             out = a
             continue
@@ -400,26 +427,26 @@ def _kron(w: Any, row: Any) -> Any:
 
 
 def _sum(w: Any, row: Any) -> Any:
-    return dense(w, row.children[0], row.dtype) + dense(w, row.children[1], row.dtype)
+    return _dense(w, row.children[0]) + _dense(w, row.children[1])
 
 
 def _prod(w: Any, row: Any) -> Any:
-    a, b = (dense(w, k, row.dtype) for k in row.children)
+    a, b = (_dense(w, k) for k in row.children)
     return w.ns.matmul(a, b)
 
 
 def _scaled(w: Any, row: Any) -> Any:
-    return dense(w, row.children[0], row.dtype) * w.coefficient(row)
+    return _dense(w, row.children[0]) * w.coefficient(row)
 
 
 DENSE: dict[str, Callable[..., Any]] = {
     "dense": _array,
     "identity": _identity,
     "zeros": _zeros,
-    "diag": _diag,
-    "offdiag": _diag,
-    "tridiagonal": _tridiagonal,
-    "banded": _banded,
+    "diag": _by_diagonals,
+    "offdiag": _by_diagonals,
+    "tridiagonal": _by_diagonals,
+    "banded": _by_diagonals,
     "triangular": _triangular,
     "toeplitz": _toeplitz,
     "hankel": _hankel,
@@ -468,22 +495,56 @@ def no_form(row: Any) -> NotImplementedError:
     )
 
 
-def dense(w: Any, at: int, dtype: str) -> Any:
-    """The dense form."""
+_NAMES = {name.lower(): name for name in dir(_core) if name[0].isupper()} | {
+    "multitoeplitz": "MultilevelToeplitz",
+    "difference": "FiniteDifference",
+    "offdiag": "a diagonal",
+    "sum": "a sum",
+    "prod": "a product",
+    "scaled": "a multiple",
+}
+_HELD = ("dense", "triangular")  # their numbers are as many as their entries
+
+
+def announced(w: Any, row: Any, dtype: str) -> None:
+    """Says that a kind is made dense: a warning, or an error, as the sizes of pl.config have it."""
+    if row.head not in _HELD:
+        nbytes = math.prod(row.shape) * np.dtype(dtype).itemsize
+        name = _NAMES.get(row.head, row.head)
+        memory.materialising_elsewhere(name, row.shape, nbytes, w.ns.where_text(), w.asked)
+
+
+def form(w: Any, row: Any, dtype: str | None = None) -> Any:
+    """The dense form of a node, announced; it is then cast to the dtype."""
+    announced(w, row, dtype or row.dtype)
+    return DENSE[row.head](w, row)
+
+
+def _dense(w: Any, at: int) -> Any:
+    """Of a part of what is made dense, and announced."""
     row, mode = through_views(w, at, 0)
     if row.head not in DENSE:
         raise no_form(row)
-    a = DENSE[row.head](w, row)
-    return seen(w.ns, w.ns.expand(a, row.shape), mode)
+    return seen(w.ns, w.ns.expand(DENSE[row.head](w, row), row.shape), mode)
 
 
-def diagonal(w: Any, at: int, k: int, dtype: str) -> Any:
+def dense(w: Any, at: int) -> Any:
+    """The dense form, announced."""
+    row, _ = through_views(w, at, 0)
+    announced(w, row, row.dtype)
+    return _dense(w, at)
+
+
+def diagonal(w: Any, at: int, k: int) -> Any:
     """A diagonal, of the dense form but where it is at hand."""
     row, mode = through_views(w, at, 0)
-    if row.head == "diag" and k == 0:
-        d = w.child(row, 0)
-        return w.ns.conj(d) if mode & _C else d
-    return diagonal_of(w.ns, dense(w, at, dtype), k)
+    if row.head in ("diag", "tridiagonal", "banded"):
+        for offset, d in diagonals(w, row):
+            if (-offset if mode & _T else offset) == k:
+                return w.ns.conj(d) if mode & _C else d
+        m, n = row.shape[-2:]
+        return w.ns.zeros((*row.shape[:-2], max(min(m, n) - abs(k), 0)), row.dtype)
+    return diagonal_of(w.ns, dense(w, at), k)
 
 
 def diagonal_of(ns: Any, a: Any, k: int) -> Any:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
+from .._base import config
 from . import kinds
 
 __all__ = ["apply", "by_spectrum", "spectrum", "turned"]
@@ -12,31 +15,193 @@ __all__ = ["apply", "by_spectrum", "spectrum", "turned"]
 _T, _C = 1, 2
 
 
-def _fft_product(w: Any, row: Any, t: Any, x: Any, m: int, n: int) -> Any:
-    """y[i] = sum_j t[i - j + n - 1] x[j] by a circular convolution of length m + n - 1."""
-    ns = w.ns
-    pad = ns.zeros((*x.shape[:-2], m - 1, x.shape[-1]), ns.name_of(x))
-    long = ns.concat([x, pad], -2)
-    turned = ns.fft(t, t.ndim - 1)[..., None] * ns.fft(long, long.ndim - 2)
-    y = ns.fft(turned, turned.ndim - 2, True)[..., n - 1 : n - 1 + m, :]
-    return y if row.dtype.startswith("complex") else ns.real(y)
-
-
 _FFT = ("float32", "float64", "complex64", "complex128")
-_FFT_LEAST = 64  # rows: below, the dense form is less work
+_FFT_LEAST = 64 * 64  # entries: below, the dense form is less work
+
+
+def _by_fft(row: Any) -> bool:
+    m, n = row.shape[-2:]
+    return m * n >= _FFT_LEAST and row.dtype in _FFT and bool(config.get("fft"))
+
+
+def _box_product(w: Any, mode: int, t: Any, into: Any, x: Any) -> Any:
+    """y[i] = sum_j t[i - j + n - 1] x[j] on each level, by circular convolutions of length
+    m + n - 1; through a mode of that matrix. `into` are the n, t has the levels last."""
+    ns, count, k = w.ns, len(into), x.shape[-1]
+    real = not any(ns.name_of(a).startswith("complex") for a in (t, x))
+    axes = range(t.ndim - count, t.ndim)
+    total = [t.shape[a] for a in axes]
+    t = ns.conj(t) if mode & _C else t
+    if mode & _T:
+        t, into = ns.flip(t, axes), [g - n + 1 for g, n in zip(total, into, strict=True)]
+    y = ns.reshape(x, (*x.shape[:-2], *into, k))
+    for level, g in enumerate(total):
+        t = ns.fft(t, t.ndim - count + level)
+        y = ns.fft(y, y.ndim - 1 - count + level, False, g)
+    y = t[..., None] * y
+    for level, n in enumerate(into):
+        y = ns.fft(y, y.ndim - 1 - count + level, True)
+        cut = [slice(None)] * (count - level)
+        y = y[(..., slice(n - 1, None), *cut)]
+    y = ns.reshape(y, (*y.shape[: y.ndim - 1 - count], -1, k))
+    return ns.real(y) if real else y
 
 
 def _toeplitz_apply(w: Any, row: Any, mode: int, x: Any) -> Any:
-    m, n = row.shape[-2:]
-    hankel = row.head == "hankel"
-    if min(m, n) < _FFT_LEAST or row.dtype not in _FFT:
+    n = row.shape[-1]
+    if not _by_fft(row):
         return _by_dense(w, row, mode, x)
-    t = kinds.hankel_numbers(w, row) if hankel else kinds.toeplitz_numbers(w, row)
-    t = w.ns.conj(t) if mode & _C else t
-    if mode & _T:
-        m, n = n, m
-        t = t if hankel else w.ns.flip(t, (-1,))
-    return _fft_product(w, row, t, w.ns.flip(x, (-2,)) if hankel else x, m, n)
+    if row.head == "toeplitz":
+        return _box_product(w, mode, kinds.toeplitz_numbers(w, row), [n], x)
+    n = row.shape[-2] if mode & _T else n  # a Hankel matrix is symmetric in its numbers
+    t = kinds.hankel_numbers(w, row)
+    return _box_product(w, mode & _C, t, [n], w.ns.flip(x, (-2,)))
+
+
+def _multitoeplitz_apply(w: Any, row: Any, mode: int, x: Any) -> Any:
+    if not _by_fft(row):
+        return _by_dense(w, row, mode, x)
+    total, into = kinds.levels(w, row, 1), kinds.levels(w, row, 2)
+    t = w.child(row, 0)
+    t = w.ns.reshape(t, (*t.shape[:-1], *total))
+    return _box_product(w, mode, t, list(into), x)
+
+
+def _convolution_apply(w: Any, row: Any, mode: int, x: Any) -> Any:
+    """As a Toeplitz matrix on each level: its numbers are taken from the kernel with a zero."""
+    g, into, ns = kinds.levels(w, row, 1), list(kinds.levels(w, row, 2)), w.ns
+    if not _by_fft(row) or not min(into):
+        return _by_dense(w, row, mode, x)
+    t = w.child(row, 0)
+    t = ns.reshape(t, (*t.shape[:-1], *g))
+    for level, (k, n) in enumerate(zip(g, into, strict=True)):
+        axis = t.ndim - len(into) + level
+        longer = kinds.padded(ns, t, axis, 0, k + 1)
+        t = sum(
+            ns.take(longer, np.where((at >= 0) & (at < k), at, k), axis)
+            for at in kinds.numbers_at(row.i[0], k, n)
+        )
+    return _box_product(w, mode, t, into, x)
+
+
+def _along(w: Any, sizes: Any, x: Any, one: Callable[..., Any]) -> Any:
+    """one(y, axis, size) on each level of the rows of x."""
+    y = w.ns.reshape(x, (*x.shape[:-2], *sizes, x.shape[-1]))
+    for level, n in enumerate(sizes):
+        y = one(y, y.ndim - 1 - len(sizes) + level, n)
+    return w.ns.reshape(y, x.shape)
+
+
+def _dft_apply(w: Any, row: Any, mode: int, x: Any) -> Any:
+    if not _by_fft(row):
+        return _by_dense(w, row, mode, x)
+    power = (0.0, -0.5, -1.0)[row.i[0]] + (1 if mode & _C else 0)  # ifft divides by n
+
+    def one(y: Any, axis: int, n: int) -> Any:
+        return w.ns.fft(y, axis, bool(mode & _C)) * float(n) ** power
+
+    return _along(w, kinds.levels(w, row, 0), x, one)
+
+
+def _dct_apply(w: Any, row: Any, mode: int, x: Any) -> Any:
+    """The cosines are real parts of an FFT of twice the length, turned before and after it."""
+    if not _by_fft(row):
+        return _by_dense(w, row, mode, x)
+    ns, kind, norm = w.ns, row.i[0], row.i[3] % 3
+    turned = (row.i[3] >= 3) != bool(mode & _T)
+    high = ns.name_of(x)
+    pair = ns.concat([ns.real(x), ns.imag(x)], -1) if high.startswith("complex") else x
+
+    def one(y: Any, axis: int, n: int) -> Any:
+        period, (before, after), (weights, factors) = _cosines(kind, norm, n, turned)
+        shape = [-1 if a == axis else 1 for a in range(y.ndim)]
+        real = ns.name_of(y)
+        wide = "complex64" if real == "float32" else "complex128"
+        y = y * ns.reshape(ns.constant(before * weights, wide), shape)
+        y = ns.take(ns.fft(y, axis, False, period), np.arange(n), axis)
+        return ns.cast(ns.real(y * ns.reshape(ns.constant(after * factors, wide), shape)), real)
+
+    y = _along(w, kinds.levels(w, row, 0), pair, one)
+    k = x.shape[-1]
+    return y[..., :k] + 1j * ns.cast(y[..., k:], high) if high.startswith("complex") else y
+
+
+def _cosines(kind: int, norm: int, n: int, turned: bool) -> Any:
+    """cos(pi (j + a) (k + b) / m), weighed by j and by k as SciPy's dct does."""
+    a, b = (0.5 if kind in (2, 4) else 0.0), (0.5 if kind in (3, 4) else 0.0)
+    m = n - 1 if kind == 1 else n
+    j, weights, factors = np.arange(n), np.full(n, 2.0), np.ones(n)
+    if kind == 1:
+        weights[[0, -1]] = 1
+    elif kind == 3:
+        weights[0] = 1
+    if norm == 1:  # orthogonal
+        ends = [0, -1] if kind == 1 else [0] if kind in (2, 3) else []
+        weights[ends] *= np.sqrt(2) if kind in (1, 3) else 1
+        factors[ends] *= np.sqrt(0.5) if kind in (1, 2) else 1
+    factors *= (1, np.sqrt(0.5 / m), 0.5 / m)[norm]
+    if turned:
+        a, b, weights, factors = b, a, factors, weights
+    turns = np.exp(-1j * np.pi * b * j / m), np.exp(-1j * np.pi * a * (j + b) / m)
+    return 2 * m, turns, (weights, factors)
+
+
+def _hadamard_apply(w: Any, row: Any, mode: int, x: Any) -> Any:
+    n, half = row.shape[-1], 1
+    while half < n:
+        y = w.ns.reshape(x, (*x.shape[:-2], n // (2 * half), 2, half, x.shape[-1]))
+        a, b = y[..., 0, :, :], y[..., 1, :, :]
+        x = w.ns.reshape(w.ns.stack([a + b, a - b], -3), x.shape)
+        half *= 2
+    return x
+
+
+def _full_apply(w: Any, row: Any, mode: int, x: Any) -> Any:
+    c = w.coefficient(row)
+    if isinstance(c, complex):
+        c = c.conjugate() if mode & _C else c
+    elif mode & _C and hasattr(c, "ndim"):
+        c = w.ns.conj(c)
+    rows = row.shape[-1 if mode & _T else -2]
+    y = w.ns.sum(x, -2, True) * c
+    return w.ns.expand(y, (*y.shape[:-2], rows, y.shape[-1]))
+
+
+def _zeros_apply(w: Any, row: Any, mode: int, x: Any) -> Any:
+    rows = row.shape[-1 if mode & _T else -2]
+    return w.ns.zeros((*x.shape[:-2], rows, x.shape[-1]), w.ns.name_of(x))
+
+
+def _blocks_apply(w: Any, row: Any, mode: int, x: Any) -> Any:
+    """Block by block, as `_diagonals_apply`."""
+    ns, b = w.ns, row.i[0]
+    if not row.shape[-1]:
+        return _zeros_apply(w, row, mode, x)
+    n, k = row.shape[-1] // b, x.shape[-1]
+    x = ns.reshape(x, (*x.shape[:-2], n, b, k))
+    total = ns.zeros((n, b, k), ns.name_of(x))
+    for at, blocks in kinds.block_diagonals(w, row):
+        at, length = (-at if mode & _T else at), blocks.shape[-3]
+        if length:
+            y = ns.matmul(
+                kinds.seen(ns, blocks, mode), x[..., max(at, 0) :, :, :][..., :length, :, :]
+            )
+            total = total + kinds.padded(ns, y, y.ndim - 3, max(-at, 0), n)
+    return ns.reshape(total, (*total.shape[:-3], n * b, k))
+
+
+def _diagonals_apply(w: Any, row: Any, mode: int, x: Any) -> Any:
+    """Rows of x times the numbers of each diagonal, put where they belong."""
+    m, n = row.shape[-2:]
+    m, n, ns = (n, m, w.ns) if mode & _T else (m, n, w.ns)
+    total = ns.zeros((*x.shape[:-2], m, x.shape[-1]), ns.name_of(x))
+    for k, d in kinds.diagonals(w, row):
+        k, length = (-k if mode & _T else k), d.shape[-1]
+        if length:
+            d = ns.conj(d) if mode & _C else d
+            y = d[..., None] * x[..., max(k, 0) : max(k, 0) + length, :]
+            total = total + kinds.padded(ns, y, y.ndim - 2, max(-k, 0), m)
+    return total
 
 
 def spectrum(w: Any, c: Any, sizes: Any) -> Any:
@@ -69,7 +234,7 @@ def turned(w: Any, c: Any, sizes: Any, mode: int) -> Any:
 
 def _circulant_apply(w: Any, row: Any, mode: int, x: Any) -> Any:
     sizes = kinds.levels(w, row, 1)
-    if row.shape[-1] < _FFT_LEAST or row.dtype not in _FFT:
+    if not _by_fft(row):
         return _by_dense(w, row, mode, x)
     c = turned(w, w.child(row, 0), sizes, mode)
     real = not w.ns.name_of(x).startswith("complex") and not w.ns.name_of(c).startswith("complex")
@@ -95,7 +260,8 @@ def _selection_apply(w: Any, row: Any, mode: int, x: Any) -> Any:
 
 
 def _by_dense(w: Any, row: Any, mode: int, x: Any) -> Any:
-    a = w.ns.cast(kinds.DENSE[row.head](w, row), _wide(w, row, x))
+    wide = _wide(w, row, x)
+    a = w.ns.cast(kinds.form(w, row, wide), wide)
     return w.ns.matmul(kinds.seen(w.ns, a, mode), x)
 
 
@@ -112,6 +278,18 @@ APPLY: dict[str, Callable[..., Any]] = {
     "toeplitz": _toeplitz_apply,
     "hankel": _toeplitz_apply,
     "circulant": _circulant_apply,
+    "multitoeplitz": _multitoeplitz_apply,
+    "convolution": _convolution_apply,
+    "dft": _dft_apply,
+    "dct": _dct_apply,
+    "hadamard": _hadamard_apply,
+    "full": _full_apply,
+    "offdiag": _diagonals_apply,
+    "tridiagonal": _diagonals_apply,
+    "banded": _diagonals_apply,
+    "zeros": _zeros_apply,
+    "blocktridiagonal": _blocks_apply,
+    "reflections": kinds.reflections_apply,
     "householder": kinds.householder_apply,
     "selection": _selection_apply,
     "permutation": _selection_apply,

@@ -40,7 +40,7 @@ def _flags(row: Any) -> tuple[bool, bool, bool]:
 
 
 def _diagonal_sums(w: Any, row: Any) -> Any:
-    a = w.ns.cast(kinds.dense(w, row.children[0], row.dtype), row.dtype)
+    a = w.ns.cast(kinds.dense(w, row.children[0]), row.dtype)
     return _line_sums(w.ns, a, *_flags(row))
 
 
@@ -55,7 +55,7 @@ def _pair_sums(w: Any, row: Any) -> Any:
 def _one_line_sums(w: Any, row: Any) -> Any:
     bits, m, n, k = row.i
     at = row._replace(head="offdiag", i=(k, m, n, 0), shape=(*row.shape[:-1], m, n))
-    return _line_sums(w.ns, kinds.DENSE["offdiag"](w, at), *(bool(bits & b) for b in (1, 2, 4)))
+    return _line_sums(w.ns, kinds.form(w, at), *(bool(bits & b) for b in (1, 2, 4)))
 
 
 def _band_join(w: Any, row: Any) -> Any:
@@ -74,7 +74,7 @@ def _band_join(w: Any, row: Any) -> Any:
 def _kron_partial(w: Any, row: Any) -> Any:
     ns, x = w.ns, w.whole(row, 1)
     if row.head == "kron_partial":
-        g = ns.cast(kinds.dense(w, row.children[0], row.dtype), row.dtype)
+        g = ns.cast(kinds.dense(w, row.children[0]), row.dtype)
     else:
         g = w.whole(row, 0)
     (p, q), (m, n) = x.shape[-2:], row.shape[-2:]
@@ -130,7 +130,7 @@ def _box_entries(w: Any, row: Any, a: Any, names: Any) -> Any:
 
 
 def _entry_sums(w: Any, row: Any) -> Any:
-    a = w.ns.cast(kinds.dense(w, row.children[0], row.dtype), row.dtype)
+    a = w.ns.cast(kinds.dense(w, row.children[0]), row.dtype)
     return _picked(w, row, a, row.children[1:])
 
 
@@ -177,8 +177,7 @@ def _scatter_slice(w: Any, row: Any) -> Any:
 def _blockband(w: Any, row: Any) -> Any:
     """A BlockTridiagonal as Banded stores it."""
     n = row.shape[-1]
-    form = row._replace(shape=(*row.shape[:-2], n, n))
-    a = kinds.DENSE["blocktridiagonal"](w, form)
+    a = kinds.form(w, row._replace(head="blocktridiagonal", shape=(*row.shape[:-2], n, n)))
     lines = row.shape[-2]
     up, j = (lines - 1) // 2, np.arange(n)[None]
     i = j + np.arange(lines)[:, None] - up

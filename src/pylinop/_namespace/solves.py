@@ -23,20 +23,31 @@ def _hermitian(ns: Any, a: Any) -> Any:
 
 
 def _cholesky(w: Any, row: Any) -> Any:
-    key = "cholesky", row.children[0], row.dtype
-    if key not in w.factors:
-        w.factors[key] = w.ns.cholesky(_hermitian(w.ns, w.whole(row, 0)))
-    return w.factors[key]
+    def make() -> Any:
+        return w.ns.cholesky(_hermitian(w.ns, w.whole(row, 0)))
+
+    return w.once(("cholesky", row.dtype), row.children[0], make)
+
+
+def _lu(w: Any, at: int, dtype: str) -> Any:
+    def make() -> Any:
+        return w.ns.lu(w.ns.cast(w.value(at), dtype))
+
+    return w.once(("lu", dtype), at, make)
 
 
 def _lu_solve(w: Any, row: Any) -> Any:
-    return w.ns.solve(kinds.seen(w.ns, w.whole(row, 0), row.i[0]), w.whole(row, 1))
+    """The factor is of the matrix that is seen through a mode, as in gradients: once for both."""
+    at, mode = row.children[0], row.i[0]
+    while w.rows[at].head == "swap":
+        at, mode = w.rows[at].children[0], mode ^ w.rows[at].i[0]
+    return w.ns.lu_solve(_lu(w, at, row.dtype), w.whole(row, 1), mode)
 
 
 def _cholesky_solve(w: Any, row: Any) -> Any:
     """Where definiteness is only tried, LU, which does without it."""
     if row.i[0]:
-        return w.ns.solve(w.whole(row, 0), w.whole(row, 1))
+        return w.ns.lu_solve(_lu(w, row.children[0], row.dtype), w.whole(row, 1), 0)
     factor = _cholesky(w, row)
     b = w.whole(row, 1)
     batch = np.broadcast_shapes(tuple(factor.shape[:-2]), tuple(b.shape[:-2]))
@@ -52,7 +63,7 @@ def _invert(w: Any, row: Any) -> Any:
 
 def _half_solve(w: Any, row: Any) -> Any:
     r = w.whole(row, 1)
-    x = w.ns.solve(w.whole(row, 0), r)
+    x = w.ns.lu_solve(_lu(w, row.children[0], row.dtype), r, 0)
     if row.i[1]:
         return w.ns.sum(w.ns.conj(r) * x, -2)
     return w.ns.matmul(kinds.seen(w.ns, r, 3), x)
@@ -89,14 +100,14 @@ def _circulant_solve(w: Any, row: Any) -> Any:
     return products.by_spectrum(w, 1 / products.spectrum(w, c, sizes), sizes, b, real)
 
 
-def _of_kind(form: Callable[..., Any], arrays: int) -> Callable[..., Any]:
+def _of_kind(head: str, arrays: int) -> Callable[..., Any]:
     """A solve by the dense form of a kind whose children and attributes the node has."""
 
     def solved(w: Any, row: Any) -> Any:
         b = w.whole(row, arrays)
         n = b.shape[-2]
-        at = row._replace(shape=(*_batch(w, row, arrays), n, n))
-        return w.ns.solve(form(w, at), b)
+        at = row._replace(head=head, shape=(*_batch(w, row, arrays), n, n))
+        return w.ns.solve(kinds.form(w, at), b)
 
     return solved
 
@@ -108,14 +119,14 @@ def _batch(w: Any, row: Any, arrays: int) -> tuple[int, ...]:
 
 def _band_solve(w: Any, row: Any) -> Any:
     n, b = row.shape[-2], w.whole(row, 1)
-    form = row._replace(shape=(*_batch(w, row, 1), n, n))
-    return w.ns.solve(kinds.seen(w.ns, kinds.DENSE["banded"](w, form), row.i[3]), b)
+    at = row._replace(head="banded", shape=(*_batch(w, row, 1), n, n))
+    return w.ns.solve(kinds.seen(w.ns, kinds.form(w, at), row.i[3]), b)
 
 
 def _sparse_triangular_solve(w: Any, row: Any) -> Any:
     ns, n = w.ns, row.shape[-2]
-    at = row._replace(children=row.children[:3], shape=(n, n))
-    a = kinds.DENSE["sparse"](w, at)
+    at = row._replace(head="sparse", children=row.children[:3], shape=(n, n))
+    a = kinds.form(w, at)
     lower, unit = row.i[2] & 1, row.i[2] & 2
     a = ns.tril(a, -1 if unit else 0) if lower else ns.triu(a, 1 if unit else 0)
     if unit:
@@ -126,7 +137,7 @@ def _sparse_triangular_solve(w: Any, row: Any) -> Any:
 
 
 def _grid_solve(w: Any, row: Any) -> Any:
-    return w.ns.solve(kinds.dense(w, row.children[0], row.dtype), w.whole(row, 1))
+    return w.ns.solve(kinds.dense(w, row.children[0]), w.whole(row, 1))
 
 
 # -- determinants --
@@ -150,7 +161,7 @@ def _dense_det(w: Any, row: Any) -> Any:
     a = w.child(row, 0)
     if not a.shape[-1]:
         return _one(w, row)
-    return w.ns.slogdet(a)
+    return w.ns.lu_slogdet(_lu(w, row.children[0], row.dtype))
 
 
 def _ldl_det(w: Any, row: Any) -> Any:
@@ -163,7 +174,12 @@ def _cholesky_det(w: Any, row: Any) -> Any:
     a = w.child(row, 0)
     if not a.shape[-1]:
         return _one(w, row)
-    return w.ns.slogdet(a if row.i[0] else _hermitian(w.ns, a))
+    if row.i[0]:
+        return w.ns.lu_slogdet(_lu(w, row.children[0], row.dtype))
+    factor = _cholesky(w, row)
+    d = w.ns.real(kinds.diagonal_of(w.ns, factor, 0))
+    log = 2 * w.ns.sum(w.ns.log(d), -1)
+    return w.ns.cast(w.ns.ones(log.shape, w.ns.name_of(log)), row.dtype), log
 
 
 def _real(dtype: str) -> str:
@@ -237,8 +253,9 @@ def _circulant_det(w: Any, row: Any) -> Any:
 def _det_of_kind(head: str, arrays: int) -> Callable[..., Any]:
     def found(w: Any, row: Any) -> Any:
         n = _length(w, row, head)
-        at = row._replace(shape=(*row.shape[:-1], n, n), children=row.children[:arrays])
-        return w.ns.slogdet(kinds.DENSE[head](w, at)) if n else _one(w, row)
+        children = row.children[:arrays]
+        at = row._replace(head=head, shape=(*row.shape[:-1], n, n), children=children)
+        return w.ns.slogdet(kinds.form(w, at)) if n else _one(w, row)
 
     return found
 
@@ -258,7 +275,7 @@ def _householder_det(w: Any, row: Any) -> Any:
 
 
 def _grid_shift_det(w: Any, row: Any) -> Any:
-    return w.ns.slogdet(kinds.dense(w, row.children[0], row.dtype))
+    return w.ns.slogdet(kinds.dense(w, row.children[0]))
 
 
 def _permutation_det(w: Any, row: Any) -> Any:
@@ -266,7 +283,7 @@ def _permutation_det(w: Any, row: Any) -> Any:
     index = w.value(row.children[0])
     n = int(index.shape[-1])
     at = row._replace(shape=(*index.shape, n), head="permutation")
-    return w.ns.slogdet(kinds.DENSE["permutation"](w, at)) if n else _one(w, row)
+    return w.ns.slogdet(kinds.form(w, at)) if n else _one(w, row)
 
 
 def _reflections_det(w: Any, row: Any) -> Any:
@@ -299,7 +316,7 @@ HEADS: dict[str, Callable[..., Any]] = {
     "ldl_solve": _ldl_solve,
     "normal_equations_solve": _normal_solve,
     "circulant_solve": _circulant_solve,
-    "tridiagonal_solve": _of_kind(kinds.DENSE["tridiagonal"], 3),
+    "tridiagonal_solve": _of_kind("tridiagonal", 3),
     "band_solve": _band_solve,
     "sparse_triangular_solve": _sparse_triangular_solve,
     "vector_det": _vector_det,

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from . import heads, kinds, projections, solves
 from .arrays import Namespace
 
-__all__ = ["ARMS", "Row", "Walk", "missing", "rows_of", "run"]
+__all__ = ["ARMS", "Row", "Shared", "Walk", "missing", "rows_of", "run"]
 
 
 class Row(NamedTuple):
@@ -109,14 +109,65 @@ def _needed(rows: list[Row]) -> list[bool]:
     return need
 
 
+class Shared:
+    """What the walks of one program have in common: factors, and values that are dear, by a number
+    for what they are of. Arrays go by marks of whoever holds them."""
+
+    def __init__(self) -> None:
+        self.found: dict[Any, Any] = {}
+        self._numbers: dict[Any, int] = {}
+
+    def number(self, what: Any) -> int:
+        """The same for the same."""
+        return self._numbers.setdefault(what, len(self._numbers))
+
+
+# Values that other walks take over: reading their operands is most of a Woodbury, and a dense form
+# is announced once.
+_KEPT = ("gram", "weighted_gram", "todense")
+
+
 class Walk:
     """One expression and the values of its nodes."""
 
-    def __init__(self, ns: Namespace, rows: list[Row], leaves: dict[int, Any]) -> None:
+    def __init__(
+        self,
+        ns: Namespace,
+        rows: list[Row],
+        leaves: dict[int, Any],
+        asked: bool = False,
+        shared: Shared | None = None,
+        marks: dict[int, Any] | None = None,
+    ) -> None:
         self.ns, self.rows, self.leaves = ns, rows, leaves
+        self.asked = asked  # is the dense form what was asked for?
+        self.shared, self.marks = shared or Shared(), marks or {}
         self.values: dict[int, Any] = {}
-        self.factors: dict[Any, Any] = {}
+        self.keys: list[int] = []
         self.numbers: list[Any] = []  # coefficients that are arrays, by the entries that rows name
+        self.entries: Any = ()
+
+    def key(self, at: int) -> int:
+        """A number for what a node is, in all walks of the program."""
+        for row in self.rows[len(self.keys) : at + 1]:  # children come first
+            below = tuple(self.keys[k] for k in row.children)
+            mark = self.marks.get(row.serial, (id(self), row.serial)) if not below else None
+            number = self._entry_key(row.num) if row.num else 0
+            what = (row.head, below, row.i, row.c, row.dtype, row.shape, row.core, mark, number)
+            self.keys.append(self.shared.number(what))
+        return self.keys[at]
+
+    def _entry_key(self, at: int) -> int:
+        how, a, b, value = self.entries[at]
+        below = (self._entry_key(a), self._entry_key(b)) if how in "*+/" else ()
+        return self.shared.number(("entry", how, below, value))
+
+    def once(self, what: Any, at: int, make: Callable[[], Any]) -> Any:
+        """What is made of a node, once in all walks of the program."""
+        key = what, self.key(at)
+        if key not in self.shared.found:
+            self.shared.found[key] = make()
+        return self.shared.found[key]
 
     def value(self, at: int) -> Any:
         """Of an array's node."""
@@ -153,10 +204,16 @@ class Walk:
             elif row.head in ARMS:
                 self.values[at] = self.values.get(row.children[ARMS[row.head]])
             elif row.head in HEADS:
-                self.values[at] = self._shaped(HEADS[row.head](self, row), row)
+                self.values[at] = self._made(at, row)
             elif not kinds.is_operator(row.head):
                 raise missing(f"{row.head!r}", row)
         return self.values[len(self.rows) - 1]
+
+    def _made(self, at: int, row: Row) -> Any:
+        def make() -> Any:
+            return self._shaped(HEADS[row.head](self, row), row)
+
+        return self.once("value", at, make) if row.head in _KEPT else make()
 
     def _shaped(self, x: Any, row: Row) -> Any:
         if isinstance(x, (tuple, list)) or x is None:  # a determinant, several results, a shape
@@ -166,12 +223,17 @@ class Walk:
 
 
 def run(
-    ns: Namespace, canonical: Any, leaves: dict[int, Any], sources: dict[float, Any] | None = None
+    ns: Namespace,
+    canonical: Any,
+    leaves: dict[int, Any],
+    sources: dict[float, Any] | None = None,
+    **how: Any,
 ) -> Any:
     """The value of a canonical expression, of the arrays of its leaves by their numbers, and of
-    those that stand for coefficients, by the placeholders' values."""
+    those that stand for coefficients, by the placeholders' values. `how` is Walk's."""
     rows, _, _, entries = canonical
-    walk = Walk(ns, rows_of(rows), leaves)
+    walk = Walk(ns, rows_of(rows), leaves, **how)
+    walk.entries = entries or ()
     if sources:
         if entries is None:
             raise NotImplementedError(

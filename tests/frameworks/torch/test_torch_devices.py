@@ -1,6 +1,8 @@
 """Tensors that C cannot reach. Without a GPU: on the CPU with C left out, against C; on the meta
 device, which has no values; under a dispatch mode that forbids reads by the host."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import pylinop as pl
 import pylinop.torch as pt
+from pylinop._namespace import arrays
 from pylinop.torch import function
 
 OURS, PLAIN = tables(pt), tables(pl)
@@ -127,6 +130,72 @@ def test_second_derivatives_and_transforms(in_place):
     direct = torch.func.hessian(lambda d: f(U.detach(), d, s.detach()))(d.detach())
     dense = torch.autograd.functional.hessian(lambda d: f(U.detach(), d, s.detach()), d.detach())
     assert torch.allclose(direct, dense, atol=1e-10)
+
+
+def test_dense_forms_are_announced_where_they_are_asked_for(in_place):
+    in_place(True)
+    n = 40
+    c = torch.cat([torch.tensor([4.0]), torch.rand(n - 1) / n]).double().requires_grad_()
+    text = rf"Toeplitz \({n}, {n}\) has no structured way on cpu .* {n * n * 8:,} bytes"
+    with pl.config(warn_limit=n * n * 8 - 1), pytest.warns(pl.MaterializationWarning) as seen:
+        found = pt.solve(pt.Toeplitz(c), torch.ones(n, dtype=torch.float64))
+    assert seen[0].filename == __file__ and re.match(text, str(seen[0].message))
+    with pl.config(warn_limit=n * n * 8 - 1), pytest.warns(pl.MaterializationWarning) as seen:
+        found.sum().backward()  # gradients go by dense forms too
+    assert {w.filename for w in seen} == {__file__}
+    text = rf"Toeplitz \({n}, {n}\) on meta needs .*memory_limit"
+    with pl.config(memory_limit=n), pytest.raises(pl.MaterializationError, match=text):
+        pt.logdet(pt.Toeplitz(c.detach().to("meta")))
+
+
+@pytest.mark.parametrize("assume", [None, "pos"])
+def test_solve_and_logdet_factor_once(assume, in_place, monkeypatch):
+    seen = []
+    for name in ("lu", "cholesky", "solve", "slogdet", "inv"):
+        whole = getattr(arrays._Torch, name)
+
+        def counted(self, *args, name=name, whole=whole):
+            seen.append(name)
+            return whole(self, *args)
+
+        monkeypatch.setattr(arrays._Torch, name, counted)
+    in_place(True)
+    n = 9
+    a, y = torch.randn(n, n, dtype=torch.float64), torch.randn(n, dtype=torch.float64)
+    a, U = a @ a.T + n * torch.eye(n), torch.randn(n, 2, dtype=torch.float64)
+    c = torch.cat([torch.ones(1), torch.rand(n - 1) / (2 * n)]).double()
+    dense = pt.Dense(a) if assume is None else pt.Dense(a, assume)
+    for K in (dense, pt.Diag(a.diagonal()) + pt.LowRank(U), pt.Toeplitz(c)):
+        seen.clear()
+        quad, logdet = pt.inv_quad_logdet(K, y)
+        assert seen == (["cholesky"] if assume and K is dense else ["lu"])
+        due = K.toarray()
+        torch.testing.assert_close(quad, y @ torch.linalg.solve(due, y), rtol=1e-11, atol=1e-12)
+        torch.testing.assert_close(logdet, torch.logdet(due), rtol=1e-11, atol=1e-12)
+    seen.clear()
+    x = a.clone().requires_grad_()
+    sum(pt.inv_quad_logdet(pt.Dense(x) if assume is None else pt.Dense(x, assume), y)).backward()
+    assert seen == ["lu" if assume is None else "cholesky"]
+    seen.clear()
+    b = a + torch.rand(n, n)
+    found = pt.program(lambda a, b, y: [pl.solve(pl.Dense(x), y) for x in (a, b, a)])(a, b, y)
+    assert seen == ["lu", "lu"] and torch.equal(found[0], found[2])
+    torch.testing.assert_close(found[1], torch.linalg.solve(b, y), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.complex128])
+def test_failed_factorisations_are_nan(dtype, in_place):
+    """What torch leaves in a factor that failed is no solution."""
+    in_place(True)
+    a, b = torch.tensor([[1, 2], [2, 1]], dtype=dtype), torch.ones(2, dtype=dtype)
+    K = pt.Dense(torch.stack([a, a + 3 * torch.eye(2)]), "pos")
+    x = pt.solve(K, b[:, None])
+    assert torch.isnan(x[0]).all()
+    torch.testing.assert_close(x[1, :, 0], b / 6)
+    assert torch.isnan(pt.logdet(K)[0]) and torch.isfinite(pt.logdet(K)[1])
+    singular = pt.Dense(torch.ones(2, 2, dtype=dtype))
+    assert not torch.isfinite(pt.solve(singular, torch.arange(2).to(dtype))).any()
+    assert pt.slogdet(singular).logabsdet == -torch.inf
 
 
 @pytest.mark.parametrize("device", [d for d in DEVICES if d != "cpu"])

@@ -258,12 +258,22 @@ def test_errors_are_ours():
         pt.solve(pt.Diag(torch.zeros(3)), torch.ones(3))
     with pytest.raises(ValueError, match="inner dimensions|shape"):
         pt.Diag(torch.ones(3)) @ torch.ones(4)
-    v = torch.ones(3, 1, dtype=torch.float64, requires_grad=True)
-    first = torch.autograd.grad(
-        (pt.Reflections(v, 3) @ torch.arange(3.0)).square()[0], v, create_graph=True
-    )[0]
-    with pytest.raises(NotImplementedError, match="cotangent_of_reflections"):
-        first.square().sum().backward()
+
+
+def test_second_derivatives_by_reflections():
+    x = torch.randn(5, dtype=torch.float64)
+    v = torch.randn(5, 3, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradgradcheck(lambda v: pt.Reflections(v, 5) @ x, v)
+
+
+def test_missing_derivatives_are_errors():
+    x = torch.rand(4, 1, dtype=torch.float64)
+    scale = torch.tensor(0.7, dtype=torch.float64, requires_grad=True)
+    y = pt.Kernel("rbf", x, length_scale=scale).toarray().sum()
+    for _ in range(2):
+        (y,) = torch.autograd.grad(y, scale, create_graph=True)
+    with pytest.raises(NotImplementedError, match="derivative"):
+        torch.autograd.grad(y, scale)
 
 
 def test_modes_and_threads(arrays):
