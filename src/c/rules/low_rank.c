@@ -301,6 +301,8 @@ static lop_status woodbury_open(woodbury *s) {
     lop_status st = seen(s->mk, LOP_H, s->p.v, &s->vh);
     if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_todense, &s->dt, s->p.u, &s->u);
     if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_solve, NULL, s->p.base, s->u, &w);
+    /* Solves with a base of whole numbers are in double precision, whatever the result is in. */
+    if (st == LOP_OK && w->dtype != dt) st = LOP_NOMATCH;
     if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_dense, NULL, w, &s->w);
     if (st == LOP_OK) st = inner_matrix(s, w, &s->inner);
     if (st == LOP_OK) st = lop_make(s->mk, "eye", NULL, 0, NULL, &square, &eye);
