@@ -344,9 +344,8 @@ def test_methods_by_name():
     with pytest.raises(TypeError, match="belongs to an estimate"):
         pl.trace(A, num_samples=30)
     x = pl.lazy(A.toarray())
-    assert isinstance(pl.trace(x), pl.LazyArray) and isinstance(
-        pl.logdet(x, method="slq"), pl.Estimate
-    )
+    assert isinstance(pl.trace(x), pl.LazyArray)
+    assert isinstance(pl.logdet(x, method="slq"), pl.LazyArray)  # as other functions of them
 
 
 def test_accuracy_leaves_auto_exact_unless_told():

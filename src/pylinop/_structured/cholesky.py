@@ -462,6 +462,7 @@ def jittered(ask: Callable[..., Any], op: Any, side: str, jitter: Any) -> Any:
         )
         return factor
     what, _, where = first.partition("\n")
+    what = what.partition("; ")[0]  # without what else to do: jitter was given
     raise np.linalg.LinAlgError(
         f"{what}, nor with {share * mean:.3g}, {share:g} of the mean of its diagonal, added to the "
         f"diagonal\n{where}"
