@@ -44,7 +44,7 @@ SOURCES := CMakeLists.txt pyproject.toml $(shell find src tests/c -not -name '__
 help:
 	@echo "demo       build, install, run examples/mauna_loa.py on real data"
 	@echo "test       C tests (release build) and pytest"
-	@echo "test-verified  Python tests with plans checked and answers verified; PYLINOP_PART=4: one in four"
+	@echo "test-verified  Python tests with plans checked and answers verified; PYLINOP_PART=8: one in eight"
 	@echo "check      C tests only, with assertions"
 	@echo "pytest     Python tests only; PYTEST='-k kron -x' passes options"
 	@echo "asan       C tests and pytest under AddressSanitizer and UBSan"
