@@ -58,7 +58,7 @@ class LazyArray(_core.Lazy):
     def __repr__(self) -> str:
         return f"<LazyArray shape={self.shape} dtype={self.dtype}: {text.formula(self)}>"
 
-    if TYPE_CHECKING:  # the functions themselves, which _api/methods.py attaches
+    if TYPE_CHECKING:  # the functions themselves, set by pylinop/__init__.py
         cholesky = _methods.cholesky
         det = _methods.det
         eigh = _methods.eigh

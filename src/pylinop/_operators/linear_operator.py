@@ -143,7 +143,7 @@ class LinearOperator(_core.Operator):
 
     # -- functions as methods ----------------------------------------------------------------------
 
-    if TYPE_CHECKING:  # the functions themselves, which _api/methods.py attaches
+    if TYPE_CHECKING:  # the functions themselves, set by pylinop/__init__.py
         cholesky = _methods.cholesky
         det = _methods.det
         eigh = _methods.eigh
