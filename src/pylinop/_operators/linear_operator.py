@@ -416,5 +416,5 @@ class MatVec(LinearOperator):
 
 LinearOperator.__module__ = MatVec.__module__ = "pylinop"
 vars(LinearOperator)["__signature__"].like[LinearOperator] = MatVec
-for _name in refusals.ELSEWHERE:
-    setattr(LinearOperator, _name, refusals.Elsewhere(_name))
+for _name, _instead in refusals.ELSEWHERE.items():
+    setattr(LinearOperator, _name, refusals.Elsewhere(_name, f"write {_instead}"))
