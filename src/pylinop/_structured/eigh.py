@@ -424,6 +424,17 @@ def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     return w, op._given("A").copy() @ q
 
 
+def has_basis(op: Any) -> bool:
+    """Are the eigenvectors of a Hermitian operator known by its kind? Of a sum, A + c I, those of
+    A."""
+    if op._head != "sum":
+        return bool(hermitian(op))
+    found = shift_of(op)
+    if found is None or np.imag(found[1]) or found[0]._head not in eigenbasis.rows:
+        return False
+    return bool(hermitian(found[0]))
+
+
 # -- in ascending order --
 
 
