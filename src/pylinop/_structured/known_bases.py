@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from .._base.dtypes import inexact, real_of
 from .._operators.convert import as_operator
 from . import least_squares
 from .dispatch import _as_precise
@@ -120,8 +121,10 @@ def _(op: Any, how: Any) -> Any:
 # -- least squares, null spaces, ranges --
 
 
-def _of_values(w: Any, q: Any) -> tuple[Any, Any, Any]:
-    found = of_basis(w, q)
+def _of_values(op: Any) -> tuple[Any, Any, Any]:
+    """Frames by `eigh`, in the precision of op."""
+    w, q = eigenbasis(op, "L")
+    found = of_basis(w.astype(real_of(op.dtype), copy=False), q)
     return found.u, found.s, found.v
 
 
@@ -133,15 +136,14 @@ def _of_values(w: Any, q: Any) -> tuple[Any, Any, Any]:
     asks=_eigh_asks,
 )
 def _(op: Any, want: str) -> Any:
-    return _of_values(*eigenbasis(op, "L")) if has_basis(op) else NotImplemented
+    return _of_values(op) if has_basis(op) else NotImplemented
 
 
 @frames.row("hadamard", how="itself over sqrt(n)", cost="a product", guard="given")
 def _(op: Any, want: str) -> Any:
     n = op.shape[-1]
-    dtype = np.result_type(op.dtype, np.float32)
-    root = np.sqrt(n)
-    return (1 / root) * op, np.full(op.shape[:-1], root), _core.Identity(n, dtype)
+    s = np.full(op.shape[:-1], n**0.5, real_of(op.dtype))
+    return n**-0.5 * op, s, _core.Identity(n, inexact(op.dtype))
 
 
 @frames.row("congruence", how="A times B's where A is known to be unitary", cost="that of B")

@@ -13,10 +13,10 @@ import numpy as np
 from .. import _core
 from .._base.dtypes import TRANSPOSED, inexact
 from .._operators import quasiseparable
-from . import banded_lu
+from . import banded_lu, mixed_shapes
 from .cholesky import NotDefinite, cholesky, is_hermitian, nearly, real_diagonal
 from .dispatch import Question, dense, diagonal_of, factors_of, within
-from .qr import alike, eye, upper
+from .qr import eye, upper
 from .singular_values import bands_of, check_permutation
 
 # -- LU --
@@ -143,21 +143,25 @@ def _joined(join: Callable[..., Any], factors: Any) -> Generator[Any, Any, Any]:
     return tuple(join(*one) for one in zip(*found, strict=True))
 
 
-@lu.row("kron", how="Krons of the factors', all tall or all wide", cost="sum of the factors'")
+@lu.row(
+    "kron", how="Krons of the factors', rows exchanged of tall ones", cost="sum of the factors'"
+)
 def _(op: Any) -> Generator[Any, Any, Any]:
     factors = factors_of(op)
-    if not alike(factors, "reduced"):
-        return NotImplemented
+    if not all(f.shape[-2] <= f.shape[-1] for f in factors):
+        return (yield from mixed_shapes.lu(op, _core.Kron, factors))
     return (yield from _joined(_core.Kron, factors))
 
 
 @lu.row(
-    "blockdiag", how="BlockDiags of the blocks', all tall or all wide", cost="sum of the blocks'"
+    "blockdiag",
+    how="BlockDiags of the blocks', rows exchanged of tall ones",
+    cost="sum of the blocks'",
 )
 def _(op: Any) -> Generator[Any, Any, Any]:
     blocks = factors_of(op)
-    if not alike(blocks, "reduced"):
-        return NotImplemented
+    if not all(f.shape[-2] <= f.shape[-1] for f in blocks):
+        return (yield from mixed_shapes.lu(op, _core.BlockDiag, blocks))
     return (yield from _joined(_core.BlockDiag, blocks))
 
 
