@@ -389,7 +389,12 @@ def _(op: Any, uplo: str) -> Any:
     return w, whole @ _core.BlockDiag(unitary(turn * vectors), _core.Identity(n - k))
 
 
-@eigenbasis.row("lowrankupdate", how="of c I + U C U^H: as U C U^H, c added", cost="O(n k^2)")
+@eigenbasis.row(
+    "lowrankupdate",
+    how="of c I + U C U^H: as U C U^H, c added",
+    cost="O(n k^2)",
+    guard="thin_shift",
+)
 def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     found = shifted_thin(op)
     if found is None:

@@ -56,6 +56,7 @@ frames = Question(
     cost="4 m n^2 + 8 n^3",
     kept=lambda want: "frames null" if want == "null" else "frames",
     arrays=_arrays,
+    instead=lambda op, want: "14 m n min(m, n)",  # as a part; `tree` has gelsd's of the whole
 )
 
 
@@ -98,6 +99,7 @@ def _(op: Any, want: str) -> Any:
     "circulant",
     how="a DFT and the spectrum, of one level; bases of real ones are dense",
     cost="O(n log n)",
+    asks=lambda op, want: [] if want == "solve" or op.dtype.kind == "c" else None,
 )
 def _(op: Any, want: str) -> Any:
     if op._init is None or (op._given("levels") or 1) != 1:
@@ -159,7 +161,10 @@ def _(op: Any, want: str) -> Generator[Any, Any, Any]:
 
 
 @frames.row(
-    "lowrank", how="QR of U and V, SVD of what is between; not null spaces", cost="O((m + n) k^2)"
+    "lowrank",
+    how="QR of U and V, SVD of what is between; not null spaces",
+    cost="O((m + n) k^2)",
+    asks=lambda op, want: None if want == "null" else [],
 )
 def _(op: Any, want: str) -> Any:
     found = None if want == "null" else core_of(op)
@@ -250,7 +255,7 @@ def tree(op: Any, b: Any, rcond: Any = None) -> trees.Node:
         tall = op if op.shape[-2] >= op.shape[-1] else op.H
         found = trees.planned(qr, tall, "reduced")
         if found.rule:  # and the singular values of R, which say whether the rank is full
-            node = trees.leaf("lstsq-within-band", op, prices.read("3 n^2 w").price(tall, "band"))
+            node = trees.leaf("lstsq-within-band", op, prices.read("12 n^2 w").price(tall, "band"))
             node.parts = [found]
             return node
     if len(op.shape) > 2 or _structured(op):

@@ -104,10 +104,9 @@ def _(op: Any) -> tuple[Any, Any, Any]:
     return op, one, one
 
 
-@lu.row("triangular", how="an upper one itself: P and L are Identities", cost="O(1)")
+@lu.row("triangular", how="an upper one itself: P and L are Identities", cost="O(1)", guard="upper")
 def _(op: Any) -> Any:
-    lower = op._init is None or op._given("lower")
-    return NotImplemented if lower or op.dtype.kind not in "fc" else _itself(op)
+    return _itself(op) if op.dtype.kind in "fc" else NotImplemented
 
 
 def _itself(op: Any) -> tuple[Any, Any, Any]:

@@ -154,10 +154,8 @@ def _(op: Any, mode: str) -> Generator[Any, Any, Any]:
     return found.conj() if mode == "r" else (found[0].conj(), found[1].conj())
 
 
-@qr.row("triangular", how="an upper one itself: Q is an Identity", cost="O(1)")
+@qr.row("triangular", how="an upper one itself: Q is an Identity", cost="O(1)", guard="upper")
 def _(op: Any, mode: str) -> Any:
-    if op._init is None or op._given("lower"):
-        return NotImplemented
     if op.dtype.kind not in "fc":
         return NotImplemented
     return _of(mode, eye(op, op.shape[-1], op.shape[-1]), op)

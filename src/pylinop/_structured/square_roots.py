@@ -350,6 +350,7 @@ def _(op: Any) -> Generator[Any, Any, Any]:
     "laplacian",
     how="Cholesky, sparse; where that fails as a dense one",
     cost="a sparse solve",
+    asks=lambda op: [("solve", op)] if cholesky_sparse.is_sparse(op) else None,
 )
 def _(op: Any) -> Any:
     a = cholesky_sparse.matrix_of(op)

@@ -66,7 +66,12 @@ def _moves(op: Any) -> bool:
 least_squares.CONDITIONS["lowrankupdate"] = _moves
 
 
-@svdvals.row("lowrankupdate", how="of c I + U C V^H: |c| and those of 2k x 2k", cost="O(n k^2)")
+@svdvals.row(
+    "lowrankupdate",
+    how="of c I + U C V^H: |c| and those of 2k x 2k",
+    cost="O(n k^2)",
+    guard="thin_shift",
+)
 def _(op: Any) -> Any:
     found = moved(op)
     if found is None:
@@ -81,6 +86,7 @@ def _(op: Any) -> Any:
     "lowrankupdate",
     how="of c I + U C V^H: QR of [U V], svd of 2k x 2k; reflections",
     cost="O(n k^2)",
+    guard="thin_shift",
 )
 def _(op: Any, full: bool) -> Any:
     found = moved(op)
@@ -101,7 +107,7 @@ def _(op: Any, full: bool) -> Any:
     return _matched(left, s, right)
 
 
-@frames.row("lowrankupdate", how="of c I + U C V^H: as svd", cost="O(n k^2)")
+@frames.row("lowrankupdate", how="of c I + U C V^H: as svd", cost="O(n k^2)", guard="thin_shift")
 def _(op: Any, want: str) -> Any:
     if not _moves(op):
         return NotImplemented
@@ -113,10 +119,11 @@ def _(op: Any, want: str) -> Any:
     "lowrankupdate",
     how="of c I + U C V^H: 1/c I and a thin part, by the pinv of 2k x 2k",
     cost="O(n k^2)",
+    guard="single thin_shift",
 )
 def _(op: Any, how: Any) -> Any:
     found = moved(op)
-    if found is None or op.ndim != 2:
+    if found is None:
         return NotImplemented
     c, q, m = found
     u, s, vh = np.linalg.svd(m)
@@ -129,7 +136,12 @@ def _(op: Any, how: Any) -> Any:
     return _core.LowRankUpdate(base, q, None, inner - one * np.eye(m.shape[-1], dtype=m.dtype))
 
 
-@power.row("lowrankupdate", how="of c I + U C U^H: f(c) I and a low rank", cost="O(n k^2)")
+@power.row(
+    "lowrankupdate",
+    how="of c I + U C U^H: f(c) I and a low rank",
+    cost="O(n k^2)",
+    guard="thin_shift",
+)
 def _(op: Any, p: Any) -> Any:
     found = shifted_thin(op)
     thin = None if found is None else thin_hermitian(found[0])
