@@ -342,7 +342,11 @@ def _tensordot(a: Any, b: Any, /, axes: Any = 2) -> Any:
     return left @ right
 
 
-@_row("structured", "einsum", note="what is products, scalings, traces and diagonals of matrices and vectors")
+@_row(
+    "structured",
+    "einsum",
+    note="what is products, scalings, traces and diagonals of matrices and vectors",
+)
 def _einsum(*operands: Any, out: Any = None, optimize: bool = False, **kwargs: Any) -> Any:
     if kwargs or not isinstance(operands[0], str):
         return NotImplemented

@@ -107,8 +107,9 @@ class _Network:
     ) -> None:
         turns = tuple(turned) or (False,) * len(taken)
         self.steps.append(Step(run, tuple(place for _, place in taken), turns))
+        at = min(self.live.index(x) for x in taken)  # so that what is left stays in its order
         self.live = [x for x in self.live if x not in taken]
-        self.live.append((labels, self.made))
+        self.live.insert(at, (labels, self.made))
         self.made += 1
 
     def gone(self, label: str, *terms: Any) -> bool:
