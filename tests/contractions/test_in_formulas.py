@@ -225,3 +225,94 @@ def test_building_takes_microseconds(rng):
         np.einsum("ij,jk,k->i", A, A, v)
         least = min(least, time.perf_counter() - start)
     assert least < 1e-3  # the steps are kept, not found again
+
+
+# -- parts of contractions that are one node
+
+
+WHOLE = [
+    ("aij,ajk->ik", ((3, 7, 5), (3, 5, 7))),
+    ("aij,kjb,b->aik", ((2, 7, 5), (7, 5, 3), (3,))),
+    ("ij,kj,lj->lik", ((4, 5), (4, 5), (6, 5))),
+    ("iij,aj->ja", ((4, 4, 6), (6, 6))),
+    ("...ij,...kj->...ik", ((2, 1, 3, 4), (5, 3, 4))),
+    ("aij,bkj->abik", ((1, 3, 4), (1, 3, 4))),
+]
+
+
+@pytest.mark.parametrize("text, shapes", WHOLE)
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+@pytest.mark.parametrize("verify", [False, True])
+def test_parts_of_a_contraction_are_contractions(text, shapes, dtype, verify, rng):
+    arrays = [some(rng, s, np.dtype(dtype).char) for s in shapes]
+    arrays = [a[:1] if a.shape[:1] == (2,) and "..." in text else a for a in arrays]
+    want = np.einsum(text, *arrays)
+    n = want.ndim
+
+    def made():
+        return np.einsum(text, *map(pl.lazy, arrays))
+
+    ways = [
+        lambda c: np.sum(c),
+        lambda c: np.sum(c, axis=0),
+        lambda c: np.sum(c, axis=(-1, 0)),
+        lambda c: c[(1 % c.shape[0],) * 1],
+        lambda c: c[..., -1],
+        lambda c: c[tuple(np.minimum(2, np.array(c.shape) - 1))],
+        lambda c: c[..., ::-2],
+        lambda c: c[-1:, ..., 0],
+        lambda c: c[0:0],
+        lambda c: c[None, ..., 0],
+        lambda c: c[..., [0, -1]],
+        lambda c: c[0][..., 0],
+        lambda c: np.sum(c[..., 0], axis=-1),
+    ]
+    if want.shape[-1] == want.shape[-2]:
+        ways += [np.linalg.trace, np.linalg.diagonal]
+        ways += [np.trace, np.diagonal, lambda c: np.trace(c, 1)] if n == 2 else []
+    for k, way in enumerate(ways):
+        with pl.config(check_plans=True, verify=verify):
+            got = way(made())
+            assert isinstance(got, pl.LazyArray) and got.dtype == want.dtype
+            np.testing.assert_allclose(got, way(want), rtol=1e-10, atol=1e-11, err_msg=str(k))
+    with pytest.raises(IndexError):
+        made()[(0,) * n + (0,)]
+    with pytest.raises(IndexError):
+        made()[want.shape[0]]
+
+
+def test_a_part_costs_less_than_the_whole(rng):
+    a, b = rng.normal(size=(40, 600, 30)), rng.normal(size=(40, 30, 600))
+    whole = np.einsum("aij,ajk->ik", pl.lazy(a), pl.lazy(b))
+    with pl.config(memory_limit=600 * 600 * 8 // 2):  # which the whole passes
+        element, row = whole[3, 4], np.asarray(whole[:2])
+        np.testing.assert_allclose(np.trace(whole), np.einsum("aij,aji->", a, b))
+    want = np.einsum("aij,ajk->ik", a[:, :4], b)
+    np.testing.assert_allclose(element, want[3, 4])
+    np.testing.assert_allclose(row, want[:2])
+    np.testing.assert_allclose(np.sum(whole, axis=1), np.einsum("aij,ajk->i", a, b))
+
+
+def test_of_integers_the_whole_is_made(rng):
+    a = rng.integers(0, 100, (3, 4, 5)).astype(np.int8)
+    c = np.einsum("aij,akj->ik", pl.lazy(a), pl.lazy(a))
+    want = np.einsum("aij,akj->ik", a, a)
+    assert np.sum(c).dtype == want.sum().dtype
+    np.testing.assert_array_equal(np.sum(c), want.sum())
+    np.testing.assert_array_equal(np.trace(c), np.trace(want))
+    np.testing.assert_array_equal(c[1, 2], want[1, 2])
+
+
+def test_gradients_of_parts(rng):
+    a, b = rng.normal(size=(3, 4, 5)), rng.normal(size=(3, 5, 4))
+
+    def f(a, b):
+        c = np.einsum("aij,ajk->ik", a, b)
+        return np.trace(c) + 2 * c[1, 2] + np.sum(c[0])
+
+    _, (da, db) = pl.value_and_grad(f, argnums=(0, 1))(a, b)
+    g = np.eye(4)
+    g[1, 2] += 2
+    g[0] += 1
+    np.testing.assert_allclose(da, np.einsum("ik,ajk->aij", g, b))
+    np.testing.assert_allclose(db, np.einsum("ik,aij->ajk", g, a))
