@@ -4,6 +4,7 @@
 #define LOP_BUILDS_H
 
 #include "planner/chain_rules.h"
+#include "rewrite/cheap_to_solve.h"
 
 /* tidy.c */
 LOP_BUILD(tidy);
@@ -172,6 +173,14 @@ LOP_BUILD(sum_settled);
  * its own. Owned in *out. */
 lop_status lop_update_of(const lop_maker *mk, const lop_node *base, const lop_node *low,
                          const lop_node **out) LOP_MUST_CHECK;
+/* solve_woodbury.c: a product whose rank is at most half its rows, a Kron of such, and multiples of
+ * these, as a LowRank; NOMATCH: it is none. Owned in *out. */
+lop_status lop_thin_low(const lop_maker *mk, const lop_node *term,
+                        const lop_node **out) LOP_MUST_CHECK;
+/* Is `sum`, `base` and a term of that rank, a narrow band or sparse, and sooner factored as that
+ * with the term written out? k right sides; base NULL: the identity. */
+bool lop_thin_better_whole(const lop_maker *mk, lop_dtype dt, const lop_node *sum,
+                           const lop_node *base, int64_t rank, int64_t k);
 /* kernel_lines.c */
 LOP_BUILD(line_solve);
 LOP_BUILD(line_det);
@@ -291,9 +300,6 @@ LOP_BUILD(solve_orthogonal);
 LOP_BUILD(diagonal_single);
 LOP_BUILD(diagonal_band);
 LOP_BUILD(trace_band);
-/* bands_permutations_triangles.c: is the factor of that band at most half as large as that of the
- * dense form, and is there none that keeps to what is stored? */
-bool lop_band_is_narrow(const lop_node *a, lop_band b);
 
 /* solve_grid.c */
 LOP_BUILD(solve_grid);

@@ -119,15 +119,22 @@ static bool read_place(lop_kron_sum *s, int i) {
     return !(p->b && eye);
 }
 
-bool lop_kron_sum_pays(const lop_kron_sum *s, double each) {
+/* A factor of the whole in thirds of flops: within its band where that is narrow. */
+static double price_of_whole(const lop_kron_sum *s) {
     const double rows = (double)s->rows;
+    const lop_band b = lop_infer_bands(s->sum);
+    if (!lop_band_is_narrow(s->sum, b)) return rows * rows * rows;
+    return 3 * rows * (double)(b.l + 1) * (double)(b.l + b.u + 1);
+}
+
+bool lop_kron_sum_pays(const lop_kron_sum *s, double each) {
     double cubes = 0;
     for (int i = 0; i < s->n; i++) {
         const double n = (double)s->t[0].size[i];
         if (!s->at[i].diagonal) cubes += n * n * n;
     }
     return s->mk->ctx->alike != 0 ||
-           (s->rows >= LOP_SPECTRAL_ROWS && each * cubes <= rows * rows * rows);
+           (s->rows >= LOP_SPECTRAL_ROWS && each * cubes <= price_of_whole(s));
 }
 
 bool lop_kron_sum_read(lop_kron_sum *s, const lop_maker *mk, lop_dtype dt, const lop_node *sum) {
