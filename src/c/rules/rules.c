@@ -331,6 +331,8 @@ const lop_rule lop_rule_table[] = {
      lop_build_trace_diagonal, "tr(D A) = d . diag(A)"},
     {"trace-prod-diag", LOP_PUSH, "(trace@k (prod ?a (diag ?d)))", NULL, NULL,
      lop_build_trace_diagonal, "tr(A D) = diag(A) . d"},
+    {"trace-between-spectral", LOP_PUSH, "(trace@k (prod ?a ?b))", NULL, NULL,
+     lop_build_between_trace_spectral, "of S^-1 X S^-1, S = V D V^H: that of V^H X V / D^2"},
     {"trace-ends", LOP_PUSH, "(trace@k (prod ?a ?b))", NULL, NULL, lop_build_trace_ends,
      "likewise of longer products"},
     {"trace-sparse-pair", LOP_PUSH, "(trace@k (prod ?a ?b))", NULL, lop_when_sparse_pair,
