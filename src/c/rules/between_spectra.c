@@ -3,6 +3,47 @@
  * In the basis V it is V^H X V over the products of D's numbers, so that no matrix of S's size is
  * made. */
 #include "sum_of_krons.h"
+#include "expr/properties.h"
+
+/* S of S^-1, also where that is seen through a view that changes nothing of it; else NULL. */
+static const lop_node *inverted(const lop_node *a) {
+    bool turned = false, conj = false;
+    for (; a->op == &lop_op_view; a = a->child[0]) {
+        turned ^= (a->attr.i[0] & LOP_T) != 0;
+        conj ^= (a->attr.i[0] & LOP_C) != 0;
+    }
+    if (a->op != &lop_op_inverse) return NULL;
+    const lop_node *s = a->child[0];
+    if (!lop_is_complex(s->dtype)) conj = turned;
+    return turned == conj && (!turned || lop_infer_hermitian(s)) ? s : NULL;
+}
+
+/* S and X of a product of three; NULL: it is none. */
+const lop_node *lop_read_between(const lop_node *p, const lop_node **x) {
+    const lop_node *a = p->child[0], *b = p->child[1], *s, *t;
+    if (a->op == &lop_op_prod) {
+        s = inverted(a->child[0]);
+        t = inverted(b);
+        *x = a->child[1];
+    } else if (b->op == &lop_op_prod) {
+        s = inverted(a);
+        t = inverted(b->child[1]);
+        *x = b->child[0];
+    } else {
+        return NULL;
+    }
+    return s && t && lop_node_alike(s, t, LOP_INFER_DEPTH) ? s : NULL;
+}
+
+lop_status lop_diagonal_of_dense(const lop_maker *mk, lop_dtype dt, const lop_node *a,
+                                 const lop_node **out) {
+    const lop_attr d = {.i = {0, 0, 0, (int64_t)dt + 1}}, k = {.i = {0, 0, 0, 0}};
+    const lop_node *dense = NULL;
+    lop_status st = lop_make1(mk, &lop_op_todense, &d, a, &dense);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_array_diagonal, &k, dense, out);
+    lop_node_unref(dense);
+    return st;
+}
 
 /* The attribute that asks for a dense form, and for a diagonal, in the dtype of s. */
 static lop_attr value_attr(const lop_kron_sum *s) {

@@ -428,50 +428,9 @@ LOP_BUILD(inverse_partial_spectral) { return read_off(m, mk, false, out); }
 
 /* -- S^-1 X S^-1, which second derivatives read */
 
-/* S of S^-1, also where that is seen through a view that changes nothing of it; else NULL. */
-static const lop_node *inverted(const lop_node *a) {
-    bool turned = false, conj = false;
-    for (; a->op == &lop_op_view; a = a->child[0]) {
-        turned ^= (a->attr.i[0] & LOP_T) != 0;
-        conj ^= (a->attr.i[0] & LOP_C) != 0;
-    }
-    if (a->op != &lop_op_inverse) return NULL;
-    const lop_node *s = a->child[0];
-    if (!lop_is_complex(s->dtype)) conj = turned;
-    return turned == conj && (!turned || lop_infer_hermitian(s)) ? s : NULL;
-}
-
-/* S and X of a product of three; NULL: it is none. */
-static const lop_node *read_between(const lop_node *p, const lop_node **x) {
-    const lop_node *a = p->child[0], *b = p->child[1], *s, *t;
-    if (a->op == &lop_op_prod) {
-        s = inverted(a->child[0]);
-        t = inverted(b);
-        *x = a->child[1];
-    } else if (b->op == &lop_op_prod) {
-        s = inverted(a);
-        t = inverted(b->child[1]);
-        *x = b->child[0];
-    } else {
-        return NULL;
-    }
-    return s && t && lop_node_alike(s, t, LOP_INFER_DEPTH) ? s : NULL;
-}
-
-/* The diagonal of the dense form. */
-static lop_status diagonal_of_dense(const lop_kron_sum *s, const lop_node *a,
-                                    const lop_node **out) {
-    const lop_attr d = value_attr(s), k = {.i = {0, 0, 0, 0}};
-    const lop_node *dense = NULL;
-    lop_status st = lop_make1(s->mk, &lop_op_todense, &d, a, &dense);
-    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_array_diagonal, &k, dense, out);
-    lop_node_unref(dense);
-    return st;
-}
-
 static lop_status read_between_off(const lop_match *m, const lop_maker *mk, bool trace,
                                    const lop_node **out) {
-    const lop_node *x = NULL, *sum = read_between(m->root->child[0], &x), *value = NULL,
+    const lop_node *x = NULL, *sum = lop_read_between(m->root->child[0], &x), *value = NULL,
                    *alt = NULL, *sound = NULL;
     lop_kron_sum s, terms;
     if (!sum || !lop_is_blas(m->root->dtype) || !lop_kron_sum_read(&s, mk, m->root->dtype, sum) ||
@@ -480,7 +439,7 @@ static lop_status read_between_off(const lop_match *m, const lop_maker *mk, bool
     lop_status st = open(&s);
     if (st == LOP_OK && trace) {
         st = lop_trace_between(&s, &terms, &value);
-        if (st == LOP_OK) st = diagonal_of_dense(&s, m->root->child[0], &alt);
+        if (st == LOP_OK) st = lop_diagonal_of_dense(mk, s.dt, m->root->child[0], &alt);
     } else if (st == LOP_OK) {
         st = lop_partial_between(&s, &terms, m->root, &value);
         if (st == LOP_OK) st = lop_partial_of_dense(mk, m->root, &alt);
