@@ -220,6 +220,8 @@ LOP_BUILD(plus_lowrank);
 LOP_BUILD(solve_update);
 LOP_BUILD(det_update);
 LOP_BUILD(update_inverse_diagonal);
+LOP_BUILD(between_update_diagonal);
+LOP_BUILD(between_update_trace);
 /* product_values.c */
 LOP_BUILD(value_prod_krons);
 LOP_BUILD(value_prod_blocks);
@@ -261,6 +263,16 @@ lop_status lop_partial_of_spectrum(const lop_maker *mk, lop_dtype dt, int n,
                                    const lop_node *const *v, const lop_node *const *vh,
                                    const lop_node *d, const lop_node *root,
                                    const lop_node **out) LOP_MUST_CHECK;
+/* between_spectra.c: S and X of a product S^-1 X S^-1, borrowed; NULL: it is none. */
+const lop_node *lop_read_between(const lop_node *p, const lop_node **x);
+/* The diagonal of the dense form. Owned. */
+lop_status lop_diagonal_of_dense(const lop_maker *mk, lop_dtype dt, const lop_node *a,
+                                 const lop_node **out) LOP_MUST_CHECK;
+/* inverse_diagonals.c: a column of ones over d; Kron(v[0], ..., v[n-1]), or the one. Owned. */
+lop_status lop_reciprocals(const lop_maker *mk, lop_dtype dt, const lop_node *d,
+                           const lop_node **out) LOP_MUST_CHECK;
+lop_status lop_kron_of(const lop_maker *mk, int n, const lop_node *const *v,
+                       const lop_node **out) LOP_MUST_CHECK;
 /* projections.c: generator_sums of root's operator by its dense form. Owned in *out. */
 lop_status lop_generators_of_dense(const lop_maker *mk, const lop_node *root,
                                    const lop_node **out) LOP_MUST_CHECK;
@@ -316,6 +328,8 @@ LOP_BUILD(solve_spectral);
 LOP_BUILD(det_spectral);
 LOP_BUILD(inverse_diagonal_spectral);
 LOP_BUILD(inverse_partial_spectral);
+LOP_BUILD(between_partial_spectral);
+LOP_BUILD(between_trace_spectral);
 
 /* solve_schur_complement.c */
 LOP_BUILD(solve_bordered);
