@@ -57,6 +57,7 @@ class Fault:
     line: str = ""
     turned: str = ""
     equivalent: str = ""
+    before: str = ""  # of the copy's file
 
     def plant(self, back: bool = False) -> str:
         """Change the copy; what was wrong, or nothing."""
@@ -67,9 +68,10 @@ class Fault:
                 run("patch", "-p1", "--reverse", "--force", "-i", str(self.patch))
             return output if status else ""
         copy = TREE / self.file
-        if back:
-            shutil.copyfile(ROOT / self.file, copy)
+        if back:  # not from ROOT, whose file may have been edited since
+            copy.write_text(self.before)
             return ""
+        self.before = copy.read_text()
         return turn(copy, self.line, self.turned)
 
 
