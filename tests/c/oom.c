@@ -349,7 +349,7 @@ static void kinds_as_declared(void) {
                 (long long)(w.ctx.live - alive));
     }
     char *text = lop_dump(read, 0);
-    t_check(text && strstr(text, "(solve (tridiagonal:0,0 ") && !strstr(text, "dense:"),
+    t_check(text && strstr(text, "(solve (tridiagonal:0,0,0 ") && !strstr(text, "dense:"),
             "not read as declared, or not closed: %s", text ? text : "");
     lop_free(&w.ctx, text);
     lop_node_unref(read);

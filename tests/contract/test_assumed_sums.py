@@ -90,3 +90,87 @@ def test_one_of_a_batch(n, rng):
     want = np.linalg.slogdet(A.toarray())
     np.testing.assert_array_equal(pl.slogdet(A).sign, want[0])
     np.testing.assert_allclose(pl.slogdet(A).logabsdet, want[1], rtol=1e-12)
+
+
+def banded(w, d, off=0.1):
+    """Ones beside the diagonal d, and faint ones out to w."""
+    ab = np.full((2 * w + 1, d.shape[-1]), off, d.dtype)
+    ab[w - 1] = ab[w + 1] = 1
+    ab[w] = d
+    return ab
+
+
+BANDS = {
+    "Tridiagonal": lambda d: pl.Tridiagonal(1 + 0 * d[1:], d, 1 + 0 * d[1:], assume_a="pos"),
+    "Banded of 1": lambda d: pl.Banded((1, 1), banded(1, d), assume_a="pos"),
+    "Banded of 3": lambda d: pl.Banded((3, 3), banded(3, d), assume_a="pos"),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
+@pytest.mark.parametrize("n", [6, 16, 17, 100])
+@pytest.mark.parametrize("kind", BANDS)
+def test_bands_that_are_not_what_was_assumed(kind, n, dtype, rng):
+    """Two eigenvalues below zero: the determinant has the sign of a definite matrix."""
+    B = BANDS[kind](np.where(np.arange(n) < 2, -3.0, 4.0).astype(dtype))
+    d = 0.1 + 0.1 * rng.random(n)
+    wide = pl.Toeplitz(0.01 * 0.5 ** np.arange(n))
+    other = pl.Tridiagonal(0.1 + 0 * d[1:], d, 0.1 + 0 * d[1:], assume_a="her")
+    with pl.config(check_plans=True):
+        for A in (
+            B + pl.Diag(d),
+            pl.Diag(d) + B,
+            2 * B + pl.Diag(d),
+            pl.Diag(d) + B.T,
+            pl.inv(B + pl.Diag(d)),
+            B + pl.Diag(d) + 0.5 * pl.Identity(n),
+            B + (other if kind != "Tridiagonal" else pl.Diag(d)),  # two of them are one that is not
+            B + pl.Diag(d) + wide,
+            B + pl.Diag(d) + pl.LowRank(0.1 * rng.standard_normal((n, 1))),
+        ):
+            for f in DETERMINANTS:
+                with pytest.raises(np.linalg.LinAlgError, match="assumed positive definite"):
+                    f(A)
+            with pl.config(not_definite="nan"):
+                assert np.isnan(pl.logdet(A))
+        want = np.linalg.slogdet((B + pl.Diag(d)).toarray())
+        with pl.config(check="none"), pytest.warns(pl.FallbackWarning):
+            found = pl.slogdet(B + pl.Diag(d))
+    rtol = 1e-4 if dtype == "float32" else 1e-12
+    np.testing.assert_allclose(found.sign, want[0], rtol=rtol)
+    np.testing.assert_allclose(found.logabsdet, want[1], rtol=rtol)
+
+
+@pytest.mark.parametrize("n", [6, 17, 100])
+@pytest.mark.parametrize("kind", BANDS)
+def test_bands_whose_sum_is_definite_or_whose_assumption_holds(kind, n, rng):
+    """What is only semidefinite by itself, as in smoothing, is no error beside what helps it; of a
+    true one the sum's determinant is the number that it is."""
+    faint = BANDS[kind](np.full(n, 1.5))
+    good = BANDS[kind](np.full(n, 4.0))
+    low = -40.0 * (np.arange(n) == 1)
+    for A, sign in ((faint + pl.Diag(4 + rng.random(n)), 1), (good + pl.Diag(low), -1)):
+        with pl.config(check_plans=True, verify=True):
+            found = pl.slogdet(A)
+        want = np.linalg.slogdet(A.toarray())
+        assert found.sign == want[0] == sign
+        np.testing.assert_allclose(found.logabsdet, want[1], rtol=1e-12)
+    assert np.isnan(pl.logdet(good + pl.Diag(low)))
+    A = good + pl.Diag(np.where(np.arange(n) == 1, np.nan, 1.0))
+    assert np.isnan(pl.logdet(A))
+
+
+@pytest.mark.parametrize("n", [6, 40])
+@pytest.mark.parametrize("kind", BANDS)
+def test_bands_beside_batches(kind, n, rng):
+    d = 0.1 + rng.random((3, n))
+    good, bad = np.full(n, 4.0), np.where(np.arange(n) < 2, -3.0, 4.0)
+    A = BANDS[kind](good) + pl.Diag(d)
+    np.testing.assert_allclose(pl.logdet(A), np.linalg.slogdet(A.toarray())[1], rtol=1e-12)
+    with pytest.raises(np.linalg.LinAlgError, match="assumed positive definite"):
+        pl.logdet(BANDS[kind](bad) + pl.Diag(d))
+    d[1] = -40.0 * (np.arange(n) == 1)
+    A = BANDS[kind](good) + pl.Diag(d)
+    want = np.linalg.slogdet(A.toarray())
+    np.testing.assert_array_equal(pl.slogdet(A).sign, want[0])
+    np.testing.assert_allclose(pl.slogdet(A).logabsdet, want[1], rtol=1e-12)

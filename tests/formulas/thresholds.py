@@ -1,10 +1,11 @@
 """The sizes at which the library changes its way, collected from its sources and its prices.
 
 `constants()` reads every named integer of src/c (enumerations, static constants, macros) and of
-src/pylinop (module-level capitals), and every number that something is compared with; `sizes()` are
-the numbers of rows that lie at them: the number itself, and where it may count entries, bytes or
-products, its roots. `crossovers()` are sizes where the plan of a formula changes, found by planning
-it at growing sizes. So a threshold that is added is drawn by itself."""
+src/pylinop (module-level capitals), every number that something is compared with, and every
+multiple and part of a named one (`n >= LEAST / 4`); `sizes()` are the numbers of rows that lie at
+them: the number itself, and where it may count entries, bytes or products, its roots.
+`crossovers()` are sizes where the plan of a formula changes, found by planning it at growing sizes.
+So a threshold that is added is drawn by itself."""
 
 import functools
 import math
@@ -25,6 +26,7 @@ VALUE = rf"(?:\(\w+\))?\(?\s*{NUMBER}(?:\s*(?:<<|\*|\+)\s*{NUMBER})*\s*\)?"
 NAMED = re.compile(rf"\b([A-Z][A-Z0-9_]+)\s*=\s*({VALUE})")
 MACRO = re.compile(rf"^#define\s+([A-Z][A-Z0-9_]+)\s+({VALUE})\s*(?:/\*.*)?$")
 COMPARED = re.compile(rf"([\w.\]\)>-]+)\s*(?:<=?|>=?)\s*((?:\(int64_t\))?{NUMBER}(?:\s*<<\s*\d+)?)")
+SCALED = re.compile(r"[<>]=?\s*(?:(\d+)\s*\*\s*)?(_?[A-Z][A-Z0-9_]{2,})(?:\s*([*/])\s*(\d+))?\b")
 MODULE = re.compile(r"^(_?[A-Z][A-Z0-9_]*)(?:\s*:\s*\w+)?\s*=\s*([\d_]+(?:\s*<<\s*\d+)?)\b(?!\.)")
 
 
@@ -62,15 +64,38 @@ def of_python(path):
             yield name, number(text), i
 
 
+def scaled(path, where, named):
+    """Multiples and parts of constants that something is compared with. `named`: of a name and
+    a file, and of a name and None where it is the same everywhere."""
+    for i, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+        for times, name, sign, by in SCALED.findall(re.sub(r"/\*.*?(\*/|$)", "", line)):
+            value = named.get((name, where)) or named.get((name, None))
+            if not value or not (times or by):
+                continue
+            value *= int(times or 1)
+            if by:
+                value = value // int(by) if sign == "/" else value * int(by)
+            yield f"{times}{name}{sign}{by}", value, i
+
+
 @functools.cache
 def constants():
     """All of them, in the order of the files."""
-    out = []
+    out, paths = [], []
     for folder, ends, read in (("c", (".c", ".h", ".def"), of_c), ("pylinop", (".py",), of_python)):
         for path in sorted((ROOT / folder).rglob("*")):
             if path.suffix in ends:
                 where = str(path.relative_to(ROOT))
                 out += [Constant(n, v, where, i) for n, v, i in read(path) if v and v >= 2]
+                paths.append(path)
+    named, everywhere = {}, {}
+    for c in out:
+        named[c.name, c.file] = c.value
+        everywhere.setdefault(c.name, set()).add(c.value)
+    named |= {(name, None): min(v) for name, v in everywhere.items() if len(v) == 1}
+    for path in paths:
+        where = str(path.relative_to(ROOT))
+        out += [Constant(n, v, where, i) for n, v, i in scaled(path, where, named) if v >= 2]
     return out
 
 

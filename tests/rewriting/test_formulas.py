@@ -185,6 +185,29 @@ def test_a_new_threshold_is_found(tmp_path):
     got = {v for _, v, _ in thresholds.of_c(tmp_path / "a.c")}
     assert got >= {3, 28, 512, 77, 37, 32}
     assert {v for _, v, _ in thresholds.of_python(tmp_path / "b.py")} >= {41, 256, 99}
+    (tmp_path / "c.c").write_text(
+        "if (n >= LONG / 4 && 3 * k < n && k > 5 * FEW) return n < WIDE * 2;\n"
+    )
+    named = {("LONG", "c.c"): 512, ("LONG", "b.c"): 8, ("FEW", None): 3, ("WIDE", None): 50}
+    got = {v for _, v, _ in thresholds.scaled(tmp_path / "c.c", "c.c", named)}
+    assert got == {128, 15, 100}
+    assert ("LOP_BLOCKED/4", 16) in {(c.name, c.value) for c in thresholds.constants()}
+
+
+def test_thresholds_of_each_folder_are_found():
+    """Nothing that holds named numbers of rows is passed over: rules, kinds, and Python's ways."""
+    files = [c.file for c in thresholds.constants() if c.name.isupper()]
+    for folder in ("c/rules", "c/ops/kinds", "c/ops/solves", "c/planner", "c/plan", "c/kernels"):
+        assert any(f.startswith(folder + "/") for f in files), folder
+    for folder in (
+        "_structured",
+        "_iterative",
+        "_sparse",
+        "_eigen",
+        "_precondition",
+        "_stochastic",
+    ):
+        assert any(f.startswith(f"pylinop/{folder}/") for f in files), folder
 
 
 # -- all pairs, all triples (python -m formulas.exhaustive has all of them) --

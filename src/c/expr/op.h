@@ -54,7 +54,8 @@ enum {
     LOP_ASSUME_ORTHOGONAL,
     LOP_ASSUME_DIAGONAL,
     LOP_ASSUME_TRIDIAGONAL,
-    LOP_ASSUME_TRIED /* of a band_solve: its own adjoint, so that a Cholesky is worth a try */
+    LOP_ASSUME_TRIED, /* of a band_solve: its own adjoint, so that a Cholesky is worth a try */
+    LOP_ASSUME_ALONE  /* of a determinant: likewise, and nothing else is done where that fails */
 };
 
 /* Is a Dense, by its word, one of the kinds? Plans read it as that (rewrite/assumptions.c). */

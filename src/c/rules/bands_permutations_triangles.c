@@ -1,6 +1,6 @@
 /* bands_permutations_triangles.c: computed right sides for permutations, diagonals off the middle,
  * bands, triangles and the other small kinds. */
-#include "builds.h"
+#include "assumed_terms.h"
 #include "expr/properties.h"
 #include "rewrite/guards.h"
 #include "ops/shared/sparse_solver.h"
@@ -96,6 +96,7 @@ bool lop_is_positive_multiple(const lop_node *multiple) {
 static lop_attr tridiagonal_left(const lop_attr *a, bool real, bool positive) {
     lop_attr left = *a;
     left.i[0] = lop_assumption_left(a->i[0], real, positive);
+    left.i[2] = 0;
     if (left.i[0] == LOP_ASSUME_GENERAL) left.i[1] = 0;
     return left;
 }
@@ -115,6 +116,7 @@ LOP_BUILD(sum_tridiagonal) {
     lop_attr attr = {.i = {0, 0, 0, 0}};
     lop_status st = LOP_OK;
     if (lop_attr_equal(&a->attr, &b->attr)) attr = a->attr;
+    attr.i[2] = 0;
     for (int i = 0; st == LOP_OK && i < 3; i++)
         st = lop_join(mk, &lop_op_add, NULL, a->child[i], b->child[i], &v[i]);
     return tridiagonal(mk, &attr, v, st, out);
@@ -129,6 +131,10 @@ LOP_BUILD(tridiagonal_plus) {
                real = multiple ? o->attr.im == 0 : !lop_is_complex(o->dtype) || known;
     lop_attr attr =
         tridiagonal_left(&a->attr, real, known && (!multiple || lop_is_positive_multiple(o)));
+    const int64_t path = a->attr.i[2];
+    if (attr.i[0] == LOP_ASSUME_HERMITIAN && path < INT32_MAX &&
+        (path > 0 || a->attr.i[0] == LOP_ASSUME_POSITIVE))
+        attr.i[2] = 3 * path + (first ? 1 : 2);
     lop_status st = lop_make_diagonal(mk, o, &d);
     if (st == LOP_OK)
         st = lop_join(mk, &lop_op_add, NULL, first ? a->child[1] : d, first ? d : a->child[1],
@@ -141,11 +147,12 @@ LOP_BUILD(tridiagonal_plus) {
 
 LOP_BUILD(tridisolve) {
     const lop_node *a = m->root->child[0], *v[4] = {NULL, NULL, NULL, m->root->child[1]};
-    lop_attr d = {.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
+    lop_attr d = {.i = {0, 0, 0, (int64_t)m->root->dtype + 1}}, how = a->attr;
     lop_status st = LOP_OK;
+    how.i[2] = 0;
     for (int i = 0; st == LOP_OK && i < 3; i++)
         st = lop_make1(mk, &lop_op_cast, &d, a->child[i], &v[i]);
-    if (st == LOP_OK) st = lop_make(mk, "tridiagonal_solve", &a->attr, 4, v, NULL, out);
+    if (st == LOP_OK) st = lop_make(mk, "tridiagonal_solve", &how, 4, v, NULL, out);
     for (int i = 0; i < 3; i++) lop_node_unref(v[i]);
     return st;
 }
@@ -164,9 +171,8 @@ LOP_BUILD(bandsolve) {
 
 /* -- bands and triangles that are seen from how the matrix is written */
 
-/* The band of `a` in dtype dt, as band_solve takes it. Owned. */
-static lop_status band_of(const lop_maker *mk, const lop_node *a, lop_band b, lop_dtype dt,
-                          const lop_node **out) {
+lop_status lop_make_band(const lop_maker *mk, const lop_node *a, lop_band b, lop_dtype dt,
+                         const lop_node **out) {
     const lop_node like = {
         .shape = {.ndim = 2, .dim = {lop_rows(a), b.l + b.u + 1}}, .dtype = dt, .core = 2};
     const lop_attr how = {.i = {b.l, b.u, 0, 0}};
@@ -217,7 +223,7 @@ LOP_BUILD(diagonal_band) {
     if (!read_off(a, dt, &b) || -k > b.l || k > b.u) return LOP_NOMATCH;
     const lop_attr line = {.i = {0, b.u - k, 1, 1}},
                    run = {.i = {1, k > 0 ? k : 0, 1, lop_diag_length(n, n, k)}};
-    lop_status st = band_of(mk, a, b, dt, &band);
+    lop_status st = lop_make_band(mk, a, b, dt, &band);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_array_slice, &line, band, &row);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_array_slice, &run, row, &part);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_ravel, &matrix, part, out);
@@ -248,7 +254,7 @@ LOP_BUILD(solve_inferred) {
         if (st == LOP_OK) st = lop_make2(mk, &lop_op_div, NULL, x, in, out);
     } else if (lop_band_is_narrow(a, b)) {
         const lop_attr how = assumption_of(a, b);
-        st = band_of(mk, a, b, dt, &in);
+        st = lop_make_band(mk, a, b, dt, &in);
         if (st == LOP_OK) st = lop_make2(mk, &lop_op_band_solve, &how, in, x, out);
     } else if (b.l == 0 || b.u == 0) {
         const lop_attr how = {.i = {b.u == 0, LOP_N, 0, 0}};
@@ -262,7 +268,7 @@ LOP_BUILD(solve_inferred) {
 }
 
 LOP_BUILD(det_inferred) {
-    const lop_node *a = m->root->child[0], *in;
+    const lop_node *a = m->root->child[0], *in = NULL;
     const lop_band b = lop_infer_bands(a);
     const lop_dtype dt = (lop_dtype)(m->root->attr.i[3] - 1);
     if (!lop_is_blas(dt)) return LOP_NOMATCH;
@@ -272,8 +278,16 @@ LOP_BUILD(det_inferred) {
     }
     if (!lop_band_is_narrow(a, b)) return LOP_NOMATCH;
     const lop_attr how = assumption_of(a, b);
-    lop_status st = band_of(mk, a, b, dt, &in);
-    return st == LOP_OK ? wrap(mk, &lop_op_banded_det, &how, in, out) : st;
+    lop_assumed d = {.n = 0};
+    lop_status st = lop_make_band(mk, a, b, dt, &in);
+    if (st == LOP_OK && how.i[2] == LOP_ASSUME_TRIED) st = lop_assumed_terms(mk, a, &d);
+    if (st == LOP_OK)
+        st = d.n ? lop_det_beside_assumed(mk, &m->root->attr, &lop_op_banded_det, how, 2, 1, &in,
+                                          &d, out)
+                 : lop_make1(mk, &lop_op_banded_det, &how, in, out);
+    lop_node_unref(in);
+    lop_assumed_free(&d);
+    return st;
 }
 
 /* The band of `a` in dtype dt: three vectors of a Tridiagonal, else `ab`; how many. Owned. */
@@ -283,7 +297,7 @@ static lop_status lines_of(const lop_maker *mk, const lop_node *a, lop_band b, l
     const bool given = a->op == &lop_op_tridiagonal || a->op == &lop_op_banded;
     lop_status st = LOP_OK;
     *count = given ? a->n : 1;
-    if (!given) return band_of(mk, a, b, dt, &v[0]);
+    if (!given) return lop_make_band(mk, a, b, dt, &v[0]);
     for (int i = 0; st == LOP_OK && i < a->n; i++)
         st = lop_make1(mk, &lop_op_cast, &d, a->child[i], &v[i]);
     return st;

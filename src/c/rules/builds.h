@@ -54,6 +54,9 @@ LOP_BUILD(element_eye);
 LOP_BUILD(element_column);
 /* The vector on the diagonal of diag, identity or a multiple of that. Owned. */
 lop_status lop_make_diagonal(const lop_maker *mk, const lop_node *a, const lop_node **out);
+/* The band of `a` in dtype dt, as band_solve takes it. Owned. */
+lop_status lop_make_band(const lop_maker *mk, const lop_node *a, lop_band b, lop_dtype dt,
+                         const lop_node **out);
 /* solve_views.c */
 LOP_BUILD(solve_view);
 LOP_BUILD(settle_view);

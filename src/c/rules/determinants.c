@@ -1,6 +1,6 @@
 /* determinants.c: computed right sides of determinants: pairs of mantissa and exponent (op_det.c).
  */
-#include "builds.h"
+#include "assumed_terms.h"
 #include "expr/properties.h"
 
 #define HOLE(m, c) ((m)->node[(c) - 'a'])
@@ -135,16 +135,6 @@ LOP_BUILD(det_full) {
     lop_node_unref(one);
     return st;
 }
-LOP_BUILD(det_tridiagonal) {
-    const lop_node *a = m->root->child[0], *v[3] = {NULL, NULL, NULL};
-    lop_status st = LOP_OK;
-    for (int i = 0; st == LOP_OK && i < 3; i++)
-        st = lop_make1(mk, &lop_op_cast, &ATTR(m, 'k'), a->child[i], &v[i]);
-    if (st == LOP_OK) st = lop_make(mk, "triangular_det", &a->attr, 3, v, NULL, out);
-    for (int i = 0; i < 3; i++) lop_node_unref(v[i]);
-    return st;
-}
-
 /* A product of transforms, one a level, each to the power of the other sizes' product. */
 typedef lop_status (*level_fn)(const lop_match *m, const lop_maker *mk, int64_t n,
                                const lop_node **out);
@@ -221,52 +211,132 @@ LOP_BUILD(det_difference) {
     return order == 2 ? closed(m, mk, n % 2 * 2, n + 1, 2, 0, out) : LOP_NOMATCH;
 }
 
-/* -- Cholesky, worth a try: what was assumed positive definite among the terms of a sum goes with
- * it. Where the sum is not definite, and no term is known to be negative, either another term took
- * that away, or the assumption is false: the term says which, and there alone it is factored. */
+/* -- Cholesky, worth a try, beside terms that were assumed positive definite */
 
-typedef struct assumed {
-    const lop_node *at[LOP_ASSUMED_TERMS]; /* borrowed */
-    int n, left;                           /* left: nodes that may still be looked at */
-    bool minus;                            /* something semidefinite is taken away */
-} assumed;
-
-static void gather(assumed *d, const lop_node *a) {
-    if (--d->left < 0) return;
-    if (a->op == &lop_op_dense && a->attr.i[0] == LOP_ASSUME_POSITIVE) {
-        for (int i = 0; i < d->n; i++)
-            if (d->at[i] == a) return;
-        if (d->n < LOP_ASSUMED_TERMS) d->at[d->n++] = a;
-        return;
+/* Of a tridiagonal matrix that was assumed positive definite, plus diagonals that may be anything:
+ * the former. Owned; NULL of others. */
+static lop_status assumed_before(const lop_maker *mk, const lop_node *a, const lop_node **out) {
+    const lop_node *d = a->child[1];
+    const lop_attr how = {.i = {LOP_ASSUME_POSITIVE, a->attr.i[1], 0, 0}};
+    *out = NULL;
+    if (a->attr.i[0] != LOP_ASSUME_HERMITIAN || a->attr.i[2] == 0) return LOP_OK;
+    for (int64_t path = a->attr.i[2]; path > 0; path /= 3) {
+        if (d->op != &lop_op_add || path % 3 == 0) return LOP_OK;
+        d = d->child[path % 3 - 1];
     }
-    for (int i = 0; i < a->n; i++)
-        if (a->child[i]->op->cls == LOP_OPERATOR) gather(d, a->child[i]);
+    const lop_node *v[3] = {a->child[0], d, a->child[2]};
+    return lop_make(mk, "tridiagonal", &how, 3, v, NULL, out);
 }
 
-static void gather_terms(assumed *d, const lop_node *a) {
-    if (--d->left < 0) return;
-    if (a->op == &lop_op_sum) {
-        gather_terms(d, a->child[0]);
-        gather_terms(d, a->child[1]);
-    } else if (a->op == &lop_op_scaled &&
-               lop_coef_test(a->ctx, lop_coef_of(&a->attr), LOP_COEF_NEGATIVE)) {
-        d->minus |= lop_infer_semidefinite(a->child[0]);
-    } else if (lop_infer_semidefinite(a)) {
-        gather(d, a);
+void lop_assumed_free(lop_assumed *d) {
+    for (int i = 0; i < d->n; i++) lop_node_unref(d->at[i]);
+    d->n = 0;
+}
+
+/* Keeps `a`, which is given away. */
+static void keep(lop_assumed *d, const lop_node *a) {
+    bool known = d->n == LOP_ASSUMED_TERMS;
+    for (int i = 0; i < d->n; i++) known |= d->at[i] == a;
+    if (known)
+        lop_node_unref(a);
+    else
+        d->at[d->n++] = a;
+}
+
+static lop_status gather(lop_assumed *d, const lop_node *a) {
+    const bool kind = a->op == &lop_op_dense || a->op == &lop_op_banded ||
+                      a->op == &lop_op_tridiagonal || a->op == &lop_op_blocktridiagonal;
+    const lop_node *before = NULL;
+    lop_status st = LOP_OK;
+    if (--d->left < 0) return st;
+    if (kind && lop_node_trait(a, LOP_POSITIVE) == LOP_TRUE) {
+        keep(d, lop_node_ref(a));
+        return st;
     }
+    if (a->op == &lop_op_tridiagonal) st = assumed_before(d->mk, a, &before);
+    if (before) keep(d, before);
+    for (int i = 0; st == LOP_OK && i < a->n; i++)
+        if (a->child[i]->op->cls == LOP_OPERATOR) st = gather(d, a->child[i]);
+    return st;
+}
+
+/* *minus: something semidefinite is taken away. */
+static lop_status gather_terms(lop_assumed *d, const lop_node *a, bool *minus) {
+    if (--d->left < 0) return LOP_OK;
+    if (a->op == &lop_op_sum) {
+        const lop_status st = gather_terms(d, a->child[0], minus);
+        return st == LOP_OK ? gather_terms(d, a->child[1], minus) : st;
+    }
+    if (a->op == &lop_op_scaled &&
+        lop_coef_test(a->ctx, lop_coef_of(&a->attr), LOP_COEF_NEGATIVE)) {
+        *minus |= lop_infer_semidefinite(a->child[0]);
+        return LOP_OK;
+    }
+    return a->op == &lop_op_tridiagonal || lop_infer_semidefinite(a) ? gather(d, a) : LOP_OK;
+}
+
+lop_status lop_assumed_terms(const lop_maker *mk, const lop_node *sum, lop_assumed *d) {
+    bool minus = false;
+    *d = (lop_assumed){.mk = mk, .left = LOP_INFER_NODES};
+    const lop_status st = sum->op == &lop_op_sum ? gather_terms(d, sum, &minus) : LOP_OK;
+    if (minus || st != LOP_OK) lop_assumed_free(d);
+    return st;
+}
+
+LOP_BUILD(det_tridiagonal) {
+    const lop_node *a = m->root->child[0], *v[3] = {NULL, NULL, NULL};
+    lop_assumed d = {.mk = mk};
+    lop_attr how = a->attr;
+    how.i[2] = 0;
+    lop_status st = assumed_before(mk, a, &d.at[0]);
+    d.n = d.at[0] != NULL;
+    for (int i = 0; st == LOP_OK && i < 3; i++)
+        st = lop_make1(mk, &lop_op_cast, &ATTR(m, 'k'), a->child[i], &v[i]);
+    if (st == LOP_OK)
+        st = d.n ? lop_det_beside_assumed(mk, &ATTR(m, 'k'), &lop_op_triangular_det, how, 0, 3, v,
+                                          &d, out)
+                 : lop_make(mk, "triangular_det", &how, 3, v, NULL, out);
+    for (int i = 0; i < 3; i++) lop_node_unref(v[i]);
+    lop_assumed_free(&d);
+    return st;
 }
 
 LOP_BUILD(det_tried) {
     const lop_node *a = HOLE(m, 'a'), *child[1 + LOP_ASSUMED_TERMS] = {NULL};
     const lop_attr tried = {.i = {1, 0, 0, 0}};
-    assumed d = {.left = LOP_INFER_NODES};
-    if (a->op == &lop_op_sum) gather_terms(&d, a);
-    if (d.minus) d.n = 0;
-    lop_status st = lop_make1(mk, &lop_op_todense, &ATTR(m, 'k'), a, &child[0]);
-    for (int i = 0; st == LOP_OK && i < d.n; i++) /* integers as the sum's floats */
-        st = lop_make1(mk, &lop_op_todense, lop_is_blas(d.at[i]->dtype) ? NULL : &ATTR(m, 'k'),
-                       d.at[i], &child[i + 1]);
+    lop_assumed d;
+    lop_status st = lop_assumed_terms(mk, a, &d);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &ATTR(m, 'k'), a, &child[0]);
+    for (int i = 0; st == LOP_OK && i < d.n; i++) {
+        const lop_node *p = d.at[i];
+        const lop_band b = lop_infer_bands(p);
+        const bool own = lop_is_blas(p->dtype); /* else as the sum's floats */
+        const lop_dtype dt = own ? p->dtype : (lop_dtype)(ATTR(m, 'k').i[3] - 1);
+        st = p->op != &lop_op_dense && b.l == b.u && lop_band_is_narrow(p, b)
+                 ? lop_make_band(mk, p, b, dt, &child[i + 1])
+                 : lop_make1(mk, &lop_op_todense, own ? NULL : &ATTR(m, 'k'), p, &child[i + 1]);
+    }
     if (st == LOP_OK) st = lop_make_op(mk, &lop_op_cholesky_det, &tried, 1 + d.n, child, NULL, out);
     for (int i = 0; i <= d.n; i++) lop_node_unref(child[i]);
+    lop_assumed_free(&d);
+    return st;
+}
+
+lop_status lop_det_beside_assumed(const lop_maker *mk, const lop_attr *k, const lop_op *op,
+                                  lop_attr how, int word, int n, const lop_node *const *v,
+                                  const lop_assumed *d, const lop_node **out) {
+    const lop_node *child[3 + LOP_ASSUMED_TERMS] = {NULL}, *arm[2] = {NULL, NULL};
+    lop_status st = LOP_OK;
+    for (int i = 0; i < n; i++) child[i] = v[i];
+    for (int i = 0; st == LOP_OK && i < d->n; i++)
+        st = lop_make1(mk, &lop_op_scaledet, k, d->at[i], &child[n + i]);
+    how.i[word] = LOP_ASSUME_ALONE;
+    if (st == LOP_OK) st = lop_make_op(mk, op, &how, n, child, NULL, &arm[0]);
+    how.i[word] = LOP_ASSUME_GENERAL;
+    if (st == LOP_OK) st = lop_make_op(mk, op, &how, n + d->n, child, NULL, &arm[1]);
+    if (st == LOP_OK) st = lop_make_op(mk, &lop_op_spectral, NULL, 2, arm, NULL, out);
+    for (int i = 0; i < d->n; i++) lop_node_unref(child[n + i]);
+    lop_node_unref(arm[0]);
+    lop_node_unref(arm[1]);
     return st;
 }

@@ -11,6 +11,8 @@
 #include "ops/shared/scaled_pair.h"
 #include "ops/shared/factor.h"
 #include "kernels/dense/k_blas.h"
+#include "kernels/band/k_band.h"
+#include "kernels/dense/k_blas.h"
 #include "kernels/dense/k_by_divisions.h"
 #include "kernels/common/kernels.h"
 
@@ -179,8 +181,10 @@ static lop_status infer_of_array(lop_node *n, lop_err *err) {
                         vector ? "a vector" : "a square matrix");
     for (int i = 1; i < n->n; i++)
         if (n->child[i]->core != 2 || !lop_is_blas(n->child[i]->dtype) ||
-            !lop_is_square(n->child[i]))
-            return lop_fail(err, LOP_DIM, "%s takes square matrices of floats", n->op->name);
+            lop_rows(n->child[i]) > lop_cols(n->child[i]) ||
+            (!lop_is_square(n->child[i]) && lop_rows(n->child[i]) % 2 == 0))
+            return lop_fail(err, LOP_DIM, "%s takes square matrices and bands of floats",
+                            n->op->name);
     return lop_pair_infer(n, &a->shape, a->core, a->dtype);
 }
 
@@ -230,7 +234,8 @@ static lop_status run_detlu(const lop_call *c) {
 
 /* cholesky_det: assumed positive definite, or (attr.i[0]) worth a try, so Cholesky; where that
  * fails, element by element, LU. The factor is the one that solves keep. Children after the first
- * are terms of it that were assumed positive definite: they are put to the test where it fails. */
+ * are terms of it that were assumed positive definite, dense or, with fewer rows than columns,
+ * their bands as Banded takes them: they are put to the test where it fails. */
 static lop_status run_detchol(const lop_call *c) {
     int64_t n = c->step->attr.i[0];
     lop_dtype dt = (lop_dtype)c->step->attr.i[1];
@@ -287,6 +292,13 @@ static lop_status assumption_holds(const lop_mat *a, void *scratch) {
     lop_mat f = {scratch, a->m, a->m, 1, a->m > 0 ? a->m : 1, a->dt},
             t = {a->p, a->n, a->m, a->cs, a->rs, a->dt};
     int64_t info = 0;
+    if (a->m < a->n) {
+        const int64_t rows = a->m / 2 + 1;
+        f = (lop_mat){scratch, rows, a->n, 1, rows, a->dt};
+        t = (lop_mat){a->p, rows, a->n, a->rs, a->cs, a->dt};
+        lopk_copy(&f, &t);
+        return lopk_pbtrf(&f, 'U', &info);
+    }
     lopk_conj(&f, &t);
     return lopk_potrf(&f, &info);
 }
@@ -322,7 +334,10 @@ static lop_status emit_otherwise(lop_emit *e, const lop_node *self, bool direct,
         if (last) break;
         for (int i = 1; i < self->n; i++) {
             const lop_node *p = self->child[i];
-            const size_t need = lop_factor_bytes(lop_rows(p), p->dtype);
+            const size_t need = lop_is_square(p)
+                                    ? lop_factor_bytes(lop_rows(p), p->dtype)
+                                    : (size_t)(lop_rows(p) / 2 + 1) * (size_t)lop_cols(p) *
+                                          lop_dtype_size(p->dtype);
             if (need > s->scratch) s->scratch = need;
         }
         s->fail = mask = broken;

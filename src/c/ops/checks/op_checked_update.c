@@ -27,7 +27,8 @@
  *                D by rank k: its least eigenvalue is at most the (k+1)th least d_i (Weyl 1912),
  *                so |A^-1| >= 1 / (10 min d), tr S <= k (1 + c |U|^2 / min d) <= k (1 + 10 cond A):
  *                the error is that of a determinant by a factor of A, some n u cond(A), times a few
- *                k. No step of it can cancel. Else alt.
+ *                k. No step of it can cancel. Else alt. Of one column S is a number, the sum of
+ *                positive ones, so that D > 0 and S finite are enough.
  *
  * Cost: a pass over d, x and b, k^2; g and t are looked at once and what they say is kept. */
 #include "expr/op.h"
@@ -153,6 +154,7 @@ static lop_status run_accept_det(const lop_call *c) {
     int64_t near = 0;
     lop_pair_store(c->a[0], lop_pair_load(c->a[1]));
     if (!range_of(d, &least, &most)) return LOP_SINGULAR;
+    if (c->step->attr.i[0] == 1) return isfinite(fact[TRACE]) ? LOP_OK : LOP_SINGULAR;
     if (!(100 * k * lop_rounding(dt) * fact[TRACE] <= 1)) return LOP_SINGULAR;
     for (int64_t i = 0; i < d->m; i++) near += creal(lop_get(dt, d->p, i * d->rs)) <= 10 * least;
     return near > c->step->attr.i[0] ? LOP_OK : LOP_SINGULAR;

@@ -437,7 +437,7 @@ static int emit_factor(lop_emit *e, const lop_node *self, const room *r, int ab,
 }
 
 static bool by_cholesky(const lop_node *self) {
-    return self->attr.i[2] == LOP_ASSUME_POSITIVE || self->attr.i[2] == LOP_ASSUME_TRIED;
+    return self->attr.i[2] == LOP_ASSUME_POSITIVE || self->attr.i[2] >= LOP_ASSUME_TRIED;
 }
 static lop_step *one_step(lop_emit *e, const lop_node *self, const char *name, lop_run how, int out,
                           const int *in, size_t scratch) {
@@ -484,11 +484,13 @@ const lop_op lop_op_band_solve = {
     LOP_NAMED(band_solve), .cls = LOP_ARRAY,    .min = 2, .max = 2, .ints = 4,
     .infer = infer_solve,  .lower = lower_solve};
 
-/* -- banded_det: child ab; attributes as the kind's. The factor is the one of the solves. */
+/* -- banded_det: child ab; attributes as the kind's. The factor is the one of the solves. Further
+ * children are determinants of what was assumed positive definite, which fail where it is not. */
 
 static lop_status infer_det(lop_node *n, lop_err *err) {
     const lop_node *ab = n->child[0];
     lop_status st = check(n, ab, err);
+    if (st == LOP_OK) st = lop_assumed_infer(n, 1, err);
     if (st == LOP_OK && !lop_is_blas(ab->dtype))
         st = lop_fail(err, LOP_DTYPE, "%s takes diagonals of floats", n->op->name);
     return st == LOP_OK ? lop_pair_infer(n, &ab->shape, 2, ab->dtype) : st;
@@ -542,26 +544,30 @@ static lop_status run_det_positive(const lop_call *c) {
 static lop_status lower_det(lop_emit *e, const lop_node *self, int out) {
     const lop_node *ab = self->child[0];
     const lop_attr how = {.i = {self->attr.i[0], self->attr.i[1], ab->dtype, lop_cols(ab)}};
+    const int64_t word = self->attr.i[2];
     const bool positive = by_cholesky(self);
-    int in = lop_emit_value(e, ab), mask = -1;
+    int in[1 + LOP_ASSUMED_TERMS] = {lop_emit_value(e, ab)}, mask = -1;
     room r;
     lop_status st = room_of(&self->attr, lop_cols(ab), ab->dtype, &r, lop_emit_err(e));
     if (st != LOP_OK) return st;
     if (positive) {
-        mask = lop_emit_mask(e, out, &st);
-        if (mask < 0) return st;
-        lop_step *s = lop_emit_step(e, "pbtrf", run_det_positive, out, 1, &in);
+        if (word != LOP_ASSUME_ALONE) mask = lop_emit_mask(e, out, &st);
+        if (st != LOP_OK) return st;
+        lop_step *s = lop_emit_step(e, "pbtrf", run_det_positive, out, 1, in);
         if (!s) return LOP_NOMEM;
         s->attr = how;
         s->fail = mask;
-        if (self->attr.i[2] == LOP_ASSUME_TRIED) s->flags |= LOP_STEP_QUIET;
+        if (word == LOP_ASSUME_TRIED) s->flags |= LOP_STEP_QUIET;
         s->scratch = r.factor;
         s->flops = (double)r.u * (double)(r.u + 1) * (double)lop_cols(ab);
+        if (word == LOP_ASSUME_ALONE) return LOP_OK;
     } else {
-        in = emit_factor(e, self, &r, in, &st);
-        if (in < 0) return st;
+        in[0] = emit_factor(e, self, &r, in[0], &st);
+        if (in[0] < 0) return st;
     }
-    lop_step *s = lop_emit_step(e, "banded_det", positive ? run_det_direct : run_det, out, 1, &in);
+    for (int i = 1; i < self->n; i++) in[i] = lop_emit_value(e, self->child[i]);
+    lop_step *s =
+        lop_emit_step(e, "banded_det", positive ? run_det_direct : run_det, out, self->n, in);
     if (!s) return LOP_NOMEM;
     s->attr = how;
     s->when = mask;
@@ -570,5 +576,5 @@ static lop_status lower_det(lop_emit *e, const lop_node *self, int out) {
     return LOP_OK;
 }
 const lop_op lop_op_banded_det = {
-    LOP_NAMED(banded_det), .cls = LOP_ARRAY,  .min = 1, .max = 1, .ints = 3,
+    LOP_NAMED(banded_det), .cls = LOP_ARRAY,  .min = 1, .max = 1 + LOP_ASSUMED_TERMS, .ints = 3,
     .infer = infer_det,    .lower = lower_det};

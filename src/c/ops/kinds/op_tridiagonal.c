@@ -4,7 +4,10 @@
  * Solves: elimination with row exchanges, or L D L^H from both ends where assumed positive
  * definite (falls back on the former where a pivot is not positive), some 10 n + 5 n k flops.
  * attr.i[0]: the assumption (LOP_ASSUME_*); i[1]: 1 where it names dl, not du (a
- * transpose). Golub and Van Loan, Matrix Computations, 4.3. */
+ * transpose); i[2], where d is a sum: which part of it, with dl and du, was assumed positive
+ * definite, to the base of 3 by digits 1 and 2, the last one outermost; 0: none
+ * (rules/determinants.c tests that part where the sum is not definite). Golub and Van Loan, Matrix
+ * Computations, 4.3. */
 #include "expr/random_instance.h"
 #include "expr/vjp.h"
 #include "ops/shared/scaled_pair.h"
@@ -167,7 +170,7 @@ const lop_op lop_op_tridiagonal = {
     .cls = LOP_OPERATOR,
     .min = 3,
     .max = 3,
-    .ints = 2,
+    .ints = 3,
     .param = {{"dl", LOP_P_ARRAY, 1, NULL, "Below the diagonal, shape (..., n - 1). Borrowed."},
               {"d", LOP_P_ARRAY, 1, NULL, "The diagonal, shape (..., n). Borrowed."},
               {"du", LOP_P_ARRAY, 1, NULL, "Above the diagonal, shape (..., n - 1). Borrowed."},
@@ -285,10 +288,12 @@ const lop_op lop_op_tridiagonal_solve = {
     LOP_NAMED(tridiagonal_solve), .cls = LOP_ARRAY,    .min = 4, .max = 4, .ints = 2,
     .infer = infer_solve,         .lower = lower_solve};
 
-/* -- triangular_det: children dl, d, du; attributes as the kind's */
+/* -- triangular_det: children dl, d, du; attributes as the kind's. Further children are determinants
+ * of what was assumed positive definite, which fail where it is not. */
 
 static lop_status infer_det(lop_node *n, lop_err *err) {
     lop_status st = three(n, err);
+    if (st == LOP_OK) st = lop_assumed_infer(n, 3, err);
     if (st != LOP_OK) return st;
     if (!lop_is_blas(n->dtype))
         return lop_fail(err, LOP_DIM, "%s takes vectors of floats", n->op->name);
@@ -311,24 +316,27 @@ static lop_status run_det_positive(const lop_call *c) {
     return st;
 }
 static lop_status lower_det(lop_emit *e, const lop_node *self, int out) {
-    int in[3], mask = -1;
+    int in[3 + LOP_ASSUMED_TERMS], mask = -1;
     int64_t m = lop_cols(self->child[1]);
     lop_dtype dt = lop_promote(lop_promote(self->child[0]->dtype, self->child[1]->dtype),
                                self->child[2]->dtype);
+    const bool alone = self->attr.i[0] == LOP_ASSUME_ALONE;
     lop_status st = cast_three(e, self, dt, in);
     if (st != LOP_OK) return st;
     size_t room = lopk_gtsv_bytes(m, dt);
-    if (self->attr.i[0] == LOP_ASSUME_POSITIVE) {
-        mask = lop_emit_mask(e, out, &st);
-        if (mask < 0) return st;
+    if (self->attr.i[0] == LOP_ASSUME_POSITIVE || alone) {
+        if (!alone) mask = lop_emit_mask(e, out, &st);
+        if (st != LOP_OK) return st;
         lop_step *s = lop_emit_step(e, "pttrf", run_det_positive, out, 3, in);
         if (!s) return LOP_NOMEM;
         s->attr = self->attr;
         s->fail = mask;
         s->scratch = room;
         s->flops = 4.0 * (double)m;
+        if (alone) return LOP_OK;
     }
-    lop_step *s = lop_emit_step(e, "gttrf", run_det, out, 3, in);
+    for (int i = 3; i < self->n; i++) in[i] = lop_emit_value(e, self->child[i]);
+    lop_step *s = lop_emit_step(e, "gttrf", run_det, out, self->n, in);
     if (!s) return LOP_NOMEM;
     s->when = mask;
     s->when_set = mask >= 0;
@@ -337,5 +345,5 @@ static lop_status lower_det(lop_emit *e, const lop_node *self, int out) {
     return LOP_OK;
 }
 const lop_op lop_op_triangular_det = {
-    LOP_NAMED(triangular_det), .cls = LOP_ARRAY,  .min = 3, .max = 3, .ints = 2,
+    LOP_NAMED(triangular_det), .cls = LOP_ARRAY,  .min = 3, .max = 3 + LOP_ASSUMED_TERMS, .ints = 2,
     .infer = infer_det,        .lower = lower_det};

@@ -115,3 +115,9 @@ lop_status lop_pair_infer(lop_node *n, const lop_shape *shape, int core, lop_dty
 bool lop_node_is_pair(const lop_node *a) {
     return a->core == 1 && lop_cols(a) == 2 && (a->dtype == LOP_f64 || a->dtype == LOP_c128);
 }
+lop_status lop_assumed_infer(const lop_node *n, int from, lop_err *err) {
+    for (int i = from; i < n->n; i++)
+        if (!lop_node_is_pair(n->child[i]))
+            return lop_fail(err, LOP_DIM, "%s takes pairs beside its diagonals", n->op->name);
+    return LOP_OK;
+}

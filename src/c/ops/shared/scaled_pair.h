@@ -31,5 +31,7 @@ void lop_pair_store(const lop_mat *y, lop_pair a);
  * are not batch. */
 lop_status lop_pair_infer(lop_node *n, const lop_shape *shape, int core, lop_dtype dt);
 bool lop_node_is_pair(const lop_node *a);
+/* Are the children from that one on pairs, determinants that are asked for their errors alone? */
+lop_status lop_assumed_infer(const lop_node *n, int from, lop_err *err);
 
 #endif

@@ -1,0 +1,24 @@
+/* assumed_terms.h: what was assumed positive definite among the terms of a sum: where the sum is
+ * not definite, and no term is known to be negative, either another term took that away, or the
+ * assumption is false: the term says which, and there alone it is factored. */
+#ifndef LOP_ASSUMED_TERMS_H
+#define LOP_ASSUMED_TERMS_H
+
+#include "builds.h"
+
+typedef struct lop_assumed {
+    const lop_maker *mk;
+    const lop_node *at[LOP_ASSUMED_TERMS]; /* owned */
+    int n, left;                           /* left: nodes that may still be looked at */
+} lop_assumed;
+
+lop_status lop_assumed_terms(const lop_maker *mk, const lop_node *sum,
+                             lop_assumed *d) LOP_MUST_CHECK;
+void lop_assumed_free(lop_assumed *d);
+/* The determinant of v[0 .. n - 1] by `op`, whose attr.i[word] says how: by Cholesky or, where that
+ * fails, by elimination and with the determinants of the terms. k: the action's attributes. */
+lop_status lop_det_beside_assumed(const lop_maker *mk, const lop_attr *k, const lop_op *op,
+                                  lop_attr how, int word, int n, const lop_node *const *v,
+                                  const lop_assumed *d, const lop_node **out);
+
+#endif
