@@ -535,4 +535,17 @@ KEPT = [
             [("eigvalsh", (1,), (0, 2, "float64", "C", 2, ""))],
         ),
     ),
+    (
+        "2026-11-26 a triangle less what cancels went to LU with exchanges of rows",
+        Program(
+            {"a": 1, "b": 1, "c": 32},
+            [
+                ("leaf", (), ("Assumed", "c", "c", "float64", "C", (), 956813596, False)),
+                ("leaf", (), ("DCT", "c", "c", "float64", "C", (), 0, True)),
+                ("sub", (1, 1), ()),
+                ("sub", (0, 2), ()),
+            ],
+            [("slogdet", (3,), (0, 2, "float64", "C", 3, ""))],
+        ),
+    ),
 ]

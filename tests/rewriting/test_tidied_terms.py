@@ -119,3 +119,32 @@ def test_a_coefficient_is_one_of_its_class_after_all():
         np.testing.assert_allclose(pl.solve(a, b), want, rtol=1e-9)
     t = 2 * (0.5 * p["T"])
     assert t.explain("logdet").flops == p["T"].explain("logdet").flops
+
+
+def cancelled(T):
+    """T, written with what cancels and with zeros."""
+    n = len(T)
+    D, X = pl.DCT((n,)), pl.Dense(np.ones((n, n)))
+    yield from (T - (D - D), (T - D) + D, T - 2 * (X - X), (X - X) + T, T + (D.T - D.T) - (X - X))
+    yield from (T + pl.Zeros((n, n)), pl.Zeros((n, n)) + T)
+
+
+@pytest.mark.parametrize("n", [1, 2, 15, 16, 17, 100])
+def test_what_cancels_leaves_the_kind_of_the_rest(n):
+    """Random triangles are as ill-conditioned as their size allows: LU loses what the diagonal has."""
+    t = np.tril(np.random.default_rng(n).standard_normal((n, n)))
+    T = pl.Dense(t, "lower triangular")
+    log = np.log(np.abs(np.diagonal(t))).sum()
+    for A in cancelled(T):
+        with pl.explaining() as e:
+            found, x = pl.slogdet(A), pl.solve(A, t[:, 0])
+        assert "getrf" not in str(e)
+        assert abs(found.logabsdet - log) <= 1e-13 * n
+        np.testing.assert_allclose(x, np.eye(n)[0], atol=1e-9)
+
+
+def test_all_that_cancels_is_zero():
+    X = pl.Dense(np.ones((4, 3)))
+    A = pl.Diag(np.ones(4)) @ X - X + (X - X)
+    np.testing.assert_array_equal((X - X - (X - X)).toarray(), np.zeros((4, 3)))
+    np.testing.assert_array_equal(A.toarray(), np.zeros((4, 3)))

@@ -405,8 +405,8 @@ static bool may_meet(const lop_node *a, bool last) {
            a->op == &lop_op_circulant || a->op == &lop_op_permutation || a->op == &lop_op_identity;
 }
 
-/* Is there something in `a` that tidy.c may take out or bring together: unit factors, multiples by
- * one, three terms, two of one kind, views of terms, or factors that close? */
+/* Is there something in `a` that tidy.c may take out or bring together: unit factors, zeros,
+ * multiples by one, three terms, two of one kind, views of terms, or factors that close? */
 static bool untidy(const lop_node *a, int depth) {
     if (depth == 0) return false;
     if (a->op == &lop_op_scaled || a->op == &lop_op_view)
@@ -421,7 +421,8 @@ static bool untidy(const lop_node *a, int depth) {
     for (int i = 0; i < 2; i++) {
         const lop_node *c = a->child[i];
         kind[i] = c->op == &lop_op_scaled ? c->child[0]->op : c->op;
-        if (sum ? kind[i] == &lop_op_sum || kind[i] == &lop_op_view : kind[i] == &lop_op_identity)
+        if (sum ? kind[i] == &lop_op_sum || kind[i] == &lop_op_view || kind[i] == &lop_op_zeros
+                : kind[i] == &lop_op_identity)
             return true;
     }
     if (!sum && may_meet(a->child[0], true) && may_meet(a->child[1], false)) return true;

@@ -2,6 +2,7 @@
  *
  *     (T + A) + c I        ->  (T + c I) + A        two terms that close to one kind do
  *     (c - 1) I + I        ->  c I                  like terms
+ *     L - (A - A)          ->  L                    which may leave nothing
  *     I B, c (I B)         ->  B, c B               unit matrices as factors
  *     (c H^T) (D H)        ->  c ((H^T D) H)        two factors that close to one kind do
  *
@@ -48,9 +49,11 @@ static lop_status closed(const lop_maker *mk, const lop_node **a) {
     return LOP_OK;
 }
 
-static bool adds_nothing(const lop_node *whole, const lop_node *unit, const lop_node *stays) {
-    return unit->op == &lop_op_identity && whole->dtype == stays->dtype &&
-           whole->weak == stays->weak && lop_shape_equal(&whole->shape, &stays->shape);
+/* A unit of a product or a sum, by its kind, so that what stays is the whole. */
+static bool adds_nothing(const lop_node *whole, const lop_node *unit, const lop_op *kind,
+                         const lop_node *stays) {
+    return unit->op == kind && whole->dtype == stays->dtype && whole->weak == stays->weak &&
+           lop_shape_equal(&whole->shape, &stays->shape);
 }
 
 /* A multiple by one, 2 (A / 2). */
@@ -131,7 +134,7 @@ static lop_status collect(const lop_maker *mk, terms *t, const lop_node *a, lop_
     return LOP_OK;
 }
 
-/* c A + d A, of one A. NOMATCH: they are not that, or leave nothing. */
+/* c A + d A, of one A; zeros where nothing is left. NOMATCH: they are not that. */
 static lop_status like_terms(const lop_maker *mk, const lop_node *a, const lop_node *b,
                              const lop_node *sum, const lop_node **out) {
     const bool x = a->op == &lop_op_scaled, y = b->op == &lop_op_scaled;
@@ -140,8 +143,9 @@ static lop_status like_terms(const lop_maker *mk, const lop_node *a, const lop_n
     if (!lop_node_alike(of, y ? b->child[0] : b, ALIKE)) return LOP_NOMATCH;
     const lop_coef c = x ? lop_coef_of(&a->attr) : one, d = y ? lop_coef_of(&b->attr) : one,
                    all = lop_coef_plus(mk->ctx, c, d);
-    if (!lop_coef_test(mk->ctx, all, LOP_COEF_FINITE) || lop_coef_test(mk->ctx, all, LOP_COEF_ZERO))
-        return LOP_NOMATCH;
+    if (!lop_coef_test(mk->ctx, all, LOP_COEF_FINITE)) return LOP_NOMATCH;
+    if (lop_coef_test(mk->ctx, all, LOP_COEF_ZERO))
+        return lop_make_op(mk, &lop_op_zeros, NULL, 0, NULL, sum, out);
     const lop_attr attr = lop_coef_attr(all);
     lop_status st = lop_make1(mk, &lop_op_scaled, &attr, of, out);
     if (st == LOP_OK && ((*out)->dtype != sum->dtype || (*out)->weak != sum->weak)) {
@@ -161,6 +165,13 @@ static lop_status pair(const lop_maker *mk, const terms *t, int i, int j, const 
     }
     lop_status st = lop_make2(mk, &lop_op_sum, NULL, t->term[i], t->term[j], &sum);
     if (st != LOP_OK) return st;
+    for (int k = 0; k < 2; k++) {
+        const lop_node *other = t->term[k ? i : j];
+        if (!adds_nothing(sum, t->term[k ? j : i], &lop_op_zeros, other)) continue;
+        lop_node_unref(sum);
+        *out = lop_node_ref(other);
+        return LOP_OK;
+    }
     st = lop_close_once(mk, sum, out);
     if (st == LOP_OK && ((*out)->dtype != sum->dtype || (*out)->weak != sum->weak)) {
         lop_node_unref(*out);
@@ -317,8 +328,9 @@ static lop_status joined(const lop_maker *mk, const lop_node *a, int depth, cons
 static lop_status tidy(const lop_maker *mk, const lop_node *a, int depth, const lop_node **out) {
     *out = NULL;
     if (depth > 0 && a->op == &lop_op_prod) {
-        if (adds_nothing(a, a->child[0], a->child[1])) return tidy(mk, a->child[1], depth - 1, out);
-        if (adds_nothing(a, a->child[1], a->child[0])) return tidy(mk, a->child[0], depth - 1, out);
+        for (int i = 0; i < 2; i++)
+            if (adds_nothing(a, a->child[i], &lop_op_identity, a->child[1 - i]))
+                return tidy(mk, a->child[1 - i], depth - 1, out);
         lop_status st = lop_is_blas(a->dtype) ? joined(mk, a, depth, out) : LOP_NOMATCH;
         return st == LOP_NOMATCH ? over_children(mk, a, depth, out) : st;
     }

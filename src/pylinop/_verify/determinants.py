@@ -102,7 +102,8 @@ def _by_lu(op: Any, found: Any, direction: Any, unit: Any, named: bool) -> Any:
         with np.errstate(all="ignore"):  # sums of logarithms may cancel
             logs = np.abs(np.log(np.abs(a)) - math.log(2.0) * up[..., None, None])
         logs = n * np.where(np.isfinite(logs), logs, 0).max((-1, -2), initial=0)
-        change = _change(a, _times_power(walk.dense(op, True), up))
+        size = _times_power(walk.dense(op, True), up)
+        change = _change(a, size, reference.assumed(base) in reference.TRIANGLES)
         allowed = 10 * unit * count * (1 + np.abs(log) + change + logs)
         allowed = allowed + n * (np.finfo(float).eps / 2) * logs
     return "by NumPy's LU", np.where(known, error, 0), allowed
@@ -140,12 +141,21 @@ def _slogdet(a: Any) -> Any:
         return (d / np.where(size == 0, 1, size)).prod(-1), np.log(size).sum(-1)
 
 
-def _change(a: Any, size: Any) -> Any:
+def _change(a: Any, size: Any, named: bool) -> Any:
     """By how much errors of `size` move the logarithm: |A^-1| |A| summed up, the diagonals' alone
-    where that is all of the determinant."""
+    where that is all of the determinant: of a triangle that is named one. Of another LU with
+    pivots may be taken, which does not see the zeros."""
     if _is_triangular(a):
         d, off = (np.abs(np.diagonal(x, axis1=-2, axis2=-1)) for x in (a, size))
-        return (off / d).sum(-1)
+        diagonals = (off / d).sum(-1)
+        if named:
+            return diagonals
+        with np.errstate(all="ignore"):
+            return np.fmax(diagonals, _change_by_inverse(a, size))
+    return _change_by_inverse(a, size)
+
+
+def _change_by_inverse(a: Any, size: Any) -> Any:
     try:
         inverse = np.abs(np.linalg.inv(a))
     except np.linalg.LinAlgError:

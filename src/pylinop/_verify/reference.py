@@ -514,6 +514,7 @@ def is_plain(op: Any) -> Any:
 
 
 _LOWER, _UPPER = ("lower triangular", "lower"), ("upper triangular", "upper")
+TRIANGLES = (*_LOWER, *_UPPER)
 
 
 def assumed(op: Any) -> Any:
