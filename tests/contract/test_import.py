@@ -85,3 +85,13 @@ again = pickle.loads(pickle.dumps(pl.solve)) is pl.solve
 print(json.dumps([late, same, pl.LazyArray.det is pl.det, own, again]))
 """
     assert printed(code) == ["Method", True, True, ["mine", "Diag"], True]
+
+
+def test_placeholders_have_the_rules_of_other_modules_at_once():
+    code = """
+import json, numpy as np, pylinop as pl
+X = pl.placeholder((4, 3))
+made = (X @ X.T).sum()
+print(json.dumps(float(pl.function(X, made)(np.ones((4, 3))))))
+"""
+    assert printed(code) == 48.0

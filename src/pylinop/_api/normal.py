@@ -26,6 +26,7 @@ from .._base.checks import is_lazy, number
 from .._base.dtypes import inexact
 from .._operators import draw
 from .._operators.convert import as_operator
+from . import normal_batches
 from . import normal_parts as parts
 from .covariance import inv_quad_logdet
 from .determinants import logdet
@@ -39,6 +40,12 @@ if TYPE_CHECKING:
 
 __all__ = ["MultivariateNormal"]
 _DIAGONAL = ("identity", "diag")
+
+
+def _of(mean: Any, matrix: Any, by: str) -> MultivariateNormal:
+    if by == "covariance":
+        return MultivariateNormal(mean, matrix)
+    return MultivariateNormal(mean, precision=matrix)
 
 
 class MultivariateNormal:
@@ -347,10 +354,14 @@ class MultivariateNormal:
         -----
         Of a covariance its block. Of a precision the covariance of k entries takes k solves and an
         array n x k; of more than half of the entries the precision is the Schur complement,
-        ``P_aa - P_ab inv(P_bb) P_ba``.
+        ``P_aa - P_ab inv(P_bb) P_ba``. Of a batch of distributions, marginals, conditioning and
+        affine maps are taken of the dense matrices.
         """
         n = self.dim
         i = parts.indices(index, n)
+        if self._matrix.ndim > 2:
+            self._computed()
+            return _of(*normal_batches.marginal(self, i))
         mean = self.mean[..., i]
         if self._by == "covariance":
             made = MultivariateNormal(mean, parts.block_of(as_operator(self._matrix), i, i))
@@ -362,8 +373,6 @@ class MultivariateNormal:
             inner = parts.Held(parts.block_of(P, rest, rest), "precision").definite()
             made = parts.block_of(P, i, i) - low @ inner.inv() @ low.H
             return MultivariateNormal(mean, precision=made)
-        if P.ndim > 2:
-            parts.block_of(P, i, i)
         unit = np.zeros((n, len(i)), self.dtype)
         unit[i, np.arange(len(i))] = 1
         cov = self._factor()._solved(unit, False)[i]
@@ -421,12 +430,15 @@ class MultivariateNormal:
             see = as_operator(H)
         if see.ndim != 2 or see.shape[1] != self.dim:
             raise ValueError(f"H must have shape (m, {self.dim}), got {see.shape}")
+        y = parts.observed(y, see.shape[0])
         if self._matrix.ndim > 2:
-            parts.block_of(self._matrix, (), ())
-        return self._seen(parts.observed(y, see.shape[0]), see, noise)
+            return _of(*normal_batches.seen(self, y, see, noise))
+        return self._seen(y, see, noise)
 
     def _given(self, y: Any, i: Any) -> MultivariateNormal:
         """Of the entries that i leaves."""
+        if self._matrix.ndim > 2:
+            return _of(*normal_batches.given(self, y, i))
         a, A = parts.others(i, self.dim), self._matrix
         r = parts.observed(y, len(i)) - self.mean[..., i]
         m = self.mean[..., a]
@@ -479,6 +491,9 @@ class MultivariateNormal:
         op = as_operator(A)
         if op.ndim != 2 or op.shape[1] != self.dim:
             raise ValueError(f"A must have shape (m, {self.dim}), got {op.shape}")
+        if self._matrix.ndim > 2:
+            self._computed()
+            return _of(*normal_batches.affine(self, op, np.asarray(b)))
         mean = rows(op.__matmul__, self.mean) + np.asarray(b)
         if self._by == "precision":
             made = MultivariateNormal(mean, _core.Congruence(op, self._factor().inv()))

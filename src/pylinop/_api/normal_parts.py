@@ -239,10 +239,6 @@ def others(i: Any, n: int) -> Any:
 def block_of(A: Any, rows: Any, columns: Any) -> Any:
     """A block of one matrix as an operator. What is cut out at random has no structure: it is
     taken out of arrays at once."""
-    if A.ndim > 2:
-        raise NotImplementedError(
-            f"parts of a batch of distributions, of shape {A.shape[:-2]}: take one of them"
-        )
     found = A[np.ix_(rows, columns)]
     if np.array_equal(rows, columns) and found._head == "dense":
         return _core.Dense(found.toarray(), "pos")

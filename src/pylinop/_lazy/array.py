@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Never, NoReturn
 import numpy as np
 
 from .. import _core
+from .._base.array_methods import ArrayMethods
 from .._base.lazy_import import Later
 from .._operators import refusals
 from . import build, numpy_functions, text
@@ -29,7 +30,7 @@ __all__ = ["LazyArray"]
 _explain = Later("_api.explain")  # a layer above
 
 
-class LazyArray(_core.Lazy):
+class LazyArray(ArrayMethods, _core.Lazy):
     """An array computed when its value is needed; made by `lazy`.
 
     Every operation on a LazyArray gives a LazyArray: arithmetic and NumPy's element-wise functions,
@@ -171,32 +172,6 @@ class LazyArray(_core.Lazy):
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         return call(func, args, kwargs)
 
-    def conj(self) -> Any:
-        """The complex conjugate."""
-        return np.conjugate(self)
-
-    conjugate = conj
-
-    @property
-    def real(self) -> Any:
-        """The real part."""
-        return np.real(self)
-
-    @property
-    def imag(self) -> Any:
-        """The imaginary part."""
-        return np.imag(self)
-
-    def transpose(self, *axes: Any) -> Any:
-        """The axes in a new order."""
-        if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))):
-            return np.transpose(self, axes[0] or None)
-        return np.transpose(self, axes or None)
-
-    def dot(self, other: Any) -> Any:
-        """``np.dot``."""
-        return np.dot(self, other)
-
     def trace(self, offset: int = 0) -> Any:
         """The sum of a diagonal; of a product without forming it."""
         return numpy_functions.trace(self, offset) if self.ndim == 2 else np.trace(self, offset)
@@ -206,14 +181,6 @@ class LazyArray(_core.Lazy):
         return (
             numpy_functions.diagonal(self, offset) if self.ndim == 2 else np.diagonal(self, offset)
         )
-
-    def sum(self, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
-        """The sum over axes."""
-        return np.sum(self, axis=axis, dtype=dtype, keepdims=keepdims)
-
-    def mean(self, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
-        """The mean over axes."""
-        return np.mean(self, axis=axis, dtype=dtype, keepdims=keepdims)
 
     def prod(self, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
         """The product over axes."""
@@ -275,12 +242,6 @@ class LazyArray(_core.Lazy):
         """Rounded to decimals."""
         return np.round(self, decimals)
 
-    def ravel(self) -> Any:
-        """In one dimension."""
-        return np.reshape(self, (-1,))
-
-    flatten = ravel
-
     def squeeze(self, axis: Any = None) -> Any:
         """Without axes of length 1."""
         return np.squeeze(self, axis)
@@ -288,22 +249,6 @@ class LazyArray(_core.Lazy):
     def repeat(self, repeats: Any, axis: Any = None) -> Any:
         """Elements repeated."""
         return np.repeat(self, repeats, axis)
-
-    def swapaxes(self, axis1: int, axis2: int) -> Any:
-        """Two axes exchanged."""
-        return np.swapaxes(self, axis1, axis2)
-
-    def max(self, axis: Any = None, keepdims: bool = False) -> Any:
-        """The maximum over axes."""
-        return np.max(self, axis=axis, keepdims=keepdims)
-
-    def min(self, axis: Any = None, keepdims: bool = False) -> Any:
-        """The minimum over axes."""
-        return np.min(self, axis=axis, keepdims=keepdims)
-
-    def reshape(self, *shape: Any) -> Any:
-        """The same numbers in a new shape."""
-        return np.reshape(self, shape[0] if len(shape) == 1 else shape)
 
     def astype(self, dtype: Any, copy: bool = True) -> Any:
         """The same numbers in a new dtype."""

@@ -20,8 +20,8 @@ ELSEWHERE = {
 
 
 class Elsewhere:
-    """An attribute that there is not: the AttributeError says what to write. A ``__getattr__`` would
-    be asked for each of NumPy's protocols too, whenever an array is made of the object."""
+    """An attribute that there is not: the AttributeError says what to write. A ``__getattr__``
+    would be asked for each of NumPy's protocols too, whenever an array is made of the object."""
 
     def __init__(self, name: str, instead: str) -> None:
         self._name, self._instead = name, instead

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +14,7 @@ from .._lazy.build import inverse, view
 from .._lazy.leaves import lazy
 from .._operators import block_constructors
 
-__all__ = ["FUNCTIONS", "KINDS"]
+__all__ = ["FUNCTIONS", "KINDS", "constructors"]
 
 
 def _over(a: Any, c: Any) -> Any:
@@ -33,6 +34,20 @@ KINDS: dict[str, Any] = {
     for row in _core.kinds()
     if row["name"] not in ("MatVec", "Part")
 }
+
+
+def constructors(kind: Callable[..., Any]) -> dict[str, Callable[..., Any]]:
+    """The kinds as functions of a library's arrays, by name; ``kind(name, *args)`` makes one."""
+
+    def of(name: str) -> Callable[..., Any]:
+        @functools.wraps(KINDS[name], assigned=("__name__", "__doc__"), updated=())
+        def made(*args: Any, **kwargs: Any) -> Any:
+            return kind(name, *args, **kwargs)
+
+        return made
+
+    return {name: of(name) for name in KINDS}
+
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     **KINDS,

@@ -8,3 +8,5 @@ unify.py         `unify`: sizes of what is known, and the fewest equations in co
 placeholder.py   arrays of symbolic shapes, and NumPy's protocols on them
 shapes.py, elements.py, linear.py, contract.py    what NumPy's functions do to symbolic shapes
 template.py      `function`: binds, checks, replays"""
+
+from . import template  # noqa: F401, with whichever module comes the rules of all

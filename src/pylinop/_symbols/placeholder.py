@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from .._base.array_methods import ArrayMethods
 from .._base.checks import is_lazy
 from .._base.errors import NoValue
 from .expressions import Size, product, smallest
@@ -20,7 +21,7 @@ __all__ = ["RULES", "Symbolic", "placeholder"]
 RULES: dict[Any, Callable[..., Any]] = {}  # what a function makes of symbolic shapes
 
 
-class Symbolic:
+class Symbolic(ArrayMethods):
     """A placeholder, or a formula of placeholders: NumPy's operators and functions of it are
     formulas again. It has no value; `function` makes a function of it."""
 
@@ -220,65 +221,9 @@ class Symbolic:
         """The matrices transposed and conjugated."""
         return np.conjugate(self.mT)
 
-    @property
-    def real(self) -> Any:
-        """The real part."""
-        return np.real(self)
-
-    @property
-    def imag(self) -> Any:
-        """The imaginary part."""
-        return np.imag(self)
-
-    def conj(self) -> Any:
-        """The complex conjugate."""
-        return np.conjugate(self)
-
-    conjugate = conj
-
-    def transpose(self, *axes: Any) -> Any:
-        """The axes in a new order."""
-        if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))):
-            return np.transpose(self, axes[0] or None)
-        return np.transpose(self, axes or None)
-
-    def swapaxes(self, axis1: int, axis2: int) -> Any:
-        """Two axes exchanged."""
-        return np.swapaxes(self, axis1, axis2)
-
-    def reshape(self, *shape: Any) -> Any:
-        """The same numbers in a new shape, of sizes."""
-        return np.reshape(self, shape[0] if len(shape) == 1 else shape)
-
-    def ravel(self) -> Any:
-        """In one dimension."""
-        return np.reshape(self, (-1,))
-
-    flatten = ravel
-
     def astype(self, dtype: Any) -> Any:
         """The same numbers in a new dtype."""
         return RULES["astype"](self, dtype)
-
-    def dot(self, other: Any) -> Any:
-        """``np.dot``."""
-        return np.dot(self, other)
-
-    def sum(self, axis: Any = None, keepdims: bool = False) -> Any:
-        """The sum over axes."""
-        return np.sum(self, axis=axis, keepdims=keepdims)
-
-    def mean(self, axis: Any = None, keepdims: bool = False) -> Any:
-        """The mean over axes."""
-        return np.mean(self, axis=axis, keepdims=keepdims)
-
-    def max(self, axis: Any = None, keepdims: bool = False) -> Any:
-        """The maximum over axes."""
-        return np.max(self, axis=axis, keepdims=keepdims)
-
-    def min(self, axis: Any = None, keepdims: bool = False) -> Any:
-        """The minimum over axes."""
-        return np.min(self, axis=axis, keepdims=keepdims)
 
     def trace(self) -> Any:
         """The sum of the diagonal."""

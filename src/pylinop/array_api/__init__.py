@@ -10,9 +10,6 @@ from the form that pylinop's rules give it. Nothing is copied to the host, no va
 
 from __future__ import annotations
 
-import functools
-from typing import Any
-
 from .._programs import table as _table
 from .._programs.functions import InvQuadLogdet, SlogdetResult
 from .operators import FUNCTIONS as _F
@@ -48,16 +45,6 @@ slogdet = _F.slogdet
 solve = _F.solve
 trace = _F.trace
 
-
-def _constructor(name: str) -> Any:
-    @functools.wraps(_table.KINDS[name], assigned=("__name__", "__doc__"), updated=())
-    def made(*args: Any, **kwargs: Any) -> Operator:
-        return _kind(name, *args, **kwargs)
-
-    return made
-
-
-for _name in _table.KINDS:  # a kind added to the table is here without another line
-    globals()[_name] = _constructor(_name)
-    __all__.append(_name)
-del _name
+_kinds = _table.constructors(_kind)  # a kind added to the table is here without another line
+globals().update(_kinds)
+__all__ += list(_kinds)

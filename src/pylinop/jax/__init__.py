@@ -9,9 +9,6 @@ under `jax.jit`, with pylinop's derivatives, in both modes."""
 
 from __future__ import annotations
 
-import functools
-from typing import Any
-
 from .._programs import table as _table
 from .._programs.functions import InvQuadLogdet, SlogdetResult
 from .operators import FUNCTIONS as _F
@@ -59,16 +56,6 @@ solve = _F.solve
 svdvals = _F.svdvals
 trace = _F.trace
 
-
-def _constructor(name: str) -> Any:
-    @functools.wraps(_table.KINDS[name], assigned=("__name__", "__doc__"), updated=())
-    def made(*args: Any, **kwargs: Any) -> Operator:
-        return _kind(name, *args, **kwargs)
-
-    return made
-
-
-for _name in _table.KINDS:  # a kind added to the table is here without another line
-    globals()[_name] = _constructor(_name)
-    __all__.append(_name)
-del _name
+_kinds = _table.constructors(_kind)  # a kind added to the table is here without another line
+globals().update(_kinds)
+__all__ += list(_kinds)
