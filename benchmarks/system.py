@@ -118,25 +118,28 @@ HERMITIAN = ("eigh", "eigvalsh", "ldl", "sample", "sqrt_inv_matmul", "cholesky")
 
 
 def estimates(*sizes):
-    ratios = []
     for n in map(int, sizes or (300, 1000)):
-        for kind, make in kinds(n).items():
-            op = make()
-            hermitian = op.shape[-1] == op.shape[-2] and np.array_equal(
-                a := op.toarray(), np.asarray(a).T.conj()
-            )
-            for name, function in FUNCTIONS.items():
-                if name in HERMITIAN and not hermitian:
-                    continue
-                more = (np.ones(op.shape[0]),) if name in ("lstsq", "sqrt_inv_matmul") else ()
-                try:
-                    with warnings.catch_warnings():
-                        warnings.simplefilter("ignore")
-                        said = make().explain(name, *more).seconds
-                        took = best(lambda op, f=function, more=more: f(op, *more), make)
-                except (np.linalg.LinAlgError, NotImplementedError, ValueError):
-                    continue
-                ratios.append((said / took, n, kind, name, said, took))
+        _estimates(n)
+
+
+def _estimates(n):
+    ratios = []
+    for kind, make in kinds(n).items():
+        a = make().toarray()
+        hermitian = np.array_equal(a, a.T.conj())
+        for name, function in FUNCTIONS.items():
+            if name in HERMITIAN and not hermitian:
+                continue
+            more = (np.ones(len(a)),) if name in ("lstsq", "sqrt_inv_matmul") else ()
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    said = make().explain(name, *more).seconds
+                    took = best(lambda op, f=function, more=more: f(op, *more), make)
+            except (np.linalg.LinAlgError, NotImplementedError, ValueError):
+                continue
+            ratios.append((said / took, n, kind, name, said, took))
+            print(f"{n} {kind}: {name} {said:.3g} {took:.3g}", file=sys.stderr, flush=True)
     within = sum(1 / 3 <= r[0] <= 3 for r in ratios)
     print(f"estimates: {within} of {len(ratios)} within a factor 3 ({within / len(ratios):.0%})")
     for ratio, n, kind, name, said, took in sorted(ratios):

@@ -177,6 +177,7 @@ from ._api.spectra import (
 from ._api.tables import kinds, rules
 from ._api.user_rules import register_rule, unregister_rule
 from ._base.explanation import Explanation, explaining
+from ._eigen.functions_of_vectors import funm_multiply
 from ._eigen.scipy_api import arnoldi, eigs, eigsh, expm_multiply, lanczos, lobpcg, svds
 from ._gradients.sweep import gradients
 from ._gradients.transforms import (
@@ -295,6 +296,7 @@ __all__ = [
     "freeze",
     "function",
     "funm",
+    "funm_multiply",
     "gmres",
     "grad",
     "gradients",

@@ -105,7 +105,7 @@ CUBES = {
     "eigvalsh": 4,
     "expm": 25,
     "ldl": 1.5,
-    "logm": 100,
+    "logm": 290,
     "lstsq": 8,
     "lu": 0.7,
     "pinv": 30,

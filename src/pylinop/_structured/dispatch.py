@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 _LITTLE = 1 << 14  # entries up to which an answer joined from those of factors is cached too
 _QUICK = 1 << 16  # entries up to which no answer takes long
+_HALF = 300  # rows at which LAPACK runs at half its speed (dgetrf, dpotrf, 2026-11-26, one core)
 _SMALL = 144  # entries up to which LAPACK's spectra are as quick as a look into the cache
 
 # -- operands --
@@ -536,7 +537,9 @@ class Question:
         *batch, m, n = op.shape
         cubes = memory.CUBES.get(self.word, 0) * max(m, n) * min(m, n) ** 2 * math.prod(batch)
         complex_ = 4 if inexact(op.dtype).kind == "c" else 1
-        return float(cubes * complex_ / _core._costs()["gemm_rate"]) + prices.ROW
+        small = (1 + _HALF / max(min(m, n), 1)) / (1 + _HALF / 1000)  # blocks are short
+        small = 1.0 if self.word in ("eig", "eigvals") else small  # which run at the memory's rate
+        return float(cubes * complex_ * small / _core._costs()["gemm_rate"]) + prices.ROW
 
     def dense_asks(self, op: Any, args: tuple[Any, ...]) -> list[Question]:
         """The questions whose dense answers the dense form's answer takes."""
