@@ -27,7 +27,7 @@ from .dispatch import (
 )
 from .eigenvalues_hermitian import reciprocal, shift_of
 from .eigh import eigenbasis, eye, in_order
-from .questions import hermitian, outer
+from .questions import hermitian, outer, read_hermitian
 from .singular_values import (
     _level_values,
     _levels_of,
@@ -353,9 +353,15 @@ def _(op: Any, full: bool) -> Generator[Any, Any, Any]:
     return Matched(found.u, found.s**2, found.u, found.rows, found.rows)
 
 
+def _hermitian_asks(op: Any, full: bool) -> Any:
+    """`eigh` of itself; None where it is not Hermitian, as far as that is known before."""
+    known = read_hermitian(op) is not False and (op._head != "sum" or shift_of(op) is not None)
+    return [("eigh", op, "L")] if known else None
+
+
 @singular.row(
-    "kronsum", "laplacian", "tridiagonal", "householder", "congruence", "sum", "power",
-    called="hermitian", how="of Hermitian ones: eigh", cost="that of eigh",
+    "kronsum", "laplacian", "tridiagonal", "toeplitz", "householder", "congruence", "sum", "power",
+    called="hermitian", how="of Hermitian ones: eigh", cost="that of eigh", asks=_hermitian_asks,
 )  # fmt: skip
 def _(op: Any, full: bool) -> Any:
     if op._head == "sum" and shift_of(op) is None:
