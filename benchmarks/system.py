@@ -5,10 +5,9 @@ of blocks, products of a spin chain.
     python benchmarks/system.py estimates 300 1000
     python benchmarks/system.py kron8 frames blocks spins
 
-Ratios are of minima, both sides in turn in one process. ``explain`` is asked of an operator of its
-own before the call, so nothing is kept; the best of two calls or more counts. Estimates stand
-beside
-the time of this thread, which a loaded machine does not stretch."""
+Ratios are of minima, both sides in turn in one process, of the process's CPU time, which a loaded
+machine does not stretch. ``explain`` is asked of an operator of its own before the call, so nothing
+is kept; the best of two calls or more counts."""
 
 import os
 import sys

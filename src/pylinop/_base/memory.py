@@ -95,7 +95,7 @@ def _allowed(room: int) -> str:
 _ACTIONS = {8: "the dense form", 9: "the diagonal", 10: "the trace", 11: "an element"}
 
 
-# What decompositions take: m n^2 at gemm's rate (NumPy's and SciPy's, n = 1000, one thread, 2026-11).
+# What decompositions take: m n^2 at gemm's rate (NumPy's, SciPy's; n = 1000, one thread, 2026-11).
 CUBES = {
     "cholesky": 0.4,
     "cond": 10,

@@ -115,10 +115,8 @@ def small_dense(op: Any) -> Any:
 def _is_put_together(op: Any) -> Any:
     """Are answers about it cached as a whole? They are for a Kron or BlockDiag so small that making
     the answer says nothing about dense forms, which an answer from the cache would not repeat."""
-    if op._head not in ("kron", "blockdiag") or op.dtype is None:
-        return False
     size = math.prod(op.shape)
-    if size > _LITTLE:
+    if op._head not in ("kron", "blockdiag") or op.dtype is None or size > _LITTLE:
         return False
     bytes_ = size * inexact(op.dtype).itemsize
     return config.get("memory_limit") is None and bytes_ <= config.get("warn_limit")
@@ -240,15 +238,20 @@ class Row:
     ``guard`` names what must hold; ``cost`` says the row's own share of the price and what it asks
     of the parts (prices.py), ``asks`` what it asks where those words do not: a function of (op,
     *args), which returns a list of (question or its name, operand, *its arguments). ``by``: the way
-    that it is, "structure", "band" or "dense"."""
+    that it is, "structure", "band" or "dense"; ``calls``: how many rows' Python it is worth."""
 
     def __init__(
         self, name: str, answer: Callable[..., Any], how: str, cost: str, guard: str, asks: Any,
-        by: str,
+        by: str, calls: int,
     ) -> None:  # fmt: skip
         self.name, self.answer, self.how, self.cost = name, answer, how, cost
         self.guards, self.asks, self.by = guard.split(), asks, by
-        self.fired, self.kept = 0, False
+        self.fired, self.kept, self.calls = 0, False, calls
+
+    def price(self, op: Any) -> prices.Price:
+        """Its own share, without what it asks."""
+        more = prices.Price(self.by, 0.0, (self.calls - 1) * prices.ROW, 0.0, 0)
+        return self.own.price(op, self.by).plus(more)
 
     def __call__(self, op: Any, *args: Any) -> Any:
         return self.answer(op, *args)
@@ -390,6 +393,7 @@ class Question:
     def row(
         self, *heads: str, how: str = "", cost: str = "", kept: bool = False, guard: str = "",
         asks: Callable[..., Any] | None = None, by: str = "structure", called: str = "",
+        calls: int = 1,
     ) -> Callable[[Registered], Registered]:  # fmt: skip
         """Registers an answer: a function of (op, *args), or a generator that yields
         (operand, *args) and is sent its answer; NotImplemented sends op to the dense form. The rule
@@ -397,7 +401,7 @@ class Question:
 
         def add(answer: Registered) -> Registered:
             name = f"{self.word}-{called or heads[0]}" if self.word else ""
-            made = Row(name, answer, how, cost, guard, asks, by)
+            made = Row(name, answer, how, cost, guard, asks, by, calls)
             made.kept = kept  # of a function, not of a generator
             if name:
                 config.structure_rules[name] = made
@@ -459,7 +463,7 @@ class Question:
             if found is not NotImplemented:
                 row.fired += 1
                 if node is not None:
-                    node.answered(row, op, row.by)
+                    node.answered(row, op)
                     if not ran:
                         node.cached()
                 return found

@@ -98,10 +98,13 @@ def _rows(
     guard: str = "",
     asks: Any = None,
     called: str = "",
+    calls: int = 2,
 ) -> Callable[[Registered], Registered]:
+    more: Any = {"how": how, "cost": cost, "guard": guard, "asks": asks, "called": called}
+
     def add(answer: Registered) -> Registered:
         for question in of:
-            question.row(*heads, how=how, cost=cost, guard=guard, asks=asks, called=called)(answer)
+            question.row(*heads, calls=calls, **more)(answer)
         return answer
 
     return add
@@ -130,7 +133,7 @@ def _identity_times(c: Any, op: Any) -> Any:
 # -- diagonals, multiples, views, shifts --
 
 
-@_rows("diag", how="of the diagonal", cost="O(n)")
+@_rows("diag", how="of the diagonal", cost="O(n)", calls=1)
 def _(op: Any, f: Any) -> Any:
     return _core.Diag(f(diagonal_of(op)))
 
@@ -341,7 +344,7 @@ def _(op: Any, f: Any) -> Any:
     return _core.Circulant(c.astype(complex_of(real_of(op.dtype)), copy=False), levels)
 
 
-@_rows("permutation", how="a circulant a cycle length", cost="O(n log n)", guard="single")
+@_rows("permutation", how="a circulant a cycle length", cost="O(n log n)", guard="single", calls=25)
 def _(op: Any, f: Any) -> Generator[Any, Any, Any]:
     op.diagonal()  # each index once
     dtype, found = inexact(op.dtype), {}

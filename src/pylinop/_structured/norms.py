@@ -409,6 +409,7 @@ def _cond_asks(op: Any, p: Any) -> Any:
     how="from `svdvals` or by the parameters ([which](linalg.md))",
     cost="O(n); `svdvals` where these are needed",
     asks=_norm_asks,
+    calls=2,
 )
 @norm.row(
     "triangular",

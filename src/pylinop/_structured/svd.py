@@ -102,7 +102,7 @@ def _turned(q: Any, d: Any) -> Any:
 # -- diagonals, multiples, views --
 
 
-@singular.row("diag", "identity", how="moduli; U takes the signs", cost="O(n)")
+@singular.row("diag", "identity", how="moduli; U takes the signs", cost="O(n)", calls=10)
 def _(op: Any, full: bool) -> Any:
     d = diagonal_of(op)
     return _matched(_turned(eye(op), phases(d)), np.abs(d), eye(op))
@@ -292,6 +292,7 @@ def _(op: Any, full: bool) -> Any:
     "circulant",
     how="one FFT; U the circulant of the phases times V, V by the DFT or Hartley",
     cost="O(n log n)",
+    calls=4,
 )
 def _(op: Any, full: bool) -> Any:
     basis = fourier if op.dtype.kind == "c" else hartley
