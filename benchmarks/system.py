@@ -5,10 +5,9 @@ of blocks, products of a spin chain.
     python benchmarks/system.py estimates 300 1000
     python benchmarks/system.py kron8 frames blocks spins
 
-Ratios are of minima, both sides in turn in one process. ``explain`` is asked of an operator of its
-own before the call, so nothing is kept; the best of two calls or more counts. Estimates stand
-beside
-the time of this thread, which a loaded machine does not stretch."""
+Ratios are of minima, both sides in turn in one process, of the process's CPU time, which a loaded
+machine does not stretch. ``explain`` is asked of an operator of its own before the call, so nothing
+is kept; the best of two calls or more counts."""
 
 import os
 import sys
@@ -43,9 +42,9 @@ def in_turn(*pairs, rounds=20):
     for _ in range(rounds):
         for i, (call, make) in enumerate(pairs):
             made = make()
-            start = time.perf_counter()
+            start = time.process_time()
             call(made)
-            found[i] = min(found[i], time.perf_counter() - start)
+            found[i] = min(found[i], time.process_time() - start)
     return found
 
 
@@ -118,25 +117,28 @@ HERMITIAN = ("eigh", "eigvalsh", "ldl", "sample", "sqrt_inv_matmul", "cholesky")
 
 
 def estimates(*sizes):
-    ratios = []
     for n in map(int, sizes or (300, 1000)):
-        for kind, make in kinds(n).items():
-            op = make()
-            hermitian = op.shape[-1] == op.shape[-2] and np.array_equal(
-                a := op.toarray(), np.asarray(a).T.conj()
-            )
-            for name, function in FUNCTIONS.items():
-                if name in HERMITIAN and not hermitian:
-                    continue
-                more = (np.ones(op.shape[0]),) if name in ("lstsq", "sqrt_inv_matmul") else ()
-                try:
-                    with warnings.catch_warnings():
-                        warnings.simplefilter("ignore")
-                        said = make().explain(name, *more).seconds
-                        took = best(lambda op, f=function, more=more: f(op, *more), make)
-                except (np.linalg.LinAlgError, NotImplementedError, ValueError):
-                    continue
-                ratios.append((said / took, n, kind, name, said, took))
+        _estimates(n)
+
+
+def _estimates(n):
+    ratios = []
+    for kind, make in kinds(n).items():
+        a = make().toarray()
+        hermitian = np.array_equal(a, a.T.conj())
+        for name, function in FUNCTIONS.items():
+            if name in HERMITIAN and not hermitian:
+                continue
+            more = (np.ones(len(a)),) if name in ("lstsq", "sqrt_inv_matmul") else ()
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    said = make().explain(name, *more).seconds
+                    took = best(lambda op, f=function, more=more: f(op, *more), make)
+            except (np.linalg.LinAlgError, NotImplementedError, ValueError):
+                continue
+            ratios.append((said / took, n, kind, name, said, took))
+            print(f"{n} {kind}: {name} {said:.3g} {took:.3g}", file=sys.stderr, flush=True)
     within = sum(1 / 3 <= r[0] <= 3 for r in ratios)
     print(f"estimates: {within} of {len(ratios)} within a factor 3 ({within / len(ratios):.0%})")
     for ratio, n, kind, name, said, took in sorted(ratios):

@@ -184,6 +184,7 @@ if _TYPE_CHECKING:
     from ._api.tables import kinds, rules
     from ._api.user_rules import register_rule, unregister_rule
     from ._base.explanation import Explanation, explaining
+    from ._eigen.functions_of_vectors import funm_multiply
     from ._eigen.scipy_api import arnoldi, eigs, eigsh, expm_multiply, lanczos, lobpcg, svds
     from ._gradients.sweep import gradients
     from ._gradients.transforms import (
@@ -246,6 +247,7 @@ _LATER = _names_by_module(
         "_api.tables": "kinds rules",
         "_api.user_rules": "register_rule unregister_rule",
         "_base.explanation": "Explanation explaining",
+        "_eigen.functions_of_vectors": "funm_multiply",
         "_eigen.scipy_api": "arnoldi eigs eigsh expm_multiply lanczos lobpcg svds",
         "_gradients.sweep": "gradients",
         "_gradients.transforms": (
@@ -361,6 +363,7 @@ __all__ = [
     "freeze",
     "function",
     "funm",
+    "funm_multiply",
     "gmres",
     "grad",
     "gradients",

@@ -8,7 +8,8 @@ from samples import leaf
 
 import pylinop as pl
 from pylinop import _core
-from pylinop._structured import dispatch, matrix_functions
+from pylinop._structured import dispatch
+from pylinop._structured.scalar_function import Function
 
 _ARGS = {
     "svdvals": (),
@@ -26,10 +27,10 @@ _ARGS = {
     "eigh": ("L",),
     "eig": (),
     "eigvals": (),
-    "expm": (matrix_functions.Function("exp"),),
-    "logm": (matrix_functions.Function("log"),),
-    "sqrtm, fractional_matrix_power": (matrix_functions.Function("power", 0.5),),
-    "funm": (matrix_functions.Function("any", call=np.cos),),
+    "expm": (Function("exp"),),
+    "logm": (Function("log"),),
+    "sqrtm, fractional_matrix_power": (Function("power", 0.5),),
+    "funm": (Function("any", call=np.cos),),
     "svd": (False,),
 }
 KINDS = [k for k in ref.LEAVES if k not in ("MatVec", "Block", "Sparse", "KhatriRao")]

@@ -82,6 +82,8 @@ def test_singular_batched_and_structured(join, rng):
         (np.zeros((3, 2)), full(rng, (2, 5), float)),
         (full(rng, (5, 4, 2), float), full(rng, (2, 3), float)),
         (pl.Kron(full(rng, (3, 1), float), np.eye(2)), pl.Selection([0, 2], 4)),
+        (pl.Dense(full(rng, (2, 2, 5), complex)).T, full(rng, (2, 2, 3), complex)),
+        (pl.Dense(full(rng, (3, 2, 4), complex)).H, full(rng, (2, 3), float)),
         (pl.Diag(np.arange(1.0, 4), -1, (4, 3)), full(rng, (2, 3), float)),
         (pl.Tridiagonal(np.ones(2), np.ones(3), np.ones(2))[:, :2], full(rng, (2, 3), float)),
     ):

@@ -27,10 +27,10 @@ from .._structured import (
     svd,
     trees,
 )
+from .._structured.scalar_function import Function
 from . import covariance, factorizations, norms, spectra
 
 _Arguments = dict[str, Any]
-Function = matrix_functions.Function
 
 
 def _svd(op: Any, a: _Arguments) -> trees.Node:

@@ -19,6 +19,7 @@ from .._structured import dispatch, matrix_functions, questions
 from .._structured import eig as _eig
 from .._structured import eigh as _eigh
 from .._structured import svd as _svd
+from .._structured.scalar_function import Function
 from .basic import inv
 from .norms import Pairs, eigvalsh, svdvals
 
@@ -346,7 +347,7 @@ def logm(A: Any) -> Any:
     """
     if is_lazy(A):
         return _deferred.made("logm", logm, _deferred.square(A, "logm"), A.shape)
-    return matrix_functions.applied(matrix_functions.logm, A, matrix_functions.Function("log"))
+    return matrix_functions.applied(matrix_functions.logm, A, Function("log"))
 
 
 def sqrtm(A: Any) -> Any:
@@ -380,9 +381,7 @@ def sqrtm(A: Any) -> Any:
     """
     if is_lazy(A):
         return _deferred.made("sqrtm", sqrtm, _deferred.square(A, "sqrtm"), A.shape)
-    return matrix_functions.applied(
-        matrix_functions.power, A, matrix_functions.Function("power", 0.5)
-    )
+    return matrix_functions.applied(matrix_functions.power, A, Function("power", 0.5))
 
 
 def fractional_matrix_power(A: Any, t: Any) -> Any:
@@ -428,9 +427,7 @@ def fractional_matrix_power(A: Any, t: Any) -> Any:
         return op**n if n >= 0 else inv(op) ** -n
     if not np.isfinite(p):
         raise ValueError(f"the exponent is a finite number, not {t!r}")
-    return matrix_functions.applied(
-        matrix_functions.power, op, matrix_functions.Function("power", p)
-    )
+    return matrix_functions.applied(matrix_functions.power, op, Function("power", p))
 
 
 def funm(A: Any, func: Callable[[Any], Any]) -> Any:
@@ -474,6 +471,4 @@ def funm(A: Any, func: Callable[[Any], Any]) -> Any:
     """
     if not callable(func):
         raise TypeError(f"func takes an array of eigenvalues: it must be callable, got {func!r}")
-    return matrix_functions.applied(
-        matrix_functions.funm, A, matrix_functions.Function("any", call=func)
-    )
+    return matrix_functions.applied(matrix_functions.funm, A, Function("any", call=func))

@@ -95,17 +95,17 @@ def _allowed(room: int) -> str:
 _ACTIONS = {8: "the dense form", 9: "the diagonal", 10: "the trace", 11: "an element"}
 
 
-# What decompositions take: m n^2 at gemm's rate (NumPy's, n = 1000, one thread, 2026-11).
+# What decompositions take: m n^2 at gemm's rate (NumPy's, SciPy's; n = 1000, one thread, 2026-11).
 CUBES = {
     "cholesky": 0.4,
     "cond": 10,
-    "eig": 100,
+    "eig": 70,
     "eigh": 12,
-    "eigvals": 60,
+    "eigvals": 38,
     "eigvalsh": 4,
     "expm": 25,
     "ldl": 1.5,
-    "logm": 100,
+    "logm": 200,
     "lstsq": 8,
     "lu": 0.7,
     "pinv": 30,

@@ -3,7 +3,7 @@ Arnoldi."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -459,13 +459,15 @@ def arnoldi(A: Any, v: Any, k: int) -> tuple[Any, Any]:
     return np.column_stack([V, w / np.linalg.norm(w)]), H
 
 
-def _basis(op: Any, x: Any, k: int, hermitian: bool) -> tuple[Any, Any, float]:
-    """(V, H, the last off-diagonal), V of j columns, H (j, j)."""
+def grown(op: Any, x: Any, k: int) -> Iterator[tuple[Any, Any, float, float]]:
+    """The Arnoldi basis of op from the unit vector x, step by step: its rows so far, the Hessenberg
+    matrix, the next off-diagonal (0 where the space is invariant, which ends it), the size of its
+    columns. The arrays are the same ones each time, and of k steps."""
     n, dtype = x.shape[0], x.dtype
     eps = float(np.finfo(dtype).eps)
     apply = _eigsh._bound(op, dtype)
     rows, H = np.empty((k, n), dtype), np.zeros((k, k), dtype)
-    rows[0], last, scale, used = x, 0.0, 0.0, k
+    rows[0], scale = x, 0.0
     for j in range(k):
         basis = rows[: j + 1]
         w = np.array(apply(rows[j]))
@@ -481,16 +483,28 @@ def _basis(op: Any, x: Any, k: int, hermitian: bool) -> tuple[Any, Any, float]:
         last = float(after)
         scale = max(scale, float(np.abs(H[: j + 1, j]).max()) + last)
         if last <= 4 * eps * np.sqrt(n) * scale or j + 1 == n:
-            last, used = 0.0, j + 1
-            break
+            yield basis, H[: j + 1, : j + 1], 0.0, scale
+            return
+        yield basis, H[: j + 1, : j + 1], last, scale
         if j + 1 < k:
             H[j + 1, j] = last
             rows[j + 1] = w / last
+
+
+def refuse_other(op: Any, H: Any, scale: float) -> None:
+    """Raises where what Lanczos made is not Hermitian."""
+    off = np.abs(H - H.conj().T)
+    if off.max(initial=0) > 1e-6 * max(scale, 1e-300) and np.finfo(H.dtype).eps < 1e-10:
+        raise LinAlgError(f"{type(op).__name__} {op.shape} is not Hermitian: see pl.arnoldi")
+
+
+def _basis(op: Any, x: Any, k: int, hermitian: bool) -> tuple[Any, Any, float]:
+    """(V, H, the last off-diagonal), V of j columns, H (j, j)."""
+    for step in grown(op, x, k):
+        rows, H, last, scale = step
     if hermitian:
-        off = np.abs(H[:used, :used] - H[:used, :used].conj().T)
-        if off.max(initial=0) > 1e-6 * max(scale, 1e-300) and eps < 1e-10:
-            raise LinAlgError(f"{type(op).__name__} {op.shape} is not Hermitian: see pl.arnoldi")
-    return rows[:used].T, H[:used, :used], last
+        refuse_other(op, H, scale)
+    return rows.T, H, last
 
 
 # -- exp(A) B --

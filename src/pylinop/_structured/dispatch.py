@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 _LITTLE = 1 << 14  # entries up to which an answer joined from those of factors is cached too
 _QUICK = 1 << 16  # entries up to which no answer takes long
+_HALF = 300  # rows at which LAPACK runs at half its speed (dgetrf, dpotrf, 2026-11-26, one core)
 _SMALL = 144  # entries up to which LAPACK's spectra are as quick as a look into the cache
 
 # -- operands --
@@ -114,10 +115,8 @@ def small_dense(op: Any) -> Any:
 def _is_put_together(op: Any) -> Any:
     """Are answers about it cached as a whole? They are for a Kron or BlockDiag so small that making
     the answer says nothing about dense forms, which an answer from the cache would not repeat."""
-    if op._head not in ("kron", "blockdiag") or op.dtype is None:
-        return False
     size = math.prod(op.shape)
-    if size > _LITTLE:
+    if op._head not in ("kron", "blockdiag") or op.dtype is None or size > _LITTLE:
         return False
     bytes_ = size * inexact(op.dtype).itemsize
     return config.get("memory_limit") is None and bytes_ <= config.get("warn_limit")
@@ -239,15 +238,20 @@ class Row:
     ``guard`` names what must hold; ``cost`` says the row's own share of the price and what it asks
     of the parts (prices.py), ``asks`` what it asks where those words do not: a function of (op,
     *args), which returns a list of (question or its name, operand, *its arguments). ``by``: the way
-    that it is, "structure", "band" or "dense"."""
+    that it is, "structure", "band" or "dense"; ``calls``: how many rows' Python it is worth."""
 
     def __init__(
         self, name: str, answer: Callable[..., Any], how: str, cost: str, guard: str, asks: Any,
-        by: str,
+        by: str, calls: int,
     ) -> None:  # fmt: skip
         self.name, self.answer, self.how, self.cost = name, answer, how, cost
         self.guards, self.asks, self.by = guard.split(), asks, by
-        self.fired, self.kept = 0, False
+        self.fired, self.kept, self.calls = 0, False, calls
+
+    def price(self, op: Any) -> prices.Price:
+        """Its own share, without what it asks."""
+        more = prices.Price(self.by, 0.0, (self.calls - 1) * prices.ROW, 0.0, 0)
+        return self.own.price(op, self.by).plus(more)
 
     def __call__(self, op: Any, *args: Any) -> Any:
         return self.answer(op, *args)
@@ -389,6 +393,7 @@ class Question:
     def row(
         self, *heads: str, how: str = "", cost: str = "", kept: bool = False, guard: str = "",
         asks: Callable[..., Any] | None = None, by: str = "structure", called: str = "",
+        calls: int = 1,
     ) -> Callable[[Registered], Registered]:  # fmt: skip
         """Registers an answer: a function of (op, *args), or a generator that yields
         (operand, *args) and is sent its answer; NotImplemented sends op to the dense form. The rule
@@ -396,7 +401,7 @@ class Question:
 
         def add(answer: Registered) -> Registered:
             name = f"{self.word}-{called or heads[0]}" if self.word else ""
-            made = Row(name, answer, how, cost, guard, asks, by)
+            made = Row(name, answer, how, cost, guard, asks, by, calls)
             made.kept = kept  # of a function, not of a generator
             if name:
                 config.structure_rules[name] = made
@@ -458,7 +463,7 @@ class Question:
             if found is not NotImplemented:
                 row.fired += 1
                 if node is not None:
-                    node.answered(row, op, row.by)
+                    node.answered(row, op)
                     if not ran:
                         node.cached()
                 return found
@@ -536,7 +541,9 @@ class Question:
         *batch, m, n = op.shape
         cubes = memory.CUBES.get(self.word, 0) * max(m, n) * min(m, n) ** 2 * math.prod(batch)
         complex_ = 4 if inexact(op.dtype).kind == "c" else 1
-        return float(cubes * complex_ / _core._costs()["gemm_rate"]) + prices.ROW
+        small = (1 + _HALF / max(min(m, n), 1)) / (1 + _HALF / 1000)  # blocks are short
+        small = 1.0 if self.word in ("eig", "eigvals") else small  # which run at the memory's rate
+        return float(cubes * complex_ * small / _core._costs()["gemm_rate"]) + prices.ROW
 
     def dense_asks(self, op: Any, args: tuple[Any, ...]) -> list[Question]:
         """The questions whose dense answers the dense form's answer takes."""

@@ -79,12 +79,17 @@ eigvals = Question(
 
 
 def _both(
-    *heads: str, how: str = "", cost: str = "", guard: str = "", called: str = ""
+    *heads: str,
+    how: str = "",
+    cost: str = "",
+    guard: str = "",
+    called: str = "",
+    calls: int = 1,
 ) -> Callable[[Registered], Registered]:
     """Registers a row of both questions; ``vectors`` tells it which one is asked."""
 
     def add(answer: Registered) -> Registered:
-        more: Any = {"how": how, "guard": guard, "called": called}
+        more: Any = {"how": how, "guard": guard, "called": called, "calls": calls}
         pairs.row(*heads, cost=cost, **more)(lambda op: answer(op, True))
         alone = cost.replace("that of eigh", "that of `eigvalsh`")
         eigvals.row(*heads, cost=alone, **more)(lambda op: answer(op, False))
@@ -220,7 +225,7 @@ def _(op: Any, vectors: bool) -> Any:
     return _pair(eigenvalues_of(op), basis, vectors)
 
 
-@_both("permutation", how="roots of unity, a DFT a cycle length", cost="O(n)")
+@_both("permutation", how="roots of unity, a DFT a cycle length", cost="O(n)", calls=10)
 def _(op: Any, vectors: bool) -> Any:
     if op.ndim != 2:
         return NotImplemented

@@ -58,7 +58,7 @@ def eye(op: Any) -> Any:
 # -- diagonals, multiples, views, factors --
 
 
-@eigenbasis.row("diag", "identity", how="the diagonal; Q is the identity", cost="O(n)")
+@eigenbasis.row("diag", "identity", how="the diagonal; Q is the identity", cost="O(n)", calls=5)
 def _(op: Any, uplo: str) -> tuple[Any, Any]:
     return diagonal_of(op).real, eye(op)
 

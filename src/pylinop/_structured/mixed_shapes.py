@@ -52,7 +52,7 @@ def _square_q(f: Any) -> Generator[Any, Any, Any]:
         q, r = completed(dense(f))
         return q, _core.Triangular(np.triu(r[..., :n, :]), False)
     q, r = yield f, "complete"
-    return q, r[:n, :]
+    return q, r[..., :n, :]
 
 
 def qr(op: Any, join: Any, parts: list[Any], mode: str) -> Generator[Any, Any, Any]:

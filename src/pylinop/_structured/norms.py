@@ -381,7 +381,7 @@ VALUED: tuple[str, ...]
 VALUED = ("permutation", "householder", "dft", "dct", "hadamard", "circulant", "blockdiag", "full")
 VALUED += ("inverse", "offdiag", "eigen", "root", "kronsum", "laplacian", "lowrank", "tridiagonal")
 VALUED += ("banded", "blocktridiagonal", "reflections")
-SUMMED = ("block", "triangular", "sparse", "toeplitz")
+SUMMED = ("block", "sparse", "toeplitz")
 
 
 def _norm_asks(op: Any, ord: Any) -> Any:
@@ -392,7 +392,7 @@ def _norm_asks(op: Any, ord: Any) -> Any:
 
 def _by_svdvals(op: Any) -> bool:
     """Has the kind singular values that are cheaper than those of the dense form?"""
-    return op._head not in SUMMED or op._head in svdvals.rows
+    return op._head not in (*SUMMED, "triangular") or op._head in svdvals.rows
 
 
 def _cond_asks(op: Any, p: Any) -> Any:
@@ -408,6 +408,13 @@ def _cond_asks(op: Any, p: Any) -> Any:
     called="values",
     how="from `svdvals` or by the parameters ([which](linalg.md))",
     cost="O(n); `svdvals` where these are needed",
+    asks=_norm_asks,
+    calls=2,
+)
+@norm.row(
+    "triangular",
+    how="from `svdvals` or by the parameters ([which](linalg.md))",
+    cost="O(m n)",
     asks=_norm_asks,
 )
 def _(op: Any, ord: Any) -> Any:

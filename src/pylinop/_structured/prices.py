@@ -17,10 +17,10 @@ from .._operators.convert import as_operator
 
 _LINEAR, _CUBIC = 5.0, 10.0  # flops behind an O() of up to two sizes, and of three
 _PASSES, _ARRAYS = 4, 3  # over the entries that an O() touches; how many such arrays it holds
-_SLOW = 3.0  # by how much LAPACK's flops are slower than gemm's, where a question says nothing
+_SLOW = 1.7  # by how much LAPACK's flops are slower than gemm's, where a question says nothing
 # Seconds of a row's Python, and of one that has thin factors decomposed, in several calls; of this
 # thread, measured 2026-11-26 with benchmarks/system.py.
-ROW, THIN = 25e-6, 150e-6
+ROW, THIN = 26e-6, 150e-6
 
 
 class Price(NamedTuple):

@@ -218,7 +218,7 @@ _READ = frozenset(
 )
 
 
-def _read_hermitian(op: Any) -> bool | None:
+def read_hermitian(op: Any) -> bool | None:
     """Is it Hermitian, by how it is written or by its parameters? None: not known before its
     entries are there."""
     found: bool | None = op._known("hermitian")
@@ -228,13 +228,13 @@ def _read_hermitian(op: Any) -> bool | None:
 
 
 GUARDS["hermitian"] = Guard(
-    "Hermitian, as it is written or by its entries", hermitian, _read_hermitian
+    "Hermitian, as it is written or by its entries", hermitian, read_hermitian
 )
 
 
 def looks_hermitian(op: Any) -> bool:
     """Is it known to be Hermitian, or an array that is? Prices ask this: nothing is computed."""
-    found = _read_hermitian(op)
+    found = read_hermitian(op)
     if found is None and op._head == "dense" and op._init is not None:
         return bool(hermitian.dense(np.asarray(op._given("a"))))
     return bool(found)

@@ -311,6 +311,7 @@ def _(op: Any) -> Any:
     how="Cholesky within the band; where that fails as a dense one",
     cost="O(n w^2)",
     guard="hermitian",
+    calls=3,
 )
 def _(op: Any) -> Any:
     try:
@@ -323,6 +324,7 @@ def _(op: Any) -> Any:
     "quasiseparable",
     how="Cholesky, a QuasiSeparable; where that fails as a dense one",
     cost="O(n J^2)",
+    calls=3,
 )
 def _(op: Any) -> Any:
     if quasiseparable.is_triangular(op):
@@ -468,6 +470,7 @@ def _embedding(c: Any) -> Any:
     "toeplitz",
     how="n rows of the root of the Circulant around it (size 2 n - 2) where that is semidefinite",
     cost="O(n log n)",
+    calls=3,
 )
 def _(op: Any) -> Any:
     found = toeplitz_of(op)

@@ -27,7 +27,7 @@ from .dispatch import (
 )
 from .eigenvalues_hermitian import reciprocal, shift_of
 from .eigh import eigenbasis, eye, in_order
-from .questions import hermitian, outer
+from .questions import hermitian, outer, read_hermitian
 from .singular_values import (
     _level_values,
     _levels_of,
@@ -102,7 +102,7 @@ def _turned(q: Any, d: Any) -> Any:
 # -- diagonals, multiples, views --
 
 
-@singular.row("diag", "identity", how="moduli; U takes the signs", cost="O(n)")
+@singular.row("diag", "identity", how="moduli; U takes the signs", cost="O(n)", calls=10)
 def _(op: Any, full: bool) -> Any:
     d = diagonal_of(op)
     return _matched(_turned(eye(op), phases(d)), np.abs(d), eye(op))
@@ -292,6 +292,7 @@ def _(op: Any, full: bool) -> Any:
     "circulant",
     how="one FFT; U the circulant of the phases times V, V by the DFT or Hartley",
     cost="O(n log n)",
+    calls=4,
 )
 def _(op: Any, full: bool) -> Any:
     basis = fourier if op.dtype.kind == "c" else hartley
@@ -353,9 +354,15 @@ def _(op: Any, full: bool) -> Generator[Any, Any, Any]:
     return Matched(found.u, found.s**2, found.u, found.rows, found.rows)
 
 
+def _hermitian_asks(op: Any, full: bool) -> Any:
+    """`eigh` of itself; None where it is not Hermitian, as far as that is known before."""
+    known = read_hermitian(op) is not False and (op._head != "sum" or shift_of(op) is not None)
+    return [("eigh", op, "L")] if known else None
+
+
 @singular.row(
-    "kronsum", "laplacian", "tridiagonal", "householder", "congruence", "sum", "power",
-    called="hermitian", how="of Hermitian ones: eigh", cost="that of eigh",
+    "kronsum", "laplacian", "tridiagonal", "toeplitz", "householder", "congruence", "sum", "power",
+    called="hermitian", how="of Hermitian ones: eigh", cost="that of eigh", asks=_hermitian_asks,
 )  # fmt: skip
 def _(op: Any, full: bool) -> Any:
     if op._head == "sum" and shift_of(op) is None:

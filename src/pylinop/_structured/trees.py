@@ -36,10 +36,10 @@ class Node:
         self.parts: list[Node] = []
         self.note = ""
 
-    def answered(self, row: Any, op: Any, by: str) -> None:
+    def answered(self, row: Any, op: Any) -> None:
         """A row answers."""
-        self.rule, self.by = row.name, by
-        self.price, self.fired = row.own.price(op, by), True
+        self.rule, self.by = row.name, row.by
+        self.price, self.fired = row.price(op), True
 
     def computed(self, question: Any, op: Any, args: tuple[Any, ...], before: int) -> None:
         """The dense form has answered; where another question's dense form did that for it, as the
@@ -111,7 +111,7 @@ def _asks(question: Any, op: Any, args: tuple[Any, ...], made: set[int]) -> Any:
             if parts is None:
                 node.refuse(row, "right side", None, "left as written")
         if parts is not None:
-            node.answered(row, op, row.by)
+            node.answered(row, op)
             for ask in parts:
                 node.parts.append((yield (*ask, made)))
             if row.passes and node.parts:
