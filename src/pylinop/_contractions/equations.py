@@ -10,10 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import _core
-from .._base import errors
+from .._base import config, errors
+from .._base.lazy_import import Later
 from . import grammar, toeplitz, views
 from .grammar import Equation, fail
 from .sizes import Sized, sized
+
+_VERIFY = Later("_verify.contractions")
 
 _Pairs = tuple[tuple[int, int], ...]
 _LETTERS = 52  # labels that NumPy takes
@@ -196,7 +199,10 @@ def run(task: Task, arrays: Sequence[Any], out: Any = None) -> Any:
     made = _recognised(task, s, dtype, arrays)
     if made is None:
         made = _computed(task, s, dtype, arrays)
-    made = views.merged(s, np.asarray(made, dtype))
+    made = np.asarray(made, dtype)
+    if config.get("verify") and dtype.char in "fdFD":
+        _VERIFY.checked(task, s, arrays, made)
+    made = views.merged(s, made)
     if out is None:
         return made if made.ndim else made[()]
     if out.shape != made.shape:
