@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .._base import errors
+from .._base import dlpack, errors
 from .._base.checks import is_lazy, is_symbolic
 from .._contractions import equations, show
 from .._contractions.grammar import parse
@@ -153,7 +153,7 @@ def _general(
         if found is not NotImplemented and out is None:
             return found
         task, operands = applied(task, operands)
-    arrays = [np.asarray(a) for a in operands]
+    arrays = [dlpack.as_array(a) for a in operands]
     if isinstance(args[0], str) and args[0] not in _known:
         _learn(args[0])
     return equations.run(task, arrays, out)
@@ -199,4 +199,4 @@ def einsum_path(
     ['einsum_path', (1, 2), (0, 1)]
     """
     task, operands = equations.task_of(args, sizes, outside, dtype, "unsafe", optimize)
-    return show.path(task, [np.asarray(a) for a in operands])
+    return show.path(task, [dlpack.as_array(a) for a in operands])
