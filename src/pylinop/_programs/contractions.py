@@ -39,7 +39,5 @@ def formula(equation: str, sizes: Any, outside: Any) -> Callable[..., Any]:
 def key(equation: Any, sizes: Any, outside: Any) -> tuple[Any, ...]:
     """By which a program is found again."""
     if not isinstance(equation, str):
-        raise TypeError(
-            f"einsum takes the equation as text first, not a {type(equation).__name__}"
-        )
+        raise TypeError(f"einsum takes the equation as text first, not a {type(equation).__name__}")
     return equation, tuple(sorted((sizes or {}).items())), outside
