@@ -12,7 +12,7 @@ import numpy as np
 from .. import _core
 from .._base import config, errors
 from .._base.lazy_import import Later
-from . import grammar, toeplitz, views
+from . import grammar, toeplitz, views, weighted
 from .grammar import Equation, fail
 from .sizes import Sized, sized
 
@@ -173,9 +173,12 @@ def _recognised(task: Task, s: Sized, dtype: np.dtype[Any], arrays: Sequence[Any
     if dtype.char not in "fdFD" or task.path is not None:
         return None
     found = toeplitz.found(s)
-    if found is None:
-        return None
-    return toeplitz.product(s, arrays, dtype, task.outside, found)
+    if found is not None:
+        return toeplitz.product(s, arrays, dtype, task.outside, found)
+    if all(isinstance(x, str) for t in (*s.operands, s.result) for x in t):
+        if all(a.dtype == dtype for a in arrays):
+            return weighted.product(s.operands, s.result, arrays)  # type: ignore[arg-type]
+    return None
 
 
 def _computed(task: Task, s: Sized, dtype: np.dtype[Any], arrays: Sequence[Any]) -> Any:
