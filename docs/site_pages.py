@@ -228,6 +228,7 @@ ABOUT = {
     "factor_model.py": lambda: pl.LowRank(np.ones((9, 2))),
     "torch_factor_model.py": lambda: pl.LowRank(np.ones((9, 2))),
     "contractions.py": lambda: pl.Convolution(np.ones(3), 9),
+    "tensor_networks.py": lambda: pl.KhatriRao(np.ones((3, 3)), np.ones((3, 3))),
     "blind_deblur.py": lambda: pl.Toeplitz(np.ones(9)) @ pl.Toeplitz(np.ones(9)),
     "jax_kron_gp.py": lambda: pl.Kron(np.eye(3), np.eye(3)) + pl.Identity(9),
     "pymc_co2.py": lambda: pl.Toeplitz(np.ones(9)) + pl.Identity(9),

@@ -44,6 +44,7 @@ LATE = {
     "_sparse.matmul_api",
     "_sparse.tosparse",
     "_verify.compare",
+    "_verify.contractions",
 }
 # What may be imported when a function first runs: it takes long, or need not be installed.
 HEAVY = {

@@ -200,6 +200,30 @@ def test_an_equation_with_one_leaf_twice_makes_one_triangle(rng):
         assert "syrk" in np.einsum(text, A, A).explain()
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex128])
+def test_weighted_grams_of_arrays(dtype, rng):
+    X, v = some(rng, (1200, 40), np.dtype(dtype).char), some(rng, 1200, np.dtype(dtype).char)
+    Y = X.copy()
+    want = X.T @ (v[:, None] * X)
+    close = 1e-3 if dtype is np.float32 else 1e-10
+    for text, given, factor in (
+        ("ki,k,kj->ij", (X, v, X), 1),
+        ("k,ki,kj->ji", (v, X, X[:]), 1),
+        ("ik,jk,k->ij", (X.T, X.T, v), 1),
+        ("ki,k,kj,k->ij", (X, v, X, np.ones(1200, dtype)), 1),
+        ("ki,k,kj->ij", (X, v, Y), 1),
+        ("ki,k,kj->ij", (X, v[:1], X), None),
+        ("ki,k,kj->ij", (X[:20], v[:20], X[:20]), None),
+        ("ki,k,kj->ij", (X[::-1], v[::-1], X[::-1]), 1),
+        ("ki,k,jk->ij", (X[:40], v[:40], X[:40]), None),
+    ):
+        for _ in range(2):
+            got = pl.einsum(text, *given)
+            right = want * factor if factor else np.einsum(text, *given)
+            np.testing.assert_allclose(got, right, rtol=close, atol=close * np.abs(right).max())
+            assert got.dtype == dtype and got.flags.writeable
+
+
 def test_a_weighted_gram_of_special_numbers(rng):
     X = rng.normal(size=(150, 130))
     for bad in (np.nan, np.inf):

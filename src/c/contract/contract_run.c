@@ -18,17 +18,40 @@ typedef struct run {
 
 static inline char *moved(char *p, int64_t by, int64_t size) { return p ? p + by * size : NULL; }
 
+/* So much has been done: go on? */
+static bool going(run *r, int64_t flops) {
+    r->since += flops;
+    if (r->since <= LOOK) return true;
+    r->since = 0;
+    return !r->stop || !r->stop(r->user);
+}
+
+/* The two innermost loops of a nest, a long one in pieces, between which it may be stopped. */
+static bool nest(run *r, char *c, char *a, char *b, bool add) {
+    const lop_contract_step *s = r->step;
+    const lop_loop *last = r->plan->loop + s->first + s->nloop, *p = &last[-2], *q = &last[-1];
+    const int64_t wide = q->size < LOOK ? q->size : LOOK, rows = LOOK / (wide > 0 ? wide : 1);
+    for (int64_t i = 0; i < p->size; i += rows)
+        for (int64_t j = 0; j < q->size; j += wide) {
+            const int64_t m = p->size - i < rows ? p->size - i : rows,
+                          n = q->size - j < wide ? q->size - j : wide;
+            const lopk_loop outer = {m, p->c, p->a, p->b, p->sum},
+                            inner = {n, q->c, q->a, q->b, q->sum};
+            lopk_nest(moved(c, i * p->c + j * q->c, r->size),
+                      moved(a, i * p->a + j * q->a, r->size),
+                      moved(b, i * p->b + j * q->b, r->size), &outer, &inner, r->plan->dt,
+                      add || (p->sum && i) || (q->sum && j), s->tiles);
+            if ((i + m < p->size || j + n < q->size) && !going(r, 2 * m * n)) return false;
+        }
+    return true;
+}
+
 /* The step's kernel at one place of the loops around it. */
-static void kernel(const run *r, char *c, char *a, char *b, bool add) {
+static bool kernel(run *r, char *c, char *a, char *b, bool add) {
     const lop_contract_step *s = r->step;
     const lop_dtype dt = r->plan->dt;
     const lop_loop *last = r->plan->loop + s->first + s->nloop;
-    if (s->how == LOP_BY_NEST) {
-        const lopk_loop p = {last[-2].size, last[-2].c, last[-2].a, last[-2].b, last[-2].sum},
-                        q = {last[-1].size, last[-1].c, last[-1].a, last[-1].b, last[-1].sum};
-        lopk_nest(c, a, b, &p, &q, dt, add, s->tiles);
-        return;
-    }
+    if (s->how == LOP_BY_NEST) return nest(r, c, a, b, add);
     const lop_mat y = {c, s->m, s->n, s->cm, s->cn, dt}, x = {a, s->m, s->k, s->am, s->ak, dt},
                   z = {b, s->k, s->n, s->bk, s->bn, dt};
     if (s->how == LOP_BY_GRAM) {
@@ -38,6 +61,7 @@ static void kernel(const run *r, char *c, char *a, char *b, bool add) {
         lopk_gemm_each(&y, last[-1].c, &x, last[-1].a, false, &z, last[-1].b, last[-1].size);
     else
         lopk_gemm(&y, &x, false, &z, add);
+    return true;
 }
 
 /* All places of the loops, the last one fastest. */
@@ -51,12 +75,7 @@ static bool around(run *r, char *c, char *a, char *b) {
     for (int i = 0; i < n; i++) places *= (double)loop[i].size;
     const int64_t each = (int64_t)(s->flops / places) + 64;
     for (;;) {
-        kernel(r, c, a, b, summing > 0);
-        r->since += each;
-        if (r->since > LOOK) {
-            r->since = 0;
-            if (r->stop && r->stop(r->user)) return false;
-        }
+        if (!kernel(r, c, a, b, summing > 0) || !going(r, each)) return false;
         int i = n - 1;
         for (; i >= 0; i--) {
             if (at[i] + 1 < loop[i].size) break;

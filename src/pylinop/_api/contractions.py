@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .._base import errors
+from .._base import dlpack, errors
 from .._base.checks import is_lazy, is_symbolic
-from .._contractions import equations, show
+from .._contractions import equations, show, weighted
 from .._contractions.grammar import parse
 from .._lazy import contractions as lazily
 from .._lazy.contraction_operators import applied
@@ -29,6 +29,8 @@ def _learn(text: str) -> None:
         return
     if len(_known) >= _MOST:
         _known.clear()
+    if weighted.places(e.operands, e.result) is not None:  # type: ignore[arg-type]
+        return  # by another road where its matrices are one
     number = equations.numbered(e.operands)  # type: ignore[arg-type]
     if set(e.result) <= set(number) and len(set(e.result)) == len(e.result):
         _known[text] = _core._Equation(
@@ -153,10 +155,11 @@ def _general(
         if found is not NotImplemented and out is None:
             return found
         task, operands = applied(task, operands)
-    arrays = [np.asarray(a) for a in operands]
+    arrays = [dlpack.as_array(a) for a in operands]
+    made = equations.run(task, arrays, out)
     if isinstance(args[0], str) and args[0] not in _known:
-        _learn(args[0])
-    return equations.run(task, arrays, out)
+        _learn(args[0])  # what can be run: an equation of too many labels cannot be kept
+    return made
 
 
 def einsum_path(
@@ -199,4 +202,4 @@ def einsum_path(
     ['einsum_path', (1, 2), (0, 1)]
     """
     task, operands = equations.task_of(args, sizes, outside, dtype, "unsafe", optimize)
-    return show.path(task, [np.asarray(a) for a in operands])
+    return show.path(task, [dlpack.as_array(a) for a in operands])

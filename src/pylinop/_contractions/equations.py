@@ -10,10 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import _core
-from .._base import errors
-from . import grammar, toeplitz, views
+from .._base import config, errors
+from .._base.lazy_import import Later
+from . import grammar, toeplitz, views, weighted
 from .grammar import Equation, fail
 from .sizes import Sized, sized
+
+_VERIFY = Later("_verify.contractions")
 
 _Pairs = tuple[tuple[int, int], ...]
 _LETTERS = 52  # labels that NumPy takes
@@ -170,9 +173,12 @@ def _recognised(task: Task, s: Sized, dtype: np.dtype[Any], arrays: Sequence[Any
     if dtype.char not in "fdFD" or task.path is not None:
         return None
     found = toeplitz.found(s)
-    if found is None:
-        return None
-    return toeplitz.product(s, arrays, dtype, task.outside, found)
+    if found is not None:
+        return toeplitz.product(s, arrays, dtype, task.outside, found)
+    if all(isinstance(x, str) for t in (*s.operands, s.result) for x in t):
+        if all(a.dtype == dtype for a in arrays):
+            return weighted.product(s.operands, s.result, arrays)  # type: ignore[arg-type]
+    return None
 
 
 def _computed(task: Task, s: Sized, dtype: np.dtype[Any], arrays: Sequence[Any]) -> Any:
@@ -196,7 +202,10 @@ def run(task: Task, arrays: Sequence[Any], out: Any = None) -> Any:
     made = _recognised(task, s, dtype, arrays)
     if made is None:
         made = _computed(task, s, dtype, arrays)
-    made = views.merged(s, np.asarray(made, dtype))
+    made = np.asarray(made, dtype)
+    if config.get("verify") and dtype.char in "fdFD":
+        _VERIFY.checked(task, s, arrays, made)
+    made = views.merged(s, made)
     if out is None:
         return made if made.ndim else made[()]
     if out.shape != made.shape:

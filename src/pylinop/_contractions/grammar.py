@@ -46,7 +46,13 @@ class Equation(NamedTuple):
     text: str
 
 
+_MOST = 1 << 20  # letters of an equation: 65,536 operands and their labels
+_LONG = 400  # of them, what an error shows
+
+
 def fail(text: str, what: str) -> ValueError:
+    if len(text) > _LONG:
+        text = f"{text[: _LONG // 2]} ... ({len(text)} letters)"
     return ValueError(f"einsum {text!r}: {what}")
 
 
@@ -142,6 +148,8 @@ class _Names:
 @functools.lru_cache(maxsize=1024)
 def parse(text: str) -> Equation:
     """The equation of a text; ValueError says where it cannot be read."""
+    if len(text) > _MOST:
+        raise fail(text, f"equations have at most {_MOST:,} letters")
     left, arrow, right = text.partition("->")
     if "->" in right:
         raise fail(text, "there are two arrows")

@@ -244,7 +244,11 @@ def _squeeze(a: Any, axis: Any = None) -> Any:
 def trace(a: Any, offset: int = 0) -> Any:
     """The trace of a matrix, or of each of a stack, deferred."""
     made = contraction_parts.trace(a) if offset == 0 else None
-    return made if made is not None else deferred(evaluate.trace, a, a.shape[:-2], summed(a.dtype), {"offset": offset})
+    return (
+        made
+        if made is not None
+        else deferred(evaluate.trace, a, a.shape[:-2], summed(a.dtype), {"offset": offset})
+    )
 
 
 @row("trace")

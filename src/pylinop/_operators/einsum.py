@@ -152,6 +152,7 @@ class _Network:
         (p, _), (q, _) = x, y
         shared = [label for label in p if label in q]
         alone = [label for label in shared if self.gone(label, x, y)]
+        left: _Labels
         if len(shared) == 2:
             if not alone:
                 self.emit(_elements, [x, y], p, (False, p != q))

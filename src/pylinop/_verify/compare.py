@@ -62,7 +62,7 @@ def _unit(dtype: Any) -> Any:
     return np.finfo(dtype).eps / 2
 
 
-def _judged(how: Any, found: Any, wanted: Any, size: Any, steps: Any, dtype: Any) -> Any:
+def judged(how: Any, found: Any, wanted: Any, size: Any, steps: Any, dtype: Any) -> Any:
     """|found - wanted| against 10 u steps size, entry by entry."""
     if dtype.kind in "biu":
         found, wanted = np.broadcast_arrays(found, wanted)
@@ -178,8 +178,8 @@ def _compared(op: Any, mode: int, x: Any, y: Any, named: bool = False) -> Any:
         # a product in front of which an inverse stands may have been computed in another order
     wanted = walk.apply(op, xs, mode)
     if exact:
-        return _judged(how, ys, wanted.astype(dtype, copy=False), None, count, dtype)
-    return _judged(how, ys, wanted, walk.apply(op, ax, mode, True), count, dtype)
+        return judged(how, ys, wanted.astype(dtype, copy=False), None, count, dtype)
+    return judged(how, ys, wanted, walk.apply(op, ax, mode, True), count, dtype)
 
 
 def _by_residual(
@@ -201,11 +201,11 @@ def _by_residual(
         ay = top(walk.apply(op, top(ay), mode, True))
     with np.errstate(all="ignore"):
         size = ay + top(np.broadcast_to(ax, np.broadcast_shapes(ax.shape, ay.shape)))
-    found = _judged(f"{how}, by the residual", ys, xs, size, count, dtype)
+    found = judged(f"{how}, by the residual", ys, xs, size, count, dtype)
     if found.ratio > 1 and len(left) == 1:
         op, mode = left[0]
         size = size + _growth(walk, op, mode, xs, count, dtype)
-        found = _judged(f"{how}, by the residual, beside LAPACK's LU", ys, xs, size, count, dtype)
+        found = judged(f"{how}, by the residual, beside LAPACK's LU", ys, xs, size, count, dtype)
     return found
 
 
@@ -255,7 +255,7 @@ def _diagonal(op: Any, k: int, y: Any, named: bool = False) -> Any:
         rows = i0 + some, np.arange(len(some))
         wanted = walk.apply(op, unit)[(..., *rows)]
         size = None if exact else walk.apply(op, np.abs(unit), 0, True)[(..., *rows)]
-        worst = worst.worse(_judged(how, y[..., some], wanted, size, count, dtype))
+        worst = worst.worse(judged(how, y[..., some], wanted, size, count, dtype))
     return worst
 
 
@@ -307,7 +307,7 @@ def _short(op: Any, y: Any, named: bool, trace: bool) -> Any:
     count = reference.steps(op, y.dtype)
     if trace:
         diagonal, size, count = diagonal.sum(-1), size.sum(-1), count + op.shape[-1]
-    return _judged("in full", y, diagonal, size, count, y.dtype)
+    return judged("in full", y, diagonal, size, count, y.dtype)
 
 
 def _trace(op: Any, y: Any, named: bool = False) -> Any:
@@ -328,7 +328,7 @@ def _trace(op: Any, y: Any, named: bool = False) -> Any:
         total = total + walk.apply(op, unit)[(..., *rows)].sum(-1, dtype=total.dtype)
         if not exact:
             size = size + walk.apply(op, np.abs(unit), 0, True)[(..., *rows)].sum(-1)
-    return _judged("in full", y, total, size, reference.steps(op, dtype) + n, dtype)
+    return judged("in full", y, total, size, reference.steps(op, dtype) + n, dtype)
 
 
 def _element(op: Any, i: Any, j: Any, y: Any, named: bool = False) -> Any:
@@ -337,7 +337,7 @@ def _element(op: Any, i: Any, j: Any, y: Any, named: bool = False) -> Any:
     unit = units(op.shape[-1], [j], walk.work)
     wanted = walk.apply(op, unit)[..., i, 0]
     size = None if exact else walk.apply(op, np.abs(unit), 0, True)[..., i, 0]
-    return _judged("in full", y, wanted, size, reference.steps(op, dtype), dtype)
+    return judged("in full", y, wanted, size, reference.steps(op, dtype), dtype)
 
 
 def _determinant(op: Any, y: Any, named: bool = False) -> Any:
@@ -442,11 +442,11 @@ def _formula(a: Any, y: Any, named: bool = False) -> Any:
         left = walk.apply(A, found, mode) if form is None else walk._seen(form, mode) @ found
         right, size = walk.apply(b, None), walk.apply(b, None, 0, True)
         size = top(walk.apply(A, top(np.abs(found)), mode, True)) + top(size)
-        return _judged("in full, by the residual", left, right, size, count, dtype)
+        return judged("in full, by the residual", left, right, size, count, dtype)
     wanted = walk.apply(a, None)
     if exact:
-        return _judged("in full", found, wanted.astype(dtype, copy=False), None, count, dtype)
-    return _judged("in full", found, wanted, walk.apply(a, None, 0, True), count, dtype)
+        return judged("in full", found, wanted.astype(dtype, copy=False), None, count, dtype)
+    return judged("in full", found, wanted, walk.apply(a, None, 0, True), count, dtype)
 
 
 def _vector_solve(a: Any) -> tuple[Any, Any, int] | None:
@@ -504,21 +504,21 @@ def _judge(op: Any, action: str, explained: Any, way: Any) -> bool:
         with np.errstate(all="ignore"):
             verdict = _either(op, way)
     except NotVerified as why:
-        _note(action, f"not verified: {why}", None)
+        note(action, f"not verified: {why}", None)
         return False
     except MemoryError:
-        _note(action, "not verified: no memory for it", None)
+        note(action, "not verified: no memory for it", None)
         return False
     except Exception as error:
         if strict:
             raise
         said = f"not verified: the other road failed, {type(error).__name__}: {error}"
         warnings.warn(f"{action} {said}", RuntimeWarning, stacklevel=errors.outside())
-        _note(action, said, None)
+        note(action, said, None)
         return False
     if not verdict.ratio <= 1:
         raise _miss(op, action, verdict, explained)
-    _note(action, f"verified {verdict.how}", verdict.ratio)
+    note(action, f"verified {verdict.how}", verdict.ratio)
     return True
 
 
@@ -534,7 +534,7 @@ def _either(op: Any, way: Any) -> Any:
     return way(True) if not verdict.ratio <= 1 and reference.has_named(op) else verdict
 
 
-def _note(action: str, text: str, ratio: float | None) -> None:
+def note(action: str, text: str, ratio: float | None) -> None:
     """Into the record of a `pl.explaining` block, with the plan that was run last."""
     tally[action, text if ratio is None else "verified"] += 1
     local = config._local.get()

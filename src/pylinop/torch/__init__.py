@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from .._programs import table as _table
 from .._programs.functions import InvQuadLogdet, SlogdetResult
+from .contractions import einsum
 from .operators import FUNCTIONS as _F
 from .operators import Operator
 from .operators import kind as _kind
@@ -24,6 +25,7 @@ __all__ = [
     "det",
     "diagonal",
     "eigvalsh",
+    "einsum",
     "inv",
     "inv_quad_logdet",
     "logdet",
