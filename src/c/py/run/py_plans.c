@@ -200,15 +200,15 @@ static PyObject *leaves_found(py_op *self, const lop_sign *g, const lop_plan *p,
 static int from_shared(py_state *s, py_op *self, py_plan *want, const lop_sign *g) {
     PyObject *array[LOP_SIGN_LEAVES];
     uint64_t serial[LOP_SIGN_LEAVES + 1];
-    double value[LOP_ENTRIES];
+    lop_number value[LOP_ENTRIES];
     const lop_shared *known = lop_plans_get(&s->plans, g, value);
     if (!known || !py_find_arrays(self, g, array)) return 0;
     const lop_plan *p = known->plan;
     PyObject *leaves = PyTuple_New(p->nleaf);
     const int nkeys = lop_plan_nkeys(p), numbers = p->coefs ? p->coefs->entries : 0;
-    PyObject *keys =
-        nkeys + numbers ? PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(nkeys + numbers) * 8) : NULL;
-    if (!leaves || (nkeys + numbers && !keys)) goto fail;
+    const size_t bytes = (size_t)nkeys * 8 + (size_t)numbers * sizeof *value;
+    PyObject *keys = bytes ? PyBytes_FromStringAndSize(NULL, (Py_ssize_t)bytes) : NULL;
+    if (!leaves || (bytes && !keys)) goto fail;
     want->rhs = -1;
     for (int i = 0; i < p->nleaf; i++) {
         int k = known->number[i];
