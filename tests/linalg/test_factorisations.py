@@ -96,6 +96,18 @@ def test_lu(kind, dtype, rng):
         close((PL @ up).toarray(), a, A.dtype, span(a) * n)
 
 
+@pytest.mark.parametrize("order", [">f4", ">f8", ">c8", ">c16"])
+@pytest.mark.parametrize("shape", [(1, 1), (2, 2), (5, 3), (3, 5), (16, 16)])
+def test_lu_of_numbers_in_the_other_byte_order(order, shape, rng):
+    a = rng.standard_normal(shape).astype(order)
+    for A in (pl.Dense(a), pl.BlockDiag(a), pl.BlockDiag(a, a), pl.Kron(pl.Identity(2), a)):
+        P, L, U = pl.lu(A)
+        got = (P @ L @ U).toarray()
+        np.testing.assert_allclose(
+            got, A.toarray(), atol=1e-4 if order in (">f4", ">c8") else 1e-12
+        )
+
+
 @pytest.mark.parametrize("dtype", ref.FLOATS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_ldl(kind, dtype, rng):

@@ -96,6 +96,24 @@ NUMBERS = [
 ]
 
 
+# i, its square and its conjugate, real and imaginary among complex, equal and conjugated pairs
+COMPLEX = [
+    (0.3 + 0.7j, 0.7),
+    (0.7, 0.3 + 0.7j),
+    (0.3 + 0.7j, 0.3 + 0.7j),
+    (0.3 + 0.7j, 0.3 - 0.7j),
+    (-0.2 + 1.1j, 0.9 - 0.4j),
+    (1j, -1j),
+    (1j, 1j),
+    (2.5j, 0.5j),
+    (1.5 + 0j, 0.5j),
+    (3e6 + 1j, 0.25j),
+    (1e-40j, 2.0 + 1j),
+    (np.complex128(0.4 - 2j), np.complex64(0.9 + 1j)),
+    (np.array(0.2 + 2j), np.array(0.7)),
+]
+
+
 def fresh(formula, c, d):
     """The same, planned for these numbers alone: nothing is found by its structure."""
     _core._clear_store()
@@ -106,30 +124,64 @@ def fresh(formula, c, d):
 
 
 @pytest.mark.filterwarnings("ignore::pylinop.IllConditionedWarning", "ignore::RuntimeWarning")
+@pytest.mark.parametrize("numbers", [NUMBERS, COMPLEX], ids=["real", "complex"])
 @pytest.mark.parametrize("name", FORMULAS)
-def test_a_plan_for_another_number_gives_what_its_own_would(name):
+def test_a_plan_for_another_number_gives_what_its_own_would(name, numbers):
     formula = FORMULAS[name]
-    want = [fresh(formula, c, d) for c, d in NUMBERS]
+    want = [fresh(formula, c, d) for c, d in numbers]
     _core._clear_store()
-    order = np.random.default_rng().permutation(2 * len(NUMBERS)) % len(NUMBERS)
+    order = np.random.default_rng().permutation(2 * len(numbers)) % len(numbers)
     for i in order:
         try:
-            got = formula(*NUMBERS[i])
+            got = formula(*numbers[i])
         except np.linalg.LinAlgError as e:
-            assert want[i] is type(e), (NUMBERS[i], e)
+            assert want[i] is type(e), (numbers[i], e)
             continue
-        np.testing.assert_array_equal(got, want[i], err_msg=f"{NUMBERS[i]} in the order {order}")
+        np.testing.assert_array_equal(got, want[i], err_msg=f"{numbers[i]} in the order {order}")
+
+
+@pytest.mark.parametrize("n", [1, 2, 15, 16, 17, 100])
+def test_a_resolvent_at_many_frequencies(n):
+    """(z I - A)^-1 b, its multiples and adjoints: one plan each, values as NumPy's."""
+    r = np.random.default_rng()
+    a, u, b = r.standard_normal((n, n)), r.standard_normal((n, 1)), r.standard_normal(n)
+    d = 1 + r.random(n)
+    eye = pl.Identity(n)
+    made = []
+    for z in (0.4 + 2j * n, -0.7 - 3j * n, 5j * n, 1.0 - 7j * n):
+        got = [
+            pl.solve(z * eye - pl.Dense(a), b),
+            pl.solve((z * eye - pl.Dense(a)).H, b),
+            pl.solve(z * pl.Diag(d) + pl.LowRank(pl.Dense(u)), b),
+            (z * pl.Dense(a) @ (z * pl.Dense(a)).H) @ b,
+            np.asarray((z * pl.lazy(a) + eye) @ b),
+            pl.det(z * eye + pl.LowRank(pl.Dense(u))) / z**n,
+        ]
+        plain = z * np.eye(n) - a
+        want = [
+            np.linalg.solve(plain, b),
+            np.linalg.solve(plain.conj().T, b),
+            np.linalg.solve(np.diag(z * d) + u @ u.T, b),
+            abs(z) ** 2 * (a @ (a.T @ b)),
+            z * (a @ b) + b,
+            1 + (u.T @ u)[0, 0] / z,
+        ]
+        for x, y in zip(got, want, strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-10, atol=1e-10 * np.max(np.abs(y)))
+        made.append(_core._store()["plans_made"])
+    assert made[0] == made[-1]
 
 
 @pytest.mark.parametrize(
     "name", ["product", "woodbury", "shift", "spectra", "Toeplitz", "bands", "lazy"]
 )
-def test_a_new_number_finds_the_plan(name):
+@pytest.mark.parametrize("by", [1.0, 1j, 0.4 - 2j, np.array(1.0), np.array(1 + 1j)])
+def test_a_new_number_finds_the_plan(name, by):
     _core._clear_store()
-    FORMULAS[name](0.31, 0.77)
+    FORMULAS[name](by * 0.31, 0.77)
     before = _core._store()
     for c in (0.4, 0.5, 0.6):
-        FORMULAS[name](c, 1.3 * c)
+        FORMULAS[name](by * c, 1.3 * c)
     after = _core._store()
     assert after["plans_made"] == before["plans_made"]
     assert after["plans_found"] > before["plans_found"]

@@ -366,7 +366,8 @@ static lop_status do_step(lop_frame *f, const lop_step *s, void *scratch, lop_er
     lop_step own;
     if (f->number && s->attr.num) {
         own = *s;
-        own.attr.re = f->number[s->attr.num];
+        own.attr.re = f->number[s->attr.num].re;
+        own.attr.im = f->number[s->attr.num].im;
         s = &own;
     }
     return s->derived >= 0 ? prepare(f, s, scratch, err) : run_step(f, s, scratch, err);

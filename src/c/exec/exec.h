@@ -49,8 +49,8 @@ enum { LOP_FRAME_SLOTS = 24, LOP_FRAME_BYTES = 4096 };
 
 typedef struct lop_frame {
     const lop_plan *plan;
-    const uint64_t *key;  /* lop_plan_keys */
-    const double *number; /* the values of plan->coefs; NULL: those in the steps */
+    const uint64_t *key;      /* lop_plan_keys */
+    const lop_number *number; /* the values of plan->coefs; NULL: those in the steps */
     lop_store *store;
     lop_buf *leaf;   /* nleaf + 1: the result is the last */
     lop_mat *mat;    /* nslot */
@@ -85,7 +85,7 @@ typedef struct lop_frame {
 } lop_frame;
 
 /* `key` (borrowed until the frame is closed): lop_plan_keys of the leaves to be bound, then the
- * numbers of plan->coefs, as doubles; NULL: those the plan was made with. */
+ * numbers of plan->coefs, as lop_number; NULL: those the plan was made with. */
 lop_status lop_frame_open(lop_frame *f, const lop_plan *plan, const uint64_t *key, lop_store *store,
                           lop_err *err) LOP_MUST_CHECK;
 /* `i` == nleaf binds the result. The buf is checked against the plan's dtype and shape: DIM or

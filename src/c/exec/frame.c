@@ -15,7 +15,7 @@ lop_status lop_frame_open(lop_frame *f, const lop_plan *plan, const uint64_t *ke
     f->plan = plan;
     f->key = key ? key : plan->key;
     f->number =
-        key && plan->coefs ? (const double *)(const void *)(key + lop_plan_nkeys(plan)) : NULL;
+        key && plan->coefs ? (const lop_number *)(const void *)(key + lop_plan_nkeys(plan)) : NULL;
     f->store = store;
     f->block = NULL;
     for (int i = 0; i < 2; i++) f->reserve[i] = f->reserve_block[i] = NULL;

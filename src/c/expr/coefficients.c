@@ -11,12 +11,15 @@
 
 /* -- the table */
 
-static bool same_bits(double a, double b) { return memcmp(&a, &b, sizeof a) == 0; }
+bool lop_number_equal(lop_number a, lop_number b) {
+    return memcmp(&a.re, &b.re, sizeof a.re) == 0 && memcmp(&a.im, &b.im, sizeof a.im) == 0;
+}
 
-static int add_entry(lop_coefs *t, char how, int a, int b, double value) {
+static int add_entry(lop_coefs *t, char how, int a, int b, lop_number value) {
     for (int i = 1; i < t->entries; i++) {
         const lop_entry *e = &t->entry[i];
-        if (e->how == how && e->a == a && e->b == b && (how != 'c' || same_bits(e->value, value)))
+        if (e->how == how && e->a == a && e->b == b &&
+            (how != 'c' || lop_number_equal(e->value, value)))
             return i;
     }
     if (t->entries == LOP_ENTRIES) {
@@ -38,12 +41,21 @@ static void add_condition(lop_coefs *t, lop_coef_is what, int a, int b, bool hol
         t->condition[t->conditions++] = (lop_condition){what, holds, (int16_t)a, (int16_t)b};
 }
 
-static double operate(char how, double a, double b) {
-    return how == '*' ? a * b : how == '+' ? a + b : a / b;
+/* Of real numbers, as of all others that are to stay real. */
+static lop_number operate(char how, lop_number a, lop_number b) {
+    if (how == '~') return (lop_number){a.re, a.im != 0 ? -a.im : a.im};
+    if (how == '+') return (lop_number){a.re + b.re, a.im + b.im};
+    if (a.im == 0 && b.im == 0) return (lop_number){how == '*' ? a.re * b.re : a.re / b.re, 0};
+    if (how == '/') {
+        const double size = b.re * b.re + b.im * b.im;
+        b = (lop_number){b.re / size, -b.im / size};
+        if (a.im == 0 && b.im == 0) return (lop_number){a.re * b.re, 0};
+    }
+    return (lop_number){a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
 }
 
-static bool is(lop_coef_is what, double re, double im, double other) {
-    const double size = fmax(fabs(re), fabs(im));
+static bool is(lop_coef_is what, lop_number x, lop_number other) {
+    const double re = x.re, im = x.im, size = fmax(fabs(re), fabs(im));
     int power = 0;
     switch (what) {
     case LOP_COEF_FINITE: return isfinite(re) && isfinite(im);
@@ -54,25 +66,26 @@ static bool is(lop_coef_is what, double re, double im, double other) {
     case LOP_COEF_NEGATIVE: return im == 0 && re < 0;
     case LOP_COEF_MODEST: return size > 0x1p-20 && size < 0x1p20;
     case LOP_COEF_NEAR: (void)frexp(size, &power); return power > -100 && power < 100;
-    case LOP_COEF_SAME: return re == other;
-    case LOP_COEF_FIXED: return same_bits(re, other);
+    case LOP_COEF_SAME: return re == other.re && im == other.im;
+    case LOP_COEF_FIXED: return lop_number_equal(x, other);
+    case LOP_COEF_REAL: return im == 0;
     }
     return false;
 }
 
-bool lop_coefs_for(const lop_coefs *c, const double *source, double *value) {
-    value[0] = 0;
+bool lop_coefs_for(const lop_coefs *c, const lop_number *source, lop_number *value) {
+    value[0] = (lop_number){0, 0};
     for (int i = 1; i < c->entries; i++) {
         const lop_entry *e = &c->entry[i];
-        if (c->full && e->how == 's' && !same_bits(e->value, source[i - 1])) return false;
+        if (c->full && e->how == 's' && !lop_number_equal(e->value, source[i - 1])) return false;
         value[i] = e->how == 's'   ? source[i - 1]
                    : e->how == 'c' ? e->value
                                    : operate(e->how, value[e->a], value[e->b]);
     }
     for (int i = 0; i < c->conditions; i++) {
         const lop_condition *d = &c->condition[i];
-        const double other = d->what == LOP_COEF_FIXED ? c->entry[d->a].value : value[d->b];
-        if (is(d->what, value[d->a], 0, other) != d->holds) return false;
+        const lop_number other = d->what == LOP_COEF_FIXED ? c->entry[d->a].value : value[d->b];
+        if (is(d->what, value[d->a], other) != d->holds) return false;
     }
     return true;
 }
@@ -80,19 +93,20 @@ bool lop_coefs_for(const lop_coefs *c, const double *source, double *value) {
 /* -- what rules do */
 
 /* The entry of a coefficient that meets a named one. */
+static lop_number number_of(lop_coef c) { return (lop_number){c.re, c.im}; }
 static int entry_of(lop_coefs *t, lop_coef c) {
-    return c.num ? c.num : add_entry(t, 'c', 0, 0, c.re);
+    return c.num ? c.num : add_entry(t, 'c', 0, 0, number_of(c));
 }
 
 bool lop_coef_test(lop_ctx *ctx, lop_coef c, lop_coef_is what) {
-    const bool holds = is(what, c.re, c.im, 0);
+    const bool holds = is(what, number_of(c), (lop_number){0, 0});
     if (c.num && ctx->coefs) add_condition(ctx->coefs, what, c.num, 0, holds);
     return holds;
 }
 
 bool lop_coef_same(lop_ctx *ctx, lop_coef a, lop_coef b) {
     const bool same = a.re == b.re && a.im == b.im;
-    if ((!a.num && !b.num) || a.num == b.num || !ctx->coefs || a.im != 0 || b.im != 0) return same;
+    if ((!a.num && !b.num) || a.num == b.num || !ctx->coefs) return same;
     const int i = entry_of(ctx->coefs, a), j = entry_of(ctx->coefs, b);
     add_condition(ctx->coefs, LOP_COEF_SAME, i, j, same);
     return same;
@@ -104,40 +118,24 @@ lop_coef lop_coef_fix(lop_ctx *ctx, lop_coef c) {
     return c;
 }
 
-/* a `how` b, both real, as an entry. */
+/* a `how` b as an entry. What complex numbers give is real for some values and not for others:
+ * that is decided, as the class of a source is. */
 static lop_coef made(lop_ctx *ctx, char how, lop_coef a, lop_coef b) {
-    lop_coef y = {operate(how, a.re, b.re), 0, 0};
+    const lop_number x = operate(how, number_of(a), number_of(b));
+    lop_coef y = {x.re, x.im, 0};
     if (!ctx->coefs || (!a.num && !b.num)) return y;
-    const int i = entry_of(ctx->coefs, a), j = entry_of(ctx->coefs, b);
-    y.num = add_entry(ctx->coefs, how, i, j, y.re);
+    const int i = entry_of(ctx->coefs, a), j = how == '~' ? 0 : entry_of(ctx->coefs, b);
+    y.num = add_entry(ctx->coefs, how, i, j, x);
+    if (y.num && (a.im != 0 || b.im != 0))
+        add_condition(ctx->coefs, LOP_COEF_REAL, y.num, 0, y.im == 0);
     return y;
 }
 
-lop_coef lop_coef_times(lop_ctx *ctx, lop_coef a, lop_coef b) {
-    if (a.im == 0 && b.im == 0) return made(ctx, '*', a, b);
-    a = lop_coef_fix(ctx, a);
-    b = lop_coef_fix(ctx, b);
-    return lop_coef_const(a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re);
-}
-
-lop_coef lop_coef_plus(lop_ctx *ctx, lop_coef a, lop_coef b) {
-    if (a.im == 0 && b.im == 0) return made(ctx, '+', a, b);
-    a = lop_coef_fix(ctx, a);
-    b = lop_coef_fix(ctx, b);
-    return lop_coef_const(a.re + b.re, a.im + b.im);
-}
-
-lop_coef lop_coef_over(lop_ctx *ctx, lop_coef a, lop_coef b) {
-    if (a.im == 0 && b.im == 0) return made(ctx, '/', a, b);
-    a = lop_coef_fix(ctx, a);
-    b = lop_coef_fix(ctx, b);
-    const double size = b.re * b.re + b.im * b.im;
-    return lop_coef_times(ctx, a, lop_coef_const(b.re / size, -b.im / size));
-}
-
-lop_coef lop_coef_conj(lop_coef c) {
-    if (c.im != 0) c.im = -c.im;
-    return c;
+lop_coef lop_coef_times(lop_ctx *ctx, lop_coef a, lop_coef b) { return made(ctx, '*', a, b); }
+lop_coef lop_coef_plus(lop_ctx *ctx, lop_coef a, lop_coef b) { return made(ctx, '+', a, b); }
+lop_coef lop_coef_over(lop_ctx *ctx, lop_coef a, lop_coef b) { return made(ctx, '/', a, b); }
+lop_coef lop_coef_conj(lop_ctx *ctx, lop_coef c) {
+    return c.im == 0 ? c : made(ctx, '~', c, (lop_coef){0});
 }
 
 lop_attr lop_coef_attr(lop_coef c) {
@@ -158,13 +156,14 @@ void lop_coef_put(lop_attr *a, lop_coef c) {
 bool lop_coef_may_vary(const lop_node *node) {
     const lop_attr *c = &node->attr;
     return (node->op == &lop_op_scaled || node->op == &lop_op_scale) && lop_is_blas(node->dtype) &&
-           c->im == 0 && !signbit(c->im) && isfinite(c->re) && c->re != 0 && fabs(c->re) != 1;
+           isfinite(c->re) && isfinite(c->im) &&
+           (c->im != 0 || (!signbit(c->im) && c->re != 0 && fabs(c->re) != 1));
 }
 
 typedef struct naming {
     lop_ctx *ctx;
     lop_err *err;
-    const double *source;
+    const lop_number *source;
     lop_map seen; /* a written node -> its place in `made` */
     const lop_node **made;
     int n, room;
@@ -199,8 +198,8 @@ static lop_status name(naming *w, const lop_node *node, const lop_node **out) {
     if (lop_coef_may_vary(node)) {
         const lop_coefs *t = w->ctx->coefs;
         for (int i = 1; i <= t->sources; i++)
-            if (same_bits(w->source[i - 1], node->attr.re))
-                lop_coef_put(&attr, (lop_coef){t->entry[i].value, 0, i});
+            if (lop_number_equal(w->source[i - 1], (lop_number){node->attr.re, node->attr.im}))
+                lop_coef_put(&attr, (lop_coef){t->entry[i].value.re, t->entry[i].value.im, i});
         other = attr.num != 0;
         if (other) attr.i[0] = 0; /* read for integers alone */
     }
@@ -225,7 +224,7 @@ static lop_status name(naming *w, const lop_node *node, const lop_node **out) {
     return st;
 }
 
-lop_status lop_coefs_name(lop_ctx *ctx, const double *source, const double *other, int n,
+lop_status lop_coefs_name(lop_ctx *ctx, const lop_number *source, const lop_number *other, int n,
                           const lop_node *root, const lop_node **out, lop_err *err) {
     lop_coefs *t = ctx->coefs;
     t->entries = 1;

@@ -3,7 +3,7 @@
  *   written c A --sign--> the class of c, not its value --look up--> a plan made for another c
  *               --bind--> the numbers in its steps, computed again from this c
  *
- * While such a plan is made, each real coefficient of the expression that is not 0, 1 or -1 is a
+ * While such a plan is made, each coefficient of the expression that is not 0, 1 or -1 is a
  * *source*: its attribute carries the name (`num`) of an entry in a table, and what rules compute
  * of it is an entry with the operation that made it. What rules decide by a value is a *condition*.
  * The plan keeps both. For other values the entries are computed by the same operations, and where
@@ -17,7 +17,8 @@
 
 #include "node.h"
 
-/* A coefficient taken out of its attribute. Named ones are real. */
+/* A coefficient taken out of its attribute. Whether it is real is the same for all values: of
+ * sources by their class, of what is made of complex ones by a condition. */
 typedef struct lop_coef {
     double re, im;
     int num;
@@ -34,14 +35,19 @@ typedef enum lop_coef_is {
     LOP_COEF_NEAR,   /* the power of two of its magnitude is between -100 and 100 */
     LOP_COEF_SAME,   /* as another one */
     LOP_COEF_FIXED,  /* as it was */
+    LOP_COEF_REAL,
 } lop_coef_is;
 
 enum { LOP_SOURCES = 16, LOP_ENTRIES = 96, LOP_CONDITIONS = 96 };
 
+typedef struct lop_number {
+    double re, im;
+} lop_number;
 typedef struct lop_entry {
-    char how; /* 's'ource, 'c'onstant, or what was done with entries a and b: * + / */
+    char how; /* 's'ource, 'c'onstant, or what was done with entries a and b: * + /, ~ conjugates a
+               */
     int16_t a, b;
-    double value;
+    lop_number value;
 } lop_entry;
 typedef struct lop_condition {
     lop_coef_is what;
@@ -62,10 +68,11 @@ typedef struct lop_coefs {
 bool lop_coef_may_vary(const lop_node *node);
 /* The expression with its coefficients of the `n` values in `source` named, in a zeroed ctx->coefs;
  * where `other` is not NULL they get these values instead. Owned. */
-lop_status lop_coefs_name(lop_ctx *ctx, const double *source, const double *other, int n,
+lop_status lop_coefs_name(lop_ctx *ctx, const lop_number *source, const lop_number *other, int n,
                           const lop_node *root, const lop_node **out, lop_err *err) LOP_MUST_CHECK;
 /* The entries' values for other sources, into value[entries]; false: they do not fit the plan. */
-bool lop_coefs_for(const lop_coefs *c, const double *source, double *value);
+bool lop_coefs_for(const lop_coefs *c, const lop_number *source, lop_number *value);
+bool lop_number_equal(lop_number a, lop_number b); /* bit by bit */
 
 static inline lop_coef lop_coef_const(double re, double im) { return (lop_coef){re, im, 0}; }
 static inline lop_coef lop_coef_of(const lop_attr *a) { return (lop_coef){a->re, a->im, a->num}; }
@@ -80,7 +87,7 @@ bool lop_coef_same(lop_ctx *ctx, lop_coef a, lop_coef b);
 lop_coef lop_coef_times(lop_ctx *ctx, lop_coef a, lop_coef b);
 lop_coef lop_coef_plus(lop_ctx *ctx, lop_coef a, lop_coef b);
 lop_coef lop_coef_over(lop_ctx *ctx, lop_coef a, lop_coef b);
-lop_coef lop_coef_conj(lop_coef c);
+lop_coef lop_coef_conj(lop_ctx *ctx, lop_coef c);
 /* From here on a constant: the plan is for this value alone. */
 lop_coef lop_coef_fix(lop_ctx *ctx, lop_coef c);
 

@@ -81,7 +81,7 @@ static bool flatten(factors *list, const lop_node *a, int mode, bool inverse, in
     if (a->op == &lop_op_inverse) return flatten(list, a->child[0], mode, !inverse, depth - 1);
     if (a->op == &lop_op_scaled) {
         lop_coef c = lop_coef_of(&a->attr);
-        if (mode & LOP_C) c = lop_coef_conj(c);
+        if (mode & LOP_C) c = lop_coef_conj(a->ctx, c);
         list->c = inverse ? lop_coef_over(a->ctx, list->c, c) : lop_coef_times(a->ctx, list->c, c);
         return flatten(list, a->child[0], mode, inverse, depth - 1);
     }

@@ -32,15 +32,16 @@ static bool is_view(const lop_plan *p, const lop_step *s) {
     return !s->run && s->n == 2 && lop_slot_base(p, s->arg[0]) == lop_slot_base(p, s->arg[1]);
 }
 
-static uint64_t mix_step(const lop_step *s, const double *value) {
+static uint64_t mix_step(const lop_step *s, const lop_number *value) {
     /* the function too: factors of one name may lie in memory in several ways */
     uint64_t h = mix(7, (uint64_t)(uintptr_t)s->run);
     for (const char *c = s->name; *c; c++) h = mix(h, (uint64_t)*c);
     for (int k = 0; k < 4; k++) h = mix(h, (uint64_t)s->attr.i[k]);
     uint64_t bits[2];
-    const double re = s->attr.num && value ? value[s->attr.num] : s->attr.re;
-    memcpy(bits, &re, 8);
-    memcpy(bits + 1, &s->attr.im, 8);
+    const lop_number own = {s->attr.re, s->attr.im},
+                     *at = s->attr.num && value ? &value[s->attr.num] : &own;
+    memcpy(bits, &at->re, 8);
+    memcpy(bits + 1, &at->im, 8);
     h = mix(mix(h, bits[0]), bits[1]);
     for (int k = 0; k < s->ndata; k++) h = mix(h, (uint64_t)s->data[k]);
     return h;
@@ -49,7 +50,7 @@ static uint64_t mix_step(const lop_step *s, const double *value) {
 /* The key of each derived value is made of the steps' functions, names and attributes, of slots and
  * serials of leaves, and of how a slot is seen by whom reads it: not of who else looked at it.
  * Behind these keys there is one for each leaf. */
-lop_status lop_plan_keys(const lop_plan *p, const uint64_t *serial, const double *value,
+lop_status lop_plan_keys(const lop_plan *p, const uint64_t *serial, const lop_number *value,
                          uint64_t *key) {
     enum { FEW = 64 };
     uint64_t few[2 * FEW] = {0}, *line = few, *view;

@@ -105,7 +105,7 @@ static inline int lop_plan_nkeys(const lop_plan *p) {
     return p->nderive ? p->nderive + p->nleaf : 0;
 }
 lop_status lop_keep_plan(lop_plan *p, lop_err *err) LOP_MUST_CHECK;
-lop_status lop_plan_keys(const lop_plan *plan, const uint64_t *serial, const double *value,
+lop_status lop_plan_keys(const lop_plan *plan, const uint64_t *serial, const lop_number *value,
                          uint64_t *key) LOP_MUST_CHECK;
 uint64_t lop_leaf_key(uint64_t serial); /* of a leaf of that serial */
 static inline uint64_t lop_leaf_bit(uint64_t key) { return (uint64_t)1 << (key >> 58); }

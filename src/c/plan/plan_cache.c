@@ -4,6 +4,7 @@
 #include "expr/coefficients.h"
 #include "plan_check.h"
 
+#include <math.h>
 #include <string.h>
 
 bool lop_sign_word(lop_sign *s, uint64_t word) {
@@ -14,13 +15,16 @@ bool lop_sign_word(lop_sign *s, uint64_t word) {
     return true;
 }
 
-/* A coefficient by its class: its sign, and which of those before it has the same value. */
+/* A coefficient by its class: its sign, or that it is complex, and which of those before it has the
+ * same value. */
 static bool sign_class(lop_sign *s, const lop_attr *c) {
+    const lop_number own = {c->re, c->im};
+    const uint64_t kind = c->im != 0 ? 2 : c->re < 0;
     int i = 0;
-    while (i < s->numbers && memcmp(&s->number[i], &c->re, 8) != 0) i++;
+    while (i < s->numbers && !lop_number_equal(s->number[i], own)) i++;
     if (i == LOP_SOURCES) return false;
-    if (i == s->numbers) s->number[s->numbers++] = c->re;
-    return lop_sign_word(s, (uint64_t)(i + 1) << 1 | (uint64_t)(c->re < 0));
+    if (i == s->numbers) s->number[s->numbers++] = own;
+    return lop_sign_word(s, (uint64_t)(i + 1) << 2 | kind);
 }
 
 static bool sign_attr(lop_sign *s, const lop_node *n) {
@@ -111,7 +115,7 @@ void lop_plans_clear(lop_plans *plans) {
     plans->slot = NULL;
 }
 
-const lop_shared *lop_plans_get(lop_plans *plans, const lop_sign *s, double *value) {
+const lop_shared *lop_plans_get(lop_plans *plans, const lop_sign *s, lop_number *value) {
     const lop_shared *e = plans->slot ? &plans->slot[s->hash % LOP_PLANS] : NULL;
     bool fits = e && e->plan && e->hash == s->hash && e->n == s->n &&
                 memcmp(e->word, s->word, (size_t)s->n * sizeof *s->word) == 0;
@@ -146,7 +150,7 @@ static bool scales_integers(const lop_plan *p) {
 }
 
 /* The plan with the coefficients named; they stay with it. */
-static lop_status make_named(lop_ctx *ctx, const double *number, const double *other, int n,
+static lop_status make_named(lop_ctx *ctx, const lop_number *number, const lop_number *other, int n,
                              const lop_rules *rules, const lop_options *options,
                              const lop_node *root, lop_plan **out, lop_err *err) {
     const lop_node *named = NULL;
@@ -175,11 +179,13 @@ static lop_status check_named(const lop_plan *p, const lop_sign *s, const lop_ru
                               const lop_options *options, const lop_node *root, lop_err *err) {
     static const double by[] = {1.37, 0x1p-7, 93, -1};
     const lop_coefs *c = p->coefs;
-    double other[LOP_SOURCES], value[LOP_ENTRIES];
+    lop_number other[LOP_SOURCES], value[LOP_ENTRIES];
     lop_options quiet = *options;
     quiet.trail = NULL;
     for (size_t k = 0; k < sizeof by / sizeof by[0]; k++) {
-        for (int i = 0; i < c->sources; i++) other[i] = s->number[i] * by[k] * (1 + 0.31 * i);
+        for (int i = 0; i < c->sources; i++)
+            other[i] = (lop_number){s->number[i].re * by[k] * (1 + 0.31 * i),
+                                    s->number[i].im * fabs(by[k]) * (1 + 0.17 * i)};
         if (!lop_coefs_for(c, other, value)) continue;
         if (c->full) break;
         lop_plan *q;

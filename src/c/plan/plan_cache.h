@@ -21,7 +21,7 @@ typedef struct lop_sign {
     uint64_t serial[LOP_SIGN_LEAVES]; /* of the array leaves, by first appearance */
     bool by_class; /* set by the caller: coefficients are not part of it but for their class */
     int numbers;
-    double number[LOP_SOURCES]; /* those coefficients, by first appearance, each value once */
+    lop_number number[LOP_SOURCES]; /* those coefficients, by first appearance, each value once */
     int shared;
     struct { /* nodes that may come again, and where their words stand */
         const lop_node *node;
@@ -57,7 +57,7 @@ typedef struct lop_plans {
 void lop_plans_init(lop_plans *plans, lop_ctx *ctx);
 void lop_plans_clear(lop_plans *plans);
 /* Borrowed; NULL: none. The plan's numbers for these coefficients into value[LOP_ENTRIES]. */
-const lop_shared *lop_plans_get(lop_plans *plans, const lop_sign *sign, double *value);
+const lop_shared *lop_plans_get(lop_plans *plans, const lop_sign *sign, lop_number *value);
 /* Owned: a plan of `root` for all coefficients of the signature's class. */
 lop_status lop_plans_make(const lop_plans *plans, const lop_sign *sign, const lop_rules *rules,
                           const lop_options *options, const lop_node *root, lop_plan **out,

@@ -28,12 +28,12 @@ lop_status lop_plan_check_coefs(const lop_plan *p, const lop_plan *q, lop_err *e
     for (int i = c->sources + 1; i < c->entries || i < d->entries; i++) {
         const lop_entry *a = &c->entry[i], *b = &d->entry[i];
         if (i < c->entries && i < d->entries && a->how == b->how && a->a == b->a && a->b == b->b &&
-            (a->how != 'c' || same_number(a->value, b->value)))
+            (a->how != 'c' || lop_number_equal(a->value, b->value)))
             continue;
         return lop_fail(err, LOP_INTERNAL,
                         "number %d of a plan depends on the values of its coefficients: %c %d %d "
                         "(%g) and %c %d %d (%g)",
-                        i, a->how, a->a, a->b, a->value, b->how, b->a, b->b, b->value);
+                        i, a->how, a->a, a->b, a->value.re, b->how, b->a, b->b, b->value.re);
     }
     for (int i = 0; i < c->conditions || i < d->conditions; i++) {
         const lop_condition *a = &c->condition[i], *b = &d->condition[i];

@@ -325,7 +325,7 @@ lop_status lop_chmake_terms(lop_builder *b, int g, int mode, const lop_node *x,
         lop_chterm t = b->ch->state.term[group->term[i]];
         const lop_node *one = NULL, *both = NULL;
         lop_chdp own, *d = &own;
-        if (mode & LOP_C) t.c = lop_coef_conj(t.c);
+        if (mode & LOP_C) t.c = lop_coef_conj(b->ch->ctx, t.c);
         if (g == 0 && b->ch->known) {
             d = &b->ch->root;
         } else {

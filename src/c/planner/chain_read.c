@@ -190,7 +190,7 @@ static bool put(reader *r, lop_chterm *t, lop_sym s) {
 static bool hoist(const reader *r, lop_chterm *t, const lop_attr *attr, int mode, bool inverse) {
     lop_ctx *ctx = r->ch->ctx;
     lop_coef c = lop_coef_of(attr);
-    if (mode & LOP_C) c = lop_coef_conj(c);
+    if (mode & LOP_C) c = lop_coef_conj(ctx, c);
     if (!inverse && lop_coef_test(ctx, c, LOP_COEF_ZERO)) {
         t->c = lop_coef_const(0, 0);
         return true;

@@ -51,7 +51,7 @@ static bool put_in(const lop_chain *ch, const lop_chstate *st, lop_chterm *out, 
     const lop_chterm t = *out;
     int mode = lop_sym_mode(t.f[j]);
     if (t.n + in->n - 1 > LOP_CH_FACTORS) return false;
-    out->c = lop_coef_times(ch->ctx, t.c, (mode & LOP_C) ? lop_coef_conj(in->c) : in->c);
+    out->c = lop_coef_times(ch->ctx, t.c, (mode & LOP_C) ? lop_coef_conj(ch->ctx, in->c) : in->c);
     out->n = t.n + in->n - 1;
     for (int i = 0; i < in->n; i++)
         out->f[j + i] = lop_chain_seen(ch, st, in->f[(mode & LOP_T) ? in->n - 1 - i : i], mode);
@@ -288,7 +288,8 @@ static void try_factors(search *s) {
 
 /* Is b the adjoint of a? */
 static bool is_adjoint(const search *s, const lop_chterm *a, const lop_chterm *b) {
-    if (a->n != b->n || !lop_coef_same(s->ch->ctx, a->c, lop_coef_conj(b->c))) return false;
+    if (a->n != b->n || !lop_coef_same(s->ch->ctx, a->c, lop_coef_conj(s->ch->ctx, b->c)))
+        return false;
     for (int i = 0; i < a->n; i++)
         if (lop_chain_seen(s->ch, &s->now, a->f[a->n - 1 - i], LOP_H) != b->f[i]) return false;
     return true;

@@ -264,8 +264,8 @@ static bool read_sylvester(const lop_kron_sum *s, sylvester *y) {
 static lop_status open_sylvester(const lop_kron_sum *s, sylvester *y, int i) {
     const bool conj = y->flip != (y->turn[i] != 0);
     const lop_attr view = {.i = {y->f[i].mode, 0, 0, 0}}, d = value_attr(s),
-                   by = lop_coef_attr(conj ? lop_coef_conj(y->c[i]) : y->c[i]),
-                   c = lop_coef_attr(conj ? lop_coef_conj(s->c) : s->c);
+                   by = lop_coef_attr(conj ? lop_coef_conj(s->mk->ctx, y->c[i]) : y->c[i]),
+                   c = lop_coef_attr(conj ? lop_coef_conj(s->mk->ctx, s->c) : s->c);
     const lop_node *a = NULL, *aa = NULL, *eye = NULL, *ce = NULL, *sum = NULL;
     const lop_node like = {.shape = {.ndim = 2, .dim = {s->t[0].size[0], s->t[0].size[0]}},
                            .dtype = LOP_f64,

@@ -13,7 +13,7 @@ static const lop_node *peel(const lop_node *a, int *mode, lop_coef *c) {
         if (a->op == &lop_op_view)
             *mode ^= (int)a->attr.i[0];
         else
-            *c = lop_coef_times(a->ctx, *c, *mode & LOP_C ? lop_coef_conj(by) : by);
+            *c = lop_coef_times(a->ctx, *c, *mode & LOP_C ? lop_coef_conj(a->ctx, by) : by);
     }
     return a;
 }

@@ -50,7 +50,7 @@ LOP_BUILD(view_diag) {
 
 LOP_BUILD(view_scaled) {
     lop_attr c = ATTR(m, 'c');
-    if (ATTR(m, 'm').i[0] & LOP_C) c.im = c.im != 0 ? -c.im : c.im;
+    if (ATTR(m, 'm').i[0] & LOP_C) lop_coef_put(&c, lop_coef_conj(mk->ctx, lop_coef_of(&c)));
     const lop_node *a;
     lop_status st = lop_make1(mk, &lop_op_view, &ATTR(m, 'm'), HOLE(m, 'a'), &a);
     return st == LOP_OK ? wrap(mk, &lop_op_scaled, &c, a, out) : st;

@@ -50,7 +50,7 @@ def _of_plans(op: Any) -> Any:
 def _getrf(a: Any) -> Any:
     """The factors of an array by getrf, as operators."""
     a = np.asarray(a)
-    dtype = inexact(a.dtype)
+    dtype = inexact(a.dtype).newbyteorder("=")
     if dtype.char not in "fdFD":
         raise TypeError(f"array type {a.dtype} is unsupported in linalg")
     (m, n), k = a.shape[-2:], min(a.shape[-2:])

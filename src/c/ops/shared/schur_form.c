@@ -1,5 +1,6 @@
 /* schur_form.c: the derived value of schur_form.h, and its step. */
 #include "schur_form.h"
+#include "scaled_pair.h"
 #include "kernels/common/kernels.h"
 #include "kernels/dense/k_eigen.h"
 
@@ -10,11 +11,42 @@ bool lop_schur_takes(const lop_node *a, const lop_node *b) {
            a->dtype == b->dtype && lop_is_blas(a->dtype);
 }
 
+lop_status lop_schur_infer_solve(lop_node *n, bool fits, lop_err *err) {
+    const lop_node *a = n->child[0], *b = n->child[1], *c = n->child[n->n - 1];
+    lop_shape both;
+    int64_t rows, bytes;
+    if (!fits || !lop_schur_takes(a, b) || c->core != 2 || c->dtype != a->dtype ||
+        !lop_mul_ok(lop_rows(a), lop_rows(b), &rows) || rows != lop_rows(c) ||
+        !lop_mul_ok(rows, 64, &bytes))
+        return lop_fail(err, LOP_DIM, "%s does not fit its operands", n->op->name);
+    lop_status st = lop_shape_batch(&a->shape, 2, &b->shape, 2, &both, err);
+    if (st == LOP_OK) st = lop_shape_batch(&both, 0, &c->shape, 2, &n->shape, err);
+    if (st != LOP_OK) return st;
+    n->shape.dim[n->shape.ndim++] = rows;
+    n->shape.dim[n->shape.ndim++] = lop_cols(c);
+    n->core = 2;
+    n->dtype = a->dtype;
+    n->weak = LOP_STRONG;
+    return LOP_OK;
+}
+
+lop_status lop_schur_infer_det(lop_node *n, bool fits, lop_err *err) {
+    const lop_node *a = n->child[0], *b = n->child[1];
+    lop_shape both;
+    if (!fits || !lop_schur_takes(a, b))
+        return lop_fail(err, LOP_DIM, "%s takes two square matrices of floats", n->op->name);
+    lop_status st = lop_shape_batch(&a->shape, 2, &b->shape, 2, &both, err);
+    return st == LOP_OK ? lop_pair_infer(n, &both, 0, a->dtype) : st;
+}
+
 size_t lop_schur_square(int64_t n, lop_dtype dt) {
     return ((size_t)n * (size_t)n * lop_dtype_size(dt) + 63) & ~(size_t)63;
 }
 lop_mat lop_column_major(void *p, int64_t m, int64_t n, lop_dtype dt) {
     return (lop_mat){p, m, n, 1, m > 0 ? m : 1, dt};
+}
+lop_mat lop_transposed(const lop_mat *a) {
+    return (lop_mat){a->p, a->n, a->m, a->cs, a->rs, a->dt};
 }
 lop_schur lop_schur_at(const lop_mat *blob, int64_t n, lop_dtype dt) {
     char *p = blob->p;

@@ -16,6 +16,11 @@ typedef struct lop_schur {
 
 /* Two square matrices of one dtype that LAPACK takes? */
 bool lop_schur_takes(const lop_node *a, const lop_node *b);
+/* The shape and dtype of X, of m n rows, for the last child C where the first two, A and B, are
+ * what lop_schur_takes; `fits`: what the op looks at besides. */
+lop_status lop_schur_infer_solve(lop_node *n, bool fits, lop_err *err);
+/* Of a determinant, one pair (scaled_pair.h) for each pair of matrices, likewise. */
+lop_status lop_schur_infer_det(lop_node *n, bool fits, lop_err *err);
 /* The slot of A's form, or -1 with a status. */
 int lop_emit_schur(lop_emit *e, const lop_node *a, lop_status *st);
 /* The parts of the form of n rows in `blob`, borrowed. */
@@ -24,5 +29,6 @@ lop_schur lop_schur_at(const lop_mat *blob, int64_t n, lop_dtype dt);
 /* Bytes of n x n, rounded up to 64. */
 size_t lop_schur_square(int64_t n, lop_dtype dt);
 lop_mat lop_column_major(void *p, int64_t m, int64_t n, lop_dtype dt);
+lop_mat lop_transposed(const lop_mat *a);
 
 #endif

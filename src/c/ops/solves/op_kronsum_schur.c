@@ -29,36 +29,14 @@ static bool flags(const lop_attr *a) {
 }
 
 static lop_status infer_solve(lop_node *n, lop_err *err) {
-    const lop_node *a = n->child[0], *b = n->child[1], *c = n->child[2];
-    lop_shape both;
-    int64_t rows;
-    if (!lop_schur_takes(a, b) || !flags(&n->attr) || c->core != 2 || c->dtype != a->dtype ||
-        !lop_mul_ok(lop_rows(a), lop_rows(b), &rows) || rows != lop_rows(c))
-        return lop_fail(err, LOP_DIM, "schur_solve does not fit its operands");
-    lop_status st = lop_shape_batch(&a->shape, 2, &b->shape, 2, &both, err);
-    if (st == LOP_OK) st = lop_shape_batch(&both, 0, &c->shape, 2, &n->shape, err);
-    if (st != LOP_OK) return st;
-    n->shape.dim[n->shape.ndim++] = rows;
-    n->shape.dim[n->shape.ndim++] = lop_cols(c);
-    n->core = 2;
-    n->dtype = a->dtype;
-    n->weak = LOP_STRONG;
-    return LOP_OK;
+    return lop_schur_infer_solve(n, flags(&n->attr), err);
 }
 static lop_status infer_det(lop_node *n, lop_err *err) {
-    const lop_node *a = n->child[0], *b = n->child[1];
-    lop_shape both;
-    if (!lop_schur_takes(a, b) || !flags(&n->attr))
-        return lop_fail(err, LOP_DIM, "schur_det takes two square matrices of floats");
-    lop_status st = lop_shape_batch(&a->shape, 2, &b->shape, 2, &both, err);
-    return st == LOP_OK ? lop_pair_infer(n, &both, 0, a->dtype) : st;
+    return lop_schur_infer_det(n, flags(&n->attr), err);
 }
 
 /* -- solves; attr.i of the step: the three flags, A's size */
 
-static lop_mat transposed(const lop_mat *a) {
-    return (lop_mat){a->p, a->n, a->m, a->cs, a->rs, a->dt};
-}
 /* Column j of y, m n rows, as an m x n matrix. */
 static lop_mat as_matrix(const lop_mat *y, int64_t j, int64_t m, int64_t n) {
     return (lop_mat){
@@ -106,7 +84,7 @@ static lop_status run_schursolve(const lop_call *c) {
     const lop_mat f = lop_column_major(at, m, n, dt), g = lop_column_major(at + half, m, n, dt),
                   r = lop_column_major(at + 2 * half, n, n, dt),
                   q = lop_column_major(at + 2 * half + lop_schur_square(n, dt), n, n, dt),
-                  p_t = transposed(&one.q), q_t = transposed(&two.q);
+                  p_t = lop_transposed(&one.q), q_t = lop_transposed(&two.q);
     if (*one.failed != 0 || *two.failed != 0) return LOP_SINGULAR;
     if (!diagonal) lopk_conj(&r, &two.t);
     lopk_conj(&q, &two.q);

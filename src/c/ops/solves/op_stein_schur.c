@@ -35,32 +35,13 @@ static bool fits(const lop_node *n, int64_t most) {
             c[2 + i]->shape.ndim != 1 || lop_cols(c[2 + i]) != 1 ||
             c[2 + i]->dtype != wide(c[0]->dtype))
             return false;
-    return lop_schur_takes(c[0], c[1]);
+    return true;
 }
 static lop_status infer_solve(lop_node *n, lop_err *err) {
-    const lop_node *a = n->child[0], *b = n->child[1], *c = n->child[4];
-    lop_shape both;
-    int64_t rows, bytes;
-    if (!fits(n, LOP_H) || c->core != 2 || c->dtype != a->dtype ||
-        !lop_mul_ok(lop_rows(a), lop_rows(b), &rows) || rows != lop_rows(c) ||
-        !lop_mul_ok(rows, 64, &bytes))
-        return lop_fail(err, LOP_DIM, "stein_solve does not fit its operands");
-    lop_status st = lop_shape_batch(&a->shape, 2, &b->shape, 2, &both, err);
-    if (st == LOP_OK) st = lop_shape_batch(&both, 0, &c->shape, 2, &n->shape, err);
-    if (st != LOP_OK) return st;
-    n->shape.dim[n->shape.ndim++] = rows;
-    n->shape.dim[n->shape.ndim++] = lop_cols(c);
-    n->core = 2;
-    n->dtype = a->dtype;
-    n->weak = LOP_STRONG;
-    return LOP_OK;
+    return lop_schur_infer_solve(n, fits(n, LOP_H), err);
 }
 static lop_status infer_det(lop_node *n, lop_err *err) {
-    const lop_node *a = n->child[0], *b = n->child[1];
-    lop_shape both;
-    if (!fits(n, 1)) return lop_fail(err, LOP_DIM, "stein_det takes two square matrices of floats");
-    lop_status st = lop_shape_batch(&a->shape, 2, &b->shape, 2, &both, err);
-    return st == LOP_OK ? lop_pair_infer(n, &both, 0, a->dtype) : st;
+    return lop_schur_infer_det(n, fits(n, 1), err);
 }
 
 /* -- solves; attr.i of the step: the two views, A's size */
@@ -80,9 +61,6 @@ static void turned_form(const lop_schur *f, int64_t view, const lop_mat *t, cons
         }
 }
 
-static lop_mat transposed(const lop_mat *a) {
-    return (lop_mat){a->p, a->n, a->m, a->cs, a->rs, a->dt};
-}
 /* Column j of y, m n rows, as the transpose of an m x n matrix. */
 static lop_mat as_matrix(const lop_mat *y, int64_t j, int64_t m, int64_t n) {
     return (lop_mat){
@@ -108,7 +86,7 @@ static lop_status run_stein(const lop_call *c) {
                   p = lop_column_major(at + 3 * half + big, m, m, dt),
                   r = lop_column_major(at + 3 * half + 2 * big, n, n, dt),
                   q = lop_column_major(at + 3 * half + 2 * big + lop_schur_square(n, dt), n, n, dt),
-                  q_t = transposed(&q), f_t = transposed(&f);
+                  q_t = lop_transposed(&q), f_t = lop_transposed(&f);
     if (*one.failed != 0 || *two.failed != 0) return LOP_SINGULAR;
     turned_form(&one, how[0], &t, &p);
     turned_form(&two, how[1], &r, &q);
@@ -116,7 +94,7 @@ static lop_status run_stein(const lop_call *c) {
     lopk_conj(&p, &p);
     for (int64_t j = 0; j < y->n; j++) {
         const lop_mat to = as_matrix(y, j, m, n), from = as_matrix(b, j, m, n),
-                      g_t = transposed(&g);
+                      g_t = lop_transposed(&g);
         lopk_copy(&f, &from);
         lopk_gemm(&z, &q_t, true, &f, false);
         lopk_gemm(&g, &z, false, &p, false);

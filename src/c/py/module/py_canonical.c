@@ -116,7 +116,7 @@ static PyObject *entries_of(const lop_coefs *c) {
     for (int i = 0; all && i < c->entries; i++) {
         const lop_entry *e = &c->entry[i];
         const char how[2] = {e->how ? e->how : ' ', 0};
-        PyObject *one = Py_BuildValue("(siid)", how, (int)e->a, (int)e->b, e->value);
+        PyObject *one = Py_BuildValue("(siid)", how, (int)e->a, (int)e->b, e->value.re);
         if (!one || PyList_Append(all, one) < 0) Py_CLEAR(all);
         Py_XDECREF(one);
     }
@@ -124,7 +124,7 @@ static PyObject *entries_of(const lop_coefs *c) {
 }
 
 /* The numbers of a tuple, at most LOP_SOURCES: how many, or -1 with an exception. */
-static int sources_of(PyObject *numbers, double *source) {
+static int sources_of(PyObject *numbers, lop_number *source) {
     const Py_ssize_t n = PyTuple_GET_SIZE(numbers);
     if (n > LOP_SOURCES) {
         PyErr_Format(PyExc_NotImplementedError,
@@ -133,14 +133,14 @@ static int sources_of(PyObject *numbers, double *source) {
         return -1;
     }
     for (Py_ssize_t i = 0; i < n; i++) {
-        source[i] = PyFloat_AsDouble(PyTuple_GET_ITEM(numbers, i));
-        if (source[i] == -1.0 && PyErr_Occurred()) return -1;
+        source[i] = (lop_number){PyFloat_AsDouble(PyTuple_GET_ITEM(numbers, i)), 0};
+        if (source[i].re == -1.0 && PyErr_Occurred()) return -1;
     }
     return (int)n;
 }
 
 /* The canonical form of `root` with the coefficients of `n` values named in *coefs. Rows: new. */
-static lop_status rewritten(py_state *s, const lop_node *root, const double *source, int n,
+static lop_status rewritten(py_state *s, const lop_node *root, const lop_number *source, int n,
                             lop_coefs *coefs, PyObject **rows, lop_err *err) {
     const lop_node *named = NULL, *kinds = NULL, *out = NULL;
     lop_tab tab;
@@ -165,7 +165,7 @@ PyObject *py_canonical(py_state *s, py_op *self, PyArrayObject *x, int act, int6
     lop_err_open(&err);
     const lop_node *root = NULL;
     uint64_t rhs = 0;
-    double source[LOP_SOURCES];
+    lop_number source[LOP_SOURCES];
     PyObject *rows = NULL, *arrays = NULL, *entries = NULL;
     const int n = sources_of(numbers, source);
     if (n < 0 || py_asked(s, self, x, act, i, j, &rhs, &root) < 0) return NULL;

@@ -200,15 +200,15 @@ static PyObject *leaves_found(py_op *self, const lop_sign *g, const lop_plan *p,
 static int from_shared(py_state *s, py_op *self, py_plan *want, const lop_sign *g) {
     PyObject *array[LOP_SIGN_LEAVES];
     uint64_t serial[LOP_SIGN_LEAVES + 1];
-    double value[LOP_ENTRIES];
+    lop_number value[LOP_ENTRIES];
     const lop_shared *known = lop_plans_get(&s->plans, g, value);
     if (!known || !py_find_arrays(self, g, array)) return 0;
     const lop_plan *p = known->plan;
     PyObject *leaves = PyTuple_New(p->nleaf);
     const int nkeys = lop_plan_nkeys(p), numbers = p->coefs ? p->coefs->entries : 0;
-    PyObject *keys =
-        nkeys + numbers ? PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(nkeys + numbers) * 8) : NULL;
-    if (!leaves || (nkeys + numbers && !keys)) goto fail;
+    const size_t bytes = (size_t)nkeys * 8 + (size_t)numbers * sizeof *value;
+    PyObject *keys = bytes ? PyBytes_FromStringAndSize(NULL, (Py_ssize_t)bytes) : NULL;
+    if (!leaves || (bytes && !keys)) goto fail;
     want->rhs = -1;
     for (int i = 0; i < p->nleaf; i++) {
         int k = known->number[i];
@@ -332,6 +332,53 @@ static int announce_all(py_state *s, py_op *self, const lop_plan *plan, const py
     return much ? announce(s, self, plan, want, plan->dense, false) : 0;
 }
 
+/* -- operators too large for a signature: the plans of inverse(A) stay with A, so that solve(A, b),
+ * which builds the inverse at each call, finds them */
+
+enum { LENT = 64 }; /* added to `act` */
+
+/* What self is the inverse of, as it is written; NULL: it is none. */
+static py_op *inverted(const py_state *s, const py_op *self) {
+    if (self->by != &lop_op_inverse || !self->a || !py_is_op(s, self->a)) return NULL;
+    py_op *a = (py_op *)self->a;
+    return self->node->op == &lop_op_inverse && self->node->child[0] == a->node ? a : NULL;
+}
+
+static bool borrow(const py_op *from, py_plan *want) {
+    py_plan lent = *want;
+    lent.act += LENT;
+    for (int i = 0; i < from->ncache; i++) {
+        const py_plan *e = &from->cache[i];
+        if (!entry_fits(e, &lent)) continue;
+        *want = *e;
+        want->act -= LENT;
+        want->plan->refs++;
+        Py_XINCREF(want->leaves);
+        Py_XINCREF(want->keys);
+        return true;
+    }
+    return false;
+}
+
+/* As the last entry, which keeps the first where the direct road looks; where there is no memory
+ * for it, none. */
+static void lend(py_state *s, py_op *to, const py_plan *e) {
+    const int n = to->ncache, room = n == 0 ? 1 : n == 1 ? PY_CACHE : 0;
+    py_plan *more = room ? lop_realloc(&s->ctx, to->cache, (size_t)room * sizeof *more) : NULL;
+    if (room && !more) return;
+    if (more) to->cache = more;
+    if (n == PY_CACHE)
+        entry_clear(&to->cache[n - 1]);
+    else
+        to->ncache = n + 1;
+    py_plan *own = &to->cache[to->ncache - 1];
+    *own = *e;
+    own->act += LENT;
+    own->plan->refs++;
+    Py_XINCREF(own->leaves);
+    Py_XINCREF(own->keys);
+}
+
 static py_plan *make_plan(py_state *s, py_op *self, py_plan *want, const lop_shape *x) {
     lop_err err;
     lop_err_open(&err);
@@ -342,7 +389,8 @@ static py_plan *make_plan(py_state *s, py_op *self, py_plan *want, const lop_sha
     bool known = sign(node, want, &g);
     int found = known ? from_shared(s, self, want, &g) : 0;
     if (found < 0) return NULL;
-    if (found) goto done;
+    py_op *lender = known ? NULL : inverted(s, self);
+    if (found || (lender && borrow(lender, want))) goto done;
     lop_status st = py_action(s, node, want, x, &rhs, &root, &err);
     if (st == LOP_OK && known)
         st = lop_plans_make(&s->plans, &g, s->rules, &s->options, root, &want->plan, &err);
@@ -361,6 +409,7 @@ static py_plan *make_plan(py_state *s, py_op *self, py_plan *want, const lop_sha
         return NULL;
     }
     if (known) lop_plans_put(&s->plans, &g, want->plan);
+    if (lender) lend(s, lender, want);
 done:
     want->direct = py_is_direct(want->plan) && !(want->keys && want->plan->coefs);
     return keep(s, self, want);
