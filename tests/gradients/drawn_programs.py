@@ -5,6 +5,7 @@ A program is a list of lines; each makes one value of those before it. What is r
 fixed when it is drawn, so that the program is a function of its leaves."""
 
 import numpy as np
+import scipy.sparse as sp
 
 import pylinop as pl
 
@@ -12,7 +13,7 @@ SIZES = (1, 2, 3, 4, 6, 9, 17, 42)
 KERNELS = ("rbf", "matern12", "matern32", "matern52", "rational_quadratic", "periodic", "linear",
            "polynomial")  # fmt: skip
 PRODUCERS, CONSUMERS = {}, {}
-DEFINITE = "diag update gram toeplitz kernel kernel_of_points markov kron kronsum".split()
+DEFINITE = "diag update gram toeplitz kernel kernel_of_points markov kron kronsum columnwise toeplitz_and_noise".split()
 
 
 def makes(f):
@@ -356,6 +357,125 @@ def squares(d):
     k = d.matrix(square=True)
     n = d.env[k].shape[0]
     d.add("(A / 2) @ (A / 2) + 4 I", lambda A: A @ A / 4.0 + 4.0 * pl.Identity(n), k)
+
+
+@makes
+def congruence(d):
+    a, k = d.matrix(square=True), d.vector()
+    n = d.env[a].shape[0]
+    if d.env[k].shape[0] != n:
+        raise Skip
+    d.add(
+        "Congruence(A + 3 I, Diag) + c I",
+        lambda A, v: pl.Congruence(A + 3.0 * np.eye(n), pl.Diag(up(v))),
+        a,
+        k,
+    )
+
+
+@makes
+def convolution(d):
+    k = d.vector(real=True)
+    n = d.env[k].shape[0]
+    unit = (np.arange(n) == n // 2) * (3.0 + n)
+    mode = d.choice("same", "circular")
+    m = n + int(d.rng.integers(0, 4))
+    d.add(f"Convolution({mode!r})", lambda c: pl.Convolution(np.tanh(c) + unit, m, mode), k)
+
+
+@makes
+def multilevel(d):
+    k = d.vector()
+    n = (d.env[k].shape[0] + 1) // 2
+    unit = (np.arange(2 * n - 1) == n - 1) * (4.0 + 2 * n)
+    d.add("MultilevelToeplitz", lambda t: pl.MultilevelToeplitz(t[: 2 * n - 1] + unit, n), k)
+
+
+@makes
+def reflected(d):
+    k = d.one(lambda a: a.ndim == 2 and a.shape[0] >= a.shape[1] > 0)
+    n = d.env[k].shape[0]
+    D = np.diag(1.0 + np.arange(n))
+    d.add("Reflections @ D @ Reflections.H", lambda V: _turned(pl.Reflections(V.T, n), D), k)
+
+
+def _turned(Q, D):
+    return Q @ D @ Q.conj().T
+
+
+@makes
+def householder(d):
+    k = d.vector()
+    n = d.env[k].shape[0]
+    d.add("Householder + 3 I", lambda v: pl.Householder(v) + 3.0 * pl.Identity(n), k)
+
+
+@makes
+def sparse(d):
+    k = d.vector(real=True)
+    n = d.env[k].shape[0]
+    S = sp.random_array((n, n), density=0.4, rng=d.rng, format="csr") + 4.0 * sp.eye_array(n)
+    S = sp.csr_array(S)
+    at = np.arange(S.nnz) % n
+    base = np.where(S.tocoo().row == S.tocoo().col, 4.0, 0.3)
+    d.add("Sparse(S, data)", lambda v: pl.Sparse(S, base + 0.2 * np.tanh(v)[at]), k)
+
+
+@makes
+def columnwise(d):
+    a = d.matrix()
+    m, n = d.env[a].shape
+    B = d.array(2, n)
+    d.add(
+        "KhatriRao(A, B) K.H + I",
+        lambda A: (lambda K: K @ K.conj().T + pl.Identity(2 * m))(pl.KhatriRao(A, B)),
+        a,
+    )
+
+
+@makes
+def updated(d):
+    a = d.matrix()
+    n = d.env[a].shape[0]
+    d.add(
+        "LowRankUpdate(Tridiagonal, A) + I",
+        lambda A: pl.LowRankUpdate(
+            pl.Tridiagonal(0.2 * np.ones(n - 1), 2.0 * np.ones(n), 0.2 * np.ones(n - 1)), A
+        ),
+        a,
+    )
+
+
+@makes
+def toeplitz_and_noise(d):
+    k, j = d.vector(real=True), d.vector(real=True)
+    n = d.env[k].shape[0]
+    if d.env[j].shape[0] != n:
+        raise Skip
+    unit = (np.arange(n) == 0) * (2.0 + 2 * n)
+    d.add("Toeplitz + Diag(up)", lambda c, v: pl.Toeplitz(np.tanh(c) + unit) + pl.Diag(up(v)), k, j)
+
+
+@takes
+def stacked(d):
+    k = d.one_of(d.definite)
+    n = d.env[k].shape[0]
+    how = d.choice("logdet", "solve", "inv", "eigvalsh", "cholesky", "slogdet", "trace")
+    b = d.array(n)
+
+    def f(A):
+        S = np.stack([A, 1.5 * A + np.eye(n), A @ A])
+        if how == "solve":
+            return np.sum(np.linalg.solve(S, np.broadcast_to(b[:, None], (3, n, 1))), axis=(0, 2))
+        if how == "trace":
+            return np.linalg.trace(S @ S)
+        if how == "slogdet":
+            return np.linalg.slogdet(S)[1]
+        found = {"logdet": pl.logdet, "inv": np.linalg.inv, "eigvalsh": np.linalg.eigvalsh,
+                 "cholesky": np.linalg.cholesky}[how](S)  # fmt: skip
+        return np.sum(found, axis=0)
+
+    d.add(f"stack {how}", f, k)
 
 
 # -- what is done with them -------------------------------------------------------------------------

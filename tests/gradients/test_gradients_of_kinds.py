@@ -313,6 +313,33 @@ def test_tangents_of_reflections(shape, n, dtype):
     assert np.isclose(np.sum(w * np.real(found)), np.sum(np.real(np.conj(back) * t)))
 
 
+@pytest.mark.parametrize("shape, n", [((1, 1), 1), ((3, 2), 4), ((17, 4), 17), ((2, 3, 3), 4)])
+@pytest.mark.parametrize("dtype", ["f", "c"])
+def test_second_derivatives_of_products_of_reflections(shape, n, dtype):
+    r = np.random.default_rng(6)
+    v, A, w = (
+        r.standard_normal(s) + (1j * r.standard_normal(s) if dtype == "c" else 0)
+        for s in (shape, (n, n), (n, n))
+    )
+
+    def f(v):
+        Q = pl.Reflections(v, n)
+        return np.sum(np.real((Q @ A @ np.conj(np.swapaxes(Q, -1, -2))) * w))
+
+    check_second(f, v)
+
+
+def test_third_derivatives_of_reflections():
+    r = np.random.default_rng(7)
+    v, w, *d = r.standard_normal((5, 3, 3))
+    f = lambda v: np.sum(np.sin(pl.Reflections(v, 3)) * w)
+    slope = lambda v: np.sum(np.sin(pl.gradients(f(v), v)) * d[0])
+    curve = lambda v: np.sum(pl.gradients(slope(v), v) * d[1])
+    got = np.sum(pl.grad(curve)(v) * d[2])
+    at = [float(curve(pl.lazy(v + k * 1e-3 * d[2]))) for k in (-2, -1, 1, 2)]
+    assert np.isclose(got, (at[0] - 8 * at[1] + 8 * at[2] - at[3]) / 12e-3, rtol=1e-5)
+
+
 @pytest.mark.parametrize("name", KINDS)
 def test_second_order(name):
     m = Make("float64")

@@ -1,6 +1,7 @@
 /* block_tridiagonal.c: computed right sides for BlockTridiagonal: sums, multiples; solves,
  * determinants and parts of inverses (op_blocktridiagonal_solve.c), with its band as fallback. */
 #include "builds.h"
+#include "ops/projections/projections.h"
 
 /* Rows of a block from which sweeps by block are quicker than a band at once; measured 2026-11-22
  * on an AMD EPYC (Zen 3), one thread, at 5000 to 30,000 rows. */
@@ -153,6 +154,23 @@ LOP_BUILD(blocktri_inverse_diagonal) {
         st = lop_make_op(mk, &lop_op_blockinvdiag, &a->attr, n + 1, v, NULL, out);
     for (int i = 0; i < 4; i++) lop_node_unref(v[i]);
     lop_node_unref(inverse);
+    return st;
+}
+
+/* The blocks of A^-1, or of a view of it, where A has blocks: which its gradient reads. */
+LOP_BUILD(blocktri_inverse_blocks) {
+    const lop_node *top = m->root->child[0]->child[0],
+                   *a = top->op == &lop_op_view ? top->child[0] : top, *v[4] = {NULL};
+    const int64_t *at = m->root->attr.i, b = size_of(a), mode = top == a ? LOP_N : top->attr.i[0];
+    const lop_attr how = {.i = {b, a->attr.i[1], at[1], mode}};
+    const int n = a->n;
+    if (!lop_is_blas(m->root->dtype) || at[0] != LOP_AT_BLOCKS || m->root->n != 3 ||
+        lop_cols(m->root->child[1]) != b || at[1] < -1 || at[1] > 1)
+        return LOP_NOMATCH;
+    lop_status st = cast_to(mk, a, m->root->dtype, v);
+    if (st == LOP_OK) st = lop_entries_of_dense(mk, m->root, &v[n]);
+    if (st == LOP_OK) st = lop_make_op(mk, &lop_op_blockinvblocks, &how, n + 1, v, NULL, out);
+    for (int i = 0; i < 4; i++) lop_node_unref(v[i]);
     return st;
 }
 

@@ -196,6 +196,7 @@ LOP_BUILD(blocktri_solve);
 LOP_BUILD(blocktri_det);
 LOP_BUILD(blocktri_inverse_diagonal);
 LOP_BUILD(blocktri_inverse_trace);
+LOP_BUILD(blocktri_inverse_blocks);
 /* blocks.c */
 LOP_BUILD(blockdiag_pairs);
 LOP_BUILD(blockdiag_each);

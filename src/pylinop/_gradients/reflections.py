@@ -1,6 +1,6 @@
 """Cotangents by the vectors of reflections, as formulas: of H = I - tau v v^H, and of products of
-them on neighbouring rows. Those of a product and its tangent are functions of arrays, of first
-order; of higher order is `_formula`, which is made of LazyArrays."""
+them on neighbouring rows. Those of a product, its tangent and the second derivatives are functions
+of arrays; of higher order is `_formula`, which is made of LazyArrays and slow to plan."""
 
 from __future__ import annotations
 
@@ -92,6 +92,54 @@ def tangent_of_reflections(v: Any, t: Any, n: int) -> Any:
     return d
 
 
+def _adjoint(x: Any) -> Any:
+    return np.conj(np.swapaxes(x, -1, -2))
+
+
+def _reflect_right(m: Any, dm: Any, u: Any, du: Any, tau: Any, dtau: Any) -> None:
+    """m becomes m H, and dm what that grows by, both in place."""
+    mu, uh = m @ u, _adjoint(u)
+    dm -= (dtau * mu + tau * (dm @ u + m @ du)) @ uh + (tau * mu) @ _adjoint(du)
+    m -= (tau * mu) @ uh
+
+
+def second_of_reflections(v: Any, t: Any, g: Any) -> Any:
+    """What `cotangent_of_reflections` grows by when v grows by t: its lines, and beside each what
+    it grows by. The vectors' scale is a constant: multiples of v make the same Q."""
+    n, (k, w) = g.shape[-1], v.shape[-2:]
+    batch = np.broadcast_shapes(v.shape[:-2], t.shape[:-2], g.shape[:-2])
+    m = np.array(np.broadcast_to(g, (*batch, n, n)), np.result_type(v, t, g))
+    dm, found = np.zeros_like(m), np.zeros((*batch, k, w), m.dtype)
+
+    def grown(j: int) -> tuple[Any, Any, Any, Any, Any]:
+        u, tau, top = _block(v, j, n)
+        top = np.where(top == 0, 1, top)
+        du = t[..., j, : u.shape[-2], None] / top
+        return u, du, tau, -tau * tau * np.real(_adjoint(u) @ du), top
+
+    def right(j: int) -> None:
+        _reflect_right(m[..., :, j : j + w], dm[..., :, j : j + w], *grown(j)[:4])
+
+    for j in range(k - 1, 0, -1):
+        right(j)
+    for j in range(k):
+        u, du, tau, dtau, top = grown(j)
+        block, dblock = (x[..., j : j + w, j : j + w] for x in (m, dm))
+        block, dblock = block + _adjoint(block), dblock + _adjoint(dblock)
+        both = block @ u
+        dboth = dblock @ u + block @ du
+        along = np.real(_adjoint(u) @ both)
+        dalong = np.real(_adjoint(du) @ both + _adjoint(u) @ dboth)
+        made = dtau * (u * (tau * along / 2) - both)
+        made = made + tau * (du * (tau * along / 2) + u * ((dtau * along + tau * dalong) / 2))
+        found[..., j, : u.shape[-2]] = ((made - tau * dboth) / top)[..., 0]
+        rows, drows = (np.swapaxes(x[..., j : j + w, :], -1, -2) for x in (m, dm))
+        _reflect_right(rows, drows, np.conj(u), np.conj(du), tau, dtau)  # H from the left
+        if j + 1 < k:
+            right(j + 1)
+    return found
+
+
 def _along(y: Any, t: Any) -> Any:
     """Of the cotangent of v, linear in that of Q: its adjoint is the tangent of Q."""
     v, g = y._args
@@ -136,15 +184,23 @@ def _formula(v: Any, t: Any, n: int) -> Any:
 
 
 def again(y: Any, g: Any) -> Any:
-    """Of a function in `LINEAR`, by the vectors: a sweep through the formula finds it."""
+    """Of a function in `LINEAR`, by the vectors: the gradient of <G, the tangent of Q along t>."""
     v, other = y._args
-    if y._more[0] is tangent_of_reflections:
-        expression, cotangent = _formula(v, other, y._more[1]["n"]), g
-    else:
-        expression, cotangent = _formula(v, g, other.shape[-1]), other
+    t, of_q = (other, g) if y._more[0] is tangent_of_reflections else (g, other)
+    batch = np.broadcast_shapes(*(tuple(x.shape[:-2]) for x in (v, t, of_q)))
+    dtype = np.result_type(v, t, of_q)
+    made = call(second_of_reflections, (v, t, of_q), (*batch, *v.shape[-2:]), dtype)
+    return np.real(made) if dtype.kind == "c" and v.dtype.kind != "c" else made
+
+
+def once_more(y: Any, g: Any, sweep: Any) -> Any:
+    """Of `second_of_reflections`: a sweep through what a sweep finds through the formula."""
+    v, t, of_q = y._args
+    expression = _formula(v, t, of_q.shape[-1])
     if expression is None or 0 in expression.shape:
-        return lazy(np.zeros(v.shape, v.dtype))
-    return Through(expression, cotangent, (v, other, g))
+        return None
+    found = sweep(expression, {id(v): v}, of_q, frozenset(map(id, y._args))).get(id(v))
+    return None if found is None else Through(found, g, (v, t, of_q))
 
 
 # By their second argument these are linear; by the first see `again`.

@@ -290,20 +290,21 @@ static size_t inverse_scratch(const lop_node *self, lop_dtype dt) {
     return 3 * round_up((size_t)lop_cols(self->child[1]) * lop_dtype_size(dt)) +
            lopk_blocktri_inverse_bytes(self->attr.i[0], dt);
 }
+/* mark: attr.i[3] of the step. */
 static lop_status check_inverse(lop_emit *e, const lop_node *self, int value, int mask, int count,
-                                int further, const char *name, lop_run how) {
+                                int further, int64_t mark, const char *name, lop_run how) {
     int in[6];
     lop_status st = lop_blocktri_inputs(e, self, count + further, self->dtype, in);
     if (st != LOP_OK) return st;
     lop_step *s = checked_step(e, self, name, how, value, mask, count, further, in, &st);
     if (!s) return st;
-    s->attr.i[3] = further;
+    s->attr.i[3] = mark;
     s->scratch = inverse_scratch(self, self->dtype);
     s->flops = 12 * (double)blocks_rows(self) * (double)self->attr.i[0] * (double)self->attr.i[0];
     return LOP_OK;
 }
 static lop_status check_invdiag(lop_emit *e, const lop_node *self, int value, int mask) {
-    return check_inverse(e, self, value, mask, self->n - 1, 0, "block-inverse-diagonal",
+    return check_inverse(e, self, value, mask, self->n - 1, 0, 0, "block-inverse-diagonal",
                          run_invdiag);
 }
 const lop_op lop_op_blockinvdiag = {LOP_NAMED(blockinvdiag),
@@ -314,6 +315,52 @@ const lop_op lop_op_blockinvdiag = {LOP_NAMED(blockinvdiag),
                                     .infer = infer_invdiag,
                                     .lower = lop_lower_arms,
                                     .check = check_invdiag};
+
+/* The blocks below (attr.i[2] -1), on (0) or above (1) the diagonal of the inverse, or of its view
+ * attr.i[3]. */
+static lop_status infer_invblocks(lop_node *n, lop_err *err) {
+    const lop_node *alt = n->child[n->n - 1];
+    lop_status st = lop_blocktri_shape(n, n->n - 1, err);
+    if (st != LOP_OK) return st;
+    n->shape.ndim--;
+    n->shape.dim[n->shape.ndim - 1] = lop_cols(n->child[n->attr.i[2] == 0 ? 1 : 0]);
+    n->core = 1;
+    n->weak = LOP_STRONG;
+    if (!lop_is_blas(n->dtype) || alt->core != 1 || alt->dtype != n->dtype ||
+        !lop_shape_equal(&alt->shape, &n->shape))
+        return lop_fail(err, LOP_DIM, "the branches of blockinvblocks differ");
+    return LOP_OK;
+}
+/* attr.i[3]: which ones, and 3 times the view. */
+static lop_status run_invblocks(const lop_call *c) {
+    lopk_blocktri A;
+    lop_status st = inverse_of(c, &A);
+    if (st != LOP_OK) return st == LOP_OVERFLOW ? LOP_SINGULAR : st;
+    const int64_t mode = c->step->attr.i[3] / 3, where = c->step->attr.i[3] % 3 - 1, b = A.b,
+                  one = b * b * (int64_t)lop_dtype_size(A.dt), N = where == 0 ? A.N : A.N - 1;
+    const bool turned = (mode & LOP_T) != 0, below = turned ? where > 0 : where < 0;
+    const char *from = (char *)c->scratch + (where == 0 ? 0 : one * (below ? A.N : 2 * A.N - 1));
+    for (int64_t k = 0; b > 0 && k < N; k++) {
+        const int64_t rs = c->a[0]->rs;
+        const lop_mat to = {(char *)c->a[0]->p + k * one * rs, b, b, b * rs, rs, A.dt},
+                      block = {(char *)from + k * one, b, b, turned ? 1 : b, turned ? b : 1, A.dt};
+        (mode & LOP_C ? lopk_conj : lopk_copy)(&to, &block);
+    }
+    return LOP_OK;
+}
+static lop_status check_invblocks(lop_emit *e, const lop_node *self, int value, int mask) {
+    const int64_t mark = self->attr.i[2] + 1 + 3 * self->attr.i[3];
+    return check_inverse(e, self, value, mask, self->n - 1, 0, mark, "block-inverse-blocks",
+                         run_invblocks);
+}
+const lop_op lop_op_blockinvblocks = {LOP_NAMED(blockinvblocks),
+                                      .cls = LOP_ARRAY,
+                                      .min = 3,
+                                      .max = 4,
+                                      .ints = 4,
+                                      .infer = infer_invblocks,
+                                      .lower = lop_lower_arms,
+                                      .check = check_invblocks};
 
 static lop_status infer_invtrace(lop_node *n, lop_err *err) {
     const lop_node *alt = n->child[n->n - 1];
@@ -359,8 +406,8 @@ static lop_status run_invtrace(const lop_call *c) {
     return LOP_OK;
 }
 static lop_status check_invtrace(lop_emit *e, const lop_node *self, int value, int mask) {
-    const int count = (int)self->attr.i[2];
-    return check_inverse(e, self, value, mask, count, self->n - 1 - count, "block-inverse-trace",
+    const int count = (int)self->attr.i[2], further = self->n - 1 - count;
+    return check_inverse(e, self, value, mask, count, further, further, "block-inverse-trace",
                          run_invtrace);
 }
 const lop_op lop_op_blockinvtrace = {LOP_NAMED(blockinvtrace),
