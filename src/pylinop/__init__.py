@@ -27,6 +27,9 @@ from ._base.errors import (
     VerificationError,
 )
 from ._base.lazy_import import Later as _Later
+from ._base.lazy_import import Method as _Method
+from ._base.lazy_import import names_by_module as _names_by_module
+from ._base.lazy_import import read_later as _read_later
 from ._base.names import elsewhere as _elsewhere
 from ._fallback import interpreter as _interpreter
 from ._lazy import array as _array
@@ -42,6 +45,7 @@ from ._operators import indexing as _indexing
 from ._operators import kernel_matrices as _kernel_matrices
 from ._operators import numpy_protocols as _numpy_protocols
 from ._operators.linear_operator import LinearOperator, MatVec
+from ._structured import table as _table  # noqa: F401 (its rules are known by name)
 
 _lazy_iterative, _factor = _Later("_api.lazy_iterative"), _Later("_sparse.factor")
 _compare, _by_price = _Later("_verify.compare"), _Later("_iterative.by_price")
@@ -99,7 +103,6 @@ _core._setup(
     __file__.rsplit("__init__", 1)[0].encode(),
 )
 
-from . import linalg
 from ._core import (
     DCT,
     DFT,
@@ -128,6 +131,9 @@ from ._core import (
     Transpose,
     Zeros,
 )
+from ._lazy.array import LazyArray
+from ._lazy.leaves import lazy
+from ._lazy.program import evaluate
 from ._operators.block_constructors import (
     block,
     block_diag,
@@ -139,76 +145,136 @@ from ._operators.block_constructors import (
 
 if _TYPE_CHECKING:
     from ._core import *  # every kind of the table
-from ._api.basic import aslinearoperator, diagonal, freeze, inv, trace
-from ._api.contraction_operator import Contraction, view
-from ._api.contractions import einsum, einsum_path
-from ._api.covariance import inv_quad_logdet, sample, sqrt_inv_matmul
-from ._api.determinants import det, logdet, slogdet
-from ._api.explain import explain
-from ._api.factorizations import (
-    cholesky,
-    cholesky_append,
-    cholesky_update,
-    ldl,
-    lstsq,
-    lu,
-    null_space,
-    orth,
-    qr,
-)
-from ._api.factorized import Factorized, factorized
-from ._api.methods import attach as _attach_methods
-from ._api.normal import MultivariateNormal
-from ._api.norms import cond, eigvalsh, matrix_norm, matrix_rank, norm, pinv, svdvals
-from ._api.products import PseudoInverse, multi_dot
-from ._api.solve import solve
-from ._api.spectra import (
-    eig,
-    eigh,
-    eigvals,
-    expm,
-    fractional_matrix_power,
-    funm,
-    log_pdet,
-    logm,
-    sqrtm,
-    svd,
-)
-from ._api.tables import kinds, rules
-from ._api.user_rules import register_rule, unregister_rule
-from ._base.explanation import Explanation, explaining
-from ._eigen.scipy_api import arnoldi, eigs, eigsh, expm_multiply, lanczos, lobpcg, svds
-from ._gradients.sweep import gradients
-from ._gradients.transforms import (
-    custom_vjp,
-    grad,
-    hessian,
-    hvp,
-    jacobian,
-    jvp,
-    stop_gradient,
-    value_and_grad,
-    vjp,
-)
-from ._iterative.scipy_api import IterativeResult, bicgstab, cg, gmres, minres
-from ._iterative.scipy_api_least_squares import lsmr, lsqr
-from ._lazy.array import LazyArray
-from ._lazy.leaves import lazy
-from ._lazy.program import evaluate
-from ._operators.draw import check_adjoint
-from ._operators.kernel_matrices import CallableKernel, kernel_structure, nystrom, random_features
-from ._operators.quasiseparable import quasiseparable
-from ._precondition.api import preconditioner
-from ._sparse.matmul_api import load_sparse, sparse_matmul, sparse_product_size, sparse_row_blocks
-from ._stochastic.estimators import Estimate, estimate_diagonal, estimate_logdet, estimate_trace
-from ._stochastic.spectral_density import spectral_bounds, spectral_density
-from ._symbols.expressions import symbols
-from ._symbols.placeholder import placeholder
-from ._symbols.template import function
-from ._symbols.unify import unify
-from .linalg import matrix_power
+if _TYPE_CHECKING:
+    from . import linalg
+    from ._api.basic import aslinearoperator, diagonal, freeze, inv, trace
+    from ._api.contraction_operator import Contraction, view
+    from ._api.contractions import einsum, einsum_path
+    from ._api.covariance import inv_quad_logdet, sample, sqrt_inv_matmul
+    from ._api.determinants import det, logdet, slogdet
+    from ._api.explain import explain
+    from ._api.factorizations import (
+        cholesky,
+        cholesky_append,
+        cholesky_update,
+        ldl,
+        lstsq,
+        lu,
+        null_space,
+        orth,
+        qr,
+    )
+    from ._api.factorized import Factorized, factorized
+    from ._api.normal import MultivariateNormal
+    from ._api.norms import cond, eigvalsh, matrix_norm, matrix_rank, norm, pinv, svdvals
+    from ._api.products import PseudoInverse, multi_dot
+    from ._api.solve import solve
+    from ._api.spectra import (
+        eig,
+        eigh,
+        eigvals,
+        expm,
+        fractional_matrix_power,
+        funm,
+        log_pdet,
+        logm,
+        sqrtm,
+        svd,
+    )
+    from ._api.tables import kinds, rules
+    from ._api.user_rules import register_rule, unregister_rule
+    from ._base.explanation import Explanation, explaining
+    from ._eigen.scipy_api import arnoldi, eigs, eigsh, expm_multiply, lanczos, lobpcg, svds
+    from ._gradients.sweep import gradients
+    from ._gradients.transforms import (
+        custom_vjp,
+        grad,
+        hessian,
+        hvp,
+        jacobian,
+        jvp,
+        stop_gradient,
+        value_and_grad,
+        vjp,
+    )
+    from ._iterative.scipy_api import IterativeResult, bicgstab, cg, gmres, minres
+    from ._iterative.scipy_api_least_squares import lsmr, lsqr
+    from ._operators.draw import check_adjoint
+    from ._operators.kernel_matrices import (
+        CallableKernel,
+        kernel_structure,
+        nystrom,
+        random_features,
+    )
+    from ._operators.quasiseparable import quasiseparable
+    from ._precondition.api import preconditioner
+    from ._sparse.matmul_api import (
+        load_sparse,
+        sparse_matmul,
+        sparse_product_size,
+        sparse_row_blocks,
+    )
+    from ._stochastic.estimators import Estimate, estimate_diagonal, estimate_logdet, estimate_trace
+    from ._stochastic.spectral_density import spectral_bounds, spectral_density
+    from ._symbols.expressions import symbols
+    from ._symbols.placeholder import placeholder
+    from ._symbols.template import function
+    from ._symbols.unify import unify
+    from .linalg import matrix_power
 
-_attach_methods(LinearOperator, LazyArray)
+# Functions, by the module that is imported when a name of it is first read: with all of them
+# `import pylinop` takes twice as long. A test compares the list with the imports above.
+_LATER = _names_by_module(
+    {
+        "_api.basic": "aslinearoperator diagonal freeze inv trace",
+        "_api.contraction_operator": "Contraction view",
+        "_api.contractions": "einsum einsum_path",
+        "_api.covariance": "inv_quad_logdet sample sqrt_inv_matmul",
+        "_api.determinants": "det logdet slogdet",
+        "_api.explain": "explain",
+        "_api.factorizations": (
+            "cholesky cholesky_append cholesky_update ldl lstsq lu null_space orth qr"
+        ),
+        "_api.factorized": "Factorized factorized",
+        "_api.normal": "MultivariateNormal",
+        "_api.norms": "cond eigvalsh matrix_norm matrix_rank norm pinv svdvals",
+        "_api.products": "PseudoInverse multi_dot",
+        "_api.solve": "solve",
+        "_api.spectra": (
+            "eig eigh eigvals expm fractional_matrix_power funm log_pdet logm sqrtm svd"
+        ),
+        "_api.tables": "kinds rules",
+        "_api.user_rules": "register_rule unregister_rule",
+        "_base.explanation": "Explanation explaining",
+        "_eigen.scipy_api": "arnoldi eigs eigsh expm_multiply lanczos lobpcg svds",
+        "_gradients.sweep": "gradients",
+        "_gradients.transforms": (
+            "custom_vjp grad hessian hvp jacobian jvp stop_gradient value_and_grad vjp"
+        ),
+        "_iterative.scipy_api": "IterativeResult bicgstab cg gmres minres",
+        "_iterative.scipy_api_least_squares": "lsmr lsqr",
+        "_operators.draw": "check_adjoint",
+        "_operators.kernel_matrices": "CallableKernel kernel_structure nystrom random_features",
+        "_operators.quasiseparable": "quasiseparable",
+        "_precondition.api": "preconditioner",
+        "_sparse.matmul_api": "load_sparse sparse_matmul sparse_product_size sparse_row_blocks",
+        "_stochastic.estimators": "Estimate estimate_diagonal estimate_logdet estimate_trace",
+        "_stochastic.spectral_density": "spectral_bounds spectral_density",
+        "_symbols.expressions": "symbols",
+        "_symbols.placeholder": "placeholder",
+        "_symbols.template": "function",
+        "_symbols.unify": "unify",
+        "linalg": "matrix_power",
+        "": "linalg",
+    }
+)
+_METHODS = (  # functions that are methods too: those of _api/methods.py
+    "cholesky det eigh eigvalsh factorized inv logdet norm pinv sample slogdet solve svd"
+)
+_methods = _Later("_api.methods")
+for _class in (LinearOperator, LazyArray):
+    for _name in _METHODS.split():
+        setattr(_class, _name, _Method(_methods, _name))
 
 __version__ = "0.1.0.dev0"
 __all__ = [
@@ -363,12 +429,17 @@ __all__ = [
     "vstack",
 ]
 
-for _row in kinds():  # a kind added to the table is here without another line
+for _row in _core.kinds():  # a kind added to the table is here without another line
     globals()[_row["name"]] = getattr(_core, _row["name"])
     if _row["name"] not in __all__:
         __all__.append(_row["name"])
 
-del _row
+del _row, _class, _name
 
 # Not by `def`, for which type checkers would believe every name.
-globals()["__getattr__"] = lambda name: _elsewhere(__name__, __all__, name)
+globals()["__getattr__"] = lambda name: (
+    _read_later(globals(), name, _LATER[name])
+    if name in _LATER
+    else _elsewhere(__name__, __all__, name)
+)
+globals()["__dir__"] = lambda: sorted({*globals(), *__all__})

@@ -160,6 +160,7 @@ static bool is_composed(const char *s) {
                                         "checked_beside",
                                         "checked_parallel",
                                         "weighted_gram",
+                                        "scaled_gram",
                                         "top_square",
                                         "lowrankupdate",
                                         "kronsum",
@@ -204,14 +205,14 @@ static void do_shift(ip *p, const lop_node *node, mv y, mv a, mv b) {
     for (int64_t i = 0; i < y.m; i++) y.v[i * y.n + i] = add(p, y.v[i * y.n + i], c);
 }
 
-/* R^H diag(d)^-1 R, and below it the columns' squares. */
+/* R^H diag(d)^-1 R, and below it the columns' squares; without these it is R^H diag(d) R. */
 static void do_weighted(ip *p, const lop_node *node, mv y, mv a, mv d) {
     (void)node;
     for (int64_t j = 0; j < a.n; j++)
-        for (int64_t i = 0; i <= a.n; i++)
+        for (int64_t i = 0; i < y.m; i++)
             for (int64_t r = 0; r < a.m; r++) {
                 const val v = a.v[r * a.n + j];
-                const val by = i < a.n ? quotient(v, d.v[r]) : v;
+                const val by = y.m == a.n ? mul(p, v, d.v[r]) : i < a.n ? quotient(v, d.v[r]) : v;
                 val *to = &y.v[i * y.n + j];
                 *to = add(p, *to, mul(p, conj_of(a.v[r * a.n + (i < a.n ? i : j)]), by));
             }
@@ -223,9 +224,9 @@ static void do_top(ip *p, const lop_node *node, mv y, mv a, mv b) {
     (void)b;
     memcpy(y.v, a.v, (size_t)(y.m * y.n) * sizeof *y.v);
 }
-static const tv *weighted_gram(ip *p, const lop_node *node) {
+static const tv *weighted_gram(ip *p, const lop_node *node, int64_t more) {
     const tv *a = ip_eval(p, node->child[0]), *d = ip_eval(p, node->child[1]);
-    return a && d ? zip(p, node, a, d, 2, a->n + 1, a->n, do_weighted) : NULL;
+    return a && d ? zip(p, node, a, d, 2, a->n + more, a->n, do_weighted) : NULL;
 }
 
 static const tv *composed(ip *p, const lop_node *node, const char *s) {
@@ -279,7 +280,8 @@ static const tv *composed(ip *p, const lop_node *node, const char *s) {
         const tv *rh = r ? zip(p, &adjoint, r, NULL, 2, r->n, r->m, do_mode) : NULL;
         return rh && t ? matmul(p, rh, t) : NULL;
     }
-    if (!strcmp(s, "weighted_gram")) return weighted_gram(p, node);
+    if (!strcmp(s, "weighted_gram")) return weighted_gram(p, node, 1);
+    if (!strcmp(s, "scaled_gram")) return weighted_gram(p, node, 0);
     if (!strcmp(s, "top_square")) {
         const tv *a = ip_eval(p, node->child[0]);
         return a ? zip(p, node, a, NULL, 2, a->n, a->n, do_top) : NULL;

@@ -92,3 +92,35 @@ def test_no_matrix_of_the_size_of_the_sum_is_made():
     assert steps
     written = [re.search(r"\(([\d, ]+)\)", s["writes"]) for s in steps]
     assert max(math.prod(map(int, re.findall(r"\d+", m[1]))) for m in written if m) < n * 100
+
+
+@pytest.mark.parametrize("kind", ["Kron", "KronSum"])
+@pytest.mark.parametrize("sizes", [(1, 50), (2, 25), (15, 17), (16, 3), (3, 4, 5), (2, 1, 3, 9)])
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_second_derivatives(kind, sizes, dtype):
+    """By the factors and the noise together."""
+    y = RNG.standard_normal(int(np.prod(sizes)))
+
+    def f(*given):
+        *factors, s = given
+        S = getattr(pl, kind)(*(0.5 * (a + np.conj(a).T) for a in factors))
+        return np.real(sum(pl.inv_quad_logdet(S + s * pl.Identity(len(y)), y)))
+
+    with pl.config(check_plans=True):
+        check_second(f, *(definite(n, dtype) for n in sizes), np.array(0.7))
+
+
+def test_second_derivatives_make_no_matrix_of_the_size_of_the_sum():
+    m = 40
+    A, B = (RNG.standard_normal((m, 1)) for _ in range(2))
+    y = RNG.standard_normal(m * m)
+
+    def f(p):
+        K = pl.Kron(
+            pl.Kernel("matern52", A, variance=p[0], length_scale=p[1]),
+            pl.Kernel("rbf", B, length_scale=p[2]),
+        )
+        return sum(pl.inv_quad_logdet(K + p[3] * pl.Identity(m * m), y))
+
+    with pl.config(memory_limit=m**4):  # bytes: a dense form takes 8 times as many
+        check_second(f, np.array([1.2, 0.9, 0.7, 0.3]))

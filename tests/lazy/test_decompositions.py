@@ -122,6 +122,53 @@ def test_within_formulas(rng):
     close(got[3], np.linalg.slogdet(a)[1])
 
 
+def alike(g, w):
+    if isinstance(w, np.ndarray):
+        np.testing.assert_array_equal(np.asarray(g), w)  # indices
+    else:
+        close(g, w.toarray())
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
+def test_lu_ldl_and_roots(rng, dtype):
+    a, wide = positive(rng, 6, dtype), values(rng, (4, 7), dtype)
+    for m in (a, wide, wide.T, np.stack([a, 2 * a])):
+        for how in ({}, {"permute_l": True}, {"p_indices": True}):
+            found, want = pl.lu(lazy(m), **how), pl.lu(m, **how)
+            assert all(map(is_later, found)) and len(found) == len(want)
+            for g, w in zip(found, want, strict=True):
+                assert g.shape == w.shape and g.dtype == w.dtype
+                alike(g, w)
+    for lower in (True, False):
+        found, want = pl.ldl(lazy(a), lower), pl.ldl(a, lower)
+        assert all(map(is_later, found))
+        for g, w in zip(found, want, strict=True):
+            assert g.shape == w.shape and g.dtype == w.dtype
+            alike(g, w)
+    P, L, U = pl.lu(lazy(a) + np.eye(6, dtype=dtype))
+    close(P @ L @ U, a + np.eye(6))
+    for b in (values(rng, 6, dtype), values(rng, (6, 2), dtype)):
+        for x, y in ((lazy(a), b), (lazy(a), lazy(b)), (a, lazy(b))):
+            got = pl.sqrt_inv_matmul(x, y)
+            assert is_later(got) and got.shape == b.shape and got.dtype == b.dtype
+            close(got, pl.sqrt_inv_matmul(a, b))
+    for f in (pl.ldl, lambda x: pl.sqrt_inv_matmul(x, np.ones(3))):
+        with pytest.raises(np.linalg.LinAlgError, match="square"):
+            f(lazy(np.ones((2, 3))))
+
+
+def test_factors_of_forms_stay_structured(rng):
+    """The factor that a formula needs is made of the Kron, once, within pl.evaluate."""
+    a, b = positive(rng, 5, "float64"), positive(rng, 40, "float64")
+    K = lazy(pl.Kron(a, b))
+    P, L, U = pl.lu(K)
+    x = values(rng, 200, "float64")
+    with pl.config(memory_limit=200 * 200 * 8 - 1):
+        one, two = pl.evaluate(P @ (L @ (U @ x)), pl.sqrt_inv_matmul(K, x))
+    close(one, np.kron(a, b) @ x)
+    close(two, pl.sqrt_inv_matmul(pl.Kron(a, b), x))
+
+
 def test_repr_copies_and_pickles(rng):
     a = positive(rng, 5, "float64")
     w, v = np.linalg.eigh(lazy(a))

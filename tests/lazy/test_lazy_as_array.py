@@ -137,3 +137,10 @@ def test_explain():
     e = y.explain()
     assert isinstance(e, pl.Explanation) and e.steps and y._value is None
     assert "gem" in str(e) and e.flops < 1e4
+
+
+def test_arrays_of_lazy_arrays_are_not_asked_through_python():
+    # NumPy asks for __array_interface__ and its like first: a __getattr__ makes that 3 us a call.
+    assert not any("__getattr__" in vars(cls) for cls in pl.LazyArray.__mro__)
+    x = pl.lazy(np.ones(2))
+    assert "flags" not in dir(x) and not hasattr(x, "flags")

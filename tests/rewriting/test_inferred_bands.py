@@ -57,6 +57,49 @@ TRIANGLES = {
 }
 
 
+def _blocks(k, dtype=np.float64, c=4):
+    """Kron(I, h) with h of k x c and a Kron over a tridiagonal."""
+    h = _rng().standard_normal((k, c)).astype(dtype)
+    if np.issubdtype(dtype, np.complexfloating):
+        h = h + 1j * h[::-1]
+    g = N // c
+    T = pl.Tridiagonal(-np.ones(g - 1), np.full(g, 3.0), np.ones(g - 1))
+    return pl.Kron(pl.Identity(g), h), pl.Kron(T, h)
+
+
+def _between(k, middle, dtype=np.float64, c=4):
+    H, _ = _blocks(k, dtype, c)
+    return 9 * T + H.H @ middle(H.shape[0]) @ H
+
+
+GRIDS = {  # the widths to either side, by the blocks of what is multiplied
+    "an identity between": (3, lambda: _between(2, lambda n: 2.0 * pl.Identity(n))),
+    "a diagonal between": (3, lambda: _between(2, lambda n: pl.Diag(np.arange(1.0, n + 1)))),
+    "a multiple inside": (3, lambda: 9 * T + (2 * _blocks(2)[0]).T @ (3 * _blocks(2)[0])),
+    "complex": (3, lambda: _between(1, lambda n: (1 + 1j) * pl.Identity(n), np.complex128)),
+    "single": (3, lambda: pl.Identity(N) + _between(2, lambda n: pl.Identity(n), np.float32)),
+    "neighbours too": (3, lambda: 99 * T + _blocks(1, c=2)[0].T @ _blocks(1, c=2)[1]),
+    "a band between": (
+        3,
+        lambda: _between(
+            1, lambda n: pl.Tridiagonal(np.ones(n - 1), 4 * np.ones(n), -np.ones(n - 1)), c=2
+        ),
+    ),
+    "an inverse between": (3, lambda: _between(2, lambda n: pl.inv(2.0 * pl.Identity(n)))),
+    "of BlockDiag": (
+        3,
+        lambda: (
+            9 * T
+            + pl.BlockDiag(*[np.ones((2, 4))] * (N // 4)).T
+            @ pl.Diag(np.arange(1.0, N // 2 + 1))
+            @ pl.BlockDiag(*[np.ones((2, 4))] * (N // 4))
+        ),
+    ),
+    "low rank": (3, lambda: 9 * T + pl.LowRank(_blocks(1)[0].T)),
+    "an update": (3, lambda: pl.LowRankUpdate(9 * T, _blocks(2)[0].T, C=pl.Identity(N // 2))),
+}
+
+
 def _agrees(A):
     dense = A.toarray()
     b = _rng().standard_normal((N, 3)).astype(dense.dtype)
@@ -79,6 +122,37 @@ def test_bands_are_solved_within(name):
     assert "band_from_products" in names and "solve-inferred" in told.fired
     assert ("pbsv" if name in OWN else "gbtrf") in names
     assert {"scaledet-inferred", "scaledet-grid-sum"} & set(A.explain("logdet").fired)
+
+
+@pytest.mark.parametrize("name", GRIDS)
+def test_bands_of_products_of_blocks(name):
+    width, make = GRIDS[name]
+    A = make()
+    told = _agrees(A)
+    assert "band_from_products" in [step["name"] for step in told.steps]
+    below, right = np.nonzero(A.toarray())
+    assert abs(below - right).max() == width
+    assert f"band_from_products:{width},{width}" in str(told).replace("\n          ", "")
+    np.testing.assert_allclose(
+        pl.diagonal(pl.inv(A)), np.linalg.inv(A.toarray()).diagonal(), rtol=2e-4, atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("n", [1, 2, 15, 16, 17, 100])
+def test_blocks_of_other_counts_are_no_grid(n):
+    """Grids that share no division say nothing; those that do are as coarse as both."""
+    r = _rng()
+    A = pl.Kron(pl.Identity(n), r.standard_normal((6, 4)))
+    B = pl.Kron(pl.Identity(2 * n), r.standard_normal((3, 2)))
+    C = pl.Identity(4 * n) + 0.1 * (A.T @ B)
+    D = C.toarray()
+    b = r.standard_normal((4 * n, 2))
+    np.testing.assert_allclose(pl.solve(C, b), np.linalg.solve(D, b), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(pl.logdet(C @ C.T), 2 * np.linalg.slogdet(D)[1], rtol=1e-9)
+    R = pl.Kron(pl.Identity(3), np.ones((1, 4 * n)))
+    E = pl.Identity(12 * n) + 0.1 * (R.T @ pl.Identity(3, dtype=float) @ R)
+    b = r.standard_normal(12 * n)
+    np.testing.assert_allclose(pl.solve(E, b), np.linalg.solve(E.toarray(), b), rtol=1e-9)
 
 
 @pytest.mark.parametrize("name", TRIANGLES)

@@ -169,9 +169,13 @@ static bool known(look *w, const lop_node *a, bool positive, int depth) {
         return palindrome(w, a, positive, depth);
     if (op == &lop_op_sliced) return on_both_axes(w, a, positive, depth);
     if (op == &lop_op_power) return known(w, a->child[0], positive, depth - 1);
-    if (op == &lop_op_lowrank)
-        return lop_node_alike(a->child[0], a->child[1], depth) &&
-               (a->n == 2 || known(w, a->child[2], positive, depth - 1));
+    if (op == &lop_op_lowrank || op == &lop_op_lowrankupdate) {
+        const int i = op == &lop_op_lowrankupdate;
+        if (lop_node_alike(a->child[i], a->child[i + 1], depth) &&
+            (i == 0 || known(w, a->child[0], positive, depth - 1)) &&
+            (a->n == i + 2 || known(w, a->child[i + 2], positive, depth - 1)))
+            return true;
+    }
     if (op == &lop_op_kron || op == &lop_op_blockdiag || op == &lop_op_kronsum ||
         op == &lop_op_elementwise) {
         int i = 0;
@@ -230,6 +234,89 @@ static lop_band bands_of_factors(look *w, const factor *f, int n, int depth) {
     return all;
 }
 
+/* -- products of what is a grid of blocks: of Kron(A, B) the blocks a_ij B, of a BlockDiag its own
+ */
+
+static const lop_node *unscaled(const lop_node *a) {
+    while (a->op == &lop_op_scaled) a = a->child[0];
+    return a;
+}
+
+/* Blocks to a side; of other square matrices rows; 0: there is no such grid. */
+static int64_t grid_of(const lop_node *a) {
+    if (a->op == &lop_op_kron && lop_is_square(a->child[0])) return lop_rows(a->child[0]);
+    if (a->op != &lop_op_blockdiag) return lop_is_square(a) ? lop_rows(a) : 0;
+    for (int i = 1; i < a->n; i++)
+        if (!lop_shape_equal(&a->child[i]->shape, &a->child[0]->shape))
+            return lop_is_square(a) ? lop_rows(a) : 0;
+    return a->n;
+}
+
+static int64_t coarser(int64_t width, int64_t times) { return width / times + (width % times > 0); }
+
+/* The band of a factor in blocks of a grid of g, which divides its own. */
+static lop_band band_in_blocks(look *w, const factor *f, int64_t g, int depth) {
+    const lop_node *a = unscaled(f->node);
+    const int64_t own = grid_of(a);
+    lop_band b = {0, 0};
+    if (a->op == &lop_op_kron && lop_is_square(a->child[0]))
+        b = bands(w, a->child[0], depth);
+    else if (own == lop_rows(a))
+        b = bands(w, a, depth);
+    if (f->mode & LOP_T) b = (lop_band){b.u, b.l};
+    if (f->inverse) return (lop_band){b.l ? g : 0, b.u ? g : 0};
+    return (lop_band){coarser(b.l, own / g), coarser(b.u, own / g)};
+}
+
+/* The band of a square product by the blocks of its factors: H^T D H of H = Kron(I, B) is block
+ * diagonal, whatever B's sizes are. */
+static lop_band bands_by_blocks(look *w, const lop_node *a, const factors *list, int depth) {
+    lop_band all = {0, 0};
+    int64_t g = 0;
+    if (!lop_is_square(a)) return (lop_band){INT64_MAX, INT64_MAX};
+    for (int i = 0; i < list->n; i++) {
+        int64_t x = grid_of(unscaled(list->f[i].node)), rest;
+        if (x == 0) return (lop_band){INT64_MAX, INT64_MAX};
+        for (; g > 0; g = rest) {
+            rest = x % g;
+            x = g;
+        }
+        g = x;
+    }
+    if (depth == 0 || g < 2 || lop_rows(a) % g) return (lop_band){INT64_MAX, INT64_MAX};
+    for (int i = 0; i < list->n; i++) {
+        const lop_band one = band_in_blocks(w, &list->f[i], g, depth - 1);
+        all.l = all.l + one.l < g ? all.l + one.l : g - 1;
+        all.u = all.u + one.u < g ? all.u + one.u : g - 1;
+    }
+    const int64_t rows = lop_rows(a) / g;
+    return (lop_band){(all.l + 1) * rows - 1, (all.u + 1) * rows - 1};
+}
+
+static lop_band narrower(lop_band a, lop_band b) {
+    return (lop_band){a.l < b.l ? a.l : b.l, a.u < b.u ? a.u : b.u};
+}
+
+static lop_band wider(lop_band a, lop_band b) {
+    return (lop_band){a.l > b.l ? a.l : b.l, a.u > b.u ? a.u : b.u};
+}
+
+/* U C V^H, of a LowRank and of what is added to a base. */
+static bool flatten_low(factors *list, const lop_node *a, int depth) {
+    const int i = a->op == &lop_op_lowrankupdate;
+    return flatten(list, a->child[i], LOP_N, false, depth) &&
+           (a->n <= i + 2 || flatten(list, a->child[i + 2], LOP_N, false, depth)) &&
+           flatten(list, a->child[i + 1], LOP_H, false, depth);
+}
+
+static bool has_grid(const factors *list) {
+    for (int i = 0; i < list->n; i++) {
+        const lop_node *a = unscaled(list->f[i].node);
+        if ((a->op == &lop_op_kron || a->op == &lop_op_blockdiag) && !lop_is_square(a)) return true;
+    }
+    return false;
+}
+
 static bool has_selection(const factors *list) {
     for (int i = 0; i < list->n; i++)
         if (list->f[i].node->op == &lop_op_selection || list->f[i].node->op == &lop_op_permutation)
@@ -240,18 +327,25 @@ static bool has_selection(const factors *list) {
 static lop_band bands(look *w, const lop_node *a, int depth) {
     const int64_t last = lop_rows(a) > 0 ? lop_rows(a) - 1 : 0,
                   right = lop_cols(a) > 0 ? lop_cols(a) - 1 : 0;
+    const bool low = a->op == &lop_op_lowrank || a->op == &lop_op_lowrankupdate;
     lop_band part[LOP_INFER_FACTORS], own = {last, right};
-    if (!a->op->bands || depth == 0 || --w->left < 0 || a->n > LOP_INFER_FACTORS) return own;
+    if (depth == 0 || --w->left < 0 || a->n > LOP_INFER_FACTORS || (!a->op->bands && !low))
+        return own;
     factors list = {.c = {.re = 1}};
-    if (a->op == &lop_op_prod && flatten(&list, a, 0, false, depth) && has_selection(&list)) {
-        own = bands_of_factors(w, list.f, list.n, depth);
-        return (lop_band){own.l < last ? own.l : last, own.u < right ? own.u : right};
+    if (low ? flatten_low(&list, a, depth)
+            : a->op == &lop_op_prod && flatten(&list, a, 0, false, depth)) {
+        const lop_band most = own;
+        if (has_grid(&list)) own = bands_by_blocks(w, a, &list, depth);
+        if (has_selection(&list)) own = narrower(own, bands_of_factors(w, list.f, list.n, depth));
+        own = narrower(own, most);
+        if (a->op == &lop_op_lowrankupdate) own = wider(own, bands(w, a->child[0], depth - 1));
+        if (low || has_selection(&list) || own.l < most.l || own.u < most.u) return own;
     }
+    if (low) return own;
     for (int i = 0; i < a->n; i++)
         part[i] = a->child[i]->op->cls == LOP_OPERATOR ? bands(w, a->child[i], depth - 1)
                                                        : (lop_band){0, 0};
-    own = a->op->bands(a, part);
-    return (lop_band){own.l < last ? own.l : last, own.u < right ? own.u : right};
+    return narrower(own, a->op->bands(a, part));
 }
 lop_band lop_infer_bands(const lop_node *a) {
     return bands(&(look){LOP_INFER_NODES}, a, LOP_INFER_DEPTH);

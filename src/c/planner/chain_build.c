@@ -233,6 +233,16 @@ lop_status lop_chmake_half(lop_builder *b, const lop_chdp *d, int k, int j, bool
     return st;
 }
 
+/* The d of t = diag(d) r, where one triangle by syrk takes it, else NULL: there are columns enough
+ * for it (2026-11-25, EPYC: from 16 on). */
+static const lop_node *scales_of(const lop_node *r, const lop_node *t) {
+    if (t->op != &lop_op_apply || t->child[0]->op != &lop_op_diag || t->child[1] != r) return NULL;
+    const lop_node *d = t->child[0]->child[0];
+    const bool plain = lop_is_blas(r->dtype) && !r->weak && !d->weak && t->dtype == r->dtype;
+    if (!plain || d->dtype != lop_dtype_real(r->dtype) || lop_cols(r) < 16) return NULL;
+    return d;
+}
+
 /* R^H (M R): M is factor k, R what follows. */
 static lop_status mirrored(lop_builder *b, const lop_chdp *d, int k, int j, const lop_node *proxy,
                            const lop_node **out) {
@@ -240,7 +250,11 @@ static lop_status mirrored(lop_builder *b, const lop_chdp *d, int k, int j, cons
     lop_status st = lop_chmake_span(b, d, k + 1, j, proxy, &r);
     if (st != LOP_OK) return st;
     st = lop_chmake_factor_on(b, d->s[k], 0, lop_node_ref(r), &t);
-    if (st == LOP_OK) st = lop_make2(b->mk, &lop_op_gemm_triangle, NULL, r, t, out);
+    const lop_node *scales = st == LOP_OK ? scales_of(r, t) : NULL;
+    if (scales)
+        st = lop_make2(b->mk, &lop_op_scaled_gram, NULL, r, scales, out);
+    else if (st == LOP_OK)
+        st = lop_make2(b->mk, &lop_op_gemm_triangle, NULL, r, t, out);
     lop_node_unref(r);
     lop_node_unref(t);
     return st;

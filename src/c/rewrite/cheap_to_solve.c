@@ -2,6 +2,7 @@
  * at about the price of some products. Asked of how they are written alone. */
 #include "cheap_to_solve.h"
 
+#include "expr/properties.h"
 #include "guards.h"
 #include "line_sums.h"
 #include "ops/shared/sparse_solver.h"
@@ -65,6 +66,23 @@ static bool is_spectral_sum(const lop_node *a) {
     return krons == 1;
 }
 
+/* Diagonals up to which a band is better than a factor that keeps to what is stored; measured
+ * 2026-11-22 with Laplacians of grids. */
+enum { BEST_AS_BAND = 128 };
+
+bool lop_band_is_narrow(const lop_node *a, lop_band b) {
+    if (b.l + b.u > BEST_AS_BAND && lop_sparse_pays(a)) return false;
+    return 2 * b.l + b.u + 1 <= lop_rows(a) / 2;
+}
+
+/* Where the factor's work is a tenth of the dense one's. */
+static bool is_narrow_sum(const lop_node *a) {
+    if (a->shape.ndim != 2 || !lop_is_blas(a->dtype) || !lop_is_square(a) || !lop_is_composed(a))
+        return false;
+    const lop_band b = lop_infer_bands(a);
+    return lop_band_is_narrow(a, b) && 4 * (b.l + b.u) <= lop_rows(a);
+}
+
 bool lop_cheap_to_solve(const lop_node *a) {
     static const char *const kinds[] = {
         "diag",           "identity", "kron",      "blockdiag",
@@ -76,5 +94,5 @@ bool lop_cheap_to_solve(const lop_node *a) {
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (!strcmp(a->op->name, kinds[i])) return lop_is_square(a);
     return lop_line_sum_read(&states, a) || lop_is_circulant_sum(a) || is_spectral_sum(a) ||
-           lop_sparse_pays(a);
+           lop_sparse_pays(a) || is_narrow_sum(a);
 }

@@ -10,4 +10,8 @@ int lop_terms_of(const lop_node *sum, const lop_node **term, int most);
 /* Circulants of one shape and multiples of the identity, of floats without batch? */
 bool lop_is_circulant_sum(const lop_node *a);
 
+/* Is the factor of that band at most half as large as that of the dense form, and is there none
+ * that keeps to what is stored? */
+bool lop_band_is_narrow(const lop_node *a, lop_band b);
+
 #endif

@@ -244,7 +244,7 @@ bool lop_is_composed(const lop_node *a) {
     const lop_op *op = a->op == &lop_op_view ? a->child[0]->op : a->op;
     return op == &lop_op_sum || op == &lop_op_prod || op == &lop_op_power || op == &lop_op_part ||
            op == &lop_op_elementwise || op == &lop_op_laplacian || op == &lop_op_difference ||
-           op == &lop_op_kronsum;
+           op == &lop_op_lowrankupdate || op == &lop_op_kronsum;
 }
 lop_truth lop_when_composed(const lop_match *m) {
     return truth(lop_is_composed(m->root->child[0]));
@@ -396,16 +396,27 @@ lop_truth lop_when_array_real(const lop_match *m) {
     return truth(!lop_is_complex(HOLE(m, 'a')->dtype));
 }
 
+/* What a product begins or ends with, multiples left out, and whether that may close with another
+ * to one kind. */
+static bool may_meet(const lop_node *a, bool last) {
+    while (a->op == &lop_op_scaled || a->op == &lop_op_prod || a->op == &lop_op_view)
+        a = a->child[a->op == &lop_op_prod && last];
+    return a->op == &lop_op_kron || a->op == &lop_op_blockdiag || a->op == &lop_op_diag ||
+           a->op == &lop_op_circulant || a->op == &lop_op_permutation || a->op == &lop_op_identity;
+}
+
 /* Is there something in `a` that tidy.c may take out or bring together: unit factors, multiples by
- * one, three terms, two of one kind, or views of terms? */
+ * one, three terms, two of one kind, views of terms, or factors that close? */
 static bool untidy(const lop_node *a, int depth) {
     if (depth == 0) return false;
     if (a->op == &lop_op_scaled || a->op == &lop_op_view)
         return untidy(a->child[0], depth - 1) ||
                (a->op == &lop_op_scaled &&
                 lop_coef_test(a->ctx, lop_coef_of(&a->attr), LOP_COEF_ONE));
-    const bool sum = a->op == &lop_op_sum && (lop_is_blas(a->dtype) || a->weak); /* no wrapping */
+    const bool sum = a->op == &lop_op_sum;
     if (!sum && a->op != &lop_op_prod) return false;
+    if (sum && !lop_is_blas(a->dtype) && !a->weak) /* sums wrap where they stand */
+        return untidy(a->child[0], depth - 1) || untidy(a->child[1], depth - 1);
     const lop_op *kind[2];
     for (int i = 0; i < 2; i++) {
         const lop_node *c = a->child[i];
@@ -413,6 +424,7 @@ static bool untidy(const lop_node *a, int depth) {
         if (sum ? kind[i] == &lop_op_sum || kind[i] == &lop_op_view : kind[i] == &lop_op_identity)
             return true;
     }
+    if (!sum && may_meet(a->child[0], true) && may_meet(a->child[1], false)) return true;
     return (sum && kind[0] == kind[1]) || untidy(a->child[0], depth - 1) ||
            untidy(a->child[1], depth - 1);
 }

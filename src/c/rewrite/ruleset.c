@@ -13,12 +13,16 @@
 /* Marks the kinds a close row can meet: a hole meets all. */
 static void mark_close(lop_rules *r, const lop_text *t) {
     const lop_term *root = &t->term[t->n - 1];
-    const lop_op *kind[2] = {NULL, NULL};
-    for (int i = 0; i < root->n && i < 2; i++) kind[i] = t->term[t->index[root->first + i]].op;
-    for (int a = 0; a < r->nops; a++)
-        for (int b = 0; b < r->nops; b++)
-            if ((!kind[0] || lop_op_id(kind[0]) == a) && (!kind[1] || lop_op_id(kind[1]) == b))
-                r->close[(lop_op_id(root->op) * r->nops + a) * r->nops + b] = 1;
+    int from[2] = {0, 0}, to[2] = {r->nops, r->nops};
+    for (int i = 0; i < root->n && i < 2; i++) {
+        const lop_op *kind = t->term[t->index[root->first + i]].op;
+        if (!kind) continue;
+        from[i] = lop_op_id(kind);
+        to[i] = from[i] + 1;
+    }
+    for (int a = from[0]; a < to[0]; a++)
+        for (int b = from[1]; b < to[1]; b++)
+            r->close[(lop_op_id(root->op) * r->nops + a) * r->nops + b] = 1;
 }
 
 bool lop_may_close(const lop_rules *r, const lop_op *op, const lop_op *left, const lop_op *right) {

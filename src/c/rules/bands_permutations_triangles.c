@@ -237,15 +237,6 @@ LOP_BUILD(trace_band) {
                                                            : LOP_NOMATCH;
 }
 
-/* Diagonals up to which a band is better than a factor that keeps to what is stored; measured
- * 2026-11-22 with Laplacians of grids. */
-enum { BEST_AS_BAND = 128 };
-
-bool lop_band_is_narrow(const lop_node *a, lop_band b) {
-    if (b.l + b.u > BEST_AS_BAND && lop_sparse_pays(a)) return false;
-    return 2 * b.l + b.u + 1 <= lop_rows(a) / 2;
-}
-
 static lop_attr assumption_of(const lop_node *a, lop_band b) {
     const bool own = b.l == b.u && lop_infer_hermitian(a);
     return (lop_attr){.i = {b.l, b.u, own ? LOP_ASSUME_TRIED : LOP_ASSUME_GENERAL, 0}};

@@ -4,6 +4,7 @@
 #define LOP_BUILDS_H
 
 #include "planner/chain_rules.h"
+#include "rewrite/cheap_to_solve.h"
 
 /* tidy.c */
 LOP_BUILD(tidy);
@@ -175,6 +176,14 @@ LOP_BUILD(sum_settled);
  * its own. Owned in *out. */
 lop_status lop_update_of(const lop_maker *mk, const lop_node *base, const lop_node *low,
                          const lop_node **out) LOP_MUST_CHECK;
+/* solve_woodbury.c: a product whose rank is at most half its rows, a Kron of such, and multiples of
+ * these, as a LowRank; NOMATCH: it is none. Owned in *out. */
+lop_status lop_thin_low(const lop_maker *mk, const lop_node *term,
+                        const lop_node **out) LOP_MUST_CHECK;
+/* Is `sum`, `base` and a term of that rank, a narrow band or sparse, and sooner factored as that
+ * with the term written out? k right sides; base NULL: the identity. */
+bool lop_thin_better_whole(const lop_maker *mk, lop_dtype dt, const lop_node *sum,
+                           const lop_node *base, int64_t rank, int64_t k);
 /* kernel_lines.c */
 LOP_BUILD(line_solve);
 LOP_BUILD(line_det);
@@ -214,6 +223,8 @@ LOP_BUILD(plus_lowrank);
 LOP_BUILD(solve_update);
 LOP_BUILD(det_update);
 LOP_BUILD(update_inverse_diagonal);
+LOP_BUILD(between_update_diagonal);
+LOP_BUILD(between_update_trace);
 /* product_values.c */
 LOP_BUILD(value_prod_krons);
 LOP_BUILD(value_prod_blocks);
@@ -255,6 +266,16 @@ lop_status lop_partial_of_spectrum(const lop_maker *mk, lop_dtype dt, int n,
                                    const lop_node *const *v, const lop_node *const *vh,
                                    const lop_node *d, const lop_node *root,
                                    const lop_node **out) LOP_MUST_CHECK;
+/* between_spectra.c: S and X of a product S^-1 X S^-1, borrowed; NULL: it is none. */
+const lop_node *lop_read_between(const lop_node *p, const lop_node **x);
+/* The diagonal of the dense form. Owned. */
+lop_status lop_diagonal_of_dense(const lop_maker *mk, lop_dtype dt, const lop_node *a,
+                                 const lop_node **out) LOP_MUST_CHECK;
+/* inverse_diagonals.c: a column of ones over d; Kron(v[0], ..., v[n-1]), or the one. Owned. */
+lop_status lop_reciprocals(const lop_maker *mk, lop_dtype dt, const lop_node *d,
+                           const lop_node **out) LOP_MUST_CHECK;
+lop_status lop_kron_of(const lop_maker *mk, int n, const lop_node *const *v,
+                       const lop_node **out) LOP_MUST_CHECK;
 /* projections.c: generator_sums of root's operator by its dense form. Owned in *out. */
 lop_status lop_generators_of_dense(const lop_maker *mk, const lop_node *root,
                                    const lop_node **out) LOP_MUST_CHECK;
@@ -294,9 +315,6 @@ LOP_BUILD(solve_orthogonal);
 LOP_BUILD(diagonal_single);
 LOP_BUILD(diagonal_band);
 LOP_BUILD(trace_band);
-/* bands_permutations_triangles.c: is the factor of that band at most half as large as that of the
- * dense form, and is there none that keeps to what is stored? */
-bool lop_band_is_narrow(const lop_node *a, lop_band b);
 
 /* solve_grid.c */
 LOP_BUILD(solve_grid);
@@ -313,6 +331,8 @@ LOP_BUILD(solve_spectral);
 LOP_BUILD(det_spectral);
 LOP_BUILD(inverse_diagonal_spectral);
 LOP_BUILD(inverse_partial_spectral);
+LOP_BUILD(between_partial_spectral);
+LOP_BUILD(between_trace_spectral);
 
 /* solve_schur_complement.c */
 LOP_BUILD(solve_bordered);

@@ -171,8 +171,8 @@ static lop_status ones_of(const lop_maker *mk, lop_dtype dt, int64_t n, const lo
     return st;
 }
 /* A column of ones, over d. Owned. */
-static lop_status reciprocals(const lop_maker *mk, lop_dtype dt, const lop_node *d,
-                              const lop_node **out) {
+lop_status lop_reciprocals(const lop_maker *mk, lop_dtype dt, const lop_node *d,
+                           const lop_node **out) {
     const lop_attr to = {.i = {0, 0, 0, (int64_t)dt + 1}};
     const lop_node *cast = NULL, *one = NULL;
     lop_status st = lop_make1(mk, &lop_op_cast, &to, d, &cast);
@@ -194,7 +194,7 @@ lop_status lop_diagonal_of_spectrum(const lop_maker *mk, lop_dtype dt, int n,
     lop_status st = LOP_OK;
     for (int i = 0; st == LOP_OK && i < n; i++) st = squares_of(mk, dt, v[i], &f[i]);
     if (st == LOP_OK) st = lop_make(mk, "kron", NULL, n, f, NULL, &squares);
-    if (st == LOP_OK) st = reciprocals(mk, dt, d, &w);
+    if (st == LOP_OK) st = lop_reciprocals(mk, dt, d, &w);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, squares, w, &x);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_ravel, &matrix, x, out);
     for (int i = 0; i < n; i++) lop_node_unref(f[i]);
@@ -205,8 +205,7 @@ lop_status lop_diagonal_of_spectrum(const lop_maker *mk, lop_dtype dt, int n,
 }
 
 /* Kron(v[0], ..., v[n-1]), or the one. Owned. */
-static lop_status kron_of(const lop_maker *mk, int n, const lop_node *const *v,
-                          const lop_node **out) {
+lop_status lop_kron_of(const lop_maker *mk, int n, const lop_node *const *v, const lop_node **out) {
     if (n > 1) return lop_make(mk, "kron", NULL, n, v, NULL, out);
     *out = lop_node_ref(v[0]);
     return LOP_OK;
@@ -228,7 +227,7 @@ static lop_status weights_of(const lop_maker *mk, lop_dtype dt, const lop_node *
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_prod, NULL, wh, xw, &all_of);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_diagonal, &value, all_of, &mu);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_conjugate, NULL, mu, &conj);
-    if (st == LOP_OK) st = reciprocals(mk, dt, d, &one);
+    if (st == LOP_OK) st = lop_reciprocals(mk, dt, d, &one);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_kron_unfold, &fold, one, &folded);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_dense, NULL, folded, &op);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_view, &turn, op, &view);
@@ -254,10 +253,10 @@ lop_status lop_partial_of_spectrum(const lop_maker *mk, lop_dtype dt, int n,
     while (few < n && size < lop_rows(x)) size *= lop_rows(v[first ? few : n - 1 - few]), few++;
     if (size != lop_rows(x) || !lop_is_square(x) || few == 0 || few == n) return LOP_NOMATCH;
     const int theirs = first ? 0 : n - few, mine = first ? few : 0;
-    lop_status st = kron_of(mk, few, v + theirs, &at[0]);
-    if (st == LOP_OK) st = kron_of(mk, few, vh + theirs, &at[1]);
-    if (st == LOP_OK) st = kron_of(mk, n - few, v + mine, &at[2]);
-    if (st == LOP_OK) st = kron_of(mk, n - few, vh + mine, &at[3]);
+    lop_status st = lop_kron_of(mk, few, v + theirs, &at[0]);
+    if (st == LOP_OK) st = lop_kron_of(mk, few, vh + theirs, &at[1]);
+    if (st == LOP_OK) st = lop_kron_of(mk, n - few, v + mine, &at[2]);
+    if (st == LOP_OK) st = lop_kron_of(mk, n - few, vh + mine, &at[3]);
     if (st == LOP_OK) st = weights_of(mk, dt, at[0], at[1], x, d, first, &u);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_diag, NULL, u, &diag);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_prod, NULL, diag, at[3], &half);

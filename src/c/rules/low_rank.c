@@ -79,21 +79,56 @@ LOP_BUILD(update_value) {
 
 /* -- closing */
 
-/* c (B + U C V^H): the factor goes to the middle. */
+/* c A, closed where it is of one kind, as one multiple where A is one. NULL stays. */
+static lop_status multiple(const lop_maker *mk, const lop_attr *c, const lop_node *a,
+                           const lop_node **out) {
+    const lop_node *written = NULL, *better = NULL;
+    if (!a) return LOP_OK;
+    lop_status st = lop_make1(mk, &lop_op_scaled, c, a, &written);
+    if (st != LOP_OK) return st;
+    if (a->op == &lop_op_scaled) {
+        const lop_coef both = lop_coef_times(mk->ctx, lop_coef_of(c), lop_coef_of(&a->attr));
+        const lop_attr attr = lop_coef_attr(both);
+        if (lop_coef_test(mk->ctx, both, LOP_COEF_FINITE))
+            st = lop_make1(mk, &lop_op_scaled, &attr, a->child[0], &better);
+    } else {
+        st = lop_close_once(mk, written, &better);
+    }
+    const bool same =
+        st == LOP_OK && better && better->dtype == written->dtype && better->weak == written->weak;
+    if (st == LOP_OK || st == LOP_NOMATCH) {
+        *out = lop_node_ref(same ? better : written);
+        st = LOP_OK;
+    }
+    lop_node_unref(written);
+    lop_node_unref(better);
+    return st;
+}
+
+/* c (B + U C V^H): the factor goes to the middle, which is left out where it is one again. */
 LOP_BUILD(scaled_lowrank) {
     parts a = parts_of(m->root->child[0]), b = {.u = lop_node_ref(a.u), .v = lop_node_ref(a.v)};
     const lop_attr *c = &m->root->attr;
-    const lop_node *eye = NULL;
+    const lop_node *eye = NULL, *mid = NULL, *without = NULL;
     lop_node like = {.shape = {.ndim = 2, .dim = {lop_cols(a.u), lop_cols(a.u)}},
                      .dtype = LOP_f64,
                      .weak = LOP_WEAK,
                      .core = 2};
     lop_status st = LOP_OK;
     if (!a.c) st = lop_make(mk, "identity", NULL, 0, NULL, &like, &eye);
-    if (st == LOP_OK) st = lop_make1(mk, &lop_op_scaled, c, a.c ? a.c : eye, &b.c);
-    if (st == LOP_OK && a.base) st = lop_make1(mk, &lop_op_scaled, c, a.base, &b.base);
-    if (st == LOP_OK) st = from_parts(mk, &b, out);
+    if (st == LOP_OK) st = multiple(mk, c, a.c ? a.c : eye, &mid);
+    if (st == LOP_OK) st = multiple(mk, c, a.base, &b.base);
+    const bool one = st == LOP_OK && lop_cols(a.u) == lop_cols(a.v) &&
+                     (mid->op == &lop_op_identity ||
+                      (mid->op == &lop_op_scaled && mid->child[0]->op == &lop_op_identity &&
+                       lop_coef_test(mk->ctx, lop_coef_of(&mid->attr), LOP_COEF_ONE)));
+    if (one) st = from_parts(mk, &b, &without);
+    const bool same = without && without->dtype == m->root->dtype && without->weak == m->root->weak;
+    b.c = mid;
+    if (st == LOP_OK && same) *out = lop_node_ref(without);
+    if (st == LOP_OK && !same) st = from_parts(mk, &b, out);
     lop_node_unref(eye);
+    lop_node_unref(without);
     release(&b);
     return st;
 }
@@ -317,6 +352,12 @@ static void woodbury_close(woodbury *s) {
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
 }
 
+/* Is it sooner factored as the band or the sparse matrix that it is by how it is written? */
+static bool better_whole(const woodbury *s, int64_t k) {
+    return lop_thin_better_whole(s->mk, (lop_dtype)(s->dt.i[3] - 1), s->a, s->p.base,
+                                 lop_cols(s->p.u), k);
+}
+
 /* z - W (cap^-1 (C V^H z)), z = B^-1 b. */
 static lop_status woodbury_solve(const woodbury *s, const lop_node *b, const lop_node **out) {
     const lop_node *z = NULL, *t = NULL, *y = NULL, *wy = NULL;
@@ -361,7 +402,9 @@ LOP_BUILD(solve_update) {
                    *alt = NULL, *second = NULL;
     s.dt = (lop_attr){.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
     lop_attr cast = {.i = {1, 0, 0, s.dt.i[3]}};
-    lop_status st = woodbury_open(&s);
+    const lop_node *rhs = m->root->child[1];
+    lop_status st =
+        better_whole(&s, rhs->shape.ndim > 1 ? lop_cols(rhs) : 1) ? LOP_NOMATCH : woodbury_open(&s);
     if (st == LOP_OK) st = lop_check_open(&k, m->root->dtype);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_cast, &cast, m->root->child[1], &b);
     if (st == LOP_OK) st = woodbury_solve(&s, b, &x);
@@ -476,7 +519,7 @@ LOP_BUILD(update_inverse_diagonal) {
     const bool plain = is_diagonal(s.p.base) && lop_infer_hermitian(s.p.base) && s.p.u == s.p.v &&
                        !s.p.c && m->root->attr.i[0] == 0;
     s.dt = (lop_attr){.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
-    if (!lop_is_blas(m->root->dtype)) return LOP_NOMATCH;
+    if (!lop_is_blas(m->root->dtype) || better_whole(&s, 1)) return LOP_NOMATCH;
     lop_status st = woodbury_open(&s);
     if (st == LOP_OK) st = woodbury_diagonal(&s, &m->root->attr, plain, &own, &value);
     if (st == LOP_OK) st = lop_inverse_diagonal(mk, a, &m->root->attr, m->root->dtype, &alt);
@@ -491,13 +534,87 @@ LOP_BUILD(update_inverse_diagonal) {
     return st;
 }
 
+/* -- S^-1 X S^-1, which second derivatives read: S = B + U C V^H, B and X diagonal */
+
+/* S and X; NULL: they are not that. */
+static const lop_node *read_between(const lop_node *p, const lop_node **x) {
+    const lop_node *a = lop_read_between(p, x);
+    const bool fits = a && a->op == &lop_op_lowrankupdate && lop_nbatch(a) == 0 &&
+                      lop_nbatch(*x) == 0 && 4 * lop_cols(parts_of(a).u) <= lop_rows(a);
+    return fits && is_diagonal(parts_of(a).base) && is_diagonal(*x) ? a : NULL;
+}
+
+/* The vector of a diagonal in another dtype. */
+static lop_status vector_of(const lop_maker *mk, const lop_attr *dt, const lop_node *a,
+                            const lop_node **out) {
+    const lop_node *d = NULL;
+    lop_status st = lop_make_diagonal(mk, a, &d);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_cast, dt, d, out);
+    lop_node_unref(d);
+    return st;
+}
+
+/* With S^-1 = B^-1 - W Y, Y = cap^-1 C V^H B^-1: diag(W Y), and diag(W (Y X W) Y). */
+static lop_status thin_between(const woodbury *s, const lop_node *x, const lop_node **once,
+                               const lop_node **twice) {
+    const lop_attr main_one = {.i = {0, 0, 0, 0}};
+    const lop_node *w = s->w->child[0], *vb = NULL, *t = NULL, *y = NULL, *in = NULL, *xw = NULL,
+                   *yo = NULL, *small = NULL, *ws = NULL;
+    lop_status st = from_the_right(s, &vb);
+    if (st == LOP_OK && s->p.c) st = lop_make2(s->mk, &lop_op_apply, NULL, s->p.c, vb, &t);
+    if (st == LOP_OK) st = solve_inner(s, t ? t : vb, &y);
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_product_diagonal, &main_one, w, y, once);
+    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_diag, NULL, x, &in);
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_apply, NULL, in, w, &xw);
+    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_dense, NULL, y, &yo);
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_apply, NULL, yo, xw, &small);
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_apply, NULL, s->w, small, &ws);
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_product_diagonal, &main_one, ws, y, twice);
+    const lop_node *gone[] = {vb, t, y, in, xw, yo, small, ws};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
+/* x / b^2 - 2 (x / b) diag(W Y) + diag(W (Y X W) Y). */
+LOP_BUILD(between_update_diagonal) {
+    const lop_attr cast = {.i = {1, 0, 0, (int64_t)m->root->dtype + 1}},
+                   minus_two = lop_attr_coef(-2, 0);
+    const lop_node *x, *a = read_between(m->root->child[0], &x), *xv = NULL, *b = NULL, *r = NULL,
+                       *xr = NULL, *xrr = NULL, *once = NULL, *twice = NULL, *cross = NULL,
+                       *less = NULL, *sum = NULL, *value = NULL, *alt = NULL;
+    if (!a || m->root->attr.i[0] != 0 || !lop_is_blas(m->root->dtype)) return LOP_NOMATCH;
+    woodbury s = {.mk = mk, .a = a, .p = parts_of(a)};
+    s.dt = (lop_attr){.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
+    lop_status st = woodbury_open(&s);
+    if (st == LOP_OK) st = vector_of(mk, &cast, x, &xv);
+    if (st == LOP_OK) st = vector_of(mk, &cast, s.p.base, &b);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_recip, NULL, b, &r);
+    if (st == LOP_OK) st = thin_between(&s, xv, &once, &twice);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_mul, NULL, xv, r, &xr);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_mul, NULL, xr, r, &xrr);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_mul, NULL, xr, once, &cross);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_scale, &minus_two, cross, &less);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_add, NULL, xrr, less, &sum);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_add, NULL, sum, twice, &value);
+    if (st == LOP_OK) st = lop_diagonal_of_dense(mk, m->root->dtype, m->root->child[0], &alt);
+    if (st == LOP_OK) st = woodbury_checked(&s, &lop_op_checked_value, value, alt, out);
+    const lop_node *gone[] = {xv, b, r, xr, xrr, once, twice, cross, less, sum, value, alt};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    woodbury_close(&s);
+    return st;
+}
+LOP_BUILD(between_update_trace) {
+    const lop_node *x;
+    return read_between(m->root->child[0], &x) ? lop_build_trace_diagonal(m, mk, out) : LOP_NOMATCH;
+}
+
 /* det(B + U C V^H) = det B det(I + C V^H B^-1 U), else LU of the dense form. */
 LOP_BUILD(det_update) {
     woodbury s = {.mk = mk, .a = m->root->child[0], .p = parts_of(m->root->child[0])};
     const lop_node *base = NULL, *small = NULL, *det = NULL, *dense = NULL, *alt = NULL,
                    *probed = NULL;
     s.dt = (lop_attr){.i = {0, 0, 0, m->root->attr.i[3]}};
-    lop_status st = woodbury_open(&s);
+    lop_status st = better_whole(&s, 1) ? LOP_NOMATCH : woodbury_open(&s);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_scaledet, &m->root->attr, s.p.base, &base);
     if (st == LOP_OK) st = det_inner(&s, &small);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_mul_det, NULL, base, small, &det);

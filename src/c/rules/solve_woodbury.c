@@ -187,40 +187,47 @@ static bool pays(const lop_thin *s, int64_t k) {
 }
 
 /* B^-1 U and the factor that it takes. */
-static double price_of_base(const lop_thin *s) {
-    const lop_costs *table = lop_costs_of(s->mk->ctx);
-    const lop_node *base = lop_thin_node(s, s->base);
-    if (s->eye || !base) return 0;
-    if (!lop_sparse_pays(base)) return lop_price_apply(table, s->dt, base, s->rank, 1).seconds;
-    return lop_price_factor(table, s->dt, base, 1).seconds +
-           lop_price_solve(table, s->dt, base, s->rank, 1).seconds;
+static double price_of_base(const lop_costs *table, lop_dtype dt, const lop_node *base,
+                            int64_t rank) {
+    if (!base || base->op == &lop_op_identity) return 0;
+    if (!lop_sparse_pays(base)) return lop_price_apply(table, dt, base, rank, 1).seconds;
+    return lop_price_factor(table, dt, base, 1).seconds +
+           lop_price_solve(table, dt, base, rank, 1).seconds;
 }
 
-/* Is S, with its update written out, a narrow band or sparse, and sooner factored as that? */
-static bool better_whole(const lop_thin *s, int64_t k) {
-    const lop_costs *table = lop_costs_of(s->mk->ctx);
-    const lop_band b = lop_infer_bands(s->sum);
-    const lop_price small = lop_price_gemm(table, s->dt, s->rank, s->rank, s->n + s->rank / 3, 1),
-                    thin = lop_price_gemm(table, s->dt, s->n, k, s->rank, 5);
-    const double updated = small.seconds + thin.seconds + price_of_base(s);
+bool lop_thin_better_whole(const lop_maker *mk, lop_dtype dt, const lop_node *sum,
+                           const lop_node *base, int64_t rank, int64_t k) {
+    const lop_costs *table = lop_costs_of(mk->ctx);
+    const lop_band b = lop_infer_bands(sum);
+    const int64_t rows = lop_rows(sum);
+    const lop_price small = lop_price_gemm(table, dt, rank, rank, rows + rank / 3, 1),
+                    thin = lop_price_gemm(table, dt, rows, k, rank, 5);
+    const double updated = small.seconds + thin.seconds + price_of_base(table, dt, base, rank);
     double whole;
-    if (lop_band_is_narrow(s->sum, b)) {
-        const double diagonals = (double)(b.l + b.u + 1), n = (double)s->n;
-        whole = lop_price_pass(table, s->dt, n * diagonals * (double)(b.l + 1 + k), 1).seconds;
-    } else if (lop_sparse_pays(s->sum)) {
-        whole = lop_price_factor(table, s->dt, s->sum, 1).seconds +
-                lop_price_solve(table, s->dt, s->sum, k, 1).seconds;
+    if (lop_band_is_narrow(sum, b)) {
+        const double diagonals = (double)(b.l + b.u + 1), n = (double)rows;
+        whole = lop_price_pass(table, dt, n * diagonals * (double)(b.l + 1 + k), 1).seconds;
+    } else if (lop_sparse_pays(sum)) {
+        whole = lop_price_factor(table, dt, sum, 1).seconds +
+                lop_price_solve(table, dt, sum, k, 1).seconds;
     } else {
         return false;
     }
     return whole < updated + 40 * table->overhead;
 }
 
-/* S as a LowRankUpdate. */
+static bool better_whole(const lop_thin *s, int64_t k) {
+    return lop_thin_better_whole(s->mk, s->dt, s->sum, lop_thin_node(s, s->base), s->rank, k);
+}
+
+/* S as a LowRankUpdate, or its update alone as a LowRank where no base was read. */
 static lop_status as_update(const lop_thin *s, const lop_node **out) {
-    const lop_node *base = NULL, *vh = NULL, *mid = NULL, *eye = NULL, *seen = NULL;
-    lop_status st = make_view(s->mk, lop_sym_mode(s->base), lop_thin_node(s, s->base), &seen);
-    if (st == LOP_OK) st = lop_thin_multiple(s->mk, s->b, seen, &base);
+    const lop_node *base = NULL, *vh = NULL, *mid = NULL, *eye = NULL, *seen = NULL, *child[4];
+    const bool based = s->base != LOP_CH_PROXY;
+    int n = 0;
+    lop_status st = LOP_OK;
+    if (based) st = make_view(s->mk, lop_sym_mode(s->base), lop_thin_node(s, s->base), &seen);
+    if (st == LOP_OK && based) st = lop_thin_multiple(s->mk, s->b, seen, &base);
     bool same = s->term.n == 2 * s->half + s->mid;
     for (int i = 0; same && i < s->half; i++)
         same = mirror(s, s->term.f[i], s->term.f[s->term.n - 1 - i]);
@@ -228,13 +235,96 @@ static lop_status as_update(const lop_thin *s, const lop_node **out) {
     if (st == LOP_OK && !s->m && !lop_coef_test(s->mk->ctx, s->c, LOP_COEF_ONE))
         st = lop_thin_identity(s->mk, s->rank, &eye);
     if (st == LOP_OK && (s->m || eye)) st = lop_thin_multiple(s->mk, s->c, s->m ? s->m : eye, &mid);
-    if (st == LOP_OK) {
-        const lop_node *child[4] = {base, s->u, same ? s->u : vh, mid};
-        st = lop_make(s->mk, "lowrankupdate", NULL, mid ? 4 : 3, child, NULL, out);
-    }
+    if (base) child[n++] = base;
+    child[n++] = s->u;
+    child[n++] = same ? s->u : vh;
+    if (mid) child[n++] = mid;
+    if (st == LOP_OK)
+        st = lop_make(s->mk, base ? "lowrankupdate" : "lowrank", NULL, n, child, NULL, out);
     const lop_node *gone[] = {seen, base, vh, mid, eye};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     return st;
+}
+
+/* A product whose rank is at most `most`, and multiples of it, as a LowRank. */
+static lop_status low_product(const lop_maker *mk, const lop_node *term, int64_t most,
+                              const lop_node **out) {
+    lop_thin s = {.mk = mk, .dt = term->dtype, .n = lop_rows(term), .base = LOP_CH_PROXY};
+    if (!lop_chain_read(&s.ch, mk->ctx, term->dtype, term, NULL)) return LOP_NOMATCH;
+    lop_chain_tidy(&s.ch, &s.ch.state);
+    const lop_chgroup *g = &s.ch.state.group[0];
+    if (g->n != 1 || s.ch.state.term[g->term[0]].n < 2 || !split(&s, &s.ch.state.term[g->term[0]]))
+        return LOP_NOMATCH;
+    s.eye = true; /* nothing is made of a base */
+    lop_status st = s.rank <= 0 || s.rank > most ? LOP_NOMATCH : open(&s);
+    if (st == LOP_OK) st = as_update(&s, out);
+    close(&s);
+    return st;
+}
+
+/* What stands at one place of U (C) V^H, a Kron whose factors are thin products or stay whole, in
+ * C, between identities. Owned. */
+static lop_status low_factor(const lop_maker *mk, const lop_node *f, const lop_node **u,
+                             const lop_node **mid, const lop_node **v) {
+    const lop_node *low = NULL;
+    lop_status st = f->op == &lop_op_prod ? low_product(mk, f, lop_rows(f) - 1, &low) : LOP_NOMATCH;
+    if (st == LOP_OK) {
+        *u = lop_node_ref(low->child[0]);
+        *v = lop_node_ref(low->child[1]);
+        if (low->n > 2)
+            *mid = lop_node_ref(low->child[2]);
+        else
+            st = lop_thin_identity(mk, lop_cols(*u), mid);
+        lop_node_unref(low);
+        return st;
+    }
+    if (st != LOP_NOMATCH) return st;
+    *mid = lop_node_ref(f);
+    st = lop_thin_identity(mk, lop_rows(f), u);
+    if (st == LOP_OK) *v = lop_node_ref(*u);
+    return st;
+}
+
+/* Kron(Z Z^H, W W^H), which products of Krons close to. */
+static lop_status low_kron(const lop_maker *mk, const lop_node *term, int64_t most,
+                           const lop_node **out) {
+    enum { PLACES = 8 };
+    const bool times = term->op == &lop_op_scaled;
+    const lop_node *k = times ? term->child[0] : term, *part[3][PLACES] = {{NULL}},
+                   *all[3] = {NULL, NULL, NULL}, *child[3];
+    if (k->op != &lop_op_kron || k->n > PLACES || lop_infer_rank(k) > most) return LOP_NOMATCH;
+    lop_status st = LOP_OK;
+    bool same = true;
+    for (int i = 0; i < k->n; i++)
+        if (!lop_is_square(k->child[i])) return LOP_NOMATCH;
+    for (int i = 0; st == LOP_OK && i < k->n; i++) {
+        st = low_factor(mk, k->child[i], &part[0][i], &part[1][i], &part[2][i]);
+        same = same && part[0][i] == part[2][i];
+    }
+    for (int j = 0; st == LOP_OK && j < 3; j++)
+        st = lop_make(mk, "kron", NULL, k->n, part[j], NULL, &all[j]);
+    child[0] = all[0];
+    child[1] = same ? all[0] : all[2];
+    if (st == LOP_OK && lop_cols(all[0]) > most) st = LOP_NOMATCH;
+    if (st == LOP_OK)
+        st = times ? lop_thin_multiple(mk, lop_coef_of(&term->attr), all[1], &child[2])
+                   : (child[2] = lop_node_ref(all[1]), LOP_OK);
+    else
+        child[2] = NULL;
+    if (st == LOP_OK) st = lop_make(mk, "lowrank", NULL, 3, child, NULL, out);
+    lop_node_unref(child[2]);
+    for (int j = 0; j < 3; j++) {
+        for (int i = 0; i < k->n; i++) lop_node_unref(part[j][i]);
+        lop_node_unref(all[j]);
+    }
+    return st;
+}
+
+lop_status lop_thin_low(const lop_maker *mk, const lop_node *term, const lop_node **out) {
+    const int64_t most = lop_rows(term) / 2;
+    if (lop_nbatch(term) > 0 || !lop_is_square(term)) return LOP_NOMATCH;
+    lop_status st = low_kron(mk, term, most, out);
+    return st == LOP_NOMATCH ? low_product(mk, term, most, out) : st;
 }
 
 static lop_status woodbury(const lop_thin *s, const lop_node *x, const lop_node **out) {
@@ -286,7 +376,7 @@ LOP_BUILD(inverse_diagonal_thin_sum) {
     lop_thin s;
     const lop_node *all = NULL, *inverse = NULL, *sum = m->root->child[0]->child[0];
     if (!read_update(&s, mk, m->root->dtype, sum) || !s.half || lop_sym_inverse(s.base) ||
-        !pays(&s, s.rank))
+        !pays(&s, s.rank) || better_whole(&s, 1))
         return LOP_NOMATCH;
     lop_status st = open(&s);
     if (st == LOP_OK) st = as_update(&s, &all);

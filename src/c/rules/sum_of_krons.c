@@ -65,6 +65,11 @@ static bool add_kronsum(lop_kron_sum *s, const lop_node *k, int mode, lop_coef c
 static bool read_sum(lop_kron_sum *s, const lop_node *a, int mode, lop_coef c, int depth) {
     a = peel(a, &mode, &c);
     if (depth == 0) return false;
+    if (a->op == &lop_op_prod) { /* I X, as multiples of the identity are written */
+        const lop_node *one = peel(a->child[0], &mode, &c);
+        return one->op == &lop_op_identity && lop_nbatch(one) == 0 &&
+               read_sum(s, a->child[1], mode, c, depth - 1);
+    }
     if (a->op == &lop_op_sum)
         return read_sum(s, a->child[0], mode, c, depth - 1) &&
                read_sum(s, a->child[1], mode, c, depth - 1);
@@ -119,15 +124,34 @@ static bool read_place(lop_kron_sum *s, int i) {
     return !(p->b && eye);
 }
 
-bool lop_kron_sum_pays(const lop_kron_sum *s, double each) {
+/* A factor of the whole in thirds of flops: within its band where that is narrow. */
+static double price_of_whole(const lop_kron_sum *s) {
     const double rows = (double)s->rows;
+    const lop_band b = lop_infer_bands(s->sum);
+    if (!lop_band_is_narrow(s->sum, b)) return rows * rows * rows;
+    return 3 * rows * (double)(b.l + 1) * (double)(b.l + b.u + 1);
+}
+
+bool lop_kron_sum_pays(const lop_kron_sum *s, double each) {
     double cubes = 0;
     for (int i = 0; i < s->n; i++) {
         const double n = (double)s->t[0].size[i];
         if (!s->at[i].diagonal) cubes += n * n * n;
     }
     return s->mk->ctx->alike != 0 ||
-           (s->rows >= LOP_SPECTRAL_ROWS && each * cubes <= rows * rows * rows);
+           (s->rows >= LOP_SPECTRAL_ROWS && each * cubes <= price_of_whole(s));
+}
+
+bool lop_kron_terms_read(lop_kron_sum *s, const lop_kron_sum *like, const lop_node *sum) {
+    *s = (lop_kron_sum){.mk = like->mk, .dt = like->dt, .sum = sum, .rows = like->rows};
+    if (!read_sum(s, sum, LOP_N, lop_coef_const(1, 0), DEPTH)) return false;
+    s->n = like->n;
+    for (int t = 0; t < s->nt; t++) {
+        if (s->t[t].n != s->n) return false;
+        for (int i = 0; i < s->n; i++)
+            if (s->t[t].size[i] != like->t[0].size[i]) return false;
+    }
+    return true;
 }
 
 bool lop_kron_sum_read(lop_kron_sum *s, const lop_maker *mk, lop_dtype dt, const lop_node *sum) {

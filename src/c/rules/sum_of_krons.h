@@ -43,10 +43,20 @@ enum { LOP_COST_EIGENVECTORS = 25, LOP_COST_SCHUR_FORM = 75 };
 
 /* `sum` as such a sum whose eigenvectors pay; false: it is none, or of one place only. */
 bool lop_kron_sum_read(lop_kron_sum *s, const lop_maker *mk, lop_dtype dt, const lop_node *sum);
+/* Its terms alone, whatever stands at its places, which have the sizes of those of `like`. */
+bool lop_kron_terms_read(lop_kron_sum *s, const lop_kron_sum *like, const lop_node *sum);
 /* Are factors of its places, at `each` times n^3, cheaper than one of the whole? */
 bool lop_kron_sum_pays(const lop_kron_sum *s, double each);
 /* Do both stand for one matrix? */
 bool lop_kron_same(const lop_node *a, const lop_node *b);
+
+/* Of S^-1 X S^-1, S = V diag(d) V^H opened, X of terms of its places: what it means for a factor of
+ * a Kron, as `root` asks, and numbers whose sum is its trace (between_spectra.c). NOMATCH: the
+ * factor is of none of the places. Owned in *out. */
+lop_status lop_partial_between(const lop_kron_sum *s, const lop_kron_sum *x, const lop_node *root,
+                               const lop_node **out) LOP_MUST_CHECK;
+lop_status lop_trace_between(const lop_kron_sum *s, const lop_kron_sum *x,
+                             const lop_node **out) LOP_MUST_CHECK;
 
 /* Cholesky or LU of the dense form; b NULL: its determinant (solve_eigenbasis.c). */
 lop_status lop_kron_sum_directly(const lop_kron_sum *s, const lop_node *b,

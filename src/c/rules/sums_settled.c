@@ -46,46 +46,81 @@ static lop_status one_circulant(const lop_maker *mk, const lop_node *const *term
     return st;
 }
 
-/* The sum of all terms but one. Owned. */
-static lop_status others(const lop_maker *mk, const lop_node *const *term, int n, int but,
-                         const lop_node **out) {
-    const lop_node *sum = NULL;
+static lop_status plus(const lop_maker *mk, const lop_node *term, const lop_node **sum) {
+    const lop_node *both = NULL;
+    lop_status st = *sum ? lop_make2(mk, &lop_op_sum, NULL, *sum, term, &both) : LOP_OK;
+    if (st != LOP_OK) return st;
+    lop_node_unref(*sum);
+    *sum = both ? both : lop_node_ref(term);
+    return LOP_OK;
+}
+
+/* One thin term more beside those in *low. NOMATCH: two of them have a base. */
+static lop_status beside(const lop_maker *mk, const lop_node *term, const lop_node **low) {
+    const lop_node *sum = NULL, *one = NULL;
+    if (!*low) {
+        *low = lop_node_ref(term);
+        return LOP_OK;
+    }
+    lop_status st = lop_make2(mk, &lop_op_sum, NULL, *low, term, &sum);
+    if (st == LOP_OK) st = lop_close_once(mk, sum, &one);
+    lop_node_unref(sum);
+    if (st != LOP_OK) return st;
+    lop_node_unref(*low);
+    *low = one;
+    return LOP_OK;
+}
+
+/* Is a term as good in the base: a band of few diagonals, as H^T H of a selection or of Kron(I, h)?
+ */
+static bool of_few_diagonals(const lop_node *a) {
+    const lop_band b = lop_infer_bands(a);
+    return 8 * (b.l + b.u) <= lop_rows(a);
+}
+
+/* Thin terms, however they are written, as one in *low, and the sum of the others in *base. Owned,
+ * also after an error. */
+static lop_status part(const lop_maker *mk, const lop_node *const *term, int n, bool keep_bands,
+                       const lop_node **low, const lop_node **base) {
     lop_status st = LOP_OK;
     for (int i = 0; st == LOP_OK && i < n; i++) {
-        const lop_node *both = NULL;
-        if (i == but) continue;
-        if (sum) st = lop_make2(mk, &lop_op_sum, NULL, sum, term[i], &both);
-        if (st != LOP_OK) break;
-        lop_node_unref(sum);
-        sum = both ? both : lop_node_ref(term[i]);
+        const lop_node *thin = NULL, *a = term[i];
+        if (a->op == &lop_op_lowrankupdate)
+            thin = lop_node_ref(a);
+        else if (keep_bands && of_few_diagonals(a))
+            st = LOP_OK;
+        else if (a->op == &lop_op_lowrank)
+            thin = lop_node_ref(a);
+        else if (a->op == &lop_op_prod || a->op == &lop_op_scaled || a->op == &lop_op_kron)
+            st = lop_thin_low(mk, a, &thin);
+        if (st == LOP_NOMATCH) st = LOP_OK;
+        if (st == LOP_OK) st = thin ? beside(mk, thin, low) : plus(mk, a, base);
+        lop_node_unref(thin);
     }
-    if (st == LOP_OK)
-        *out = sum;
-    else
-        lop_node_unref(sum);
     return st;
 }
 
-/* An update of what is cheap to solve with only together. */
-static lop_status one_update(const lop_maker *mk, const lop_node *const *term, int n,
-                             const lop_node **out) {
-    const lop_node *base = NULL, *update = NULL;
-    int low = -1;
-    for (int i = 0; i < n; i++) {
-        if (term[i]->op != &lop_op_lowrank && term[i]->op != &lop_op_lowrankupdate) continue;
-        if (low >= 0) return LOP_NOMATCH;
-        low = i;
+/* An update of what is cheap to solve with only together, for k right sides. */
+static lop_status one_update(const lop_maker *mk, const lop_node *all, const lop_node *const *term,
+                             int n, int64_t k, bool keep_bands, const lop_node **out) {
+    const lop_node *base = NULL, *low = NULL, *update = NULL;
+    bool updates = n > 2;
+    for (int i = 0; i < n; i++) updates = updates || term[i]->op == &lop_op_lowrankupdate;
+    if (!updates) return LOP_NOMATCH; /* two terms: solve_woodbury.c */
+    lop_status st = part(mk, term, n, keep_bands, &low, &base);
+    if (st == LOP_OK && (!low || (!base && low->op == &lop_op_lowrank))) st = LOP_NOMATCH;
+    if (st == LOP_OK) {
+        const lop_node *u = low->child[low->op == &lop_op_lowrankupdate];
+        st = lop_cols(u) > lop_rows(u) / 2 ? LOP_NOMATCH : lop_update_of(mk, base, low, &update);
     }
-    if (low < 0 || (n == 2 && term[low]->op == &lop_op_lowrank)) return LOP_NOMATCH;
-    const lop_node *u = term[low]->child[term[low]->op == &lop_op_lowrankupdate];
-    if (lop_cols(u) > lop_rows(u) / 2) return LOP_NOMATCH;
-    lop_status st = others(mk, term, n, low, &base);
-    if (st == LOP_OK) st = lop_update_of(mk, base, term[low], &update);
-    if (st == LOP_OK && lop_cheap_to_solve(update->child[0]))
-        *out = update;
+    if (st == LOP_OK && lop_cheap_to_solve(update->child[0]) &&
+        !lop_thin_better_whole(mk, all->dtype, all, update->child[0], lop_cols(update->child[1]),
+                               k))
+        *out = lop_node_ref(update);
     else if (st == LOP_OK)
         st = LOP_NOMATCH;
-    if (st == LOP_NOMATCH) lop_node_unref(update);
+    lop_node_unref(update);
+    lop_node_unref(low);
     lop_node_unref(base);
     return st;
 }
@@ -97,9 +132,14 @@ LOP_BUILD(sum_settled) {
     const bool below = inner->op == &lop_op_inverse || inner->op == &lop_op_view;
     const lop_node *sum = below ? inner->child[0] : inner;
     const int n = lop_terms_of(sum, term, TERMS);
+    const int64_t k = root->n > 1 && root->child[1]->shape.ndim > 1 ? lop_cols(root->child[1]) : 1;
     if (n < 2 || sum->shape.ndim != 2 || !lop_is_blas(sum->dtype)) return LOP_NOMATCH;
-    lop_status st = lop_is_circulant_sum(sum) ? one_circulant(mk, term, n, &settled)
-                                              : one_update(mk, term, n, &settled);
+    lop_status st = LOP_NOMATCH;
+    if (lop_is_circulant_sum(sum))
+        st = one_circulant(mk, term, n, &settled);
+    else
+        for (int keep = 1; st == LOP_NOMATCH && keep >= 0; keep--)
+            st = one_update(mk, sum, term, n, k, keep != 0, &settled);
     if (st != LOP_OK) return st;
     if (below) st = lop_make1(mk, inner->op, &inner->attr, settled, &inverse);
     child[0] = inverse ? inverse : settled;

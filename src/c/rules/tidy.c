@@ -1,14 +1,17 @@
 /* tidy.c: what an expression is, whatever the order and the nesting it was written in.
  *
- *     (T + A) + c I        ->  (T + c I) + A        two terms that close to one kind do, where they
- * stand (c - 1) I + I        ->  c I                  like terms I B, c (I B)         ->  B, c B
- * unit matrices as factors
+ *     (T + A) + c I        ->  (T + c I) + A        two terms that close to one kind do
+ *     (c - 1) I + I        ->  c I                  like terms
+ *     I B, c (I B)         ->  B, c B               unit matrices as factors
+ *     (c H^T) (D H)        ->  c ((H^T D) H)        two factors that close to one kind do
  *
  * When an expression is built, a closing rule sees two neighbours. Here, before an action is taken
- * apart, the terms of a sum are tried in pairs, in order of first appearance. At most MOST_TERMS
- * terms and so many levels: what is longer stays as written. Integers stay as written: they wrap
- * where they stand. */
+ * apart, the terms of a sum are tried in pairs, in order of first appearance, and the factors of a
+ * product with the next one. At most MOST_TERMS of them and so many levels: what is longer stays as
+ * written. Integers stay as written: they wrap where they stand. Multiples of factors go to the
+ * front where the planner's may (LOP_COEF_MODEST), and only where factors meet that close. */
 #include "builds.h"
+#include "expr/coefficients.h"
 #include "expr/properties.h"
 
 enum { MOST_TERMS = 12, LEVELS = 8, ALIKE = 8 };
@@ -56,6 +59,29 @@ static bool is_one(const lop_node *a) {
            lop_coef_test(a->ctx, lop_coef_of(&a->attr), LOP_COEF_ONE);
 }
 
+/* c (d A) as one multiple, which it is where it is written so; takes over *a. */
+static lop_status merged(const lop_maker *mk, const lop_node **a) {
+    const lop_node *outer = *a, *inner = outer->child[0], *one = NULL;
+    if (outer->op != &lop_op_scaled || inner->op != &lop_op_scaled) return LOP_OK;
+    const lop_coef both =
+        lop_coef_times(mk->ctx, lop_coef_of(&outer->attr), lop_coef_of(&inner->attr));
+    const lop_attr by = lop_coef_attr(both);
+    if (!lop_coef_test(mk->ctx, both, LOP_COEF_MODEST)) return LOP_OK;
+    lop_status st = LOP_OK;
+    if (lop_coef_test(mk->ctx, both, LOP_COEF_ONE))
+        one = lop_node_ref(inner->child[0]);
+    else
+        st = lop_make1(mk, &lop_op_scaled, &by, inner->child[0], &one);
+    if (st != LOP_OK) return st;
+    if (one->dtype != outer->dtype || one->weak != outer->weak) {
+        lop_node_unref(one);
+        return LOP_OK;
+    }
+    lop_node_unref(outer);
+    *a = one;
+    return LOP_OK;
+}
+
 /* The node over tidy children. */
 static lop_status over_children(const lop_maker *mk, const lop_node *a, int depth,
                                 const lop_node **out) {
@@ -67,6 +93,7 @@ static lop_status over_children(const lop_maker *mk, const lop_node *a, int dept
     if (same) *out = lop_node_ref(a);
     if (st == LOP_OK && !same) {
         st = lop_make_op(mk, a->op, &a->attr, a->n, child, NULL, out);
+        if (st == LOP_OK) st = merged(mk, out);
         if (st == LOP_OK) st = closed(mk, out);
     }
     lop_node_unref(child[0]);
@@ -187,20 +214,121 @@ static lop_status tidy_sum(const lop_maker *mk, const lop_node *a, int depth,
     return st;
 }
 
+/* -- products */
+
+typedef struct row {
+    const lop_node *factor[MOST_TERMS]; /* owned */
+    int n;
+    lop_coef c; /* of the multiples */
+} row;
+
+/* Factors of a product of the dtype `dt`, each tidy. NOMATCH: there are too many. */
+static lop_status collect_factors(const lop_maker *mk, row *r, const lop_node *a, lop_dtype dt,
+                                  int depth) {
+    if (depth > 0 && a->op == &lop_op_prod && a->dtype == dt) {
+        lop_status st = collect_factors(mk, r, a->child[0], dt, depth - 1);
+        return st == LOP_OK ? collect_factors(mk, r, a->child[1], dt, depth - 1) : st;
+    }
+    if (depth > 0 && a->op == &lop_op_scaled &&
+        lop_coef_test(mk->ctx, lop_coef_of(&a->attr), LOP_COEF_MODEST)) {
+        const lop_coef c = lop_coef_times(mk->ctx, r->c, lop_coef_of(&a->attr));
+        if (lop_coef_test(mk->ctx, c, LOP_COEF_MODEST)) {
+            r->c = c;
+            return collect_factors(mk, r, a->child[0], dt, depth - 1);
+        }
+    }
+    if (r->n == MOST_TERMS) return LOP_NOMATCH;
+    lop_status st = tidy(mk, a, depth - 1, &r->factor[r->n]);
+    if (st == LOP_OK) st = moved(mk, &r->factor[r->n]);
+    if (given_up(st, &r->factor[r->n]) != LOP_OK) return st;
+    r->n++;
+    return LOP_OK;
+}
+
+/* Factors i and i + 1 as one, in *out; NOMATCH: they stay two. */
+static lop_status neighbours(const lop_maker *mk, const row *r, int i, const lop_node **out) {
+    const lop_node *a = r->factor[i], *b = r->factor[i + 1], *both = NULL;
+    if (a->op == &lop_op_identity && lop_nbatch(a) == 0) {
+        *out = lop_node_ref(b);
+        return LOP_OK;
+    }
+    if (b->op == &lop_op_identity && lop_nbatch(b) == 0) {
+        *out = lop_node_ref(a);
+        return LOP_OK;
+    }
+    if ((!lop_is_blas(a->dtype) && !a->weak) || (!lop_is_blas(b->dtype) && !b->weak))
+        return LOP_NOMATCH;
+    lop_status st = lop_make2(mk, &lop_op_prod, NULL, a, b, &both);
+    if (st == LOP_OK) st = lop_close_once(mk, both, out);
+    if (st == LOP_OK && ((*out)->dtype != both->dtype || (*out)->weak != both->weak)) {
+        lop_node_unref(*out);
+        *out = NULL;
+        st = LOP_NOMATCH;
+    }
+    lop_node_unref(both);
+    return st;
+}
+
+/* NOMATCH: none of them meet. */
+static lop_status meet(const lop_maker *mk, row *r) {
+    const int before = r->n;
+    for (int i = 0; i + 1 < r->n; i++) {
+        const lop_node *one = NULL;
+        lop_status st = neighbours(mk, r, i, &one);
+        if (st == LOP_NOMATCH) continue;
+        if (st != LOP_OK) return st;
+        lop_node_unref(r->factor[i]);
+        lop_node_unref(r->factor[i + 1]);
+        r->factor[i] = one;
+        for (int k = i + 2; k < r->n; k++) r->factor[k - 1] = r->factor[k];
+        r->n--;
+        i = i > 0 ? i - 2 : -1; /* what they became may meet the one before */
+    }
+    return r->n < before ? LOP_OK : LOP_NOMATCH;
+}
+
+/* NOMATCH: no factors met, or the product would be of another dtype. */
+static lop_status joined(const lop_maker *mk, const lop_node *a, int depth, const lop_node **out) {
+    row r = {.c = lop_coef_const(1, 0)};
+    lop_status st = collect_factors(mk, &r, a, a->dtype, depth);
+    if (st == LOP_OK) st = meet(mk, &r);
+    if (st == LOP_OK) *out = lop_node_ref(r.factor[0]);
+    for (int i = 1; st == LOP_OK && i < r.n; i++) {
+        const lop_node *left = *out;
+        st = lop_make2(mk, &lop_op_prod, NULL, left, r.factor[i], out);
+        lop_node_unref(left);
+        if (st != LOP_OK) *out = NULL;
+    }
+    if (st == LOP_OK && !lop_coef_test(mk->ctx, r.c, LOP_COEF_ONE)) {
+        const lop_attr by = lop_coef_attr(r.c);
+        const lop_node *product = *out;
+        st = lop_make1(mk, &lop_op_scaled, &by, product, out);
+        lop_node_unref(product);
+        if (st != LOP_OK) *out = NULL;
+    }
+    if (st == LOP_OK && ((*out)->dtype != a->dtype || (*out)->weak != a->weak ||
+                         !lop_shape_equal(&(*out)->shape, &a->shape)))
+        st = LOP_NOMATCH;
+    for (int i = 0; i < r.n; i++) lop_node_unref(r.factor[i]);
+    return given_up(st, out);
+}
+
 /* `a` itself, retained, where there is nothing to do. */
 static lop_status tidy(const lop_maker *mk, const lop_node *a, int depth, const lop_node **out) {
     *out = NULL;
     if (depth > 0 && a->op == &lop_op_prod) {
         if (adds_nothing(a, a->child[0], a->child[1])) return tidy(mk, a->child[1], depth - 1, out);
         if (adds_nothing(a, a->child[1], a->child[0])) return tidy(mk, a->child[0], depth - 1, out);
-        return over_children(mk, a, depth, out);
+        lop_status st = lop_is_blas(a->dtype) ? joined(mk, a, depth, out) : LOP_NOMATCH;
+        return st == LOP_NOMATCH ? over_children(mk, a, depth, out) : st;
     }
     if (depth > 0 && a->op == &lop_op_scaled && is_one(a))
         return tidy(mk, a->child[0], depth - 1, out);
     if (depth > 0 && (a->op == &lop_op_scaled || a->op == &lop_op_view))
         return over_children(mk, a, depth, out);
-    if (depth > 0 && a->op == &lop_op_sum && (lop_is_blas(a->dtype) || a->weak))
-        return tidy_sum(mk, a, depth, out);
+    if (depth > 0 && a->op == &lop_op_sum)
+        return lop_is_blas(a->dtype) || a->weak ? tidy_sum(mk, a, depth, out)
+                                                : over_children(mk, a, depth, out);
     *out = lop_node_ref(a);
     return LOP_OK;
 }

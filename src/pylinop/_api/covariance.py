@@ -14,6 +14,7 @@ from .._base.checks import is_lazy, number, square
 from .._base.dtypes import inexact, real_of
 from .._base.signatures import hinted
 from .._lazy import build
+from .._lazy import matrix_functions as _deferred
 from .._operators.convert import as_operator
 from .._operators.quasiseparable import likelihood_of
 from .._structured import square_roots
@@ -156,6 +157,10 @@ def sqrt_inv_matmul(A: _OperatorLike, b: ArrayLike) -> NDArray[Any]:
     >>> pl.sqrt_inv_matmul(pl.Kron(pl.Diag([4.0, 1.0]), pl.Diag([1.0, 25.0])), np.ones(4))
     array([0.5, 0.1, 1. , 0.2])
     """
+    if is_lazy(A) or is_lazy(b):
+        A, b = build.node(A), build.node(b)
+        n = _deferred.square(A, "sqrt_inv_matmul").shape[-1]
+        return _deferred.solved("sqrt_inv_matmul", sqrt_inv_matmul, A, b, n)  # type: ignore[no-any-return]
     op = as_operator(A)
     square(op)
     right = dlpack.as_array(b)

@@ -281,6 +281,17 @@ def _qr_later(A: Any, mode: str) -> Any:
     return _QR(*_deferred.several("qr", qr, A, parts, mode=mode))
 
 
+def _lu_later(A: Any, permute_l: bool, p_indices: bool) -> Any:
+    *batch, m, n = A.shape
+    k, dtype = min(m, n), inexact(A.dtype)
+    parts: list[Any] = [((*batch, m, k), dtype), ((*batch, k, n), dtype)]
+    if p_indices and not permute_l:
+        parts.insert(0, ((*batch, m), np.dtype(np.intp)))
+    elif not permute_l:
+        parts.insert(0, ((*batch, m, m), dtype))
+    return tuple(_deferred.several("lu", lu, A, parts, permute_l=permute_l, p_indices=p_indices))
+
+
 @hinted
 def lu(A: _OperatorLike, permute_l: bool = False, *, p_indices: bool = False) -> Any:
     """The LU factors A = P L U with row exchanges, operators.
@@ -314,6 +325,8 @@ def lu(A: _OperatorLike, permute_l: bool = False, *, p_indices: bool = False) ->
     array([[4., 4.],
            [0., 1.]])
     """
+    if is_lazy(A):
+        return _lu_later(A, permute_l, p_indices)
     p, low, up = _lu.lu(as_operator(A))
     if permute_l:
         return p @ low, up
@@ -360,9 +373,17 @@ def ldl(A: _OperatorLike, lower: bool = True, hermitian: bool = True) -> Any:
     >>> L, D.diagonal(), perm
     (<2x2 Identity with dtype=float64>, array([ 2., -3.]), array([0, 1]))
     """
+    if is_lazy(A):
+        return _ldl_later(A, lower, hermitian)
     op = as_operator(A)
     square(op)
     return _asked(_lu.ldl, op, bool(lower), bool(hermitian))
+
+
+def _ldl_later(A: Any, lower: bool, hermitian: bool) -> Any:
+    n, whole = _deferred.square(A, "ldl").shape[-1], (tuple(A.shape), inexact(A.dtype))
+    parts = (whole, whole, ((*A.shape[:-2], n), np.dtype(np.intp)))
+    return tuple(_deferred.several("ldl", ldl, A, parts, lower=lower, hermitian=hermitian))
 
 
 @hinted

@@ -2,7 +2,8 @@
 
 A function of a class is a method, with the object as its first argument. So these are the
 functions themselves, signatures and docstrings included; the package sets them on the classes when
-it is imported. Type checkers see them in `LinearOperator` and `LazyArray`."""
+one is first looked at (`lazy_import.Method`). Type checkers see them in `LinearOperator` and
+`LazyArray`."""
 
 from __future__ import annotations
 
@@ -31,10 +32,3 @@ __all__ = [
     "solve",
     "svd",
 ]
-
-
-def attach(*classes: type) -> None:
-    """Makes the functions methods of the classes. What subclasses define themselves stays."""
-    for cls in classes:
-        for name in __all__:
-            setattr(cls, name, globals()[name])

@@ -16,8 +16,10 @@ import numpy as np
 
 from .. import _core, linalg
 from .._base.checks import square
+from .._contractions import grammar
+from .._contractions.equations import Task
+from .._lazy import contractions
 from .._operators import block_constructors, numpy_protocols
-from .._operators import einsum as patterns
 from .._operators.convert import arrays_of, as_operator
 from . import solve
 from .products import multi_dot
@@ -340,11 +342,15 @@ def _tensordot(a: Any, b: Any, /, axes: Any = 2) -> Any:
     return left @ right
 
 
-@_row("structured", "einsum", note="the patterns of products, traces and diagonals of matrices")
+@_row(
+    "structured",
+    "einsum",
+    note="what is products, scalings, traces and diagonals of matrices and vectors",
+)
 def _einsum(*operands: Any, out: Any = None, optimize: bool = False, **kwargs: Any) -> Any:
     if kwargs or not isinstance(operands[0], str):
         return NotImplemented
-    result = patterns.run(operands[0], operands[1:])
+    result = contractions.structured(Task(grammar.parse(operands[0])), operands[1:])
     return result if result is NotImplemented or out is None else _into(np.asarray(result), out)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,13 @@ N, T, C, H = 0, 1, 2, 3
 TRANSPOSED, CONJUGATED = T, C
 
 
+@functools.lru_cache(256)
 def inexact(dtype: Any) -> np.dtype[Any]:
     """The dtype that np.linalg computes in: integers become float64."""
     return np.dtype(np.float64 if dtype is None or dtype.kind in "biu" else dtype)
 
 
+@functools.lru_cache(256)
 def real_of(dtype: Any) -> Any:
     """The real dtype of the same precision, which norms have."""
     dtype = inexact(dtype)

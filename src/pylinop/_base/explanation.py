@@ -5,6 +5,7 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from . import config
+from .explanation_text import EXACT, amount, arranged, asked, in_reserve, in_short, time
 from .lazy_import import Standard
 
 _html = Standard("html")
@@ -81,8 +82,10 @@ class Explanation(str):
     @classmethod
     def _of(cls, data: dict[str, Any]) -> "Explanation":
         if data.get("rcond") is not None and "\nrcond " not in data["text"]:
-            known = f"rcond     {data['rcond']:.3g} at most"
-            data["text"] += f"{known}, by the factors and spectra at hand\n"
+            known = f"rcond     {data['rcond']:.3g} at most, by the factors and spectra at hand\n"
+            data = data | {"text": data["text"] + known}
+        lines = data.get("lines") or arranged(data)
+        data = data | {"lines": lines, "text": f"{in_short(data)}\n{lines}"}
         made = cls(_wrapped(data["text"]))
         made._data = data
         made.plans = [made]
@@ -95,9 +98,7 @@ class Explanation(str):
             _wrapped(title) + textwrap.indent(_wrapped(_full(part), WIDTH - 2), "  ")
             for title, part in parts
         )
-        made = cls(text or "nothing was computed\n")
         plans = [p for _, part in parts if isinstance(part, Explanation) for p in part.plans]
-        made.plans = plans
         sums: dict[str, Any] = {
             key: [row for p in plans for row in p._data[key]]
             for key in ("rules", "steps", "alternatives")
@@ -109,9 +110,12 @@ class Explanation(str):
         known = [p.rcond for p in plans if p.rcond is not None]
         sums["rcond"] = min(known, default=None)
         sums["memory"] = max((p._data["memory"] for p in plans), default=0)
+        sums["answer"] = " and ".join(dict.fromkeys(p._data.get("answer", EXACT) for p in plans))
         sums["verified"] = [row for p in plans for row in p.verified]
-        sums["text"] = text
-        made._data = sums
+        if len(plans) > 1:
+            text = _wrapped(f"{in_short({**sums, 'action': f'{len(plans)} plans'})}") + text
+        made = cls(text or "nothing was computed\n")
+        made.plans, made._data = plans, sums | {"text": text}
         return made
 
     def __repr__(self) -> str:
@@ -119,9 +123,9 @@ class Explanation(str):
 
     def _called(self, action: str) -> "Explanation":
         """What was asked, where the plan is that of another action's product."""
-        if "action" in self._data:
-            self._data["action"] = action
-        return self
+        if "action" not in self._data:
+            return self
+        return Explanation._of(self._data | {"action": action})
 
     def __reduce__(self) -> Any:
         data = {k: v for k, v in self._data.items() if k != "leaves"}
@@ -225,26 +229,34 @@ def _cells(tag: str, values: Any) -> str:
     return "<tr>" + "".join(f"<{tag}>{_html.escape(str(v))}</{tag}>" for v in values) + "</tr>"
 
 
+def _step_rows(steps: list[tuple[int, dict[str, Any]]], timed: bool) -> str:
+    rows = []
+    for i, s in steps:
+        row = [i, s["name"], s["writes"], " ".join(s["reads"]), amount(s["flops"], "")]
+        row += [amount(s["bytes"], "B"), time(s["seconds"])]
+        if timed:
+            row.append("" if s["took"] is None else time(s["took"]))
+        rows.append(_cells("td", row))
+    return "".join(rows)
+
+
 def _table(plan: Explanation) -> str:
-    """One plan: its steps as a table, the rest above and below."""
+    """One plan: what is done, its steps as a table, the rest folded."""
     data = plan._data
     timed = data["took"] is not None
-    head = ["", "step", "writes", "reads", "flops", "bytes", "estimated s"]
-    rows = []
-    for i, s in enumerate(data["steps"]):
-        row = [i, s["name"], s["writes"], " ".join(s["reads"]), f"{s['flops']:.3g}"]
-        row += [f"{s['bytes']:.3g}", f"{s['seconds']:.3g}"]
-        if timed:
-            row.append("" if s["took"] is None else f"{s['took']:.3g}")
-        rows.append(_cells("td", row))
-    total = ["", "total", "", "", *(f"{data[key]:.3g}" for key in ("flops", "bytes", "seconds"))]
+    head = ["", "step", "writes", "reads", "flops", "bytes", "expected"]
+    total = ["", "total", "", "", amount(data["flops"], ""), amount(data["bytes"], "B")]
+    total.append(time(data["seconds"]))
     if timed:
-        head.append("took s")
-        total.append(f"{data['took']:.3g}")
+        head.append("took")
+        total.append(time(data["took"]))
+    steps = list(enumerate(data["steps"]))
+    road = _step_rows([(i, s) for i, s in steps if not in_reserve(s)], timed)
+    reserve = [(i, s) for i, s in steps if in_reserve(s)]
     fired = [r["name"] for r in data["rules"] if r["outcome"] == "fired"]
     refused = [f"{r['name']} ({r['why']})" for r in data["rules"] if r["outcome"] == "refused"]
     other = [
-        f"{o['text'] or 'by ' + o['rule']}: {o['seconds']:.3g} s" for o in data["alternatives"]
+        f"{o['text'] or 'by ' + o['rule']}: {time(o['seconds'])}" for o in data["alternatives"]
     ]
     lines = [("planned", [data.get("order") or ""])]
     lines += [("instead", other)]
@@ -255,38 +267,29 @@ def _table(plan: Explanation) -> str:
         for name, words in lines
         if any(words)
     )
+    if reserve:
+        table = f"<table>{_cells('th', head)}{_step_rows(reserve, timed)}</table>"
+        said += _fold(f"{len(reserve)} more steps, where one fails", table)
+    formula = "\n".join(_formula(data["text"]))
+    what = asked(data)
+    said_first = _html.escape(in_short(data)[len(what) :])
     return (
-        f"<div><b>{_html.escape(data['action'])}</b> {_html.escape(_in_short(data))}</div>"
-        f"<table>{_cells('th', head)}{''.join(rows)}{_cells('th', total)}</table>{said}"
+        f"<div><b>{_html.escape(what)}</b>{said_first}</div>"
+        f"<table>{_cells('th', head)}{road}{_cells('th', total)}</table>{said}"
         f"{_folded('fired', fired)}{_folded('refused', refused)}"
+        + (_fold("as written", f"<pre>{_html.escape(formula)}</pre>") if formula else "")
     )
 
 
-def _amount(n: float, unit: str) -> str:
-    """1.5 GB, 20 Mflop: three digits and a prefix."""
-    for prefix, size in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
-        if n >= size:
-            return f"{n / size:.3g} {prefix}{unit}"
-    return f"{n:.3g} {unit}"
+def _formula(text: str) -> list[str]:
+    """The lines of the formula, as written and in canonical form."""
+    lines = text.splitlines()
+    found = [i for i, line in enumerate(lines) if line.startswith("written")]
+    return lines[found[-1] :] if found else []
 
 
-def _time(s: float) -> str:
-    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
-        if s >= size:
-            return f"{s / size:.3g} {unit}"
-    return f"{s / 1e-9:.3g} ns"
-
-
-def _in_short(data: dict[str, Any]) -> str:
-    """What is done, what it costs, what it takes."""
-    names = [s["name"] for s in data["steps"] if s["flops"] or s["bytes"]]
-    shown = list(dict.fromkeys(names))
-    done = ", ".join(shown[:6]) + (f" and {len(shown) - 6} more" if len(shown) > 6 else "")
-    time = f"about {_time(data['seconds'])}"
-    if data["took"] is not None:
-        time = f"took {_time(data['took'])}, {time} expected"
-    cost = f"{time}, {_amount(data['flops'], 'flop')}, {_amount(data['memory'], 'B')} at most"
-    return f"by {done}: {cost}" if done else cost
+def _fold(summary: str, inner: str) -> str:
+    return f"<details><summary>{summary}</summary>{inner}</details>"
 
 
 def _folded(name: str, words: list[str]) -> str:
@@ -294,7 +297,7 @@ def _folded(name: str, words: list[str]) -> str:
     if not words:
         return ""
     shown = _html.escape(", ".join(words))
-    return f"<details><summary>{len(words)} rules {name}</summary>{shown}</details>"
+    return _fold(f"{len(words)} rules {name}", shown)
 
 
 class explaining:

@@ -222,6 +222,12 @@ def _given(a: Any) -> dict[int, Any]:
     return found
 
 
+def given_by_name(a: Any) -> dict[str, Any]:
+    """The parameters of a kind of LazyArrays, by name."""
+    names = [name for name, _ in parameters(a._more[0].cls)]
+    return {names[k]: x for k, x in _given(a).items()}
+
+
 def of_kind(a: Any, g: Any, position: int) -> Any:
     """The cotangent of argument `position` of a kind of LazyArrays."""
     made = a._more[0]

@@ -134,6 +134,17 @@ def _terms(g: Any) -> list[Any]:
     return found
 
 
+def _thin_factors(g: Any) -> Any:
+    """U and V^H of a LowRank(U, V) of LazyArrays that is thin; None of others."""
+    if g._head != "made" or not isinstance(g._more[0], Kind) or g._more[0].cls is not _core.LowRank:
+        return None
+    held = matrices.given_by_name(g)
+    u, v = held["U"], held.get("V")
+    u, v = lazy(u), lazy(u if v is None else v)
+    wide = u.shape[-1] * _FEW > max(_FEW, g.shape[-1])
+    return None if wide or held.get("C") is not None or g.ndim > 2 else (u, view(v, 3))
+
+
 def _thin_between(h: Any, g: Any, depth: int) -> Any:
     """h g h of a product of thin matrices, a multiple or a view: h times each of them, which is
     shared and makes no matrix of the size of h. None for others."""
@@ -145,6 +156,9 @@ def _thin_between(h: Any, g: Any, depth: int) -> Any:
     if g._head == "view":
         inner = _between(view(h, g._more), g._args[0], depth - 1)
         return None if inner is None else view(inner, g._more)
+    thin = _thin_factors(g)
+    if thin is not None:
+        return (h @ thin[0]) @ (thin[1] @ h)
     if g._head != "matmul" or g._args[0].shape[-1] * _FEW > max(_FEW, g.shape[-1]):
         return None
     a, b = g._args

@@ -73,6 +73,6 @@ def _data(p: Any, run: Any, one: Explanation | None) -> dict[str, Any]:
     return {
         "text": "".join(f"{name:9} {text}\n" for name, text in lines), "action": "solve",
         "rules": [], "steps": [step], "order": None, "alternatives": [], **total,
-        "memory": memory, "reserve": 0, "took": run.time,
+        "memory": memory, "reserve": 0, "took": run.time, "answer": "to its tolerance",
         "iterations": run.iterations, "residual": run.residual, "method": run.method,
     }  # fmt: skip

@@ -17,6 +17,7 @@ import numpy as np
 
 from .. import _core
 from .._base.lazy_import import Later
+from .._operators import refusals
 from . import build, numpy_functions, text
 from .numpy_shapes import call
 
@@ -58,7 +59,7 @@ class LazyArray(_core.Lazy):
     def __repr__(self) -> str:
         return f"<LazyArray shape={self.shape} dtype={self.dtype}: {text.formula(self)}>"
 
-    if TYPE_CHECKING:  # the functions themselves, which _api/methods.py attaches
+    if TYPE_CHECKING:  # the functions themselves, set by pylinop/__init__.py
         cholesky = _methods.cholesky
         det = _methods.det
         eigh = _methods.eigh
@@ -132,11 +133,8 @@ class LazyArray(_core.Lazy):
             "is a new one, x.toarray() an array of your own"
         )
 
-    def __getattr__(self, name: str) -> NoReturn:
-        text = f"'LazyArray' object has no attribute {name!r}"
-        if not name.startswith("_") and hasattr(np.ndarray, name):
-            text += f": np.asarray(x).{name} is that of its value"
-        raise AttributeError(text, name=name, obj=self)
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if name not in _ARRAYS_ONLY]
 
     def _repr_html_(self) -> str:
         return text.html(self)
@@ -317,3 +315,10 @@ class LazyArray(_core.Lazy):
 
 
 LazyArray.__module__ = "pylinop"
+
+
+# What arrays have and LazyArrays have not.
+_ARRAYS_ONLY = {name for name in dir(np.ndarray) if name[0] != "_" and not hasattr(LazyArray, name)}
+for _name in _ARRAYS_ONLY:
+    _instead = f"np.asarray(x).{_name} is that of its value"
+    setattr(LazyArray, _name, refusals.Elsewhere(_name, _instead))

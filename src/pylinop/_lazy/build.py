@@ -14,6 +14,7 @@ from .._base.checks import is_lazy, is_symbolic
 from .._base.dtypes import real_of
 from .._contractions import equations
 from .._structured import determinants
+from . import contraction_parts
 from .contractions import contraction
 from .leaves import lazy
 
@@ -348,7 +349,9 @@ def index(a: Any, key: Any) -> Any:
             return _index_later(a, parts, hollow)
         parts = tuple(k._computed() if is_lazy(k) else k for k in parts)
         key = parts if isinstance(key, tuple) else parts[0]
-    return _core._LazyArray("index", (a,), np.shape(hollow[key]), a.dtype, key)
+    shape = np.shape(hollow[key])
+    made = contraction_parts.part(a, key)
+    return made if made is not None else _core._LazyArray("index", (a,), shape, a.dtype, key)
 
 
 class LATER:

@@ -1,8 +1,10 @@
-"""Contractions with LazyArrays and operators in them: what is a product, transpose, trace or
-diagonal of matrices is written as these, so that their structure counts; all else is one node."""
+"""Contractions with LazyArrays and operators in them: what is products, transposes, scalings, traces,
+diagonals, outer and Kronecker products of matrices is written as these, so that their structure
+counts, and the formula around them; all else is one node."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,20 +14,63 @@ from .. import _core
 from .._base.checks import is_lazy
 from .._contractions import equations
 from .._contractions.equations import Deferred, Task
+from .._contractions.grammar import Equation, Group
 from .._operators import einsum
 from .contraction_operators import applied
 from .leaves import lazy
 
 
+def _labels(axis: Any) -> tuple[str, ...]:
+    return axis.labels if isinstance(axis, Group) else (axis,)
+
+
+@functools.lru_cache(maxsize=1024)
+def _steps(
+    e: Equation, shapes: tuple[tuple[int, ...], ...], stacks: bool
+) -> tuple[einsum.Step, ...] | None:
+    """How the equation is linear algebra, for operands of these shapes; None: it is not."""
+    s = equations.resolved(e, shapes, ())
+    if not all(isinstance(x, str) for t in s.operands for x in t):
+        return None
+    if not all(isinstance(x, (str, Group)) for x in s.result):
+        return None
+    terms = tuple(tuple(str(x) for x in t) for t in s.operands)
+    fits = [
+        n == s.sizes[x] for t, shape in zip(terms, shapes) for x, n in zip(t, shape, strict=True)
+    ]
+    if all(fits):
+        found = einsum.steps(terms, tuple(map(_labels, s.result)))
+        if found is not None:
+            return found
+    if not stacks or any(isinstance(x, Group) for x in s.result):
+        return None
+    result = tuple(str(x) for x in s.result)
+    for t, shape in zip(terms, shapes):
+        if any(n != s.sizes[x] for x, n in zip(t[-2:], shape[-2:])):
+            return None  # a size of 1 is for stacks alone
+    return einsum.steps_of_stacks(terms, result)
+
+
+def _as(x: Any, dtype: Any) -> Any:
+    """Before it meets the others: NumPy casts all operands first."""
+    return x if x.dtype == dtype or x._head == "operator" else x.astype(dtype)
+
+
 def structured(task: Task, operands: Sequence[Any]) -> Any:
     """By products, traces, ... of matrices; NotImplemented where the equation is none of these."""
-    plain = task.equation.letters and task.path is None and task.outside is None
-    if not plain or task.sizes or task.dtype is not None:
+    if task.path is not None or task.outside is not None or task.sizes or task.dtype is not None:
         return NotImplemented
-    made = einsum.run(task.equation.text, operands)
+    lazily = all(is_lazy(x) for x in operands)
+    dtype = np.result_type(*(getattr(x, "dtype", None) or np.asarray(x).dtype for x in operands))
+    shapes = tuple(tuple(np.shape(x)) for x in operands)
+    found = _steps(task.equation, shapes, lazily and dtype.char in "fdFD")
+    if found is None:
+        return NotImplemented
+    if lazily:
+        operands = [_as(x, dtype) for x in operands]
+    made = einsum.run(found, operands)
     if made is NotImplemented:
         return made
-    dtype = np.result_type(*(getattr(x, "dtype", None) or np.asarray(x).dtype for x in operands))
     return made if made.dtype == dtype else made.astype(dtype)  # NumPy's sums widen integers
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from .. import _core
 from .._contractions import equations
 from .._structured import determinants
-from . import decompositions, evaluate, matrix_functions
+from . import contraction_parts, decompositions, evaluate, matrix_functions
 from .build import (
     apply_ufunc,
     by_value,
@@ -100,6 +100,10 @@ def _reduction(func: Callable[..., Any], dtype_of: Callable[[Any], Any]) -> Call
         kept = keepdims is True
         given = {"dtype": np.dtype(dtype)} if dtype is not None else {}
         kwargs = {"axis": axis, **given, **({"keepdims": True} if kept else {})}
+        if func is np.sum and not kept and not given:
+            part = contraction_parts.summed(a, _axes(a, axis))
+            if part is not None:
+                return part
         made = given.get("dtype") or dtype_of(a.dtype)
         return deferred(func, a, reduced(a, axis, kept), made, kwargs)
 
@@ -239,7 +243,8 @@ def _squeeze(a: Any, axis: Any = None) -> Any:
 
 def trace(a: Any, offset: int = 0) -> Any:
     """The trace of a matrix, or of each of a stack, deferred."""
-    return deferred(evaluate.trace, a, a.shape[:-2], summed(a.dtype), {"offset": offset})
+    made = contraction_parts.trace(a) if offset == 0 else None
+    return made if made is not None else deferred(evaluate.trace, a, a.shape[:-2], summed(a.dtype), {"offset": offset})
 
 
 @row("trace")
@@ -258,6 +263,9 @@ def _linalg_trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
 
 def diagonal(a: Any, offset: int = 0) -> Any:
     """A diagonal of a matrix, or of each of a stack, deferred."""
+    made = contraction_parts.diagonal(a) if offset == 0 else None
+    if made is not None:
+        return made
     m, n = a.shape[-2:]
     shape = (*a.shape[:-2], max(0, min(m + min(offset, 0), n - max(offset, 0))))
     return deferred(evaluate.diagonal, a, shape, a.dtype, {"offset": offset})

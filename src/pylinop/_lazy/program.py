@@ -155,6 +155,7 @@ def _run(asked: list[Asked]) -> None:
     values = _core._results([(q.op, q.action, q.offset, 0) for q in asked])
     for q, found in zip(asked, values, strict=True):
         if len(q.nodes) == 1:
+            _core._tape_note(q.nodes[0], found)
             q.nodes[0]._value = _value(q.nodes[0], found)
             continue
         start = 0

@@ -127,6 +127,11 @@ def _weighted_gram(w: Any, row: Any) -> Any:
     return w.ns.concat([inner, w.ns.expand(squares, (*inner.shape[:-2], 1, inner.shape[-1]))], -2)
 
 
+def _scaled_gram(w: Any, row: Any) -> Any:
+    a, d = w.child(row, 0), w.child(row, 1)
+    return w.ns.matmul(kinds.seen(w.ns, a, 3), a * d[..., None])
+
+
 def _top_square(w: Any, row: Any) -> Any:
     return w.child(row, 0)[..., : row.shape[-2], :]
 
@@ -342,6 +347,7 @@ HEADS: dict[str, Callable[..., Any]] = {
     "kronarray": _kronarray,
     "gram": _gram,
     "weighted_gram": _weighted_gram,
+    "scaled_gram": _scaled_gram,
     "top_square": _top_square,
     "gemm_triangle": _gemm_triangle,
     "matvec_row": _line,

@@ -1,104 +1,261 @@
-"""np.einsum's patterns that are linear algebra: products, transposes, diagonals, traces."""
+"""np.einsum's patterns that are linear algebra: a network of matrices and vectors is taken apart into
+products, transposes, diagonal scalings, traces, diagonals, sums and outer products.
+
+    labels --> steps, a function of earlier values each --> values
+
+The steps are found by the labels alone and kept. A label that three matrices share has none; the
+order of products is the planner's, which sees one formula."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from .. import _core
 
-def parse(subscripts: str, operands: Sequence[Any]) -> tuple[list[str], str] | None:
-    """([labels of each operand], labels of the result); None where NumPy is to handle it."""
-    text = subscripts.replace(" ", "")
-    if "." in text:
+_Labels = tuple[str, ...]
+_MOST_BATCH = 4  # axes of stacks; kinds take six
+
+
+class Step(NamedTuple):
+    run: Callable[..., Any]
+    places: tuple[int, ...]  # of its arguments: operands first, then the steps' values
+    turned: tuple[bool, ...]  # which of them are transposed
+
+
+# -- what a step does ------------------------------------------------------------------------------
+
+
+def _turned(a: Any) -> Any:
+    return a.T if a.ndim == 2 else a.mT
+
+
+def _same(a: Any) -> Any:
+    return a
+
+
+def _trace(a: Any) -> Any:
+    return np.trace(a) if a.ndim == 2 else np.linalg.trace(a)
+
+
+def _diagonal(a: Any) -> Any:
+    return np.diagonal(a).copy() if a.ndim == 2 else np.linalg.diagonal(a)
+
+
+def _sum(a: Any) -> Any:
+    return np.sum(a, axis=a.ndim - 1)
+
+
+def _product(a: Any, b: Any) -> Any:
+    return a @ b
+
+
+def _trace_of(a: Any, b: Any) -> Any:
+    return _trace(a @ b)
+
+
+def _diagonal_of(a: Any, b: Any) -> Any:
+    return _diagonal(a @ b)
+
+
+def _each(a: Any, b: Any) -> Any:
+    """Of two vectors, or of anything and a number."""
+    return a * b
+
+
+def _elements(a: Any, b: Any) -> Any:
+    """Of two matrices."""
+    return a * b
+
+
+def _rows(v: Any, a: Any) -> Any:
+    """Row i times v[i]."""
+    if np.result_type(v.dtype, a.dtype).char in "fdFD":
+        return _core.Diag(v) @ a
+    return np.reshape(v, (-1, 1)) * a
+
+
+def _outer(a: Any, b: Any) -> Any:
+    return np.outer(a, b)
+
+
+def _kron(*factors: Any) -> Any:
+    return functools.reduce(np.kron, factors)
+
+
+_OF_STACKS = (_same, _product)
+_LAST_OF_STACKS = (*_OF_STACKS, _trace, _diagonal, _trace_of, _diagonal_of)
+
+
+# -- which steps -----------------------------------------------------------------------------------
+
+
+class _Network:
+    """Terms that are left: (labels, place of the value), and the steps so far."""
+
+    def __init__(self, terms: Sequence[_Labels], kept: frozenset[str]) -> None:
+        self.live = [(t, k) for k, t in enumerate(terms)]
+        self.kept = kept  # labels of the result
+        self.made = len(terms)
+        self.steps: list[Step] = []
+
+    def emit(
+        self, run: Callable[..., Any], taken: Sequence[Any], labels: _Labels, turned: Any = ()
+    ) -> None:
+        turns = tuple(turned) or (False,) * len(taken)
+        self.steps.append(Step(run, tuple(place for _, place in taken), turns))
+        at = min(self.live.index(x) for x in taken)  # so that what is left stays in its order
+        self.live = [x for x in self.live if x not in taken]
+        self.live.insert(at, (labels, self.made))
+        self.made += 1
+
+    def gone(self, label: str, *terms: Any) -> bool:
+        """Is a label summed, and in these terms alone?"""
+        others = (x for x in self.live if x not in terms)
+        return label not in self.kept and not any(label in labels for labels, _ in others)
+
+    def single(self, x: Any) -> bool:
+        """A diagonal, a trace, a sum along an axis that is here alone."""
+        labels, _ = x
+        if len(labels) == 2 and labels[0] == labels[1]:
+            alone = self.gone(labels[0], x)
+            self.emit(_trace if alone else _diagonal, [x], () if alone else labels[:1])
+            return True
+        for k, label in enumerate(labels):
+            if self.gone(label, x):
+                left = labels[:k] + labels[k + 1 :]
+                self.emit(_sum, [x], left, (len(labels) == 2 and k == 0,))
+                return True
+        return False
+
+    def vectors(self, x: Any, y: Any) -> bool:
+        """x is a vector: with a vector or a matrix along the same label."""
+        label = x[0][0]
+        if label not in y[0]:
+            return False
+        alone = self.gone(label, x, y)
+        if len(y[0]) == 1:
+            self.emit(_product if alone else _each, [x, y], () if alone else x[0])
+            return True
+        first = y[0][0] == label
+        other = y[0][1] if first else y[0][0]
+        if alone:
+            self.emit(_product, [y, x], (other,), (first, False))
+        else:
+            self.emit(_rows, [x, y], (label, other), (False, not first))
+        return True
+
+    def matrices(self, x: Any, y: Any) -> bool:
+        (p, _), (q, _) = x, y
+        shared = [label for label in p if label in q]
+        alone = [label for label in shared if self.gone(label, x, y)]
+        if len(shared) == 2:
+            if not alone:
+                self.emit(_elements, [x, y], p, (False, p != q))
+            elif len(alone) == 2:
+                self.emit(_trace_of, [x, y], (), (False, p == q))
+            else:
+                (c,) = alone
+                left = (p[1] if p[0] == c else p[0],)
+                self.emit(_diagonal_of, [x, y], left, (p[0] == c, q[1] == c))
+            return True
+        if len(shared) != 1 or not alone:
+            return False
+        (c,) = alone
+        left = (p[0] if p[1] == c else p[1], q[0] if q[1] == c else q[1])
+        self.emit(_product, [x, y], left, (p[0] == c, q[1] == c))
+        return True
+
+    def one(self) -> bool:
+        """One step, the cheapest sort first."""
+        if any(self.single(x) for x in self.live if x[0]):
+            return True
+        pairs = [(x, y) for x in self.live for y in self.live if x is not y and x[0] and y[0]]
+        of_vectors = [z for z in pairs if len(z[0][0]) == 1]
+        of_vectors.sort(key=lambda z: len(z[1][0]))
+        if any(self.vectors(x, y) for x, y in of_vectors):
+            return True
+        squares = [z for z in pairs if len(z[0][0]) == len(z[1][0]) == 2]
+        squares.sort(key=lambda z: set(z[0][0]) != set(z[1][0]))
+        return any(self.matrices(x, y) for x, y in squares)
+
+    def finish(self, result: tuple[_Labels, ...]) -> bool:
+        """The parts that are left as the result; False: these are none of linear algebra."""
+        numbers = [x for x in self.live if not x[0]]
+        parts = [x for x in self.live if x[0]]
+        flat = tuple(label for axis in result for label in axis)
+        if len(result) == 2 and any(len(axis) > 1 for axis in result):
+            if not self._blocks(result, parts):
+                return False
+        elif len(parts) == 2 and all(len(x[0]) == 1 for x in parts) and len(flat) == 2:
+            parts.sort(key=lambda x: x[0] != flat[:1])
+            self.emit(_outer, parts, flat)
+        elif len(parts) == 1:
+            if parts[0][0] != flat:
+                self.emit(_same, parts, flat, (True,))
+        elif parts:
+            return False
+        while numbers and len(self.live) > 1:
+            first = next((x for x in self.live if x[0]), self.live[0])
+            self.emit(_each, [first, next(x for x in self.live if x is not first)], flat)
+        return len(self.live) == 1
+
+    def _blocks(self, result: tuple[_Labels, ...], parts: Any) -> bool:
+        """A Kronecker product: axes (i k) and (j l) of ij and kl."""
+        rows, columns = result
+        found = {frozenset(x[0]): x for x in parts}
+        if len(rows) != len(columns) or len(rows) != len(parts):
+            return False
+        factors = [found.get(frozenset(z)) for z in zip(rows, columns, strict=True)]
+        if any(x is None for x in factors):
+            return False
+        turned = [x[0][0] not in rows for x in factors if x is not None]
+        self.emit(_kron, [x for x in factors if x is not None], rows + columns, turned)
+        return True
+
+
+@functools.lru_cache(maxsize=1024)
+def steps(terms: tuple[_Labels, ...], result: tuple[_Labels, ...]) -> tuple[Step, ...] | None:
+    """The steps of a network of matrices, vectors and numbers; None: it is not all of these.
+    An axis of the result is a label, or several for a Kronecker product."""
+    if any(len(t) > 2 for t in terms) or len(result) > 2:
         return None
-    left, arrow, out = text.partition("->")
-    terms = left.split(",")
-    if len(terms) != len(operands) or any(len(t) != np.ndim(a) for t, a in zip(terms, operands)):
-        return None
-    if any(len(t) not in (1, 2) for t in terms) or len(out) > 2:
-        return None
-    if not arrow:  # NumPy's rule: the labels that occur once, in alphabetical order
-        joined = "".join(terms)
-        out = "".join(sorted(c for c in set(joined) if joined.count(c) == 1))
-    if any(c not in left for c in out) or len(set(out)) < len(out):
-        return None
-    sizes: dict[str, int] = {}
-    for term, a in zip(terms, operands):
-        for label, n in zip(term, np.shape(a)):
-            if sizes.setdefault(label, n) != n:
-                return None  # NumPy says what is wrong
-    return terms, out
+    network = _Network(terms, frozenset(label for axis in result for label in axis))
+    while network.one():
+        pass
+    return tuple(network.steps) if network.finish(result) else None
 
 
-def one(term: str, a: Any, out: str) -> Any:
-    """A single operand: transposed, its diagonal, its trace, its sums."""
-    if len(term) == 2 and term[0] == term[1]:
-        if out == "":
-            return np.trace(a)
-        return np.diagonal(a).copy() if out == term[0] else NotImplemented
-    if out == term:
-        return a
-    if out == term[::-1]:
-        return a.T
-    axes = tuple(i for i, c in enumerate(term) if c not in out)
-    return np.sum(a, axis=axes)
+@functools.lru_cache(maxsize=1024)
+def steps_of_stacks(terms: tuple[_Labels, ...], result: _Labels) -> tuple[Step, ...] | None:
+    """The same for stacks of matrices, whose axes come first in all that have them."""
+    for k in range(len(result) - 2, len(result) + 1):
+        batch = result[:k]
+        cores = [t[len(t) - 2 :] for t in terms]
+        if not 0 < k <= _MOST_BATCH or any(len(t) < 2 or set(t) & set(batch) for t in cores):
+            continue
+        fronts = [t[:-2] for t in terms]
+        if any(f != batch[k - len(f) :] for f in fronts) or max(map(len, fronts)) < k:
+            continue
+        found = steps(tuple(cores), tuple((label,) for label in result[k:]))
+        if not found:  # also where nothing is to be done: broadcasting alone
+            continue
+        if found[-1].run in _LAST_OF_STACKS and all(s.run in _OF_STACKS for s in found[:-1]):
+            return found
+    return None
 
 
-def product(p: str, a: Any, q: str, b: Any, free: str) -> Any:
-    """(labels, value) of the contraction over what p and q share and `free` does not keep."""
-    shared = [c for c in p if c in q]
-    gone = [c for c in shared if c not in free]
-    if len(shared) == 2 and len(p) == len(q) == 2 and p[0] != p[1] and q[0] != q[1]:
-        right = b if p[1] == q[0] else b.T
-        if len(gone) == 2:
-            return "", np.trace(a @ right)
-        if len(gone) == 1:  # the other label stays: a diagonal
-            x = a if gone[0] == p[1] else a.T
-            y = right if gone[0] == p[1] else right.T
-            return shared[1 - shared.index(gone[0])], np.diagonal(x @ y).copy()
-        return None
-    if len(shared) != 1 or len(gone) != 1 or len(set(p)) < len(p) or len(set(q)) < len(q):
-        return None
-    c = gone[0]
-    x = a if p[-1] == c else a.T
-    y = b if q[0] == c else b.T
-    return p.replace(c, "") + q.replace(c, ""), x @ y
-
-
-def next_pair(terms: Any) -> tuple[int, int] | None:
-    """The two operands to contract first: with a vector if there is one, else the last ones."""
-    found = None
-    for i in range(len(terms)):
-        for j in range(i + 1, len(terms)):
-            if set(terms[i]) & set(terms[j]):
-                if len(terms[i]) + len(terms[j]) < 4:
-                    return i, j
-                found = (i, j)
-    return found
-
-
-def run(subscripts: str, operands: Sequence[Any]) -> Any:
-    """The result, or NotImplemented where the pattern is not one of linear algebra."""
-    parsed = parse(subscripts, operands)
-    if parsed is None:
-        return NotImplemented
-    terms, out = parsed
-    operands = list(operands)
-    while len(operands) > 1:
-        pair = next_pair(terms)
-        if pair is None:
+def run(found: tuple[Step, ...], operands: Sequence[Any]) -> Any:
+    """The value of the last step; NotImplemented where operators have no such step."""
+    values = list(operands)
+    if any(isinstance(x, _core.Operator) for x in values):
+        whole = any(x.dtype.char not in "fdFD" for x in values if hasattr(x, "dtype"))
+        if any(s.run is _elements or (whole and s.run is _rows) for s in found):
             return NotImplemented
-        i, j = pair
-        rest = [t for k, t in enumerate(terms) if k not in pair]
-        made = product(terms[i], operands[i], terms[j], operands[j], out + "".join(rest))
-        if made is None:
-            return NotImplemented
-        for k in (j, i):
-            del terms[k], operands[k]
-        terms.insert(i, made[0])
-        operands.insert(i, made[1])
-        if not set(made[0]) and len(operands) > 1:
-            return NotImplemented
-    return one(terms[0], operands[0], out) if terms[0] or out else operands[0]
+    for step in found:
+        args = [_turned(values[k]) if t else values[k] for k, t in zip(step.places, step.turned)]
+        values.append(step.run(*args))
+    return values[-1]

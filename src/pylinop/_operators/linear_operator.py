@@ -143,7 +143,7 @@ class LinearOperator(_core.Operator):
 
     # -- functions as methods ----------------------------------------------------------------------
 
-    if TYPE_CHECKING:  # the functions themselves, which _api/methods.py attaches
+    if TYPE_CHECKING:  # the functions themselves, set by pylinop/__init__.py
         cholesky = _methods.cholesky
         det = _methods.det
         eigh = _methods.eigh
@@ -416,5 +416,5 @@ class MatVec(LinearOperator):
 
 LinearOperator.__module__ = MatVec.__module__ = "pylinop"
 vars(LinearOperator)["__signature__"].like[LinearOperator] = MatVec
-for _name in refusals.ELSEWHERE:
-    setattr(LinearOperator, _name, refusals.Elsewhere(_name))
+for _name, _instead in refusals.ELSEWHERE.items():
+    setattr(LinearOperator, _name, refusals.Elsewhere(_name, f"write {_instead}"))

@@ -43,6 +43,8 @@ def declared(op: Any) -> Any:
 def factors(op: Any) -> list[Any]:
     """The factors of a Kron or KronSum, or the blocks of a BlockDiag, whatever operation closed to
     it, as operators, each in its own precision."""
+    if op._init is not None:
+        return [f if type(f) is _core.Dense else as_operator(f) for f in op._init]
     return list(run(_factor_steps, op))
 
 

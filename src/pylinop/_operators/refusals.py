@@ -20,16 +20,16 @@ ELSEWHERE = {
 
 
 class Elsewhere:
-    """An attribute that there is not: the AttributeError says what to write."""
+    """An attribute that there is not: the AttributeError says what to write. A ``__getattr__`` would
+    be asked for each of NumPy's protocols too, whenever an array is made of the object."""
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def __init__(self, name: str, instead: str) -> None:
+        self._name, self._instead = name, instead
 
     def __get__(self, op: Any, owner: type) -> NoReturn:
         # Without the object the interpreter adds no suggestion of its own.
         raise AttributeError(
-            f"{owner.__name__!r} object has no attribute {self._name!r}: "
-            f"write {ELSEWHERE[self._name]}",
+            f"{owner.__name__!r} object has no attribute {self._name!r}: {self._instead}",
             name=self._name,
         )
 

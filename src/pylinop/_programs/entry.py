@@ -7,6 +7,8 @@ import functools
 import importlib
 from typing import Any
 
+from .freezing import consider
+
 __all__ = ["called"]
 
 OWNERS = {"pytensor": "pylinop.pytensor.running"}
@@ -19,7 +21,7 @@ def _owner(text: str) -> tuple[Any, str]:
     name, _, program = text.partition("\n")
     if name not in OWNERS:
         raise ValueError(f"a program of {name!r}: known are {', '.join(OWNERS)}")
-    return importlib.import_module(OWNERS[name]).written_into, program
+    return importlib.import_module(OWNERS[name]), program
 
 
 def _known(a: Any) -> Any:
@@ -35,7 +37,11 @@ def _known(a: Any) -> Any:
     return found
 
 
-def called(text: str, arrays: Any, outs: Any) -> None:
-    """Runs a program on arrays of NumPy, and writes its values into `outs`."""
-    run, program = _owner(text)
-    run(program, [_known(a) for a in arrays], outs)
+def called(text: str, arrays: Any, outs: Any, key: bytes | None) -> None:
+    """Runs a program on arrays of NumPy, and writes its values into `outs`. `key`: of the tape that
+    calls after this one may run."""
+    owner, program = _owner(text)
+    owner.written_into(program, [_known(a) for a in arrays], outs)
+    freezable = getattr(owner, "freezable", None)
+    if key is not None and freezable is not None:
+        consider(key, lambda: freezable(program, arrays), arrays, outs)

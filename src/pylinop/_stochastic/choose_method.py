@@ -103,6 +103,7 @@ def data(op: Any, action: str, why: str, rows: list[Any], took: float | None) ->
         "alternatives": others(rows),
         "flops": row["flops"], "bytes": row["bytes"], "seconds": row["seconds"],
         "memory": row["memory"], "reserve": 0, "took": took,
+        "answer": "to its tolerance" if action.startswith("eig") else "an estimate",
     }  # fmt: skip
 
 

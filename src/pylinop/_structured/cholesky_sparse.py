@@ -40,15 +40,23 @@ def _entries(op: Any, left: list[int]) -> float:
     return float(op.tosparse().nnz) if op._head in FEW else math.inf
 
 
-def matrix_of(op: Any) -> Any:
-    """A large square matrix with few entries, as CSC; None for others."""
+def is_sparse(op: Any) -> bool:
+    """Is it large and square, with few entries by how it is written?"""
     n = op.shape[-1]
     if op.ndim != 2 or op.shape[-2] != n or n < _ROWS:
-        return None
+        return False
     try:
-        most = _entries(op, [_PARTS])
-        if not most <= n * n:  # nor NaN
-            return None
+        return bool(_entries(op, [_PARTS]) <= n * n)  # nor NaN
+    except ImportError:
+        return False
+
+
+def matrix_of(op: Any) -> Any:
+    """A large square matrix with few entries, as CSC; None for others."""
+    if not is_sparse(op):
+        return None
+    n = op.shape[-1]
+    try:
         a = op.tosparse("csc")
     except ImportError:
         return None
@@ -124,6 +132,7 @@ def factor_of(op: Any, a: Any, uplo: str) -> Any:
     how="sparse ones of 400 rows or more: SuperLU, rows as they stand; a SparseTriangular",
     cost="a sparse solve",
     kept=True,
+    asks=lambda op, uplo: [("solve", op)] if is_sparse(op) else None,
 )
 def _of_sparse(op: Any, uplo: str) -> Any:
     a = matrix_of(op)

@@ -103,7 +103,7 @@ def _made(op: Any) -> Any:
 def small_dense(op: Any) -> Any:
     """The array of a Dense so small that its spectra are computed at once, without a look into the
     cache; None for all others."""
-    if op._head != "dense" or op._init is None or not 0 < op.size <= _SMALL:
+    if op._head != "dense" or op._init is None or not 0 < math.prod(op.shape) <= _SMALL:
         return None
     if config.recording():  # the question's own road is the one that is seen
         return None
@@ -114,9 +114,12 @@ def small_dense(op: Any) -> Any:
 def _is_put_together(op: Any) -> Any:
     """Are answers about it cached as a whole? They are for a Kron or BlockDiag so small that making
     the answer says nothing about dense forms, which an answer from the cache would not repeat."""
-    if op._head not in ("kron", "blockdiag") or op.size > _LITTLE or op.dtype is None:
+    if op._head not in ("kron", "blockdiag") or op.dtype is None:
         return False
-    bytes_ = op.size * inexact(op.dtype).itemsize
+    size = math.prod(op.shape)
+    if size > _LITTLE:
+        return False
+    bytes_ = size * inexact(op.dtype).itemsize
     return config.get("memory_limit") is None and bytes_ <= config.get("warn_limit")
 
 
@@ -161,7 +164,8 @@ def _view(op: Any, mode: int) -> Any:
 def factors_of(op: Any) -> list[Any]:
     """The factors of a Kron or the blocks of a BlockDiag, also of one that products, views,
     inverses or slices closed to."""
-    return [_as_precise(f, op) for f in parameters.factors(op)]
+    dtype = op.dtype
+    return [f if f.dtype is dtype else _as_precise(f, op) for f in parameters.factors(op)]
 
 
 def blocks_of(op: Any) -> list[list[Any]]:
@@ -197,6 +201,9 @@ GUARDS = {
     "single": _guard("one matrix, not a batch", lambda op: op.ndim == 2),
     "unitary_q": _guard("its Q is known to be unitary", lambda op: is_unitary(op._given("Q"))),
     "unitary_a": _guard("its A is known to be unitary", lambda op: is_unitary(op._given("A"))),
+    "upper": _guard(
+        "an upper triangle as it was given", lambda op: _is_given(op) and not op._given("lower")
+    ),
     "real_constant": _guard("its c is real", lambda op: not complex(op._given("c")).imag),
 }
 
@@ -556,7 +563,7 @@ class Question:
             return self.of_dense(op, *args) if found is None else found
         token = _memo.set({}) if _memo.get() is None else None
         try:
-            if _is_put_together(op):
+            if self.kept and _is_put_together(op):
                 return self._keep(op, args, lambda: run(self._steps, op, *args), lambda: None)
             return run(self._steps, op, *args)
         finally:

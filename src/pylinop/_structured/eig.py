@@ -79,14 +79,15 @@ eigvals = Question(
 
 
 def _both(
-    *heads: str, how: str = "", cost: str = "", called: str = ""
+    *heads: str, how: str = "", cost: str = "", guard: str = "", called: str = ""
 ) -> Callable[[Registered], Registered]:
     """Registers a row of both questions; ``vectors`` tells it which one is asked."""
 
     def add(answer: Registered) -> Registered:
-        pairs.row(*heads, how=how, cost=cost, called=called)(lambda op: answer(op, True))
+        more: Any = {"how": how, "guard": guard, "called": called}
+        pairs.row(*heads, cost=cost, **more)(lambda op: answer(op, True))
         alone = cost.replace("that of eigh", "that of `eigvalsh`")
-        eigvals.row(*heads, how=how, cost=alone, called=called)(lambda op: answer(op, False))
+        eigvals.row(*heads, cost=alone, **more)(lambda op: answer(op, False))
         return answer
 
     return add
@@ -296,7 +297,12 @@ def _(op: Any, vectors: bool) -> Any:
     return NotImplemented
 
 
-@_both("lowrankupdate", how="of c I + U C V^H: as U C V^H, c added", cost="O(n k^2)")
+@_both(
+    "lowrankupdate",
+    how="of c I + U C V^H: as U C V^H, c added",
+    cost="O(n k^2)",
+    guard="thin_shift",
+)
 def _(op: Any, vectors: bool) -> Generator[Any, Any, Any]:
     parts = update_parts(op)
     c = None if parts is None else constant_of(parts[0])

@@ -17,7 +17,7 @@ from .._operators.convert import as_operator
 from .._operators.parameters import written
 from . import banded_svd
 from .centrohermitian import is_centrohermitian, values
-from .dispatch import OPERAND, _as_precise, dense, diagonal_of
+from .dispatch import GUARDS, OPERAND, Guard, _as_precise, dense, diagonal_of
 from .questions import eigvalsh, hermitian, svdvals
 from .singular_values import bands_of, descending, determinant, undoes_transform
 
@@ -129,6 +129,16 @@ def constant_of(op: Any) -> Any:
     return d[0] if d.size and (d == d[0]).all() else None
 
 
+def _is_thin_shift(op: Any) -> bool:
+    parts = update_parts(op)
+    return parts is not None and constant_of(parts[0]) is not None
+
+
+GUARDS["thin_shift"] = Guard(
+    "c I and a thin part, not another base", _is_thin_shift, _is_thin_shift
+)
+
+
 def shifted_thin(op: Any) -> tuple[Any, Any] | None:
     """(U C U^H, c) of a Hermitian matrix c I + U C U^H, else None."""
     parts = update_parts(op)
@@ -218,7 +228,9 @@ def _(op: Any) -> Any:
     return descending(np.abs(np.linalg.eigvalsh(a if op._head == "hankel" else a[..., ::-1, :])))
 
 
-@eigvalsh.row("lowrankupdate", how="of c I + U U^H: QR of U, + c", cost="O(n k^2)")
+@eigvalsh.row(
+    "lowrankupdate", how="of c I + U U^H: QR of U, + c", cost="O(n k^2)", guard="thin_shift"
+)
 def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     found = shifted_thin(op)
     if found is None:
@@ -254,7 +266,7 @@ def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     "blocktridiagonal",
     called="bands",
     how="LAPACK's gbbrd, bdsqr; of a Hermitian A moduli of `eigvalsh`",
-    cost="3 n^2 w",
+    cost="12 n^2 w",
     kept=True,
 )
 def _(op: Any) -> Any:

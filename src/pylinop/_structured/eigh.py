@@ -389,7 +389,12 @@ def _(op: Any, uplo: str) -> Any:
     return w, whole @ _core.BlockDiag(unitary(turn * vectors), _core.Identity(n - k))
 
 
-@eigenbasis.row("lowrankupdate", how="of c I + U C U^H: as U C U^H, c added", cost="O(n k^2)")
+@eigenbasis.row(
+    "lowrankupdate",
+    how="of c I + U C U^H: as U C U^H, c added",
+    cost="O(n k^2)",
+    guard="thin_shift",
+)
 def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     found = shifted_thin(op)
     if found is None:
@@ -422,6 +427,17 @@ def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
         return NotImplemented
     w, q = yield as_operator(op._given("B")), uplo
     return w, op._given("A").copy() @ q
+
+
+def has_basis(op: Any) -> bool:
+    """Are the eigenvectors of a Hermitian operator known by its kind? Of a sum, A + c I, those of
+    A."""
+    if op._head != "sum":
+        return bool(hermitian(op))
+    found = shift_of(op)
+    if found is None or np.imag(found[1]) or found[0]._head not in eigenbasis.rows:
+        return False
+    return bool(hermitian(found[0]))
 
 
 # -- in ascending order --

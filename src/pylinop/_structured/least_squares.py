@@ -1,8 +1,8 @@
 """Least squares, null spaces and ranges from frames: A = U diag(s) V^H, where U and V are operators
 with orthonormal columns and s is in any order.
 
-The frames of a Kron are Krons, and its s are all the products, in one array: so the singular values
-of the whole matrix decide which of them count as zero, as in NumPy."""
+The frames of a Kron are Krons, and its s are all the products, in one array: so the singular
+values of the whole matrix decide which of them count as zero, as in NumPy."""
 
 from __future__ import annotations
 
@@ -56,6 +56,7 @@ frames = Question(
     cost="4 m n^2 + 8 n^3",
     kept=lambda want: "frames null" if want == "null" else "frames",
     arrays=_arrays,
+    instead=lambda op, want: "14 m n min(m, n)",  # as a part; `tree` has gelsd's of the whole
 )
 
 
@@ -98,6 +99,7 @@ def _(op: Any, want: str) -> Any:
     "circulant",
     how="a DFT and the spectrum, of one level; bases of real ones are dense",
     cost="O(n log n)",
+    asks=lambda op, want: [] if want == "solve" or op.dtype.kind == "c" else None,
 )
 def _(op: Any, want: str) -> Any:
     if op._init is None or (op._given("levels") or 1) != 1:
@@ -159,7 +161,10 @@ def _(op: Any, want: str) -> Generator[Any, Any, Any]:
 
 
 @frames.row(
-    "lowrank", how="QR of U and V, SVD of what is between; not null spaces", cost="O((m + n) k^2)"
+    "lowrank",
+    how="QR of U and V, SVD of what is between; not null spaces",
+    cost="O((m + n) k^2)",
+    asks=lambda op, want: None if want == "null" else [],
 )
 def _(op: Any, want: str) -> Any:
     found = None if want == "null" else core_of(op)
@@ -198,11 +203,18 @@ def _gelsd(a: Any, b: Any, rcond: Any) -> tuple[Any, ...]:
     return x, rest.reshape(*b.shape[:-2], b.shape[-1]) if rest.size else rest, rank, s
 
 
+# Heads whose frames are their own only where this holds; LAPACK's gelsd is quicker than frames by
+# an SVD.
+CONDITIONS: dict[str, Callable[[Any], bool]] = {}
+
+
 def _structured(op: Any) -> bool:
     """Has the operand, below views and multiples, frames of its own?"""
     while op._by in ("view", "scaled") and op._head in ("view", "scaled"):
         op = op._operands[0]
-    return op._head in frames.rows
+    if op._head not in frames.rows:
+        return False
+    return CONDITIONS[op._head](op) if op._head in CONDITIONS else True
 
 
 def _of_band(op: Any, b: Any, cut: Any) -> Any:
@@ -243,7 +255,7 @@ def tree(op: Any, b: Any, rcond: Any = None) -> trees.Node:
         tall = op if op.shape[-2] >= op.shape[-1] else op.H
         found = trees.planned(qr, tall, "reduced")
         if found.rule:  # and the singular values of R, which say whether the rank is full
-            node = trees.leaf("lstsq-within-band", op, prices.read("3 n^2 w").price(tall, "band"))
+            node = trees.leaf("lstsq-within-band", op, prices.read("12 n^2 w").price(tall, "band"))
             node.parts = [found]
             return node
     if len(op.shape) > 2 or _structured(op):

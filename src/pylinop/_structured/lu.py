@@ -13,10 +13,10 @@ import numpy as np
 from .. import _core
 from .._base.dtypes import TRANSPOSED, inexact
 from .._operators import quasiseparable
-from . import banded_lu
+from . import banded_lu, mixed_shapes
 from .cholesky import NotDefinite, cholesky, is_hermitian, nearly, real_diagonal
 from .dispatch import Question, dense, diagonal_of, factors_of, within
-from .qr import alike, eye, upper
+from .qr import eye, upper
 from .singular_values import bands_of, check_permutation
 
 # -- LU --
@@ -104,10 +104,9 @@ def _(op: Any) -> tuple[Any, Any, Any]:
     return op, one, one
 
 
-@lu.row("triangular", how="an upper one itself: P and L are Identities", cost="O(1)")
+@lu.row("triangular", how="an upper one itself: P and L are Identities", cost="O(1)", guard="upper")
 def _(op: Any) -> Any:
-    lower = op._init is None or op._given("lower")
-    return NotImplemented if lower or op.dtype.kind not in "fc" else _itself(op)
+    return _itself(op) if op.dtype.kind in "fc" else NotImplemented
 
 
 def _itself(op: Any) -> tuple[Any, Any, Any]:
@@ -143,21 +142,25 @@ def _joined(join: Callable[..., Any], factors: Any) -> Generator[Any, Any, Any]:
     return tuple(join(*one) for one in zip(*found, strict=True))
 
 
-@lu.row("kron", how="Krons of the factors', all tall or all wide", cost="sum of the factors'")
+@lu.row(
+    "kron", how="Krons of the factors', rows exchanged of tall ones", cost="sum of the factors'"
+)
 def _(op: Any) -> Generator[Any, Any, Any]:
     factors = factors_of(op)
-    if not alike(factors, "reduced"):
-        return NotImplemented
+    if not all(f.shape[-2] <= f.shape[-1] for f in factors):
+        return (yield from mixed_shapes.lu(op, _core.Kron, factors))
     return (yield from _joined(_core.Kron, factors))
 
 
 @lu.row(
-    "blockdiag", how="BlockDiags of the blocks', all tall or all wide", cost="sum of the blocks'"
+    "blockdiag",
+    how="BlockDiags of the blocks', rows exchanged of tall ones",
+    cost="sum of the blocks'",
 )
 def _(op: Any) -> Generator[Any, Any, Any]:
     blocks = factors_of(op)
-    if not alike(blocks, "reduced"):
-        return NotImplemented
+    if not all(f.shape[-2] <= f.shape[-1] for f in blocks):
+        return (yield from mixed_shapes.lu(op, _core.BlockDiag, blocks))
     return (yield from _joined(_core.BlockDiag, blocks))
 
 

@@ -19,7 +19,16 @@ from .._base.checks import square
 from .._base.dtypes import CONJUGATED, TRANSPOSED, inexact, real_of
 from .._operators.convert import as_operator
 from .cholesky import element_text
-from .dispatch import Question, _as_precise, dense, diagonal_of, factors_of, keep_within, within
+from .dispatch import (
+    GUARDS,
+    Question,
+    _as_precise,
+    dense,
+    diagonal_of,
+    factors_of,
+    keep_within,
+    within,
+)
 from .eig import eigvals
 from .eigenvalues_hermitian import multiple_of_identity, shift_of, shifted_thin
 from .eigh import by_cycles, cycles_of, eigenbasis, reflection_parts, thin_hermitian
@@ -544,7 +553,12 @@ def _(op: Any, f: Any) -> Any:
     return _by_basis(op, f)
 
 
-@_rows("lowrankupdate", how="of c I + U C U^H: f(c) I and a low rank", cost="O(n k^2)")
+@_rows(
+    "lowrankupdate",
+    how="of c I + U C U^H: f(c) I and a low rank; of another base that is Hermitian by eigh",
+    cost="O(n k^2)",
+    asks=lambda op, f: [] if GUARDS["thin_shift"].holds(op) else [("eigh", op, "L")],
+)
 def _(op: Any, f: Any) -> Any:
     found = shifted_thin(op)
     answer = NotImplemented if found is None else _thin(found[0], f, found[1])

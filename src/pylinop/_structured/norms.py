@@ -386,8 +386,13 @@ SUMMED = ("block", "triangular", "sparse", "toeplitz")
 
 def _norm_asks(op: Any, ord: Any) -> Any:
     if ord in (2, -2, "nuc"):
-        return None if op._head in SUMMED else [("svdvals", op)]
+        return [("svdvals", op)] if _by_svdvals(op) else None
     return []
+
+
+def _by_svdvals(op: Any) -> bool:
+    """Has the kind singular values that are cheaper than those of the dense form?"""
+    return op._head not in SUMMED or op._head in svdvals.rows
 
 
 def _cond_asks(op: Any, p: Any) -> Any:
@@ -411,7 +416,7 @@ def _(op: Any, ord: Any) -> Any:
     if ord in (1, -1, np.inf, -np.inf):
         s = sums(op, -2 if abs(ord) == 1 else -1)
         return s.max(axis=-1) if ord > 0 else s.min(axis=-1)
-    return NotImplemented if op._head in SUMMED else norm_of_values(svdvals(op), ord)
+    return norm_of_values(svdvals(op), ord) if _by_svdvals(op) else NotImplemented
 
 
 def _of_inverse(op: Any, p: Any) -> Any:
@@ -429,6 +434,13 @@ def _of_inverse(op: Any, p: Any) -> Any:
         return None if op.shape[:-2] else np.inf
 
 
+def cond_of_values(s: Any, p: Any) -> Any:
+    """The condition number (2 or -2) by singular values in descending order."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        c = s[..., 0] / s[..., -1] if p == 2 else s[..., -1] / s[..., 0]
+    return np.where(np.isnan(c) & ~np.isnan(s).any(axis=-1), np.inf, c)  # 0/0: singular
+
+
 @cond.row(
     *VALUED,
     called="values",
@@ -438,10 +450,7 @@ def _of_inverse(op: Any, p: Any) -> Any:
 )
 def _(op: Any, p: Any) -> Any:
     if p in (2, -2):
-        s = svdvals(op)
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            c = s[..., 0] / s[..., -1] if p == 2 else s[..., -1] / s[..., 0]
-        return np.where(np.isnan(c) & ~np.isnan(s).any(axis=-1), np.inf, c)  # 0/0: singular
+        return cond_of_values(svdvals(op), p)
     if op._head == "householder" and op._init is not None and op._given("tau") is None:
         return norm(op, p) ** 2
     if op._head not in ("permutation", "circulant", "blockdiag", *TRANSFORMS):

@@ -16,9 +16,11 @@ from .._base.dtypes import inexact
 from .._operators.convert import as_operator
 
 _LINEAR, _CUBIC = 5.0, 10.0  # flops behind an O() of up to two sizes, and of three
-_PASSES, _ARRAYS = 4, 3  # over the entries that a row touches; how many such arrays it holds
+_PASSES, _ARRAYS = 4, 3  # over the entries that an O() touches; how many such arrays it holds
 _SLOW = 3.0  # by how much LAPACK's flops are slower than gemm's, where a question says nothing
-ROW = 45e-6  # seconds of a row's Python; measured 2026-11-25 on one core, n = 8 to 600
+# Seconds of a row's Python, and of one that has thin factors decomposed, in several calls; of this
+# thread, measured 2026-11-26 with benchmarks/system.py.
+ROW, THIN = 25e-6, 150e-6
 
 
 class Price(NamedTuple):
@@ -124,11 +126,13 @@ class _Term:
         bare = re.sub(r"/\d+", "", re.sub(r"(^|[+(])[\d.]+\*(?!\*)", r"\1", bare))
         self._plain = compile(bare, text, "eval")  # entries, without the factors of flops
         self._letters = sorted(_LETTERS & set(re.findall(r"\w+", source)))
+        self.thin = "k" in self._letters
         small = {x: 1.0 if x in "wluJ" else 2e3 for x in self._letters}
         large = {x: v if v == 1 else 2 * v for x, v in small.items()}
         growth = self._value(large, self._plain) / self._value(small, self._plain)
         self.cubic = growth > 5.7  # of a degree above two and a half: LAPACK's blocked loops
         self._factor = (_CUBIC if self.cubic else _LINEAR) if inner else 1.0
+        self._passes = _PASSES if inner or self.cubic else 1
 
     @staticmethod
     def _value(sizes: dict[str, float], code: Any) -> float:
@@ -142,7 +146,7 @@ class _Term:
         if self.cubic:
             flops *= 4 if dtype.kind == "c" else 1
             entries /= max(1.0, min(sizes[x] for x in self._letters))
-        moved, held = _PASSES * entries * dtype.itemsize, _ARRAYS * entries * dtype.itemsize
+        moved, held = self._passes * entries * dtype.itemsize, _ARRAYS * entries * dtype.itemsize
         if not self.cubic:
             return rated(by, flops, moved, held)
         return Price(by, flops, flops / _core._costs()["gemm_rate"] * slow, moved, int(held))
@@ -187,7 +191,8 @@ class Cost:
     def price(self, op: Any, by: str = "structure", slow: float | None = None) -> Price:
         """The row's own share of the price, without what it asks."""
         slow = _SLOW if slow is None else slow
-        own = Price(by, 0.0, ROW, 0.0, 0)
+        thin = any(term.thin for term in self._terms)
+        own = Price(by, 0.0, THIN if thin else ROW, 0.0, 0)
         return own.plus(*(term.price(op, by, slow) for term in self._terms))
 
 

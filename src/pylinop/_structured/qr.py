@@ -11,6 +11,7 @@ import numpy as np
 
 from .. import _core
 from .._base.dtypes import TRANSPOSED, inexact
+from . import mixed_shapes
 from .banded_qr import bands_within
 from .banded_qr import qr as banded
 from .dispatch import Question, dense, diagonal_of, factors_of, within
@@ -153,10 +154,8 @@ def _(op: Any, mode: str) -> Generator[Any, Any, Any]:
     return found.conj() if mode == "r" else (found[0].conj(), found[1].conj())
 
 
-@qr.row("triangular", how="an upper one itself: Q is an Identity", cost="O(1)")
+@qr.row("triangular", how="an upper one itself: Q is an Identity", cost="O(1)", guard="upper")
 def _(op: Any, mode: str) -> Any:
-    if op._init is None or op._given("lower"):
-        return NotImplemented
     if op.dtype.kind not in "fc":
         return NotImplemented
     return _of(mode, eye(op, op.shape[-1], op.shape[-1]), op)
@@ -179,21 +178,27 @@ def _joined(join: Callable[..., Any], factors: Any, mode: str) -> Generator[Any,
     return join(*(q for q, _ in found)), join(*(r for _, r in found))
 
 
-@qr.row("kron", how="Krons of the factors', all tall or all wide", cost="sum of the factors'")
+@qr.row(
+    "kron",
+    how="Krons of the factors', columns exchanged of tall and wide ones",
+    cost="sum of the factors'",
+)
 def _(op: Any, mode: str) -> Generator[Any, Any, Any]:
     factors = factors_of(op)
     if not alike(factors, mode):
-        return NotImplemented
+        return (yield from mixed_shapes.qr(op, _core.Kron, factors, mode))
     return (yield from _joined(_core.Kron, factors, mode))
 
 
 @qr.row(
-    "blockdiag", how="BlockDiags of the blocks', all tall or all wide", cost="sum of the blocks'"
+    "blockdiag",
+    how="BlockDiags of the blocks', columns exchanged of tall and wide ones",
+    cost="sum of the blocks'",
 )
 def _(op: Any, mode: str) -> Generator[Any, Any, Any]:
     blocks = factors_of(op)
     if not alike(blocks, mode):
-        return NotImplemented
+        return (yield from mixed_shapes.qr(op, _core.BlockDiag, blocks, mode))
     return (yield from _joined(_core.BlockDiag, blocks, mode))
 
 

@@ -213,7 +213,8 @@ hermitian = Question(
 )
 # Kinds whose parameters, few and at hand, say whether they are Hermitian.
 _READ = frozenset(
-    "diag banded tridiagonal blocktridiagonal toeplitz circulant permutation householder".split()
+    "diag banded tridiagonal blocktridiagonal toeplitz circulant permutation householder "
+    "sparse".split()
 )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .._base import memory
+from .._base import memory, scipy_bridge, sparse_arrays
 from .._base.dtypes import inexact, real_of
 from .._operators.convert import as_operator
 from . import determinants
@@ -367,6 +367,16 @@ def _(op: Any) -> Any:
     c, r = found
     square = op.shape[-1] == op.shape[-2]
     return square and not np.imag(c[..., 0]).any() and np.array_equal(c[..., 1:].conj(), r[..., 1:])
+
+
+@hermitian.row("sparse")
+def _(op: Any) -> Any:
+    if op._init is None or not scipy_bridge.issparse(op._given("A")) or op.dtype.kind in "bui":
+        return NotImplemented
+    if op.shape[-1] != op.shape[-2]:
+        return False
+    a = sparse_arrays.matrix_of(op).tocsr()
+    return (a != a.conj().T).nnz == 0
 
 
 @hermitian.row("eigen")

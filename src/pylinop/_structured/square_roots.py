@@ -31,7 +31,7 @@ from .cholesky import (
     rounding,
 )
 from .dispatch import Question, dense, diagonal_of, factors_of, one_call
-from .eigh import eigenbasis
+from .eigh import eigenbasis, has_basis
 from .qr import orthonormal
 from .questions import hermitian
 from .singular_values import adjoint, circulant_of, floats, spectrum_of, toeplitz_of
@@ -114,10 +114,21 @@ def _(op: Any, p: Any) -> Any:
     return op if op._weak or op.dtype.kind in "fc" else _core.Identity(op.shape, np.float64)
 
 
-@power.row("scaled", how="c^-1/2 times A's, for c > 0; of -c times a Kron too", cost="A's")
+@power.row(
+    "scaled",
+    how="c^-1/2 times A's, for c > 0; of -c times a Kron or what `eigh` knows too",
+    cost="A's",
+)
 def _(op: Any, p: Any) -> Generator[Any, Any, Any]:
     c, inner = multiple_of(op)
-    return NotImplemented if c is None else c**p * (yield inner, p)
+    if c is not None:
+        return c**p * (yield inner, p)
+    if inner._head not in ("laplacian", "kronsum", "sum") or not has_basis(inner):
+        return NotImplemented
+    if complex(op._operands[1]).imag:
+        return NotImplemented
+    w, q = eigenbasis(op, "L")  # -c times what is negative definite, as a Laplacian
+    return _core.Eigen(q, _powers(nonnegative(w, p > 0), p))
 
 
 @power.row("view", how="A's, seen so", cost="A's")
@@ -339,6 +350,7 @@ def _(op: Any) -> Generator[Any, Any, Any]:
     "laplacian",
     how="Cholesky, sparse; where that fails as a dense one",
     cost="a sparse solve",
+    asks=lambda op: [("solve", op)] if cholesky_sparse.is_sparse(op) else None,
 )
 def _(op: Any) -> Any:
     a = cholesky_sparse.matrix_of(op)

@@ -16,6 +16,7 @@ import numpy as np
 
 from .. import _core
 from .._programs.formulas import Held, Number, Parts, Ref, Several, Slot
+from .._programs.freezing import Freezable, consider
 
 __all__ = ["NAME", "digest", "registered", "there"]
 
@@ -60,7 +61,7 @@ def registered(key: tuple[int, int], run: Callable[..., Any]) -> tuple[Any, Any]
     return np.int64(key[0]), np.int64(key[1])
 
 
-def _call(a: int, b: int, arguments: Any, results: Any) -> None:
+def _call(a: int, b: int, arguments: Any, results: Any, key: bytes | None) -> None:
     run = _programs.get((a, b))
     if run is None:
         raise RuntimeError(
@@ -68,6 +69,14 @@ def _call(a: int, b: int, arguments: Any, results: Any) -> None:
             "has not traced: jax.clear_caches(), or compile it again"
         )
     run(arguments, results)
+    if key is not None:
+        consider(key, lambda: _freezable(run), arguments, results)
+
+
+def _freezable(run: Any) -> Freezable | None:
+    """The program itself, where it is not run for each element of a batch."""
+    program, sizes, _ = run.args
+    return None if sizes else Freezable(program, False)
 
 
 def there() -> bool:

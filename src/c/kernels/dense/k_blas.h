@@ -54,7 +54,9 @@ void lopk_gemm_half(const lop_mat *y, const lop_mat *a, bool adjoint, const lop_
  * precision, any strides. SINGULAR where one is 0. scratch aligned to 64. y overlaps neither. */
 lop_status lopk_weighted_gram(const lop_mat *y, const lop_mat *u, const lop_mat *d,
                               void *scratch) LOP_MUST_CHECK;
-size_t lopk_weighted_gram_scratch(int64_t m, int64_t k, lop_dtype dt);
+/* y (k x k, simple) = u^H diag(d) u, exactly Hermitian; all else as there. */
+void lopk_scaled_gram(const lop_mat *y, const lop_mat *u, const lop_mat *d, void *scratch);
+size_t lopk_weighted_gram_scratch(int64_t m, int64_t k, lop_dtype dt); /* of both */
 
 /* Writes the lower triangle of the n x n matrix at p, whose strides are r and c, over the upper
  * one, conjugated if `adjoint`; `swap`: conjugates the lower one and leaves the other as it was

@@ -1,11 +1,11 @@
 /* k_weighted_gram.c: U^H diag(d)^-1 U for a tall U and a real d of any signs, and the squares of
- * U's columns, in one pass over U.
+ * U's columns, in one pass over U; and U^H diag(d) U.
  *
- * Rows are taken in panels that stay in the cache. Each row is divided by sqrt |d_i| on its way
- * into the panel, those of negative d_i to its other end: then the panel adds to one triangle by
- * syrk (herk) what the former have and takes away what the latter have. So 1 / d_i need not be in
- * range, each term is as accurate as one of a product, and what comes out is exactly Hermitian.
- * Cost: n k^2 flops and one reading of U; nothing of U's size is written. */
+ * Rows are taken in panels that stay in the cache. Each row is divided by (or times) sqrt |d_i| on
+ * its way into the panel, those of negative d_i to its other end: then the panel adds to one
+ * triangle by syrk (herk) what the former have and takes away what the latter have. So 1 / d_i need
+ * not be in range, each term is as accurate as one of a product, and what comes out is exactly
+ * Hermitian. Cost: n k^2 flops and one reading of U; nothing of U's size is written. */
 #include "blas_layout.h"
 #include "blas_table.h"
 #include "k_blas.h"
@@ -63,15 +63,15 @@ typedef struct panel {
 } panel;
 
 /* Factors and places of the rows from i on: `over` ones of d > 0 first, the others at the end. */
-static lop_status place_rows(const panel *w, const lop_mat *d, int64_t i, int64_t m, int64_t *over,
-                             int64_t *under) {
+static lop_status place_rows(const panel *w, const lop_mat *d, bool inverse, int64_t i, int64_t m,
+                             int64_t *over, int64_t *under) {
     *over = *under = 0;
     for (int64_t r = 0; r < m; r++) {
         const int64_t at = (i + r) * d->rs;
         const double v =
             d->dt == LOP_f32 ? (double)((const float *)d->p)[at] : ((const double *)d->p)[at];
-        if (v == 0) return LOP_SINGULAR;
-        w->factor[r] = 1 / sqrt(fabs(v));
+        if (inverse && v == 0) return LOP_SINGULAR;
+        w->factor[r] = inverse ? 1 / sqrt(fabs(v)) : sqrt(fabs(v));
         w->to[r] = v < 0 ? w->rows - ++*under : (*over)++;
     }
     return LOP_OK;
@@ -136,8 +136,10 @@ static void store_squares(const panel *w, const lop_mat *y, int64_t k) {
     }
 }
 
-lop_status lopk_weighted_gram(const lop_mat *y, const lop_mat *u, const lop_mat *d, void *scratch) {
-    LOP_ASSERT(y->m == u->n + 1 && y->n == u->n && d->m == u->m && y->dt == u->dt);
+/* y, and below it, where its rows are one more than its columns, the squares. */
+static lop_status gram_of(const lop_mat *y, const lop_mat *u, const lop_mat *d, bool inverse,
+                          void *scratch) {
+    LOP_ASSERT(y->n == u->n && d->m == u->m && y->dt == u->dt);
     LOP_ASSERT((is_row(y) || is_col(y)) && lop_is_blas(y->dt));
     const int64_t k = u->n, size = size_of(u->dt);
     panel w = {.p = scratch, .rows = panel_rows(u->m, k, u->dt), .col = u->rs == 1 && u->cs != 1};
@@ -153,7 +155,7 @@ lop_status lopk_weighted_gram(const lop_mat *y, const lop_mat *u, const lop_mat 
     for (int64_t i = 0; k > 0 && i < u->m; i += w.rows) {
         const int64_t m = min_of(w.rows, u->m - i);
         int64_t over, under;
-        lop_status st = place_rows(&w, d, i, m, &over, &under);
+        lop_status st = place_rows(&w, d, inverse, i, m, &over, &under);
         if (st != LOP_OK) return st;
         if (u->cs == 1 && !w.col)
             fill_rows(&w, u, i, m);
@@ -168,6 +170,18 @@ lop_status lopk_weighted_gram(const lop_mat *y, const lop_mat *u, const lop_mat 
     const bool adjoint = lop_is_complex(y->dt), other = w.col == is_row(y) && k > 1;
     const int64_t ld = is_row(y) ? ld_row(y) : ld_col(y);
     lopk_mirror_triangle(y->p, k, w.col ? 1 : ld, w.col ? ld : 1, y->dt, adjoint, adjoint && other);
-    store_squares(&w, y, k);
+    if (y->m > k) store_squares(&w, y, k);
     return LOP_OK;
+}
+
+lop_status lopk_weighted_gram(const lop_mat *y, const lop_mat *u, const lop_mat *d, void *scratch) {
+    LOP_ASSERT(y->m == u->n + 1);
+    return gram_of(y, u, d, true, scratch);
+}
+
+void lopk_scaled_gram(const lop_mat *y, const lop_mat *u, const lop_mat *d, void *scratch) {
+    LOP_ASSERT(y->m == u->n);
+    const lop_status st = gram_of(y, u, d, false, scratch);
+    LOP_ASSERT(st == LOP_OK);
+    (void)st;
 }

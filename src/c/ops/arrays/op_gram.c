@@ -1,7 +1,7 @@
 /* op_gram.c: what products of arrays need beside gemm: R^T R and R^H R by syrk and herk (half the
- * flops of the product), R^H diag(d)^-1 R for a real d by the same, R^H (M R) for Hermitian M by
- * panels of one triangle, and one row or column of a matrix. Cost: n^2 k flops for R of k x n; one
- * pass over the line. */
+ * flops of the product), R^H diag(d)^-1 R and R^H diag(d) R for a real d by the same, R^H (M R) for
+ * Hermitian M by panels of one triangle, and one row or column of a matrix. Cost: n^2 k flops for R
+ * of k x n; one pass over the line. */
 #include "expr/op.h"
 #include "kernels/dense/k_blas.h"
 #include "kernels/common/kernels.h"
@@ -54,8 +54,9 @@ const lop_op lop_op_gram = {LOP_NAMED(gram), .cls = LOP_ARRAY,    .min = 1,     
                             .ints = 2,       .infer = infer_gram, .lower = lower_gram};
 
 /* weighted_gram: R^H diag(d)^-1 R for a real d, and below it the squares of R's columns, added up:
- * what bounds |R| (k_weighted_gram.c). top_square: the first rows of such a matrix. */
-static lop_status infer_weighted(lop_node *n, lop_err *err) {
+ * what bounds |R| (k_weighted_gram.c). scaled_gram: R^H diag(d) R alone. top_square: the first rows
+ * of such a matrix. */
+static lop_status infer_of_rows(lop_node *n, int64_t more, lop_err *err) {
     const lop_node *a = n->child[0], *d = n->child[1];
     if (a->core != 2 || d->core != 1 || !lop_is_blas(a->dtype) || a->weak || d->weak ||
         d->dtype != lop_dtype_real(a->dtype) || lop_cols(d) != lop_rows(a))
@@ -63,32 +64,47 @@ static lop_status infer_weighted(lop_node *n, lop_err *err) {
                         "weighted_gram takes a matrix and a real number for each row");
     lop_status st = lop_shape_batch(&a->shape, 2, &d->shape, 1, &n->shape, err);
     if (st != LOP_OK) return st;
-    n->shape.dim[n->shape.ndim++] = lop_cols(a) + 1;
+    n->shape.dim[n->shape.ndim++] = lop_cols(a) + more;
     n->shape.dim[n->shape.ndim++] = lop_cols(a);
     n->core = 2;
     n->dtype = a->dtype;
     return LOP_OK;
 }
+static lop_status infer_weighted(lop_node *n, lop_err *err) { return infer_of_rows(n, 1, err); }
+static lop_status infer_scaled(lop_node *n, lop_err *err) { return infer_of_rows(n, 0, err); }
 static lop_status run_weighted(const lop_call *c) {
     lop_status st = lopk_weighted_gram(c->a[0], c->a[1], c->a[2], c->scratch);
     return st == LOP_SINGULAR ? lop_fail(c->err, st, "Singular matrix: a diagonal element is zero")
                               : st;
 }
-static lop_status lower_weighted(lop_emit *e, const lop_node *self, int out) {
+static lop_status run_scaled(const lop_call *c) {
+    lopk_scaled_gram(c->a[0], c->a[1], c->a[2], c->scratch);
+    return LOP_OK;
+}
+static lop_status lower_rows(lop_emit *e, const lop_node *self, int out, const char *name,
+                             lop_status (*run)(const lop_call *)) {
     const int in[2] = {lop_emit_value(e, self->child[0]), lop_emit_value(e, self->child[1])};
     int64_t k, n, batch;
     lop_slot_sizes(e, in[0], &k, &n, NULL);
     lop_slot_sizes(e, out, NULL, NULL, &batch);
-    lop_step *s = lop_emit_step(e, "weighted-gram", run_weighted, out, 2, in);
+    lop_step *s = lop_emit_step(e, name, run, out, 2, in);
     if (!s) return LOP_NOMEM;
     s->flags = LOP_STEP_GEMM;
     s->scratch = lopk_weighted_gram_scratch(k, n, self->dtype);
     s->flops = (double)n * (double)(n + 3) * (double)k * (double)batch;
     return LOP_OK;
 }
+static lop_status lower_weighted(lop_emit *e, const lop_node *self, int out) {
+    return lower_rows(e, self, out, "weighted-gram", run_weighted);
+}
+static lop_status lower_scaled(lop_emit *e, const lop_node *self, int out) {
+    return lower_rows(e, self, out, "scaled-gram", run_scaled);
+}
 const lop_op lop_op_weighted_gram = {
     LOP_NAMED(weighted_gram), .cls = LOP_ARRAY,       .min = 2, .max = 2,
     .infer = infer_weighted,  .lower = lower_weighted};
+const lop_op lop_op_scaled_gram = {LOP_NAMED(scaled_gram), .cls = LOP_ARRAY,     .min = 2, .max = 2,
+                                   .infer = infer_scaled,  .lower = lower_scaled};
 
 static lop_status infer_top(lop_node *n, lop_err *err) {
     const lop_node *a = n->child[0];

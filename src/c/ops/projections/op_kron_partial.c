@@ -8,6 +8,7 @@
  * Kron, or the inverse of one, that of its other factors times a number. Van
  * Loan and Pitsianis, Approximation with Kronecker products (1993). */
 #include "projections.h"
+#include "expr/coefficients.h"
 #include "kernels/common/kernels.h"
 
 static lop_status size_of_partial(lop_node *n, lop_err *err) {
@@ -173,12 +174,35 @@ static const lop_node *of_kron(lop_vjp *v, const lop_node *g, const lop_node *x,
     return c ? lop_vjp_prod(v, rest, c) : NULL;
 }
 
+/* A view of a sum, a multiple or a product with the views inside; g itself where it is none. */
+static const lop_node *view_inside(lop_vjp *v, const lop_node *g) {
+    if (g->op != &lop_op_view) return g;
+    const lop_mode mode = (lop_mode)g->attr.i[0];
+    const lop_node *of = g->child[0];
+    if (of->op == &lop_op_sum)
+        return lop_vjp_sum(v, lop_vjp_view(v, of->child[0], mode),
+                           lop_vjp_view(v, of->child[1], mode));
+    if (of->op == &lop_op_prod) {
+        const int first = mode & LOP_T ? 1 : 0;
+        return lop_vjp_prod(v, lop_vjp_view(v, of->child[first], mode),
+                            lop_vjp_view(v, of->child[1 - first], mode));
+    }
+    if (of->op == &lop_op_scaled) {
+        const lop_coef c = lop_coef_of(&of->attr);
+        const lop_attr by = lop_coef_attr(mode & LOP_C ? lop_coef_conj(c) : c);
+        return lop_vjp_make(v, &lop_op_scaled, &by, lop_vjp_view(v, of->child[0], mode), NULL);
+    }
+    return g;
+}
+
 static const lop_node *by_form(lop_vjp *v, const lop_node *g, const lop_node *x, bool after,
                                int depth) {
     enum { FEW = 8 };
     const lop_node *a, *b, *sum = NULL;
     if (v->st != LOP_OK) return NULL;
     if (v->n > LOP_VJP_NODES / 2) depth = 0; /* the rest by its dense form */
+    if (depth > 0) g = view_inside(v, g);
+    if (v->st != LOP_OK) return NULL;
     if (depth > 0 && g->op == &lop_op_sum)
         return lop_vjp_sum(v, by_form(v, g->child[0], x, after, depth - 1),
                            by_form(v, g->child[1], x, after, depth - 1));

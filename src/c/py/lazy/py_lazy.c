@@ -3,7 +3,7 @@
  * A node is one block: at most two arguments in it, the dimensions behind it. Cost: that block and
  * the line that built it. The class over this type, with the methods that are NumPy functions under
  * another name, is src/pylinop/_lazy/array.py's. */
-#include "py_lazy.h"
+#include "py/run/py_tape.h"
 
 #include <structmember.h>
 
@@ -344,7 +344,7 @@ static int set_kept(py_lazy *self, PyObject *o, void *form) {
         Py_XSETREF(self->form, none ? NULL : Py_NewRef(o));
     else
         Py_XSETREF(self->value, none ? NULL : Py_NewRef(o));
-    return 0;
+    return !form && !none && self->s->tape ? py_tape_value(self) : 0;
 }
 
 void py_lazy_failed(py_lazy *a) {

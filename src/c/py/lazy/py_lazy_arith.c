@@ -465,9 +465,9 @@ PyObject *py_lazy_index(PyObject *self, PyObject *key) {
     bool many = PyTuple_CheckExact(key);
     int nd = plain_shape(a, many ? &PyTuple_GET_ITEM(key, 0) : &key,
                          many ? PyTuple_GET_SIZE(key) : 1, dim);
-    if (nd < 0) {
+    if (nd < 0 || (a->head == PY_CALL && !a->value)) { /* a part of a contraction is one */
         PyObject *args[2] = {self, key};
-        if (!py_not_so()) return NULL; /* NumPy words it */
+        if (nd < 0 && !py_not_so()) return NULL; /* NumPy words it */
         return py_call_hook(a->s, "lazy_index", args, 2);
     }
     py_lazy *made = py_lazy_new(a->s, PY_INDEX, self, NULL, nd, dim, a->dtype);

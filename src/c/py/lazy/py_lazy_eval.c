@@ -14,6 +14,8 @@
  * when it is gone. */
 #include "py_lazy_wants.h"
 
+#include "py/run/py_tape.h"
+
 static bool is_product(const py_lazy *a) { /* of two matrices, or stacks of them */
     return a->head == PY_MATMUL && py_lazy_arg(a, 0)->nd >= 2 && py_lazy_arg(a, 1)->nd >= 2;
 }
@@ -455,7 +457,8 @@ static int make_and_keep(py_lazy *a) {
     PyObject *value = make_value(a);
     if (!value && PyErr_Occurred()) value = py_lazy_instead(a);
     if (!value) return PyErr_Occurred() ? -1 : 0;
-    return keep(a, value) < 0 ? -1 : 1;
+    if (keep(a, value) < 0) return -1;
+    return a->s->tape && py_tape_value(a) < 0 ? -1 : 1;
 }
 
 static int give_value(py_lazy *a) {

@@ -81,7 +81,9 @@ typedef struct py_state {
     int64_t generation; /* of the rules: how often users' were changed */
     PyObject *record;   /* list: what is computed is written down there; NULL: it is not */
     bool verify;        /* results are compared with the expression as written */
-    bool watched;       /* a record, or verify: the direct roads are left */
+    PyObject *tape;     /* list: what is computed in that thread is added to it (py_tape.c); NULL */
+    unsigned long tape_thread;
+    bool watched;       /* a record, a tape, or verify: the direct roads are left */
     int64_t locals;     /* contexts with options of their own; 0: `options` holds for all */
     lop_sparse sparse;  /* py_sparse_solver.c */
     int sparse_ready;   /* is SciPy there? 0: not asked yet, 1: no, 2: yes */
@@ -229,6 +231,7 @@ int py_import_numpy(void);
 lop_dtype py_dtype(PyArrayObject *a); /* NO_DTYPE: not one of ours, or byte-swapped */
 PyObject *py_descr(lop_dtype dt);     /* new */
 int py_typenum(lop_dtype dt);
+lop_dtype py_dtype_of_letter(int letter); /* NumPy's character; NO_DTYPE: not one of ours */
 /* The array as kernels want it, `core` trailing dimensions its own: the same (new reference) or a
  * copy. */
 PyArrayObject *py_normal(PyArrayObject *a, int core, bool c_order);
@@ -282,9 +285,10 @@ typedef struct py_run {
     PyObject *leaves, *keys;                  /* retained */
     PyArrayObject *held_few[PY_HELD], **held; /* normalised arrays, alive during the run */
     int nheld;
-    int take;       /* a derived value wanted, by its number; -1: none */
-    bool spoilt;    /* the result has become NaN: an assumption failed */
-    lop_blob *blob; /* that one, after a run: retained */
+    int take;          /* a derived value wanted, by its number; -1: none */
+    bool spoilt;       /* the result has become NaN: an assumption failed */
+    PyObject *used[2]; /* borrowed: arrays of the right-hand side and of the result; or NULL */
+    lop_blob *blob;    /* that one, after a run: retained */
 } py_run;
 void py_run_open(py_run *r, py_state *s, py_op *self, const py_plan *e);
 /* Binds all leaves but the result: 0; -1 with an exception; -2 with *err. */

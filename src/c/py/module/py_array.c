@@ -16,6 +16,16 @@ static const int typenums[LOP_NDTYPE] = {
 int py_typenum(lop_dtype dt) { return typenums[dt]; }
 PyObject *py_descr(lop_dtype dt) { return (PyObject *)PyArray_DescrFromType(typenums[dt]); }
 
+lop_dtype py_dtype_of_letter(int letter) {
+    for (int dt = 0; dt < (int)LOP_NDTYPE; dt++) {
+        PyArray_Descr *d = (PyArray_Descr *)py_descr((lop_dtype)dt);
+        const bool same = d && d->type == letter;
+        Py_XDECREF(d);
+        if (same) return (lop_dtype)dt;
+    }
+    return LOP_NO_DTYPE;
+}
+
 lop_dtype py_dtype(PyArrayObject *a) {
     const PyArray_Descr *d = PyArray_DESCR(a);
     switch (d->type_num) {

@@ -2,7 +2,10 @@
  * programs as text on memory of the caller's. The functions are in `pylinop._core.__pyx_capi__`, by
  * name, as capsules whose name is the function's type.
  *
- * They may be called from any thread, with or without the GIL: they take it while they run. */
+ * They may be called from any thread, with or without the GIL. The first calls of a program with
+ * arrays of certain dtypes, shapes and layouts (C order, Fortran order, other) take it while they
+ * run in Python; from then on such a program runs from C alone, several at once, as long as its
+ * tape is kept (exec/tape.h): the least recently used of 256 goes. */
 #ifndef LOP_PY_CAPI_H
 #define LOP_PY_CAPI_H
 
@@ -36,5 +39,9 @@ int32_t lop_capi_call(const char *program, int64_t len, int64_t nargs, const lop
 int64_t lop_capi_error(char *text, int64_t size);
 
 int32_t lop_capi_version(void);
+
+/* 1: the call runs from C alone, if its values allow it; 0: it takes the GIL. */
+int32_t lop_capi_frozen(const char *program, int64_t len, int64_t nargs, const lop_capi_array *args,
+                        int64_t nout, const lop_capi_array *out);
 
 #endif

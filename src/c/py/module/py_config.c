@@ -3,7 +3,7 @@
  * `with pl.config(...)` sets a context variable. It is read only while a block of that kind lives
  * somewhere in the process (s->locals); else the process's values stand in s->options already.
  * Where another thread may have run since (a hook, a copy), they are read again. */
-#include "py.h"
+#include "py/run/py_tape.h"
 
 #include "kernels/dense/k_blas.h"
 
@@ -66,7 +66,7 @@ static void use(py_state *s, const settings *set) {
     use_costs(s, set->costs);
     if (set->record != s->record) Py_XSETREF(s->record, Py_XNewRef(set->record));
     s->verify = set->verify;
-    s->watched = s->record || s->verify;
+    s->watched = s->record || s->verify || s->tape;
     s->options_version = version_of(s);
 }
 
@@ -130,6 +130,7 @@ PyObject *py_config_options(py_state *s, PyObject *args) {
     Py_XSETREF(s->process_off, off == Py_None ? NULL : Py_NewRef(off));
     Py_XSETREF(s->process_costs, costs == Py_None ? NULL : Py_NewRef(costs));
     if (threads > 0) lopk_set_threads(threads);
+    py_tape_epoch();
     py_config_read(s);
     Py_RETURN_NONE;
 }
@@ -147,6 +148,7 @@ PyObject *py_config_watch(py_state *s, PyObject *args) {
             return NULL;
     Py_XSETREF(s->config, Py_NewRef(variable));
     s->locals += change;
+    py_tape_locals(s->locals);
     py_config_read(s);
     Py_RETURN_NONE;
 }

@@ -1,5 +1,6 @@
 /* py_module.c: the module: state, status -> exception, functions. Multi-phase; one interpreter. */
 #include "py/run/py_bound_product.h"
+#include "py/run/py_tape.h"
 #include "py/lazy/py_lazy.h"
 
 #include "kernels/band/k_band.h"
@@ -469,7 +470,7 @@ static int exec_module(PyObject *module) {
     s->base = (PyTypeObject *)PyType_FromModuleAndSpec(module, &spec, NULL);
     if (!s->base || PyModule_AddObjectRef(module, "Operator", (PyObject *)s->base) < 0) return -1;
     if (py_applied_make_type(module) < 0 || py_equation_make_type(module) < 0 ||
-        py_capi_add(module) < 0)
+        py_capi_add(module) < 0 || PyModule_AddFunctions(module, py_tape_methods) < 0)
         return -1;
     return py_lazy_make_type(module);
 }
@@ -484,6 +485,7 @@ static int traverse_module(PyObject *module, visitproc visit, void *arg) {
     Py_VISIT(s->hooks);
     Py_VISIT(s->config);
     Py_VISIT(s->record);
+    Py_VISIT(s->tape);
     Py_VISIT(s->matmul);
     Py_VISIT(s->lazy);
     Py_VISIT(s->immutable);
@@ -508,6 +510,7 @@ static int clear_module(PyObject *module) {
     Py_CLEAR(s->matmul);
     Py_CLEAR(s->config);
     Py_CLEAR(s->record);
+    Py_CLEAR(s->tape);
     Py_CLEAR(s->lazy);
     Py_CLEAR(s->immutable);
     Py_CLEAR(s->owner_name);

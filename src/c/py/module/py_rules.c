@@ -1,5 +1,5 @@
 /* py_rules.c: the rule table as Python sees it, and users' rules beside it. */
-#include "py.h"
+#include "py/run/py_tape.h"
 
 #include "rewrite/guards.h"
 #include "exec/rule_trial.h"
@@ -49,6 +49,7 @@ PyObject *py_guards(void) {
 
 static void changed(py_state *s) {
     s->generation++;
+    py_tape_epoch();
     py_config_read(s);
 }
 

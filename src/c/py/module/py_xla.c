@@ -2,8 +2,8 @@
  * the function of `_xla_target` arrays on XLA's own memory, nothing is copied. The program is told
  * by two numbers, a digest of what it computes: a compiled function that was kept by another
  * process finds the same program or none. */
-#include "py/module/py.h"
 #include "py/module/xla_ffi.h"
+#include "py/run/py_tape.h"
 
 /* What is called. Of the process, since XLA has no place for a pointer of ours. */
 static PyObject *target;
@@ -95,13 +95,54 @@ static xla_error *raised(const xla_call *call) {
     return error;
 }
 
-static xla_error *called(const xla_call *call) {
+/* The array of a buffer; false: not one for a tape. */
+static bool buf_of(lop_buf *b, const xla_buffer *from) {
+    static const int of[] = {XLA_F32, XLA_F64, XLA_C64, XLA_C128};
+    int k = 0;
+    while (k < 4 && from->dtype != of[k]) k++;
+    if (k == 4 || from->rank < 0 || from->rank > LOP_MAXDIM || !from->data) return false;
+    memset(b, 0, sizeof *b);
+    b->p = from->data;
+    b->dt = (lop_dtype)((int)LOP_f32 + k);
+    b->shape.ndim = (int)from->rank;
+    int64_t stride = 1;
+    for (int i = b->shape.ndim - 1; i >= 0; i--) {
+        if (from->dims[i] <= 0) return false;
+        b->shape.dim[i] = from->dims[i];
+        b->stride[i] = stride;
+        stride *= from->dims[i];
+    }
+    return true;
+}
+
+static bool bufs_of(const xla_list *list, lop_buf *buf, py_tape_key_t *key) {
+    for (int64_t k = 0; k < list->size; k++)
+        if (list->types[k] != XLA_ARGUMENT_BUFFER || !buf_of(&buf[k], list->items[k]) ||
+            !py_tape_key_array(key, &buf[k]))
+            return false;
+    return true;
+}
+
+/* The key of the tape of this call. */
+static bool key_of(const xla_call *call, py_tape_key_t *key, lop_buf *buf) {
+    const int64_t number[2] = {number_of(&call->attributes, 'a'),
+                               number_of(&call->attributes, 'b')};
+    const int64_t nargs = call->arguments.size, nout = call->results.size;
+    py_tape_key_open(key);
+    return nargs >= 0 && nout >= 0 && nargs <= PY_TAPE_ARRAYS - nout &&
+           py_tape_key_text(key, (const char *)(const void *)number, sizeof number) &&
+           bufs_of(&call->arguments, buf, key) && bufs_of(&call->results, buf + nargs, key);
+}
+
+static xla_error *called(const xla_call *call, const py_tape_key_t *key) {
     PyObject *args = arrays_of(&call->arguments, false), *results = NULL, *found = NULL;
     if (args) results = arrays_of(&call->results, true);
     if (results && !target) PyErr_SetString(PyExc_RuntimeError, "pylinop.jax was not imported");
     if (results && target)
-        found = PyObject_CallFunction(target, "LLOO", (long long)number_of(&call->attributes, 'a'),
-                                      (long long)number_of(&call->attributes, 'b'), args, results);
+        found = PyObject_CallFunction(
+            target, "LLOOy#", (long long)number_of(&call->attributes, 'a'),
+            (long long)number_of(&call->attributes, 'b'), args, results,
+            key ? (const char *)key->bytes : NULL, (Py_ssize_t)(key ? key->size : 0));
     Py_XDECREF(args);
     Py_XDECREF(results);
     xla_error *error = found ? NULL : raised(call);
@@ -118,8 +159,13 @@ static xla_error *handler(xla_call *call) {
         return NULL;
     }
     if (call->stage != XLA_STAGE_EXECUTE) return NULL;
+    lop_buf buf[PY_TAPE_ARRAYS];
+    py_tape_key_t key;
+    const bool keyed = key_of(call, &key, buf);
+    if (keyed && py_tape_call(&key, buf, (int)call->arguments.size, (int)call->results.size))
+        return NULL;
     PyGILState_STATE held = PyGILState_Ensure();
-    xla_error *error = called(call);
+    xla_error *error = called(call, keyed ? &key : NULL);
     PyGILState_Release(held);
     return error;
 }

@@ -3,6 +3,7 @@
  *   shape and dtype of x --cache--> plan --arrays of the leaves, x, out--> frame --no GIL--> result
  */
 #include "py_bound_product.h"
+#include "py_tape.h"
 
 #include <math.h>
 
@@ -21,6 +22,7 @@ void py_run_open(run *r, py_state *s, py_op *self, const py_plan *e) {
     r->nheld = 0;
     r->take = -1;
     r->blob = NULL;
+    r->used[0] = r->used[1] = NULL;
     r->spoilt = false;
 }
 
@@ -151,6 +153,7 @@ int py_run_exec(run *r, int rhs, const lop_buf *x, const lop_buf *out) {
         lop_frame_spoil(&frame);
         r->spoilt = true;
     }
+    if (rc == 0 && r->s->tape) rc = py_tape_plan(r, &frame);
     const lop_near near = frame.near;
     double *times = frame.times;
     PyObject *makers = rc == 0 && times ? py_sparse_makers(&frame) : NULL;
@@ -301,6 +304,8 @@ PyObject *py_apply(py_state *s, py_op *self, PyArrayObject *x, int mode, bool ri
                    : target(&r, &shape, o->dt, (PyArrayObject *)out, vec ? 1 : 2, o->need_c, x);
     if (made) {
         (void)rhs_buf(made, o->dt, flip && !fortran, vec, &obuf);
+        r.used[0] = (PyObject *)xn;
+        r.used[1] = (PyObject *)made;
         if (py_run_exec(&r, rhs, &xbuf, &obuf) < 0) Py_CLEAR(made);
     }
     if (made && fortran) {
@@ -334,6 +339,7 @@ PyObject *py_value_array(py_state *s, py_op *self, int act, int64_t i, int64_t j
         made = target(&r, &o->shape, o->dt, into, o->core, true, NULL);
     if (made) {
         py_buf(made, o->dt, &obuf);
+        r.used[1] = (PyObject *)made;
         if (py_run_exec(&r, -1, NULL, &obuf) < 0) Py_CLEAR(made);
     }
     const bool spoilt = r.spoilt;

@@ -1,0 +1,191 @@
+/* tape.c: a tape's life, and its run. */
+#include "tape.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { ALIGN = 64 };
+
+lop_status lop_tape_new(lop_ctx *ctx, int nin, int nslot, int nstep, int nout, lop_tape **out) {
+    lop_tape *t = *out = lop_calloc(ctx, 1, sizeof *t);
+    if (!t) return LOP_NOMEM;
+    t->ctx = ctx;
+    t->slot = lop_calloc(ctx, (size_t)nslot + 1, sizeof *t->slot);
+    t->step = lop_calloc(ctx, (size_t)nstep + 1, sizeof *t->step);
+    t->out = lop_calloc(ctx, (size_t)nout + 1, sizeof *t->out);
+    t->nin = nin;
+    t->nslot = t->slot ? nslot : 0;
+    t->nstep = t->step ? nstep : 0;
+    t->nout = nout;
+    if (t->slot && t->step && t->out) return LOP_OK;
+    lop_tape_free(t);
+    *out = NULL;
+    return LOP_NOMEM;
+}
+
+void lop_tape_free(lop_tape *t) {
+    if (!t) return;
+    for (int i = 0; i < t->nslot; i++) lop_free(t->ctx, t->slot[i].constant);
+    for (int i = 0; i < t->nstep; i++) {
+        lop_plan_unref(t->step[i].plan);
+        lop_free(t->ctx, t->step[i].key);
+        lop_free(t->ctx, t->step[i].arg);
+        lop_free(t->ctx, t->step[i].source);
+    }
+    lop_free(t->ctx, atomic_load(&t->spare));
+    lop_free(t->ctx, t->slot);
+    lop_free(t->ctx, t->step);
+    lop_free(t->ctx, t->out);
+    lop_free(t->ctx, t);
+}
+
+/* -- looked through once */
+
+/* Do the view's elements lie in its slot? */
+static bool lies_within(const lop_tape *t, const lop_tape_view *v) {
+    const int64_t size = (int64_t)lop_dtype_size(v->buf.dt);
+    int64_t low = v->offset, high = v->offset;
+    if (v->slot < 0 || v->slot >= t->nslot) return false;
+    for (int d = 0; d < v->buf.shape.ndim; d++) {
+        if (v->buf.shape.dim[d] == 0) return true;
+        int64_t reach;
+        if (__builtin_mul_overflow(v->buf.shape.dim[d] - 1, v->buf.stride[d], &reach) ||
+            __builtin_mul_overflow(reach, size, &reach) ||
+            __builtin_add_overflow(reach < 0 ? low : high, reach, reach < 0 ? &low : &high))
+            return false;
+    }
+    return low >= 0 && high <= t->slot[v->slot].bytes - size;
+}
+
+static lop_status look_at(lop_tape *t, lop_tape_step *s, lop_err *err) {
+    bool fits = lies_within(t, &s->out) && s->out.slot >= t->nin && !t->slot[s->out.slot].constant;
+    for (int i = 0; fits && i < s->nargs; i++) fits = lies_within(t, &s->arg[i]);
+    for (int i = 0; fits && i < s->nsources; i++) {
+        const lop_tape_view *at = &s->source[i].at;
+        fits = at->slot < 0 || (lies_within(t, at) && at->buf.shape.ndim == 0 &&
+                                (at->buf.dt == LOP_f64 || at->buf.dt == LOP_f32));
+    }
+    if (s->what == LOP_TAPE_PLAN) {
+        const lop_plan *p = s->plan;
+        fits =
+            fits && p && s->nargs == p->nleaf && s->nsources == (p->coefs ? p->coefs->sources : 0);
+        for (int i = 0; fits && i < p->nstep; i++)
+            fits = !(p->step[i].flags & LOP_STEP_FOREIGN); /* it may call Python */
+        if (!fits) return lop_fail(err, LOP_DOMAIN, "a plan that is not for a tape");
+        const size_t numbers = p->coefs ? (size_t)p->coefs->entries : 0;
+        const int64_t bytes = 8 * (int64_t)((size_t)lop_plan_nkeys(p) + numbers);
+        if (bytes > t->widest) t->widest = bytes;
+    }
+    if (!fits) return lop_fail(err, LOP_DOMAIN, "a step that does not fit its slots");
+    return LOP_OK;
+}
+
+lop_status lop_tape_close(lop_tape *t, lop_err *err) {
+    lop_status st = LOP_OK;
+    for (int i = 0; st == LOP_OK && i < t->nstep; i++) st = look_at(t, &t->step[i], err);
+    for (int i = 0; st == LOP_OK && i < t->nout; i++)
+        if (!lies_within(t, &t->out[i])) st = lop_fail(err, LOP_DOMAIN, "a result of no slot");
+    int64_t end = 0;
+    if (!lop_mul_ok(t->nslot, (int64_t)sizeof(void *), &end) || !lop_add_ok(end, t->widest, &end))
+        st = lop_fail(err, LOP_OVERFLOW, NULL);
+    for (int i = 0; st == LOP_OK && i < t->nslot; i++) {
+        lop_tape_slot *s = &t->slot[i];
+        s->place = -1;
+        if (i < t->nin || s->constant) continue;
+        if (!lop_add_ok(end, ALIGN - 1, &end)) return lop_fail(err, LOP_OVERFLOW, NULL);
+        s->place = end &= ~(int64_t)(ALIGN - 1);
+        if (!lop_add_ok(end, s->bytes, &end)) return lop_fail(err, LOP_OVERFLOW, NULL);
+    }
+    if (st == LOP_OK && !lop_add_ok(end, ALIGN, &t->bytes)) st = lop_fail(err, LOP_OVERFLOW, NULL);
+    return st;
+}
+
+/* -- a run */
+
+static lop_buf placed(void *const *slot, const lop_tape_view *v) {
+    lop_buf b = v->buf;
+    b.p = (char *)slot[v->slot] + v->offset;
+    return b;
+}
+
+/* The numbers of a plan's coefficients, behind its keys; false: it does not fit them. */
+static bool numbers(const lop_tape_step *s, void *const *slot, double *value) {
+    double source[LOP_SOURCES];
+    for (int i = 0; i < s->nsources; i++) {
+        const lop_tape_source *from = &s->source[i];
+        double x = from->factor;
+        if (from->at.slot >= 0) {
+            const lop_buf b = placed(slot, &from->at);
+            const double there = b.dt == LOP_f64 ? *(double *)b.p : (double)*(float *)b.p;
+            x = from->over ? x / there : x * there;
+        }
+        /* Conditions of the plan tell the other numbers that it is not for; 1 and two that are
+         * alike are among them only where that made a difference. */
+        if (!isfinite(x) || x == 0) return false;
+        source[i] = x;
+    }
+    return lop_coefs_for(s->plan->coefs, source, value);
+}
+
+static lop_status run_plan(const lop_tape *t, const lop_tape_step *s, void *const *slot,
+                           uint64_t *key, lop_err *err) {
+    const lop_plan *p = s->plan;
+    const int nkeys = lop_plan_nkeys(p);
+    if (nkeys) memcpy(key, s->key, (size_t)nkeys * sizeof *key);
+    if (p->coefs && !numbers(s, slot, (double *)(void *)(key + nkeys))) return LOP_UNABLE;
+    lop_frame frame;
+    lop_status st = lop_frame_open(&frame, p, key, NULL, err);
+    if (st != LOP_OK) return st;
+    frame.team.threads = 1;
+    frame.frozen = ~(uint64_t)0; /* for as long as the run: what it rests on is told by its place */
+    for (int i = 0; st == LOP_OK && i <= p->nleaf; i++) {
+        const lop_buf b = placed(slot, i < p->nleaf ? &s->arg[i] : &s->out);
+        st = lop_frame_bind(&frame, i, &b, err);
+    }
+    if (st == LOP_OK) st = lop_exec(&frame, err);
+    if (st == LOP_SINGULAR) st = LOP_UNABLE;
+    if (st == LOP_OK && (frame.fallbacks || (!t->quiet && frame.near.told < 1))) st = LOP_UNABLE;
+    lop_frame_close(&frame);
+    return st;
+}
+
+static lop_status run_steps(const lop_tape *t, void *const *slot, uint64_t *key, lop_err *err) {
+    lop_status st = LOP_OK;
+    for (int i = 0; st == LOP_OK && i < t->nstep; i++) {
+        const lop_tape_step *s = &t->step[i];
+        if (s->what == LOP_TAPE_PLAN) {
+            st = run_plan(t, s, slot, key, err);
+            continue;
+        }
+        const lop_buf out = placed(slot, &s->out), a = placed(slot, &s->arg[0]);
+        lop_buf b;
+        if (s->nargs > 1) b = placed(slot, &s->arg[1]);
+        st = lop_tape_function(s->what, s->axis, &a, s->nargs > 1 ? &b : NULL, &out);
+    }
+    return st;
+}
+
+lop_status lop_tape_run(const lop_tape *tape, const void *const *in, const lop_buf *out,
+                        lop_err *err) {
+    lop_tape *t = (lop_tape *)(uintptr_t)tape; /* its spare workspace alone changes */
+    char *block = atomic_exchange(&t->spare, NULL);
+    if (!block) block = lop_alloc(t->ctx, (size_t)t->bytes);
+    if (!block) return lop_fail(err, LOP_NOMEM, "the workspace could not be had");
+    char *work = (char *)(((uintptr_t)block + ALIGN - 1) & ~(uintptr_t)(ALIGN - 1));
+    void **slot = (void **)(void *)work;
+    for (int i = 0; i < t->nslot; i++) {
+        const lop_tape_slot *s = &t->slot[i];
+        slot[i] = i < t->nin    ? (void *)(uintptr_t)in[i]
+                  : s->constant ? s->constant
+                                : work + s->place;
+    }
+    uint64_t *key = (uint64_t *)(void *)(slot + t->nslot);
+    lop_status st = run_steps(t, slot, key, err);
+    for (int i = 0; st == LOP_OK && i < t->nout; i++) {
+        const lop_buf from = placed(slot, &t->out[i]);
+        st = lop_tape_function(LOP_TAPE_COPY, 0, &from, NULL, &out[i]);
+    }
+    void *before = atomic_exchange(&t->spare, block);
+    lop_free(t->ctx, before);
+    return st;
+}

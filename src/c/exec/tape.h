@@ -1,0 +1,88 @@
+/* tape.h: a program as a list of plans and of small functions of arrays, run from C: no Python, no
+ * lock, by several threads at once.
+ *
+ *   arguments, constants, results of steps --slots--> step after step --> results
+ *
+ * A step is a plan, whose leaves lie in slots and whose coefficients are numbers in slots, or a
+ * function of arrays. A tape is immutable but for its spare workspace. What is not as usual (a
+ * matrix is singular, an assumption failed, the plan does not fit these coefficients) ends the run
+ * with UNABLE: the caller has another way, which says what was wrong. */
+#ifndef LOP_TAPE_H
+#define LOP_TAPE_H
+
+#include "exec.h"
+
+#include <stdatomic.h>
+
+typedef enum lop_tape_what {
+    LOP_TAPE_PLAN,
+    LOP_TAPE_COPY, /* the same elements, in the dtype of the result; of complex ones the real part
+                      where that is real */
+    LOP_TAPE_ADD,
+    LOP_TAPE_SUBTRACT,
+    LOP_TAPE_MULTIPLY,
+    LOP_TAPE_DIVIDE,
+    LOP_TAPE_NEGATIVE,
+    LOP_TAPE_CONJ,
+    LOP_TAPE_SUM,    /* along `axis` as NumPy's, bit for bit; -1: of all */
+    LOP_TAPE_LOGDET, /* of a determinant m 2^e, as the pair (m, e) */
+    LOP_TAPE_LOGABS,
+    LOP_TAPE_FUNCTIONS
+} lop_tape_what;
+
+/* Some of the elements of a slot. */
+typedef struct lop_tape_view {
+    int slot;
+    int64_t offset; /* bytes */
+    lop_buf buf;    /* its p is not looked at */
+} lop_tape_view;
+
+/* A coefficient: factor times the number there, or factor over it; slot -1: the factor. */
+typedef struct lop_tape_source {
+    lop_tape_view at;
+    double factor;
+    bool over;
+} lop_tape_source;
+
+typedef struct lop_tape_step {
+    lop_tape_what what;
+    lop_plan *plan; /* owned */
+    uint64_t *key;  /* owned: lop_plan_keys, then room for the numbers of plan->coefs */
+    int nargs, nsources, axis;
+    lop_tape_view *arg; /* of a plan: its leaves */
+    lop_tape_source *source;
+    lop_tape_view out;
+} lop_tape_step;
+
+typedef struct lop_tape_slot {
+    int64_t bytes, place; /* place: in the workspace; -1: an argument, or a constant */
+    void *constant;       /* owned; NULL: none */
+} lop_tape_slot;
+
+typedef struct lop_tape {
+    lop_ctx *ctx;
+    int nin, nslot, nstep, nout;
+    lop_tape_slot *slot; /* the first nin are the arguments */
+    lop_tape_step *step;
+    lop_tape_view *out;    /* where the results are */
+    int64_t bytes, widest; /* of the workspace; of a step's keys */
+    bool quiet;            /* nothing is said of matrices that are singular to working precision */
+    _Atomic(void *) spare; /* the workspace of a run that is over */
+} lop_tape;
+
+/* Zeroed, owned by the caller: its arrays of these sizes, to be filled. */
+lop_status lop_tape_new(lop_ctx *ctx, int nin, int nslot, int nstep, int nout,
+                        lop_tape **out) LOP_MUST_CHECK;
+/* Places the slots, and looks whether each view lies in its slot: DOMAIN. Once all is filled. */
+lop_status lop_tape_close(lop_tape *tape, lop_err *err) LOP_MUST_CHECK;
+/* Under the lock that plans are counted under. Takes NULL. */
+void lop_tape_free(lop_tape *tape);
+/* in: memory of the arguments, as their views say; out: any strides, f32 to c128. */
+lop_status lop_tape_run(const lop_tape *tape, const void *const *in, const lop_buf *out,
+                        lop_err *err) LOP_MUST_CHECK;
+
+/* tape_functions.c: out <- f(a, b); shapes broadcast. UNABLE: not for these dtypes. */
+lop_status lop_tape_function(lop_tape_what what, int axis, const lop_buf *a, const lop_buf *b,
+                             const lop_buf *out) LOP_MUST_CHECK;
+
+#endif

@@ -1,0 +1,262 @@
+/* between_spectra.c: what second derivatives read off S^-1 X S^-1, where S = V D V^H is a sum of
+ * Krons that one unitary Kron V makes diagonal, and X a sum of Krons of the same places and of c I.
+ * In the basis V it is V^H X V over the products of D's numbers, so that no matrix of S's size is
+ * made. */
+#include "sum_of_krons.h"
+#include "expr/properties.h"
+
+/* S of S^-1, also where that is seen through a view that changes nothing of it; else NULL. */
+static const lop_node *inverted(const lop_node *a) {
+    bool turned = false, conj = false;
+    for (; a->op == &lop_op_view; a = a->child[0]) {
+        turned ^= (a->attr.i[0] & LOP_T) != 0;
+        conj ^= (a->attr.i[0] & LOP_C) != 0;
+    }
+    if (a->op != &lop_op_inverse) return NULL;
+    const lop_node *s = a->child[0];
+    if (!lop_is_complex(s->dtype)) conj = turned;
+    return turned == conj && (!turned || lop_infer_hermitian(s)) ? s : NULL;
+}
+
+/* S and X of a product of three; NULL: it is none. */
+const lop_node *lop_read_between(const lop_node *p, const lop_node **x) {
+    const lop_node *a = p->child[0], *b = p->child[1], *s, *t;
+    if (a->op == &lop_op_prod) {
+        s = inverted(a->child[0]);
+        t = inverted(b);
+        *x = a->child[1];
+    } else if (b->op == &lop_op_prod) {
+        s = inverted(a);
+        t = inverted(b->child[1]);
+        *x = b->child[0];
+    } else {
+        return NULL;
+    }
+    return s && t && lop_node_alike(s, t, LOP_INFER_DEPTH) ? s : NULL;
+}
+
+lop_status lop_diagonal_of_dense(const lop_maker *mk, lop_dtype dt, const lop_node *a,
+                                 const lop_node **out) {
+    const lop_attr d = {.i = {0, 0, 0, (int64_t)dt + 1}}, k = {.i = {0, 0, 0, 0}};
+    const lop_node *dense = NULL;
+    lop_status st = lop_make1(mk, &lop_op_todense, &d, a, &dense);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_array_diagonal, &k, dense, out);
+    lop_node_unref(dense);
+    return st;
+}
+
+/* The attribute that asks for a dense form, and for a diagonal, in the dtype of s. */
+static lop_attr value_attr(const lop_kron_sum *s) {
+    return (lop_attr){.i = {0, 0, 0, (int64_t)s->dt + 1}};
+}
+
+/* Places from..to of a term as one operator; NULL: the identity. Owned. */
+static lop_status factor_of(const lop_kron_sum *s, const lop_kron_term *t, int from, int to,
+                            const lop_node **out) {
+    const lop_node *f[LOP_KRON_PLACES] = {NULL};
+    bool some = false;
+    lop_status st = LOP_OK;
+    *out = NULL;
+    for (int i = from; i < to; i++) some = some || t->f[i].node;
+    for (int i = from; some && st == LOP_OK && i < to; i++) {
+        const lop_node *a = t->f[i].node;
+        const int64_t n = s->t[0].size[i];
+        const lop_attr view = {.i = {t->f[i].mode, 0, 0, 0}};
+        const lop_node like = {
+            .shape = {.ndim = 2, .dim = {n, n}}, .dtype = LOP_f64, .weak = LOP_WEAK, .core = 2};
+        if (!a)
+            st = lop_make(s->mk, "identity", NULL, 0, NULL, &like, &f[i]);
+        else if (t->f[i].mode)
+            st = lop_make1(s->mk, &lop_op_view, &view, a, &f[i]);
+        else
+            f[i] = lop_node_ref(a);
+    }
+    if (some && st == LOP_OK) st = lop_kron_of(s->mk, to - from, f + from, out);
+    for (int i = 0; i < LOP_KRON_PLACES; i++) lop_node_unref(f[i]);
+    return st;
+}
+
+/* Places from..to of V, or of V^H. Owned. */
+static lop_status basis_of(const lop_kron_sum *s, bool back, int from, int to,
+                           const lop_node **out) {
+    const lop_node *f[LOP_KRON_PLACES] = {NULL};
+    for (int i = from; i < to; i++) f[i] = back ? s->at[i].vh : s->at[i].v;
+    return lop_kron_of(s->mk, to - from, f + from, out);
+}
+
+/* `what`, todense or diagonal, of A B C. */
+static lop_status value_of(const lop_kron_sum *s, const lop_op *what, const lop_node *a,
+                           const lop_node *b, const lop_node *c, const lop_node **out) {
+    const lop_attr d = value_attr(s);
+    const lop_node *bc = NULL, *abc = NULL;
+    lop_status st = lop_make2(s->mk, &lop_op_prod, NULL, b, c, &bc);
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_prod, NULL, a, bc, &abc);
+    if (st == LOP_OK) st = lop_make1(s->mk, what, &d, abc, out);
+    lop_node_unref(bc);
+    lop_node_unref(abc);
+    return st;
+}
+
+/* V^H A V at places from..to, as `what` has it; a NULL: that of the identity. */
+static lop_status turned(const lop_kron_sum *s, const lop_op *what, int from, int to,
+                         const lop_node *a, const lop_node **out) {
+    const lop_node *v = NULL, *vh = NULL;
+    int64_t n = 1;
+    for (int i = from; i < to; i++) n *= s->t[0].size[i]; /* of s->rows, which is a size */
+    const bool vector = what == &lop_op_diagonal;
+    const lop_node like = {
+        .shape = {.ndim = vector ? 1 : 2, .dim = {n, n}}, .dtype = s->dt, .core = vector ? 1 : 2};
+    if (!a) return lop_make(s->mk, vector ? "ones" : "eye", NULL, 0, NULL, &like, out);
+    lop_status st = basis_of(s, false, from, to, &v);
+    if (st == LOP_OK) st = basis_of(s, true, from, to, &vh);
+    if (st == LOP_OK) st = value_of(s, what, vh, a, v, out);
+    lop_node_unref(v);
+    lop_node_unref(vh);
+    return st;
+}
+
+/* c a is added to *all. Takes over a. */
+static lop_status add_multiple(const lop_kron_sum *s, lop_coef c, const lop_node *a,
+                               const lop_node **all) {
+    const lop_attr by = lop_coef_attr(c);
+    const lop_node *one = NULL, *both = NULL;
+    lop_status st = lop_make1(s->mk, &lop_op_scale, &by, a, &one);
+    lop_node_unref(a);
+    if (st != LOP_OK || !*all) {
+        *all = one ? one : *all;
+        return st;
+    }
+    st = lop_make2(s->mk, &lop_op_add, NULL, *all, one, &both);
+    lop_node_unref(one);
+    lop_node_unref(*all);
+    *all = both;
+    return st;
+}
+
+/* What the terms of X are asked for: the identity is the last one. */
+static lop_status sum_terms(const lop_kron_sum *x,
+                            lop_status (*one)(const void *how, const lop_kron_term *t,
+                                              const lop_node **out),
+                            const void *how, const lop_node **out) {
+    const lop_kron_term eye = {.c = x->c, .n = x->n};
+    lop_status st = LOP_OK;
+    *out = NULL;
+    for (int t = 0; st == LOP_OK && t < x->nt + (x->eye ? 1 : 0); t++) {
+        const lop_kron_term *term = t < x->nt ? &x->t[t] : &eye;
+        const lop_node *value = NULL;
+        st = one(how, term, &value);
+        if (st == LOP_OK) st = add_multiple(x, term->c, value, out);
+    }
+    if (st == LOP_OK && !*out) st = LOP_NOMATCH;
+    if (st != LOP_OK) {
+        lop_node_unref(*out);
+        *out = NULL;
+    }
+    return st;
+}
+
+/* -- what it means for a factor of a Kron: with M for the other one, `theirs` its places
+ *
+ *   V ((V^H E V) o (R W R^T)) V^H,   W = (V^H F V) o conj(V^H M V),   R = 1 / D as a matrix
+ *
+ * for X = E (x) F. */
+typedef struct partial {
+    const lop_kron_sum *s;
+    const lop_node *mt, *r, *rt; /* conj(V^H M V); R and R^T as operators */
+    int theirs[2], mine[2];
+} partial;
+
+static lop_status partial_term(const void *how, const lop_kron_term *t, const lop_node **out) {
+    const partial *p = how;
+    const lop_kron_sum *s = p->s;
+    const lop_node *f = NULL, *ft = NULL, *w = NULL, *wo = NULL, *rwr = NULL, *e = NULL, *et = NULL;
+    lop_status st = factor_of(s, t, p->theirs[0], p->theirs[1], &f);
+    if (st == LOP_OK) st = turned(s, &lop_op_todense, p->theirs[0], p->theirs[1], f, &ft);
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_mul, NULL, ft, p->mt, &w);
+    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_dense, NULL, w, &wo);
+    if (st == LOP_OK) st = value_of(s, &lop_op_todense, p->r, wo, p->rt, &rwr);
+    if (st == LOP_OK) st = factor_of(s, t, p->mine[0], p->mine[1], &e);
+    if (st == LOP_OK) st = turned(s, &lop_op_todense, p->mine[0], p->mine[1], e, &et);
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_mul, NULL, et, rwr, out);
+    const lop_node *gone[] = {f, ft, w, wo, rwr, e, et};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
+/* R and conj(V^H M V). */
+static lop_status open_partial(partial *p, bool first, const lop_node *m) {
+    const lop_kron_sum *s = p->s;
+    const int64_t rows = first ? lop_rows(m) : s->rows / lop_rows(m);
+    const lop_attr fold = {.i = {1, rows, s->rows / rows, 1}}, turn = {.i = {LOP_T, 0, 0, 0}};
+    const lop_node *in = NULL, *mt = NULL, *one = NULL, *folded = NULL, *op = NULL, *view = NULL;
+    lop_status st = lop_make1(s->mk, &lop_op_dense, NULL, m, &in);
+    if (st == LOP_OK) st = turned(s, &lop_op_todense, p->theirs[0], p->theirs[1], in, &mt);
+    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_conjugate, NULL, mt, &p->mt);
+    if (st == LOP_OK) st = lop_reciprocals(s->mk, s->dt, s->d, &one);
+    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_kron_unfold, &fold, one, &folded);
+    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_dense, NULL, folded, &op);
+    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_view, &turn, op, &view);
+    if (st == LOP_OK) {
+        p->r = lop_node_ref(first ? view : op);
+        p->rt = lop_node_ref(first ? op : view);
+    }
+    const lop_node *gone[] = {in, mt, one, folded, op, view};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
+lop_status lop_partial_between(const lop_kron_sum *s, const lop_kron_sum *x, const lop_node *root,
+                               const lop_node **out) {
+    const bool first = root->attr.i[0] != 0;
+    const lop_node *m = root->child[1], *z = NULL, *zo = NULL, *v = NULL, *vh = NULL;
+    int64_t size = 1;
+    int few = 0; /* places of M */
+    while (few < s->n && size < lop_rows(m))
+        size *= s->t[0].size[first ? few : s->n - 1 - few], few++;
+    if (size != lop_rows(m) || !lop_is_square(m) || few == 0 || few == s->n) return LOP_NOMATCH;
+    partial p = {.s = s,
+                 .theirs = {first ? 0 : s->n - few, first ? few : s->n},
+                 .mine = {first ? few : 0, first ? s->n : s->n - few}};
+    lop_status st = open_partial(&p, first, m);
+    if (st == LOP_OK) st = sum_terms(x, partial_term, &p, &z);
+    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_dense, NULL, z, &zo);
+    if (st == LOP_OK) st = basis_of(s, false, p.mine[0], p.mine[1], &v);
+    if (st == LOP_OK) st = basis_of(s, true, p.mine[0], p.mine[1], &vh);
+    if (st == LOP_OK) st = value_of(s, &lop_op_todense, v, zo, vh, out);
+    const lop_node *gone[] = {p.mt, p.r, p.rt, z, zo, v, vh};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
+/* -- numbers whose sum is its trace: the diagonal of V^H X V over the squares of D */
+
+static lop_status trace_term(const void *how, const lop_kron_term *t, const lop_node **out) {
+    const lop_kron_sum *s = how;
+    lop_status st = LOP_OK;
+    *out = NULL;
+    for (int i = 0; st == LOP_OK && i < s->n; i++) {
+        const lop_node *e = NULL, *one = NULL, *both = NULL;
+        st = factor_of(s, t, i, i + 1, &e);
+        if (st == LOP_OK) st = turned(s, &lop_op_diagonal, i, i + 1, e, &one);
+        if (st == LOP_OK && *out) st = lop_make2(s->mk, &lop_op_kronarray, NULL, *out, one, &both);
+        if (st == LOP_OK && !*out) both = lop_node_ref(one);
+        const lop_node *gone[] = {e, one, *out};
+        for (size_t j = 0; j < sizeof gone / sizeof gone[0]; j++) lop_node_unref(gone[j]);
+        *out = both;
+    }
+    return st;
+}
+
+lop_status lop_trace_between(const lop_kron_sum *s, const lop_kron_sum *x, const lop_node **out) {
+    const lop_attr matrix = {.i = {2, 0, 0, 0}};
+    const lop_node *mu = NULL, *by = NULL, *one = NULL, *squares = NULL, *all = NULL;
+    lop_status st = sum_terms(x, trace_term, s, &mu);
+    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_diag, NULL, mu, &by);
+    if (st == LOP_OK) st = lop_reciprocals(s->mk, s->dt, s->d, &one);
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_mul, NULL, one, one, &squares);
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_apply, NULL, by, squares, &all);
+    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_ravel, &matrix, all, out);
+    const lop_node *gone[] = {mu, by, one, squares, all};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}

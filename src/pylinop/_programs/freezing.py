@@ -1,0 +1,389 @@
+"""A program as a tape, which C runs without Python (src/c/exec/tape.h).
+
+    run(arrays) twice, on other numbers --written down--> what was computed, in order
+                --places in memory--> steps on slots --_core._tape_new--> a tape
+                --compared bit for bit--> kept under the key of the call, or not
+
+What a step takes is known by where it lies: in an argument, in what an earlier step made, or, if
+both runs take the very same memory there, in a constant. Anything else (a function that has no form
+on a tape, a step of Python's own) makes no tape; nor does one whose bits differ from the program's.
+A program may choose by shapes alone: `Recipe`s are made without looking at values."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import _core
+from .._base import config
+from .._base.checks import is_lazy
+from .._gradients.pieces import stop
+from .._lazy import evaluate, numpy_functions
+from .._structured import determinants
+
+__all__ = ["Freezable", "consider"]
+
+(_PLAN, _COPY, _ADD, _SUBTRACT, _MULTIPLY, _DIVIDE, _NEGATIVE, _CONJ, _SUM, _LOGDET, _LOGABS) = (
+    range(11)
+)
+_UFUNCS = {
+    np.add: _ADD,
+    np.subtract: _SUBTRACT,
+    np.multiply: _MULTIPLY,
+    np.true_divide: _DIVIDE,
+    np.negative: _NEGATIVE,
+    np.conjugate: _CONJ,
+}
+_VIEWS = (numpy_functions.reshaped, np.broadcast_to, np.transpose, np.reshape, np.swapaxes)
+_OF_PLANS = (determinants.pair, evaluate.diagonal, evaluate.trace)
+_FACTORS = (1.0, -1.0, 2.0, -2.0, 0.5, -0.5)
+_FIRST, _TRIES, _MOST = 1, 3, 1024  # calls before the first try, tries, programs that are counted
+_calls: dict[bytes, int] = {}
+
+
+class Freezable(NamedTuple):
+    """How a program is run: its values of arrays, as they are computed, and whether it says
+    nothing of matrices that are singular to working precision."""
+
+    run: Callable[[Any], list[Any]]
+    quiet: bool
+
+
+class _Unfit(Exception):
+    """The program makes no tape, because of this."""
+
+
+class _View(NamedTuple):
+    """Elements in memory: strides in elements."""
+
+    at: int
+    letter: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    def reach(self) -> tuple[int, int]:
+        """The bytes from its lowest element to behind its highest, as addresses."""
+        size = np.dtype(self.letter).itemsize
+        steps = [(n - 1) * s * size for n, s in zip(self.shape, self.strides, strict=True)]
+        low = self.at + sum(s for s in steps if s < 0)
+        return low, self.at + sum(s for s in steps if s > 0) + size
+
+
+def _view(a: Any) -> _View:
+    strides = tuple(s // a.itemsize for s in a.strides)
+    return _View(a.__array_interface__["data"][0], a.dtype.char, a.shape, strides)
+
+
+class _Tape:
+    """The slots and steps, while they are found."""
+
+    def __init__(self, arrays: Any) -> None:
+        self.slots: list[Any] = []
+        self.places: list[tuple[int, int]] = []
+        self.steps: list[Any] = []
+        self.constants: list[int] = []  # their addresses
+        for a in arrays:
+            self.placed(_view(a))
+
+    def placed(self, view: _View, content: bytes | None = None) -> Any:
+        """A new slot for the memory of a view."""
+        low, high = view.reach()
+        if not all(view.shape):
+            raise _Unfit("an array of no elements")
+        self.slots.append(high - low if content is None else content)
+        self.places.append((low, high))
+        return self.found(view)
+
+    def found(self, view: _View) -> Any:
+        """The view in its slot; None: it is in none."""
+        low, high = view.reach()
+        for k, (start, end) in enumerate(self.places):
+            if start <= low and high <= end:
+                return (k, view.at - start, view.letter, view.shape, view.strides)
+        return None
+
+    def taken(self, view: _View) -> Any:
+        """Likewise; a constant where it is nothing that is known."""
+        place = self.found(view)
+        if place is None:
+            low, high = view.reach()
+            self.constants.append(view.at)
+            place = self.placed(view, ctypes.string_at(low, high - low))
+        return place
+
+    def value(self, x: Any, like: Any) -> Any:
+        """An argument of a function: of a LazyArray its value, of a number a constant."""
+        if is_lazy(x):
+            known = x._args[0] if x._head == "leaf" else x._value
+            if known is None:
+                raise _Unfit("an argument without a value")
+            return self.array(known, like)
+        if isinstance(x, np.ndarray):
+            return self.array(x, like)
+        content = np.asarray(x, like).tobytes()
+        self.slots.append(content)
+        self.places.append((0, 0))
+        return (len(self.slots) - 1, 0, np.dtype(like).char, (), ())
+
+    def array(self, a: Any, like: Any) -> Any:
+        """An array in memory; a constant in the dtype that the function computes in."""
+        view = _view(a)
+        if a.dtype == like or self.found(view) is not None:
+            return self.taken(view)
+        self.constants.append(view.at)
+        self.slots.append(np.ascontiguousarray(a, like).tobytes())
+        self.places.append((0, 0))
+        return len(self.slots) - 1, 0, np.dtype(like).char, a.shape, _c_strides(a.shape)
+
+    def step(self, what: int, args: Any, out: Any, axis: int = -1) -> None:
+        self.steps.append((what, axis, None, b"", tuple(args), (), out))
+
+    # -- what was computed
+
+    def plan(self, row: Any, sources: Any) -> None:
+        """A plan that ran."""
+        plan, keys, numbers, views, _ = row
+        leaves = tuple(self.taken(_View(*v)) for v in views[:-1])
+        given = tuple(self.source(*pair) for pair in zip(numbers, sources, strict=True))
+        out = self.placed(_View(*views[-1]))
+        self.steps.append((_PLAN, -1, plan, keys, leaves, given, out))
+
+    def source(self, number: float, read: Any) -> Any:
+        """A coefficient: the number in a slot, times or by a factor; or a constant."""
+        return (None, number, False) if read is None else read
+
+    def computed(self, a: Any, last: Any) -> None:
+        """A value; `last` is what the plan that ran for it gave, or None."""
+        v = _view(a._value)
+        if a._head == "leaf" or self.found(v):
+            return
+        head, more = a._head, a._more
+        if head == "call":
+            self.call(a, v, *more)
+        elif head in ("scale", "over") and a.ndim < 2:
+            args = [self.value(x, a.dtype) for x in a._args]
+            self.step(_MULTIPLY if head == "scale" else _DIVIDE, args, self.placed(v))
+        elif head == "index":
+            x = a._args[0]
+            known = x._args[0] if x._head == "leaf" else x._value
+            if known is None or x._form is not None:
+                raise _Unfit("an index of an operator")
+            self.copy(known, known[more], v)
+        elif last is None:
+            raise _Unfit(f"the value of {head!r} is not of a plan")
+        elif head == "of form" and more[0] in (determinants.logdet, determinants.logdet_of):
+            self.step(_LOGDET, [self.found(last)], self.placed(v))
+        elif head == "of form" and more[0] not in _OF_PLANS:
+            raise _Unfit(f"the function {more[0]!r}")
+        else:
+            self.step(_COPY, [self.alike(last, v)], self.placed(v))
+
+    def alike(self, view: _View, v: _View) -> Any:
+        """The result of a plan in the shape of a value."""
+        slot, offset, letter, shape, strides = self.found(view)
+        if shape != v.shape:
+            if math.prod(shape) != math.prod(v.shape) or not _in_c_order(shape, strides):
+                raise _Unfit("a value of another size than its plan's")
+            strides = _c_strides(v.shape)
+        return slot, offset, letter, v.shape, strides
+
+    def copy(self, of: Any, seen: Any, v: _View) -> None:
+        if not np.shares_memory(of, seen):
+            raise _Unfit("a view that is none")
+        self.step(_COPY, [self.taken(_view(seen))], self.placed(v))
+
+    def call(self, a: Any, v: _View, function: Any, kwargs: Any) -> None:
+        """A function of NumPy's, of values."""
+        if function in _UFUNCS and not kwargs:
+            args = [self.value(x, a.dtype) for x in a._args]
+            if any(x[2] != v.letter for x in args):
+                raise _Unfit("an operand of another dtype")
+            self.step(_UFUNCS[function], args, self.placed(v))
+        elif function in _VIEWS:
+            (x,) = a._args
+            of = x if not is_lazy(x) else x._args[0] if x._head == "leaf" else x._value
+            self.copy(of, function(of, **kwargs), v)
+        elif function is np.sum:
+            self.sum(a, v, **kwargs)
+        elif function is determinants.logabs_of:
+            self.step(_LOGABS, [self.value(a._args[0], a.dtype)], self.placed(v))
+        elif function is stop:
+            self.step(_COPY, [self.value(a._args[0], a.dtype)], self.placed(v))
+        else:
+            raise _Unfit(f"the function {function!r}")
+
+    def sum(self, a: Any, v: _View, axis: Any = None, **rest: Any) -> None:
+        slot, offset, letter, shape, strides = self.value(a._args[0], a.dtype)
+        if any(x not in (None, False) for x in rest.values()):
+            raise _Unfit("this sum")
+        if axis is None and len(shape) != 1:
+            if not _in_c_order(shape, strides):
+                raise _Unfit("the sum of a view")
+            shape, strides = (math.prod(shape),), (1,)
+        arg = (slot, offset, letter, shape, strides)
+        self.step(_SUM, [arg], self.placed(v), -1 if axis is None else axis)
+
+
+def _c_strides(shape: Any) -> tuple[int, ...]:
+    strides, size = [], 1
+    for n in reversed(shape):
+        strides.append(size)
+        size *= n
+    return tuple(reversed(strides))
+
+
+def _in_c_order(shape: Any, strides: Any) -> bool:
+    own = _c_strides(shape)
+    return all(n == 1 or s == t for n, s, t in zip(shape, strides, own, strict=True))
+
+
+# -- two runs --------------------------------------------------------------------------------------
+
+
+def _moved(arrays: Any, by: float) -> list[Any]:
+    """Other numbers in other memory: symmetric as before, definite as before but for what is on the
+    edge; single numbers are no special ones, and no two are alike."""
+    made = []
+    for k, a in enumerate(arrays):
+        order = "F" if a.flags.f_contiguous and not a.flags.c_contiguous else "C"
+        x = np.array(a, order=order)
+        factor = 1 + by * (k + 1)
+        x *= factor
+        if x.ndim == 0 and (x == 0 or abs(abs(x) - 1) < 1e-3):
+            x[...] = x + (1e-2 + by) * (k + 1)
+        made.append(x)
+    return made
+
+
+def _written(run: Callable[[Any], list[Any]], arrays: Any) -> tuple[list[Any], list[Any]]:
+    """What was computed, in order, and the values."""
+    events: list[Any] = []
+    if not _core._tape_record(events):
+        raise _Unfit("another program is written down")
+    try:
+        values = run(arrays)
+    finally:
+        _core._tape_record(None)
+    return events, values
+
+
+def _reads(events: Any, arrays: Any) -> list[tuple[Any, float]]:
+    """Single numbers and where they lie."""
+    found = [(_view(a), float(a)) for a in arrays if a.ndim == 0 and a.dtype.char in "fd"]
+    for e in events:
+        if not isinstance(e, tuple) and e._value.ndim == 0 and e._value.dtype.char in "fd":
+            found.append((_view(e._value), float(e._value)))
+    return found
+
+
+def _sources(first: Any, second: Any, one: Any, two: Any) -> list[Any]:
+    """What each coefficient of a plan is, by both runs: (place in `_reads`, factor, over) or None
+    for a constant."""
+    made: list[Any] = []
+    for x, y in zip(first, second, strict=True):
+        if x == y:
+            made.append(None)
+            continue
+        fits = [
+            (k, f, over)
+            for k, ((_, u), (_, w)) in enumerate(zip(one, two, strict=True))
+            for f in _FACTORS
+            for over in (False, True)
+            if u and w and (f / u if over else f * u) == x and (f / w if over else f * w) == y
+        ]
+        if not fits:
+            raise _Unfit("a coefficient of unknown origin")
+        made.append(fits[0])
+    return made
+
+
+def _same_kind(a: Any, b: Any) -> bool:
+    if isinstance(a, tuple) or isinstance(b, tuple):
+        if type(a) is not type(b) or len(a) != len(b):
+            return False
+        if len(a) == 2:
+            return _view(a[1])[1:] == _view(b[1])[1:]
+        return [v[1:] for v in a[3]] == [v[1:] for v in b[3]]
+    return a._head == b._head and _view(a._value)[1:] == _view(b._value)[1:]
+
+
+def _tape(freezable: Freezable, first: Any, second: Any) -> tuple[Any, list[Any], list[Any]]:
+    """The tape, and the values of both sets of arrays."""
+    one, values = _written(freezable.run, first)
+    two, others = _written(freezable.run, second)
+    if len(one) != len(two) or not all(map(_same_kind, one, two)):
+        raise _Unfit("what is computed depends on the numbers")
+    tapes = []
+    reads = _reads(one, first), _reads(two, second)
+    for events, arrays, read in ((one, first, reads[0]), (two, second, reads[1])):
+        tape, last = _Tape(arrays), None
+        for k, e in enumerate(events):
+            if not isinstance(e, tuple):
+                tape.computed(e, last)
+                last = None
+                continue
+            if len(e) == 2:
+                last = _view(e[1])
+                continue
+            found = _sources(one[k][2], two[k][2], *reads)
+            tape.plan(e, [s and (tape.found(read[s[0]][0]), *s[1:]) for s in found])
+            last = _View(*e[3][-1])
+        tapes.append((tape, [tape.taken(_view(v)) for v in (values, others)[len(tapes)]]))
+    (tape, out), (again, _) = tapes
+    if tape.constants != again.constants:
+        raise _Unfit("a step that is not written down")
+    made = _core._tape_new(
+        len(first), tuple(tape.slots), tuple(tape.steps), tuple(out), freezable.quiet
+    )
+    return made, values, others
+
+
+def _agrees(tape: Any, arrays: Any, values: Any, outs: Any) -> bool:
+    """Does the tape give the same bits?"""
+    found = tuple(np.empty_like(o, order="C") for o in outs)
+    if not _core._tape_run(tape, tuple(arrays), found):
+        return False
+    for a, value in zip(found, values, strict=True):
+        due = np.asarray(value)
+        due = due.real if due.dtype.kind == "c" and a.dtype.kind != "c" else due
+        if a.tobytes() != np.ascontiguousarray(due, a.dtype).reshape(a.shape).tobytes():
+            return False
+    return True
+
+
+def _frozen(freezable: Freezable, arrays: Any, outs: Any) -> Any:
+    """A tape of the program on arrays of this kind."""
+    if any(a.dtype.char not in "fdFD" or a.size == 0 for a in (*arrays, *outs)):
+        raise _Unfit("arrays of other dtypes, or of no elements")
+    first, second = _moved(arrays, 2.0**-13), _moved(arrays, 2.0**-11)
+    tape, values, others = _tape(freezable, first, second)
+    if not (_agrees(tape, first, values, outs) and _agrees(tape, second, others, outs)):
+        raise _Unfit("the tape's bits differ from the program's")
+    return tape
+
+
+def consider(
+    key: bytes | None, freezable: Callable[[], Freezable | None], arrays: Any, outs: Any
+) -> str | None:
+    """After a call of a program in Python: makes a tape of it, if it comes again. Why there is
+    none, or None."""
+    if key is None or config.get("verify") or config.get("check") != "cheap":
+        return "not asked for"
+    if len(_calls) >= _MOST:
+        _calls.clear()
+    calls = _calls[key] = _calls.get(key, 0) + 1
+    if not _FIRST < calls <= _FIRST + _TRIES:
+        return "it comes for the first time, or it could not be frozen"
+    try:
+        found = freezable()
+        if found is None:
+            return "the program is not run as one"
+        tape = _frozen(found, arrays, outs)
+    except (_Unfit, np.linalg.LinAlgError, ArithmeticError, MemoryError, Warning) as why:
+        return str(why)
+    _core._tape_put(key, tape)
+    return None

@@ -1,0 +1,84 @@
+"""Factors of D + U C U^H with a diagonal D, as the QuasiSeparable matrix that it is: below the
+diagonal row i is u_i C and column j is u_j^H, with transitions of one. So L has k states and takes
+O(n k^2).
+
+Of another base B = L L^H there would be L (I + W C W^H) L^H with W = L^-1 U. Its error is that
+of L times |W|^2, which grows with the condition of B, where the dense form's does not: that one
+is taken."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from .._operators import quasiseparable
+from .._operators.convert import as_operator
+from .cholesky import cholesky, not_definite
+from .dispatch import dense, diagonal_of
+from .eigenvalues_hermitian import constant_of, update_parts
+from .lu import ldl
+from .questions import hermitian
+
+
+def as_quasiseparable(op: Any) -> Any:
+    """The operator as a QuasiSeparable; None where its base is no diagonal, where it is not
+    Hermitian, and where k is beyond an eighth of n, so that the dense form is no dearer."""
+    parts = update_parts(op)
+    if parts is None or op.dtype.kind not in "fc" or op.shape[-1] != op.shape[-2]:
+        return None
+    base, thin = parts
+    one = constant_of(base)
+    if thin._init is None or (one is None and base._head != "diag"):
+        return None
+    u, c = thin._given("U", "C")
+    u = as_operator(u)
+    if 8 * u.shape[-1] > op.shape[-1] or not hermitian(base) or not hermitian(thin):
+        return None
+    dtype = np.result_type(op.dtype, np.float64)
+    u = dense(u).astype(dtype)
+    p = u if c is None else u @ dense(as_operator(c)).astype(dtype)
+    main = np.full(op.shape[-1], one) if one is not None else diagonal_of(base)
+    d = main.real + (p * u.conj()).sum(axis=-1).real
+    d, p, u = d.astype(dtype), np.ascontiguousarray(p), np.ascontiguousarray(u)
+    return _core.QuasiSeparable(d, p, u.conj(), np.ones(p.shape))
+
+
+def _in_precision(found: Any, op: Any) -> Any:
+    return found if found.dtype == op.dtype else found.astype(op.dtype)
+
+
+@cholesky.row(
+    "lowrankupdate",
+    how="of a diagonal base and k < n / 8: L D L^H in O(n), a QuasiSeparable of k states",
+    cost="O(n k^2)",
+    kept=True,
+)
+def _(op: Any, uplo: str) -> Any:
+    whole = as_quasiseparable(op)
+    if whole is None:
+        return NotImplemented
+    factor, bad = quasiseparable.cholesky_of(whole)
+    if bad.any():
+        raise not_definite(bad)
+    return _in_precision(factor, op)
+
+
+@ldl.row(
+    "lowrankupdate",
+    how="of definite ones with a diagonal base, k < n / 8: L a QuasiSeparable, D a Diag",
+    cost="O(n k^2)",
+)
+def _(op: Any, lower: bool, hermitian: bool) -> Any:
+    if not lower or not (hermitian or op.dtype.kind != "c"):
+        return NotImplemented
+    whole = as_quasiseparable(op)
+    if whole is None:
+        return NotImplemented
+    outer, d, bad = quasiseparable.ldl_of(whole)
+    if bad.any():
+        return NotImplemented
+    n = op.shape[-1]
+    order = np.broadcast_to(np.arange(n), (*op.shape[:-2], n)).copy()
+    return _in_precision(outer, op), _core.Diag(d.astype(op.dtype, copy=False)), order

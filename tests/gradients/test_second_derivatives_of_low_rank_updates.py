@@ -1,0 +1,74 @@
+"""Second derivatives of likelihoods with a diagonal plus thin products: without a matrix of n rows
+and columns."""
+
+import numpy as np
+import pytest
+from gradients.differences import check_second
+
+import pylinop as pl
+
+RNG = np.random.default_rng(41)
+
+
+def drawn(*shape, dtype="float64"):
+    a = RNG.standard_normal(shape)
+    return (a + 1j * RNG.standard_normal(shape) if np.dtype(dtype).kind == "c" else a).astype(dtype)
+
+
+def likelihood(y, matrix):
+    return lambda *given: np.real(sum(pl.inv_quad_logdet(matrix(*given), y)))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize(("n", "k"), [(1, 1), (2, 1), (8, 2), (15, 4), (16, 4), (17, 4), (100, 3)])
+def test_diagonal_and_columns(n, k, dtype):
+    f = likelihood(drawn(n, dtype=dtype), lambda d, U: pl.Diag(d) + pl.LowRank(U))
+    with pl.config(check_plans=True, verify=True):
+        check_second(f, RNG.uniform(1, 2, n), drawn(n, k, dtype=dtype))
+
+
+@pytest.mark.parametrize("n", [3, 50])
+def test_a_number_in_place_of_the_diagonal_and_a_middle(n):
+    y = drawn(n)
+    by_number = likelihood(y, lambda c, U: c * pl.Identity(n) + pl.LowRank(U))
+    with_middle = likelihood(y, lambda d, U, c: pl.Diag(d) + pl.LowRank(U, U, pl.Diag(c)))
+    product = likelihood(y, lambda d, U: pl.Diag(d) + U @ np.conj(U).T)
+    d, U = RNG.uniform(1, 2, n), drawn(n, 2)
+    with pl.config(check_plans=True):
+        check_second(by_number, np.array(1.3), U)
+        check_second(with_middle, d, U, np.array([0.5, 1.5]))
+        check_second(product, d, U)
+
+
+def test_two_factors_that_are_not_the_same():
+    n = 60
+    y, U, V = drawn(n), 0.2 * drawn(n, 3), 0.2 * drawn(n, 3)
+
+    def f(d, U, V):
+        K = pl.Diag(d) + pl.LowRank(U, V)
+        return pl.slogdet(K)[1] + y @ pl.solve(K, y)
+
+    with pl.config(check_plans=True):
+        check_second(f, RNG.uniform(1, 2, n), U, V)
+
+
+@pytest.mark.parametrize("d", [1e-9, 1e9])
+def test_where_the_update_hides_the_base_or_vanishes_beside_it(d):
+    """The result is checked: else it is the dense form's."""
+    n = 40
+    K, U = pl.Diag(np.full(n, d)), drawn(n, 2)
+    X = RNG.standard_normal(n)
+    A = pl.lazy(K) + pl.LowRank(U)
+    found = pl.diagonal(pl.inv(A) @ pl.Diag(X) @ pl.inv(A))
+    inverse = np.linalg.inv(d * np.eye(n) + U @ U.T)
+    expected = (inverse @ np.diag(X) @ inverse).diagonal()
+    scale = np.linalg.norm(inverse, 2) ** 2 * np.abs(X).max()
+    condition = np.linalg.cond(d * np.eye(n) + U @ U.T)
+    assert np.abs(found - expected).max() <= 1e-15 * n * condition * scale
+
+
+def test_no_matrix_of_n_rows_and_columns():
+    n = 3000
+    f = likelihood(drawn(n), lambda d, U: pl.Diag(d) + pl.LowRank(U))
+    with pl.config(memory_limit=4 * n * n):  # bytes: a dense form takes twice as many
+        check_second(f, RNG.uniform(1, 2, n), drawn(n, 4))
