@@ -264,8 +264,34 @@ static void without_memory(void) {
     t_group("without memory");
 }
 
+/* The first row of the table, and one behind it of the same operation, among all the others. */
+static void closed_by_the_first_row(void) {
+    const int64_t n[] = {3}, off[] = {2};
+    const lop_node *d = t_array(&w, LOP_f64, 1, 1, n), *e = t_array(&w, LOP_f64, 1, 1, off),
+                   *three[3] = {e, d, e};
+    const lop_node *diag = t_node(&w, "diag", NULL, 1, &d),
+                   *tri = t_node(&w, "tridiagonal", NULL, 3, three), *both[2] = {diag, diag},
+                   *out = NULL;
+    int rule = -1;
+    lop_status st = lop_close(w.rules, &w.ctx, &lop_op_prod, NULL, 2, both, &out, &rule, &w.err);
+    t_check(st == LOP_OK && rule == 0 && out && out->op == &lop_op_diag, "a product of diagonals");
+    lop_node_unref(out);
+    const lop_node *beside[2] = {tri, diag};
+    out = NULL;
+    st = lop_close(w.rules, &w.ctx, &lop_op_sum, NULL, 2, beside, &out, &rule, &w.err);
+    t_check(st == LOP_OK && rule > 0 && out && out->op == &lop_op_tridiagonal, "a sum of bands");
+    lop_node_unref(out);
+    lop_node_unref(diag);
+    lop_node_unref(tri);
+    lop_node_unref(d);
+    lop_node_unref(e);
+    world_leaves(&w);
+    t_group("closed by the first row");
+}
+
 int main(int argc, char **argv) {
     world_open(&w, (uint64_t)t_number(argc, argv, 1, 3));
+    closed_by_the_first_row();
     added_and_removed();
     many();
     explored();

@@ -174,3 +174,42 @@ def test_bands_beside_batches(kind, n, rng):
     want = np.linalg.slogdet(A.toarray())
     np.testing.assert_array_equal(pl.slogdet(A).sign, want[0])
     np.testing.assert_allclose(pl.slogdet(A).logabsdet, want[1], rtol=1e-12)
+
+
+def declared(kind, d):
+    return pl.Dense(np.diag(d) + 0.01, assume_a="pos") if kind == "Dense" else BANDS[kind](d)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("m, n", [(5, 6), (16, 17), (20, 21)])
+@pytest.mark.parametrize("kind", [*BANDS, "Dense"])
+def test_sums_by_eigenvalues(kind, m, n, dtype, rng):
+    """Of an even number of negative ones the determinant has the sign of a definite matrix."""
+    good = declared(kind, np.full(n, 4.0, dtype))
+    bad = declared(kind, np.where(np.arange(m) < 2, -9.0, 4.0).astype(dtype))
+    rtol = 1e-5 if dtype == "float32" else 1e-12
+    with pl.config(check_plans=True):
+        for make in (
+            lambda a, b: pl.KronSum(a, b),
+            lambda a, b: pl.KronSum(b, a) + 0.5 * pl.Identity(a.shape[0] * b.shape[0]),
+            lambda a, b: pl.Kron(a, b) + 0.5 * pl.Identity(a.shape[0] * b.shape[0]),
+            lambda a, b: 2 * pl.KronSum(a, b),
+        ):
+            for f in DETERMINANTS:
+                with pytest.raises(np.linalg.LinAlgError, match="assumed positive definite"):
+                    f(make(bad, good))
+            A = make(bad, good)
+            want = np.linalg.slogdet(A.toarray().astype(float))
+            with pl.config(check="none"), pytest.warns(pl.FallbackWarning):
+                found = pl.slogdet(A)
+            assert found.sign == want[0]
+            np.testing.assert_allclose(found.logabsdet, want[1], rtol=rtol)
+            A = make(declared(kind, np.full(m, 3.0, dtype)), good)
+            with pl.config(verify=True):
+                found = pl.logdet(A)
+            want = np.linalg.slogdet(A.toarray().astype(float))[1]
+            np.testing.assert_allclose(found, want, rtol=rtol)
+    A = pl.KronSum(bad, good) - 40 * pl.Identity(m * n)  # nothing was assumed of a difference
+    want = np.linalg.slogdet(A.toarray().astype(float))
+    assert pl.slogdet(A).sign == want[0]
+    np.testing.assert_allclose(pl.slogdet(A).logabsdet, want[1], rtol=rtol)

@@ -15,6 +15,9 @@ typedef struct lop_assumed {
 lop_status lop_assumed_terms(const lop_maker *mk, const lop_node *sum,
                              lop_assumed *d) LOP_MUST_CHECK;
 void lop_assumed_free(lop_assumed *d);
+/* Of what is positive definite where all that was assumed of it holds. */
+lop_status lop_assumed_within(const lop_maker *mk, const lop_node *a,
+                              lop_assumed *d) LOP_MUST_CHECK;
 /* The determinant of v[0 .. n - 1] by `op`, whose attr.i[word] says how: by Cholesky or, where that
  * fails, by elimination and with the determinants of the terms. k: the action's attributes. */
 lop_status lop_det_beside_assumed(const lop_maker *mk, const lop_attr *k, const lop_op *op,

@@ -283,6 +283,13 @@ lop_status lop_assumed_terms(const lop_maker *mk, const lop_node *sum, lop_assum
     return st;
 }
 
+lop_status lop_assumed_within(const lop_maker *mk, const lop_node *a, lop_assumed *d) {
+    *d = (lop_assumed){.mk = mk, .left = LOP_INFER_NODES};
+    const lop_status st = lop_infer_semidefinite(a) ? gather(d, a) : LOP_OK;
+    if (st != LOP_OK) lop_assumed_free(d);
+    return st;
+}
+
 LOP_BUILD(det_tridiagonal) {
     const lop_node *a = m->root->child[0], *v[3] = {NULL, NULL, NULL};
     lop_assumed d = {.mk = mk};

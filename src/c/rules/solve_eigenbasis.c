@@ -15,7 +15,7 @@
  * once (op_kronsum_schur.c). Cost:
  * 9 n_i^3 a factor, kept, and two products with a Kron. */
 #include "sum_of_krons.h"
-#include "builds.h"
+#include "assumed_terms.h"
 #include "expr/properties.h"
 
 /* -- what is made of it */
@@ -381,9 +381,35 @@ static lop_status sound_value(const lop_kron_sum *s, const lop_op *op, const lop
     return st;
 }
 
+/* `det` where the spectrum is positive; else it stands beside the determinants, to the power of
+ * zero, of what was assumed positive definite: they fail where it is not. Gives away det. */
+static lop_status unless_assumed(const lop_kron_sum *s, const lop_attr *k, const lop_node *det,
+                                 const lop_node **out) {
+    const lop_attr zero = {.i = {0, 0, 0, 0}}, signs = {.i = {0, 1, 0, 0}};
+    const lop_node *beside = lop_node_ref(det);
+    lop_assumed d;
+    lop_status st = lop_assumed_within(s->mk, s->sum, &d);
+    for (int i = 0; st == LOP_OK && i < d.n; i++) {
+        const lop_node *own = NULL, *one = NULL;
+        st = lop_make1(s->mk, &lop_op_scaledet, k, d.at[i], &own);
+        if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_pow_det, &zero, own, &one);
+        if (st == LOP_OK) st = join(s, &lop_op_mul_det, &beside, one);
+        lop_node_unref(own);
+    }
+    const lop_node *child[3] = {det, s->d, beside};
+    if (st == LOP_OK && d.n > 0)
+        st = lop_make_op(s->mk, &lop_op_spectral, &signs, 3, child, NULL, out);
+    else if (st == LOP_OK)
+        *out = lop_node_ref(det);
+    lop_node_unref(det);
+    lop_node_unref(beside);
+    lop_assumed_free(&d);
+    return st;
+}
+
 LOP_BUILD(det_spectral) {
     lop_kron_sum s;
-    const lop_node *sum = m->root->child[0], *det = NULL, *alt = NULL;
+    const lop_node *sum = m->root->child[0], *det = NULL, *alt = NULL, *found = NULL;
     const lop_dtype dt = (lop_dtype)(m->root->attr.i[3] - 1);
     sylvester y;
     if (!lop_kron_sum_read(&s, mk, dt, sum)) return LOP_NOMATCH;
@@ -391,7 +417,8 @@ LOP_BUILD(det_spectral) {
     lop_status st = open(&s);
     if (st == LOP_OK) st = det_of(&s, &det);
     if (st == LOP_OK) st = otherwise(&s, NULL, &alt);
-    if (st == LOP_OK) st = sound_value(&s, &lop_op_checked_det, det, alt, out);
+    if (st == LOP_OK) st = sound_value(&s, &lop_op_checked_det, det, alt, &found);
+    if (st == LOP_OK) st = unless_assumed(&s, &m->root->attr, found, out);
     lop_node_unref(det);
     lop_node_unref(alt);
     close(&s);

@@ -36,7 +36,7 @@
  *                with g = attr.i[0]: the eigenvalues carry errors of some u |t|, so that none is
  *                lost beside the whole and none is a mere error; else alt, also where a spectrum
  *                was not found. x is a matrix or a determinant; without d and t only the latter
- *                counts.
+ *                counts. With attr.i[1] d stands alone, and is to be positive.
  *
  * Cost: one pass over x, r and b; over d and t. */
 #include "expr/op.h"
@@ -257,6 +257,8 @@ static lop_status infer_spectral(lop_node *n, lop_err *err) {
     if (x->core < 1 || x->core != alt->core || x->dtype != alt->dtype || x->weak || alt->weak ||
         !lop_is_blas(x->dtype) || !lop_shape_equal(&x->shape, &alt->shape) || n->n > LOP_MAXARG)
         return lop_fail(err, LOP_DIM, "the branches of spectral differ");
+    if (n->attr.i[1] && n->n != 3)
+        return lop_fail(err, LOP_DIM, "one spectrum is looked at for its signs");
     n->shape = x->shape;
     n->core = x->core;
     n->dtype = x->dtype;
@@ -283,9 +285,17 @@ static void range_of(const lop_mat *v, double *least, double *most) {
     *most = high + rest;
 }
 #undef RANGE
+static bool is_negative_somewhere(const lop_mat *d) {
+    for (int64_t i = 0; i < d->m; i++)
+        if ((d->dt == LOP_f64 ? ((const double *)d->p)[i * d->rs]
+                              : creal(lop_get(d->dt, d->p, i * d->rs))) <= 0)
+            return true;
+    return false;
+}
 static lop_status run_accept_spectrum(const lop_call *c) {
     const int n = c->step->n;
     lopk_copy(c->a[0], c->a[1]);
+    if (c->step->attr.i[1]) return is_negative_somewhere(c->a[2]) ? LOP_SINGULAR : LOP_OK;
     if (n < 4 || c->a[n - 1]->m == 0) return LOP_OK;
     const lop_mat *d = c->a[n - 1];
     const double u = lop_rounding(d->dt);
@@ -313,7 +323,7 @@ const lop_op lop_op_spectral = {LOP_NAMED(spectral),
                                 .cls = LOP_ARRAY,
                                 .min = 2,
                                 .max = -1,
-                                .ints = 1,
+                                .ints = 2,
                                 .infer = infer_spectral,
                                 .lower = lop_lower_arms,
                                 .check = check_spectral};

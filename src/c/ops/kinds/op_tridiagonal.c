@@ -288,8 +288,8 @@ const lop_op lop_op_tridiagonal_solve = {
     LOP_NAMED(tridiagonal_solve), .cls = LOP_ARRAY,    .min = 4, .max = 4, .ints = 2,
     .infer = infer_solve,         .lower = lower_solve};
 
-/* -- triangular_det: children dl, d, du; attributes as the kind's. Further children are determinants
- * of what was assumed positive definite, which fail where it is not. */
+/* -- triangular_det: children dl, d, du; attributes as the kind's. Further children are
+ * determinants of what was assumed positive definite, which fail where it is not. */
 
 static lop_status infer_det(lop_node *n, lop_err *err) {
     lop_status st = three(n, err);
