@@ -46,6 +46,7 @@ _FACTORS = (1.0, -1.0, 2.0, -2.0, 0.5, -0.5)
 _FIRST, _TRIES, _MOST = 1, 3, 1024  # calls before the first try, tries, programs that are counted
 _LONG = 0.1  # seconds of a try that count as a call
 _calls: dict[bytes, int] = {}
+_pinned: set[bytes] = set()  # keys of tapes that hold for certain numbers alone
 
 
 class Freezable(NamedTuple):
@@ -381,16 +382,18 @@ def _agrees(tape: Any, arrays: Any, values: Any, outs: Any) -> bool:
     return True
 
 
-def _frozen(freezable: Freezable, arrays: Any, outs: Any) -> Any:
-    """A tape of the program on arrays of this kind."""
+def _frozen(freezable: Freezable, arrays: Any, outs: Any) -> tuple[Any, tuple[int, ...]]:
+    """A tape of the program on arrays of this kind, and which numbers it holds for alone."""
     if any(a.dtype.char not in "fdFD" or a.size == 0 for a in (*arrays, *outs)):
         raise _Unfit("arrays of other dtypes, or of no elements")
+    if not all(np.isfinite(a).all() for a in arrays):
+        raise _Unfit("numbers that are not finite")
     numbers = [k for k, a in enumerate(arrays) if a.ndim == 0 and a.dtype.char == "d"]
     tries = [(), *((k,) for k in numbers[::-1]), tuple(numbers)]
     for pinned in dict.fromkeys(tries):
         tape = _for_numbers(freezable, arrays, outs, pinned)
         if tape is not None:
-            return tape
+            return tape, pinned
     raise _Unfit("its plans are for other numbers than these")
 
 
@@ -433,6 +436,9 @@ def consider(
         return "not asked for"
     if len(_calls) >= _MOST:
         _calls.clear()
+        _pinned.clear()
+    if key not in _pinned and _core._tape_there(key):
+        return "there is one, which is not for these values"
     calls = _calls[key] = _calls.get(key, 0) + 1
     if not _FIRST < calls <= _FIRST + _TRIES:
         return "it comes for the first time, or it could not be frozen"
@@ -441,9 +447,10 @@ def consider(
         found = freezable()
         if found is None:
             return "the program is not run as one"
-        tape = _frozen(found, arrays, outs)
+        tape, pinned = _frozen(found, arrays, outs)
     except (_Unfit, np.linalg.LinAlgError, ArithmeticError, MemoryError, Warning) as why:
         _calls[key] += int((time.monotonic() - start) / _LONG)  # long ones are not tried again
         return str(why)
+    (_pinned.add if pinned else _pinned.discard)(key)
     _core._tape_put(key, tape)
     return None

@@ -396,6 +396,13 @@ static PyObject *put(PyObject *module, PyObject *args) {
     Py_RETURN_NONE;
 }
 
+/* _tape_there(key): is there one? */
+static PyObject *there(PyObject *module, PyObject *key) {
+    (void)module;
+    if (!PyBytes_CheckExact(key)) return PyErr_Format(PyExc_TypeError, "bytes are due");
+    return PyBool_FromLong(py_tape_holds(PyBytes_AS_STRING(key), PyBytes_GET_SIZE(key)));
+}
+
 static PyObject *counts(PyObject *module, PyObject *unused) {
     (void)module;
     (void)unused;
@@ -407,5 +414,6 @@ PyMethodDef py_tape_methods[] = {{"_tape_record", record, METH_O, NULL},
                                  {"_tape_new", new, METH_VARARGS, NULL},
                                  {"_tape_run", run, METH_VARARGS, NULL},
                                  {"_tape_put", put, METH_VARARGS, NULL},
+                                 {"_tape_there", there, METH_O, NULL},
                                  {"_tape_counts", counts, METH_NOARGS, NULL},
                                  {NULL, NULL, 0, NULL}};

@@ -101,6 +101,16 @@ bool py_tape_there(const py_tape_key_t *key) {
     return there && !atomic_load(&locals);
 }
 
+bool py_tape_holds(const void *key, int64_t size) {
+    py_tape_key_t whole;
+    py_tape_key_open(&whole);
+    if (size % 8 || !add(&whole, key, size)) return false;
+    (void)pthread_mutex_lock(&lock);
+    const bool there = find(&whole) != NULL;
+    (void)pthread_mutex_unlock(&lock);
+    return there;
+}
+
 /* Counted; NULL: there is none. */
 static entry *take(const py_tape_key_t *key) {
     (void)pthread_mutex_lock(&lock);
