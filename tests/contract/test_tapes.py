@@ -310,9 +310,7 @@ def _native_call(run, text, args, nargs, outs):
     library = ctypes.PyDLL(str(folder / "call.so"))
     shutil.rmtree(folder)
     at = ctypes.cast(run, ctypes.c_void_p).value
-    block = _Block(
-        at, text, len(text), nargs, ctypes.addressof(args), ctypes.addressof(outs), 99
-    )
+    block = _Block(at, text, len(text), nargs, ctypes.addressof(args), ctypes.addressof(outs), 99)
     return library, block
 
 

@@ -174,8 +174,7 @@ static lop_status run_steps(const lop_tape *t, void *const *slot, uint64_t *key,
     return st;
 }
 
-lop_status lop_tape_run(const lop_tape *tape, const lop_buf *in, const lop_buf *out,
-                        lop_err *err) {
+lop_status lop_tape_run(const lop_tape *tape, const lop_buf *in, const lop_buf *out, lop_err *err) {
     lop_tape *t = (lop_tape *)(uintptr_t)tape; /* its spare workspace alone changes */
     if (t->proof && !lop_proved(t->ctx, t->proof, in, 0)) return LOP_UNABLE;
     char *block = atomic_exchange(&t->spare, NULL);
@@ -185,9 +184,7 @@ lop_status lop_tape_run(const lop_tape *tape, const lop_buf *in, const lop_buf *
     void **slot = (void **)(void *)work;
     for (int i = 0; i < t->nslot; i++) {
         const lop_tape_slot *s = &t->slot[i];
-        slot[i] = i < t->nin    ? in[i].p
-                  : s->constant ? s->constant
-                                : work + s->place;
+        slot[i] = i < t->nin ? in[i].p : s->constant ? s->constant : work + s->place;
     }
     uint64_t *key = (uint64_t *)(void *)(slot + t->nslot);
     lop_status st = run_steps(t, slot, key, err);

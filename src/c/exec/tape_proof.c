@@ -77,8 +77,7 @@ static bool above(lop_ctx *ctx, const lop_buf *a, double slack) {
     double *copy = lop_alloc(ctx, (size_t)bytes);
     if (!copy) return false;
     for (int64_t i = 0; i < n; i++)
-        for (int64_t j = 0; j <= i; j++)
-            copy[i + j * n] = entry(a, i, j) + (i == j ? slack : 0);
+        for (int64_t j = 0; j <= i; j++) copy[i + j * n] = entry(a, i, j) + (i == j ? slack : 0);
     const lop_mat m = {copy, n, n, 1, n, LOP_f64};
     const bool found = lopk_potrf(&m, &info) == LOP_OK && info == 0;
     lop_free(ctx, copy);

@@ -270,8 +270,8 @@ def _moved(arrays: Any, by: float, pinned: tuple[int, ...] = ()) -> list[Any]:
     stays so; single numbers are no special ones, and no two are alike, but for the pinned ones."""
     made = []
     for k, a in enumerate(arrays):
-        order = "F" if a.flags.f_contiguous and not a.flags.c_contiguous else "C"
-        x = np.array(a, order=order)
+        fortran = a.flags.f_contiguous and not a.flags.c_contiguous
+        x = np.asfortranarray(a).copy("F") if fortran else np.array(a, order="C")
         x *= 1 + (by if x.ndim else by * (k + 1))
         if k in pinned:
             x[...] = a
@@ -339,7 +339,7 @@ def _tape(freezable: Freezable, first: Any, second: Any) -> tuple[Any, list[Any]
     two, others = _written(freezable.run, second)
     if len(one) != len(two) or not all(map(_same_kind, one, two)):
         raise _Unfit("what is computed depends on the numbers")
-    tapes = []
+    tapes: list[Any] = []
     reads = _reads(one, first), _reads(two, second)
     for events, arrays, read in ((one, first, reads[0]), (two, second, reads[1])):
         tape, last = _Tape(arrays), None

@@ -3,10 +3,9 @@
  * A list that is set for a thread (_tape_record) gets, in order, a LazyArray for each value found,
  * and for each plan that ran
  *   (plan, keys, sources, views, arrays, given)
- *
  * with the memory of its leaves and its result as (address, dtype, shape, strides in elements);
- * `arrays` keep that memory from being used again while the list lives; `given` are the leaves' arrays
- * before they were laid out as kernels want them. */
+ * `arrays` keep that memory from being used again while the list lives; `given` are the arrays of
+ * the leaves before they were laid out as kernels want them. */
 #include "py_tape.h"
 
 static const char plan_name[] = "pylinop.plan", tape_name[] = "pylinop.tape";
@@ -117,8 +116,12 @@ static PyObject *given_of(const py_run *r) {
 int py_tape_plan(const py_run *r, const lop_frame *f) {
     if (!recorded(r->s)) return 0;
     enum { FIELDS = 6 };
-    PyObject *row[FIELDS] = {plan_capsule(r->s, r->plan), keys_of(r),   numbers_of(r),
-                             views_of(r, f),              arrays_of(r), given_of(r)};
+    PyObject *row[FIELDS] = {plan_capsule(r->s, r->plan),
+                             keys_of(r),
+                             numbers_of(r),
+                             views_of(r, f),
+                             arrays_of(r),
+                             given_of(r)};
     PyObject *made = PyTuple_New(FIELDS);
     bool fine = made != NULL;
     for (int i = 0; i < FIELDS; i++) {
@@ -320,9 +323,8 @@ static PyObject *new(PyObject *module, PyObject *args) {
     py_state *s = *(py_state **)PyModule_GetState(module);
     PyObject *slots, *steps, *out, *proof;
     int nin, quiet;
-    if (!PyArg_ParseTuple(args, "iO!O!O!pO!:_tape_new", &nin, &PyTuple_Type, &slots,
-                          &PyTuple_Type, &steps, &PyTuple_Type, &out, &quiet, &PyTuple_Type,
-                          &proof))
+    if (!PyArg_ParseTuple(args, "iO!O!O!pO!:_tape_new", &nin, &PyTuple_Type, &slots, &PyTuple_Type,
+                          &steps, &PyTuple_Type, &out, &quiet, &PyTuple_Type, &proof))
         return NULL;
     if (nin < 0 || nin > PyTuple_GET_SIZE(slots) || PyTuple_GET_SIZE(slots) > 10000 ||
         PyTuple_GET_SIZE(steps) > 10000 || PyTuple_GET_SIZE(out) > PY_TAPE_ARRAYS)
@@ -409,11 +411,8 @@ static PyObject *counts(PyObject *module, PyObject *unused) {
     return py_tape_counts();
 }
 
-PyMethodDef py_tape_methods[] = {{"_tape_record", record, METH_O, NULL},
-                                 {"_tape_note", note, METH_VARARGS, NULL},
-                                 {"_tape_new", new, METH_VARARGS, NULL},
-                                 {"_tape_run", run, METH_VARARGS, NULL},
-                                 {"_tape_put", put, METH_VARARGS, NULL},
-                                 {"_tape_there", there, METH_O, NULL},
-                                 {"_tape_counts", counts, METH_NOARGS, NULL},
-                                 {NULL, NULL, 0, NULL}};
+PyMethodDef py_tape_methods[] = {
+    {"_tape_record", record, METH_O, NULL},      {"_tape_note", note, METH_VARARGS, NULL},
+    {"_tape_new", new, METH_VARARGS, NULL},      {"_tape_run", run, METH_VARARGS, NULL},
+    {"_tape_put", put, METH_VARARGS, NULL},      {"_tape_there", there, METH_O, NULL},
+    {"_tape_counts", counts, METH_NOARGS, NULL}, {NULL, NULL, 0, NULL}};
