@@ -141,13 +141,16 @@ def is_frozen(name, arrays, outs):
     return ask(text, len(text), len(arrays), as_c(arrays), len(outs), as_c(outs))
 
 
-def frozen(name, rng, n=20):
-    """Arrays for which there is a tape."""
-    arrays = PROGRAMS[name][1](rng, n)
-    outs = outs_of(name, arrays)
+def frozen_again(name, arrays, outs):
     for _ in range(2):
         assert called(name, arrays, outs) == 0, last_error()
     assert is_frozen(name, arrays, outs)
+
+
+def frozen(name, rng, n=20):
+    """Arrays for which there is a tape."""
+    arrays = PROGRAMS[name][1](rng, n)
+    frozen_again(name, arrays, outs_of(name, arrays))
     return arrays
 
 
@@ -395,14 +398,17 @@ def test_options_of_the_process_are_part_of_a_tape(rng):
     name = "low rank"
     arrays = frozen(name, rng)
     out = [np.zeros(())]
-    with pl.config(memory_limit=10**9):  # a context's own: read by Python alone
-        assert not is_frozen(name, arrays, out)
-    assert is_frozen(name, arrays, out)
-    setting = pl.config(fft=False)
+    for given in ({"check_plans": True}, {"accuracy": "estimate"}):
+        with pl.config(**given):  # a context's own: read by Python alone
+            assert not is_frozen(name, arrays, out)
+        freezing._calls.clear()
+        frozen_again(name, arrays, out)
+    with pl.config(not_definite="nan"):  # as programs of PyTensor have it while they run
+        assert is_frozen(name, arrays, out)
+    pl.config(fft=False)
     try:
         assert not is_frozen(name, arrays, out)
     finally:
-        del setting
         pl.config(fft=True)
 
 

@@ -405,14 +405,26 @@ static PyObject *there(PyObject *module, PyObject *key) {
     return PyBool_FromLong(py_tape_holds(PyBytes_AS_STRING(key), PyBytes_GET_SIZE(key)));
 }
 
+/* _tape_forget(): tapes are of options that hold no more. */
+static PyObject *forget(PyObject *module, PyObject *unused) {
+    (void)module;
+    (void)unused;
+    py_tape_epoch();
+    Py_RETURN_NONE;
+}
+
 static PyObject *counts(PyObject *module, PyObject *unused) {
     (void)module;
     (void)unused;
     return py_tape_counts();
 }
 
-PyMethodDef py_tape_methods[] = {
-    {"_tape_record", record, METH_O, NULL},      {"_tape_note", note, METH_VARARGS, NULL},
-    {"_tape_new", new, METH_VARARGS, NULL},      {"_tape_run", run, METH_VARARGS, NULL},
-    {"_tape_put", put, METH_VARARGS, NULL},      {"_tape_there", there, METH_O, NULL},
-    {"_tape_counts", counts, METH_NOARGS, NULL}, {NULL, NULL, 0, NULL}};
+PyMethodDef py_tape_methods[] = {{"_tape_record", record, METH_O, NULL},
+                                 {"_tape_note", note, METH_VARARGS, NULL},
+                                 {"_tape_new", new, METH_VARARGS, NULL},
+                                 {"_tape_run", run, METH_VARARGS, NULL},
+                                 {"_tape_put", put, METH_VARARGS, NULL},
+                                 {"_tape_there", there, METH_O, NULL},
+                                 {"_tape_forget", forget, METH_NOARGS, NULL},
+                                 {"_tape_counts", counts, METH_NOARGS, NULL},
+                                 {NULL, NULL, 0, NULL}};
