@@ -36,6 +36,7 @@ void lop_tape_free(lop_tape *t) {
     lop_free(t->ctx, t->slot);
     lop_free(t->ctx, t->step);
     lop_free(t->ctx, t->out);
+    lop_free(t->ctx, t->proof);
     lop_free(t->ctx, t);
 }
 
@@ -57,26 +58,34 @@ static bool lies_within(const lop_tape *t, const lop_tape_view *v) {
     return low >= 0 && high <= t->slot[v->slot].bytes - size;
 }
 
+/* A step of which nothing calls Python, or what is not ours. */
+static bool is_free(const lop_plan *p) {
+    for (int i = 0; i < p->nstep; i++)
+        if (p->step[i].flags & LOP_STEP_FOREIGN) return false;
+    return true;
+}
+
 static lop_status look_at(lop_tape *t, lop_tape_step *s, lop_err *err) {
-    bool fits = lies_within(t, &s->out) && s->out.slot >= t->nin && !t->slot[s->out.slot].constant;
-    for (int i = 0; fits && i < s->nargs; i++) fits = lies_within(t, &s->arg[i]);
-    for (int i = 0; fits && i < s->nsources; i++) {
+    const lop_plan *p = s->plan;
+    if (!lies_within(t, &s->out) || s->out.slot < t->nin || t->slot[s->out.slot].constant)
+        return lop_fail(err, LOP_DOMAIN, "a step's result lies in no slot of its own");
+    for (int i = 0; i < s->nargs; i++)
+        if (!lies_within(t, &s->arg[i]))
+            return lop_fail(err, LOP_DOMAIN, "argument %d of a step lies in no slot", i);
+    for (int i = 0; i < s->nsources; i++) {
         const lop_tape_view *at = &s->source[i].at;
-        fits = at->slot < 0 || (lies_within(t, at) && at->buf.shape.ndim == 0 &&
-                                (at->buf.dt == LOP_f64 || at->buf.dt == LOP_f32));
+        if (at->slot >= 0 && (!lies_within(t, at) || at->buf.shape.ndim ||
+                              (at->buf.dt != LOP_f64 && at->buf.dt != LOP_f32)))
+            return lop_fail(err, LOP_DOMAIN, "coefficient %d of a plan is no number", i);
     }
-    if (s->what == LOP_TAPE_PLAN) {
-        const lop_plan *p = s->plan;
-        fits =
-            fits && p && s->nargs == p->nleaf && s->nsources == (p->coefs ? p->coefs->sources : 0);
-        for (int i = 0; fits && i < p->nstep; i++)
-            fits = !(p->step[i].flags & LOP_STEP_FOREIGN); /* it may call Python */
-        if (!fits) return lop_fail(err, LOP_DOMAIN, "a plan that is not for a tape");
-        const size_t numbers = p->coefs ? (size_t)p->coefs->entries : 0;
-        const int64_t bytes = 8 * (int64_t)((size_t)lop_plan_nkeys(p) + numbers);
-        if (bytes > t->widest) t->widest = bytes;
-    }
-    if (!fits) return lop_fail(err, LOP_DOMAIN, "a step that does not fit its slots");
+    if (s->what != LOP_TAPE_PLAN) return LOP_OK;
+    if (s->nargs != p->nleaf || s->nsources != (p->coefs ? p->coefs->sources : 0))
+        return lop_fail(err, LOP_DOMAIN, "%d operands and %d coefficients of a plan", s->nargs,
+                        s->nsources);
+    if (!is_free(p)) return lop_fail(err, LOP_DOMAIN, "a plan with steps that are not ours");
+    const size_t numbers = p->coefs ? (size_t)p->coefs->entries : 0;
+    const int64_t bytes = 8 * (int64_t)((size_t)lop_plan_nkeys(p) + numbers);
+    if (bytes > t->widest) t->widest = bytes;
     return LOP_OK;
 }
 
@@ -165,9 +174,9 @@ static lop_status run_steps(const lop_tape *t, void *const *slot, uint64_t *key,
     return st;
 }
 
-lop_status lop_tape_run(const lop_tape *tape, const void *const *in, const lop_buf *out,
-                        lop_err *err) {
+lop_status lop_tape_run(const lop_tape *tape, const lop_buf *in, const lop_buf *out, lop_err *err) {
     lop_tape *t = (lop_tape *)(uintptr_t)tape; /* its spare workspace alone changes */
+    if (t->proof && !lop_proved(t->ctx, t->proof, in, 0)) return LOP_UNABLE;
     char *block = atomic_exchange(&t->spare, NULL);
     if (!block) block = lop_alloc(t->ctx, (size_t)t->bytes);
     if (!block) return lop_fail(err, LOP_NOMEM, "the workspace could not be had");
@@ -175,9 +184,7 @@ lop_status lop_tape_run(const lop_tape *tape, const void *const *in, const lop_b
     void **slot = (void **)(void *)work;
     for (int i = 0; i < t->nslot; i++) {
         const lop_tape_slot *s = &t->slot[i];
-        slot[i] = i < t->nin    ? (void *)(uintptr_t)in[i]
-                  : s->constant ? s->constant
-                                : work + s->place;
+        slot[i] = i < t->nin ? in[i].p : s->constant ? s->constant : work + s->place;
     }
     uint64_t *key = (uint64_t *)(void *)(slot + t->nslot);
     lop_status st = run_steps(t, slot, key, err);

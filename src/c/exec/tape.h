@@ -11,6 +11,7 @@
 #define LOP_TAPE_H
 
 #include "exec.h"
+#include "tape_proof.h"
 
 #include <stdatomic.h>
 
@@ -67,6 +68,8 @@ typedef struct lop_tape {
     lop_tape_view *out;    /* where the results are */
     int64_t bytes, widest; /* of the workspace; of a step's keys */
     bool quiet;            /* nothing is said of matrices that are singular to working precision */
+    int nproof;
+    lop_proof *proof; /* owned; NULL: none is due. Arguments that it does not hold for: UNABLE */
     _Atomic(void *) spare; /* the workspace of a run that is over */
 } lop_tape;
 
@@ -77,8 +80,9 @@ lop_status lop_tape_new(lop_ctx *ctx, int nin, int nslot, int nstep, int nout,
 lop_status lop_tape_close(lop_tape *tape, lop_err *err) LOP_MUST_CHECK;
 /* Under the lock that plans are counted under. Takes NULL. */
 void lop_tape_free(lop_tape *tape);
-/* in: memory of the arguments, as their views say; out: any strides, f32 to c128. */
-lop_status lop_tape_run(const lop_tape *tape, const void *const *in, const lop_buf *out,
+/* in: the arguments, laid out as they were when the tape was made; out: any strides, f32 to c128.
+ */
+lop_status lop_tape_run(const lop_tape *tape, const lop_buf *in, const lop_buf *out,
                         lop_err *err) LOP_MUST_CHECK;
 
 /* tape_functions.c: out <- f(a, b); shapes broadcast. UNABLE: not for these dtypes. */

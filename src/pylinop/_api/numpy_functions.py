@@ -8,6 +8,7 @@ size, and NumPy runs on it."""
 
 from __future__ import annotations
 
+import functools
 import operator as _operator
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from .._base.type_variables import Registered
 
 _TABLE: dict[Any, Any] = {}
+_FEW_ONES = 1 << 14
 
 
 def _row(route: str, *functions: str, note: str = "") -> Callable[[Registered], Registered]:
@@ -393,6 +395,18 @@ def _given(*values: Any) -> bool:
     return any(v is not None and v is not np._NoValue for v in values)
 
 
+@functools.lru_cache(maxsize=8)
+def _kept_ones(n: int, dtype: Any) -> Any:
+    ones = np.ones(n, dtype)
+    ones.setflags(write=False)
+    return ones
+
+
+def _ones(n: int, dtype: Any) -> Any:
+    """Ones that nobody writes to; few of them are the same each time, as a tape wants constants."""
+    return _kept_ones(n, dtype) if n <= _FEW_ONES else np.ones(n, dtype)
+
+
 @_row(
     "structured",
     "sum",
@@ -415,11 +429,11 @@ def _sum(
     axes = (0, 1) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     axes = tuple(sorted(np.lib.array_utils.normalize_axis_tuple(axes, 2, "axis")))
     if axes == (0,):
-        y = a.T @ np.ones(a.shape[0], wide)
+        y = a.T @ _ones(a.shape[0], wide)
     elif axes == (1,):
-        y = a @ np.ones(a.shape[1], wide)
+        y = a @ _ones(a.shape[1], wide)
     elif axes == (0, 1):
-        y = np.sum(a @ np.ones(a.shape[1], wide))
+        y = np.sum(a @ _ones(a.shape[1], wide))
     else:
         return NotImplemented
     if keepdims is True:

@@ -85,9 +85,12 @@ _PROCESS_ONLY = {
     "cache_limit": "the store of derived values is one for all threads",
     "threads": "OpenBLAS has one pool of threads for the process",
 }
+# The road of a call, which Python chooses: the core's tapes are of one such choice.
+_BY_PYTHON = ("accuracy", "iterate")
 _IN_CORE = {
     *("fft", "provenance", "_off", "_costs", "_record", "_check", "_mixed", "memory_limit"),
     *("check_plans", "verify"),
+    *_BY_PYTHON,
 }
 _process = dict(_DEFAULTS)
 _process_in_core: dict[str, bytes | None] = {"_off": None, "_costs": None}
@@ -175,7 +178,14 @@ def _threads() -> int:
     return int(_core._blas()["threads"])
 
 
+_roads: list[Any] = []  # as tapes were made
+
+
 def _tell_core(threads: int | None = None) -> None:
+    roads = [_process[name] for name in _BY_PYTHON]
+    if roads != _roads:
+        _roads[:] = roads
+        _core._tape_forget()
     _core._options(
         _process["fft"],
         _process["provenance"],

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -39,18 +40,23 @@ _UFUNCS = {
     np.conjugate: _CONJ,
 }
 _VIEWS = (numpy_functions.reshaped, np.broadcast_to, np.transpose, np.reshape, np.swapaxes)
-_OF_PLANS = (determinants.pair, evaluate.diagonal, evaluate.trace)
+_OF_PLANS = (determinants.pair, evaluate.diagonal, evaluate.trace, np.sum)
+_ALL, _EQUAL = 8, 13  # of exec/tape_proof.h
 _FACTORS = (1.0, -1.0, 2.0, -2.0, 0.5, -0.5)
 _FIRST, _TRIES, _MOST = 1, 3, 1024  # calls before the first try, tries, programs that are counted
+_LONG = 0.1  # seconds of a try that count as a call
 _calls: dict[bytes, int] = {}
+_pinned: set[bytes] = set()  # keys of tapes that hold for certain numbers alone
 
 
 class Freezable(NamedTuple):
     """How a program is run: its values of arrays, as they are computed, and whether it says
-    nothing of matrices that are singular to working precision."""
+    nothing of matrices that are singular to working precision. `proof` (exec/tape_proof.h) is what
+    must be so of the arguments."""
 
     run: Callable[[Any], list[Any]]
     quiet: bool
+    proof: tuple[Any, ...] = ()
 
 
 class _Unfit(Exception):
@@ -146,11 +152,26 @@ class _Tape:
 
     def plan(self, row: Any, sources: Any) -> None:
         """A plan that ran."""
-        plan, keys, numbers, views, _ = row
-        leaves = tuple(self.taken(_View(*v)) for v in views[:-1])
+        plan, keys, numbers, views, _, given_arrays = row
+        leaves = tuple(self.leaf(_View(*v), a) for v, a in zip(views, given_arrays, strict=False))
         given = tuple(self.source(*pair) for pair in zip(numbers, sources, strict=True))
         out = self.placed(_View(*views[-1]))
         self.steps.append((_PLAN, -1, plan, keys, leaves, given, out))
+
+    def leaf(self, view: _View, given: Any) -> Any:
+        """A leaf of a plan; of an array that was laid out anew for it a copy."""
+        if given is None or self.found(view) is not None:
+            return self.taken(view)
+        seen = _view(given)
+        if self.found(seen) is None or seen.letter != view.letter:
+            return self.taken(view)
+        if seen.shape != view.shape:
+            if math.prod(seen.shape) != math.prod(view.shape):
+                raise _Unfit("a leaf of another shape")
+            seen = _view(given.reshape(view.shape))
+        place = self.placed(view)
+        self.step(_COPY, [self.taken(seen)], place)
+        return place
 
     def source(self, number: float, read: Any) -> Any:
         """A coefficient: the number in a slot, times or by a factor; or a constant."""
@@ -244,16 +265,17 @@ def _in_c_order(shape: Any, strides: Any) -> bool:
 # -- two runs --------------------------------------------------------------------------------------
 
 
-def _moved(arrays: Any, by: float) -> list[Any]:
-    """Other numbers in other memory: symmetric as before, definite as before but for what is on the
-    edge; single numbers are no special ones, and no two are alike."""
+def _moved(arrays: Any, by: float, pinned: tuple[int, ...] = ()) -> list[Any]:
+    """Other numbers in other memory: arrays by one factor, so that what is symmetric and definite
+    stays so; single numbers are no special ones, and no two are alike, but for the pinned ones."""
     made = []
     for k, a in enumerate(arrays):
-        order = "F" if a.flags.f_contiguous and not a.flags.c_contiguous else "C"
-        x = np.array(a, order=order)
-        factor = 1 + by * (k + 1)
-        x *= factor
-        if x.ndim == 0 and (x == 0 or abs(abs(x) - 1) < 1e-3):
+        fortran = a.flags.f_contiguous and not a.flags.c_contiguous
+        x = np.asfortranarray(a).copy("F") if fortran else np.array(a, order="C")
+        x *= 1 + (by if x.ndim else by * (k + 1))
+        if k in pinned:
+            x[...] = a
+        elif x.ndim == 0 and (x == 0 or abs(abs(x) - 1) < 1e-3):
             x[...] = x + (1e-2 + by) * (k + 1)
         made.append(x)
     return made
@@ -317,7 +339,7 @@ def _tape(freezable: Freezable, first: Any, second: Any) -> tuple[Any, list[Any]
     two, others = _written(freezable.run, second)
     if len(one) != len(two) or not all(map(_same_kind, one, two)):
         raise _Unfit("what is computed depends on the numbers")
-    tapes = []
+    tapes: list[Any] = []
     reads = _reads(one, first), _reads(two, second)
     for events, arrays, read in ((one, first, reads[0]), (two, second, reads[1])):
         tape, last = _Tape(arrays), None
@@ -337,7 +359,12 @@ def _tape(freezable: Freezable, first: Any, second: Any) -> tuple[Any, list[Any]
     if tape.constants != again.constants:
         raise _Unfit("a step that is not written down")
     made = _core._tape_new(
-        len(first), tuple(tape.slots), tuple(tape.steps), tuple(out), freezable.quiet
+        len(first),
+        tuple(tape.slots),
+        tuple(tape.steps),
+        tuple(out),
+        freezable.quiet,
+        freezable.proof,
     )
     return made, values, others
 
@@ -355,35 +382,75 @@ def _agrees(tape: Any, arrays: Any, values: Any, outs: Any) -> bool:
     return True
 
 
-def _frozen(freezable: Freezable, arrays: Any, outs: Any) -> Any:
-    """A tape of the program on arrays of this kind."""
+def _frozen(freezable: Freezable, arrays: Any, outs: Any) -> tuple[Any, tuple[int, ...]]:
+    """A tape of the program on arrays of this kind, and which numbers it holds for alone."""
     if any(a.dtype.char not in "fdFD" or a.size == 0 for a in (*arrays, *outs)):
         raise _Unfit("arrays of other dtypes, or of no elements")
-    first, second = _moved(arrays, 2.0**-13), _moved(arrays, 2.0**-11)
-    tape, values, others = _tape(freezable, first, second)
+    if not all(np.isfinite(a).all() for a in arrays):
+        raise _Unfit("numbers that are not finite")
+    numbers = [k for k, a in enumerate(arrays) if a.ndim == 0 and a.dtype.char == "d"]
+    tries = [(), *((k,) for k in numbers[::-1]), tuple(numbers)]
+    for pinned in dict.fromkeys(tries):
+        tape = _for_numbers(freezable, arrays, outs, pinned)
+        if tape is not None:
+            return tape, pinned
+    raise _Unfit("its plans are for other numbers than these")
+
+
+def _for_numbers(freezable: Freezable, arrays: Any, outs: Any, pinned: tuple[int, ...]) -> Any:
+    """A tape that holds for any numbers but the pinned ones, which are special to its plans; None
+    where these arrays are not among them."""
+    first, second = _moved(arrays, 2.0**-13, pinned), _moved(arrays, 2.0**-11, pinned)
+    proof = (*map(_equal, pinned, (arrays[k] for k in pinned)), *freezable.proof)
+    if pinned:
+        proof = ((_ALL, 1 + len(proof), (), ()), *proof)
+    tape, values, others = _tape(freezable._replace(proof=proof), first, second)
+    if not _runs(tape, arrays, outs):
+        return None
     if not (_agrees(tape, first, values, outs) and _agrees(tape, second, others, outs)):
         raise _Unfit("the tape's bits differ from the program's")
     return tape
 
 
+def _equal(k: int, a: Any) -> Any:
+    """The row of a proof: this argument is this number."""
+    return _EQUAL, 1, (k,), (int(a.view(np.int64)),)
+
+
+def _runs(tape: Any, arrays: Any, outs: Any) -> bool:
+    given = tuple(np.ascontiguousarray(a) if _is_strided(a) else a for a in arrays)
+    done: bool = _core._tape_run(tape, given, tuple(np.empty_like(o, order="C") for o in outs))
+    return done
+
+
+def _is_strided(a: Any) -> bool:
+    return not (a.flags.c_contiguous or a.flags.f_contiguous)
+
+
 def consider(
-    key: bytes | None, freezable: Callable[[], Freezable | None], arrays: Any, outs: Any
+    key: bytes, freezable: Callable[[], Freezable | None], arrays: Any, outs: Any
 ) -> str | None:
     """After a call of a program in Python: makes a tape of it, if it comes again. Why there is
     none, or None."""
-    if key is None or config.get("verify") or config.get("check") != "cheap":
+    if config.get("verify") or config.get("check") != "cheap" or config.recording():
         return "not asked for"
     if len(_calls) >= _MOST:
         _calls.clear()
+        _pinned.clear()
+    if key not in _pinned and _core._tape_there(key):
+        return "there is one, which is not for these values"
     calls = _calls[key] = _calls.get(key, 0) + 1
     if not _FIRST < calls <= _FIRST + _TRIES:
         return "it comes for the first time, or it could not be frozen"
+    start = time.monotonic()
     try:
         found = freezable()
         if found is None:
             return "the program is not run as one"
-        tape = _frozen(found, arrays, outs)
-    except (_Unfit, np.linalg.LinAlgError, ArithmeticError, MemoryError, Warning) as why:
+        tape, pinned = _frozen(found, arrays, outs)
+    except Exception as why:  # the call itself is done: nothing is to fail for this
+        _calls[key] += int((time.monotonic() - start) / _LONG)  # long ones are not tried again
         return str(why)
+    (_pinned.add if pinned else _pinned.discard)(key)
     _core._tape_put(key, tape)
     return None

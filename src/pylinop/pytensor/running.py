@@ -4,16 +4,20 @@ not definite, never an exception."""
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from .._base import conditioning, config
+from .._programs.freezing import Freezable
 from .._programs.programs import as_results
 from .definite import proved
 from .program import dense, like, parsed, program
+from .proofs import Untold, rows
 
-__all__ = ["results", "shape_of", "written_into"]
+__all__ = ["freezable", "results", "shape_of", "written_into"]
 
 
 def shape_of(kind: tuple[str, int], arrays: Any) -> tuple[int, ...]:
@@ -25,12 +29,38 @@ def shape_of(kind: tuple[str, int], arrays: Any) -> tuple[int, ...]:
     return shape if what == "same" else shape[:-1]
 
 
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Definite or NaN, and nothing is said of it."""
+    quiet = config.config(not_definite="nan", slow_limit=None, warn_limit=1 << 62)
+    with quiet, conditioning.collecting(), np.errstate(all="ignore"):
+        yield
+
+
+def freezable(text: str, arrays: Any) -> Freezable | None:
+    """The structured way of a program, with the proof that it may be taken; None where that is not
+    what these arrays go."""
+    spec = parsed(text)
+    try:
+        proof = rows(spec)
+    except Untold:
+        return None
+    if not proved(spec, arrays):
+        return None
+    own = program(spec)
+
+    def run(given: Any) -> list[Any]:
+        with _quiet():
+            return own(given)
+
+    return Freezable(run, True, proof)
+
+
 def results(text: str, arrays: Any, dtypes: Any) -> list[Any]:
     """The values of a program, in the dtypes that were promised."""
     spec = parsed(text)
     kinds = [(shape_of(k, arrays), np.dtype(d)) for k, d in zip(like(spec), dtypes, strict=True)]
-    quiet = config.config(not_definite="nan", slow_limit=None, warn_limit=1 << 62)
-    with quiet, conditioning.collecting(), np.errstate(all="ignore"):
+    with _quiet():
         for way in (spec, dense(spec)):
             if way is spec and not proved(spec, arrays):
                 continue

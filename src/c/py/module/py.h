@@ -287,7 +287,7 @@ typedef struct py_run {
     int nheld;
     int take;          /* a derived value wanted, by its number; -1: none */
     bool spoilt;       /* the result has become NaN: an assumption failed */
-    PyObject *used[2]; /* borrowed: arrays of the right-hand side and of the result; or NULL */
+    PyObject *used[3]; /* borrowed: the right-hand side, the result, the former as given; or NULL */
     lop_blob *blob;    /* that one, after a run: retained */
 } py_run;
 void py_run_open(py_run *r, py_state *s, py_op *self, const py_plan *e);

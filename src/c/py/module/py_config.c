@@ -107,6 +107,18 @@ void py_config_read(py_state *s) {
     Py_XDECREF(options);
 }
 
+/* What tapes depend on. */
+typedef struct process_options {
+    int64_t flag[6];
+    const void *off, *costs;
+} process_options;
+static process_options shared_of(const py_state *s) {
+    return (process_options){{s->process_fft, s->process_mixed, s->process_check_plans,
+                              s->process_verify, s->process_check, s->process_limit},
+                             s->process_off,
+                             s->process_costs};
+}
+
 /* _options(fft, provenance, store_limit, threads, check, mixed, memory_limit, off, costs,
  * check_plans, verify): the process's values; threads 0: as they are; off, costs: bytes or None. */
 PyObject *py_config_options(py_state *s, PyObject *args) {
@@ -118,6 +130,7 @@ PyObject *py_config_options(py_state *s, PyObject *args) {
         return NULL;
     if ((off != Py_None && !is_mask(off)) || (costs != Py_None && !is_costs(costs)))
         return PyErr_Format(PyExc_ValueError, "_options takes bytes of another length");
+    const process_options before = shared_of(s);
     s->process_fft = fft != 0;
     s->process_provenance = provenance != 0;
     s->process_check = check;
@@ -130,7 +143,8 @@ PyObject *py_config_options(py_state *s, PyObject *args) {
     Py_XSETREF(s->process_off, off == Py_None ? NULL : Py_NewRef(off));
     Py_XSETREF(s->process_costs, costs == Py_None ? NULL : Py_NewRef(costs));
     if (threads > 0) lopk_set_threads(threads);
-    py_tape_epoch();
+    const process_options after = shared_of(s);
+    if (threads > 0 || memcmp(&before, &after, sizeof after) != 0) py_tape_epoch();
     py_config_read(s);
     Py_RETURN_NONE;
 }

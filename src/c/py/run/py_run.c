@@ -22,7 +22,7 @@ void py_run_open(run *r, py_state *s, py_op *self, const py_plan *e) {
     r->nheld = 0;
     r->take = -1;
     r->blob = NULL;
-    r->used[0] = r->used[1] = NULL;
+    r->used[0] = r->used[1] = r->used[2] = NULL;
     r->spoilt = false;
 }
 
@@ -306,6 +306,7 @@ PyObject *py_apply(py_state *s, py_op *self, PyArrayObject *x, int mode, bool ri
         (void)rhs_buf(made, o->dt, flip && !fortran, vec, &obuf);
         r.used[0] = (PyObject *)xn;
         r.used[1] = (PyObject *)made;
+        r.used[2] = vec || !right ? (PyObject *)x : NULL;
         if (py_run_exec(&r, rhs, &xbuf, &obuf) < 0) Py_CLEAR(made);
     }
     if (made && fortran) {

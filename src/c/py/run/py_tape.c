@@ -2,10 +2,10 @@
  *
  * A list that is set for a thread (_tape_record) gets, in order, a LazyArray for each value found,
  * and for each plan that ran
- *   (plan, keys, sources, views, arrays)
- *
+ *   (plan, keys, sources, views, arrays, given)
  * with the memory of its leaves and its result as (address, dtype, shape, strides in elements);
- * `arrays` keep that memory from being used again while the list lives. */
+ * `arrays` keep that memory from being used again while the list lives; `given` are the arrays of
+ * the leaves before they were laid out as kernels want them. */
 #include "py_tape.h"
 
 static const char plan_name[] = "pylinop.plan", tape_name[] = "pylinop.tape";
@@ -103,13 +103,28 @@ static PyObject *arrays_of(const py_run *r) {
     return arrays;
 }
 
+static PyObject *given_of(const py_run *r) {
+    PyObject *given = PyTuple_New(PyTuple_GET_SIZE(r->leaves));
+    for (Py_ssize_t i = 0; given && i < PyTuple_GET_SIZE(r->leaves); i++) {
+        PyObject *a = PyTuple_GET_ITEM(r->leaves, i);
+        if (a == Py_None && r->used[2]) a = r->used[2];
+        PyTuple_SET_ITEM(given, i, Py_NewRef(a));
+    }
+    return given;
+}
+
 int py_tape_plan(const py_run *r, const lop_frame *f) {
     if (!recorded(r->s)) return 0;
-    PyObject *row[5] = {plan_capsule(r->s, r->plan), keys_of(r), numbers_of(r), views_of(r, f),
-                        arrays_of(r)};
-    PyObject *made = PyTuple_New(5);
+    enum { FIELDS = 6 };
+    PyObject *row[FIELDS] = {plan_capsule(r->s, r->plan),
+                             keys_of(r),
+                             numbers_of(r),
+                             views_of(r, f),
+                             arrays_of(r),
+                             given_of(r)};
+    PyObject *made = PyTuple_New(FIELDS);
     bool fine = made != NULL;
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < FIELDS; i++) {
         fine = fine && row[i];
         if (made && row[i])
             PyTuple_SET_ITEM(made, i, row[i]);
@@ -258,6 +273,35 @@ static int read_slot(lop_ctx *ctx, PyObject *o, lop_tape_slot *s) {
     return s->bytes < 0 ? -1 : 0;
 }
 
+/* A tuple of (kind, behind, arrays, offsets), in pre-order: see tape_proof.h. */
+static int read_proof(lop_tape *t, PyObject *rows) {
+    const Py_ssize_t n = PyTuple_GET_SIZE(rows);
+    if (n == 0) return 0;
+    t->proof = lop_calloc(t->ctx, (size_t)n, sizeof *t->proof);
+    if (!t->proof) return PyErr_NoMemory(), -1;
+    t->nproof = (int)n;
+    for (Py_ssize_t k = 0; k < n; k++) {
+        lop_proof *p = &t->proof[k];
+        PyObject *arrays, *offsets;
+        int kind;
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(rows, k), "iiO!O!:proof", &kind, &p->behind,
+                              &PyTuple_Type, &arrays, &PyTuple_Type, &offsets))
+            return -1;
+        p->kind = (lop_proof_kind)kind;
+        p->narrays = (int)PyTuple_GET_SIZE(arrays);
+        bool fits = kind >= 0 && kind < LOP_PROOF_KINDS && p->behind > 0 && p->behind <= n - k &&
+                    PyTuple_GET_SIZE(arrays) <= LOP_PROOF_ARRAYS &&
+                    PyTuple_GET_SIZE(offsets) == PyTuple_GET_SIZE(arrays);
+        for (int i = 0; fits && i < p->narrays; i++) {
+            p->array[i] = (int)PyLong_AsLong(PyTuple_GET_ITEM(arrays, i));
+            p->offset[i] = PyLong_AsLongLong(PyTuple_GET_ITEM(offsets, i));
+            fits = !PyErr_Occurred() && p->array[i] >= 0 && p->array[i] < t->nin;
+        }
+        if (!fits) return PyErr_SetString(PyExc_ValueError, "a proof of that form"), -1;
+    }
+    return 0;
+}
+
 static void drop_tape(PyObject *capsule) {
     py_state *s = PyCapsule_GetContext(capsule);
     lop_tape_free(PyCapsule_GetPointer(capsule, tape_name));
@@ -274,13 +318,13 @@ static int fill(lop_tape *t, PyObject *slots, PyObject *steps, PyObject *out) {
     return 0;
 }
 
-/* _tape_new(nin, slots, steps, results, quiet): a tape. */
+/* _tape_new(nin, slots, steps, results, quiet, proof): a tape. */
 static PyObject *new(PyObject *module, PyObject *args) {
     py_state *s = *(py_state **)PyModule_GetState(module);
-    PyObject *slots, *steps, *out;
+    PyObject *slots, *steps, *out, *proof;
     int nin, quiet;
-    if (!PyArg_ParseTuple(args, "iO!O!O!p:_tape_new", &nin, &PyTuple_Type, &slots, &PyTuple_Type,
-                          &steps, &PyTuple_Type, &out, &quiet))
+    if (!PyArg_ParseTuple(args, "iO!O!O!pO!:_tape_new", &nin, &PyTuple_Type, &slots, &PyTuple_Type,
+                          &steps, &PyTuple_Type, &out, &quiet, &PyTuple_Type, &proof))
         return NULL;
     if (nin < 0 || nin > PyTuple_GET_SIZE(slots) || PyTuple_GET_SIZE(slots) > 10000 ||
         PyTuple_GET_SIZE(steps) > 10000 || PyTuple_GET_SIZE(out) > PY_TAPE_ARRAYS)
@@ -293,7 +337,7 @@ static PyObject *new(PyObject *module, PyObject *args) {
         return PyErr_NoMemory();
     t->quiet = quiet != 0;
     PyObject *capsule = NULL;
-    if (fill(t, slots, steps, out) == 0) {
+    if (fill(t, slots, steps, out) == 0 && read_proof(t, proof) == 0) {
         if (lop_tape_close(t, &err) == LOP_OK)
             capsule = PyCapsule_New(t, tape_name, drop_tape);
         else
@@ -312,8 +356,7 @@ static PyObject *new(PyObject *module, PyObject *args) {
 static PyObject *run(PyObject *module, PyObject *args) {
     py_state *s = *(py_state **)PyModule_GetState(module);
     PyObject *capsule, *in, *out;
-    const void *at[PY_TAPE_ARRAYS];
-    lop_buf buf[PY_TAPE_ARRAYS];
+    lop_buf at[PY_TAPE_ARRAYS], buf[PY_TAPE_ARRAYS];
     lop_err err;
     lop_err_open(&err);
     if (!PyArg_ParseTuple(args, "OO!O!:_tape_run", &capsule, &PyTuple_Type, &in, &PyTuple_Type,
@@ -325,7 +368,11 @@ static PyObject *run(PyObject *module, PyObject *args) {
         t->nin > PY_TAPE_ARRAYS)
         return PyErr_Format(PyExc_ValueError, "a tape of %d arrays and %d results", t->nin,
                             t->nout);
-    for (int i = 0; i < t->nin; i++) at[i] = PyArray_DATA((PyArrayObject *)PyTuple_GET_ITEM(in, i));
+    for (int i = 0; i < t->nin; i++) {
+        PyArrayObject *a = (PyArrayObject *)PyTuple_GET_ITEM(in, i);
+        if (PyArray_NDIM(a) > LOP_MAXDIM || py_dtype(a) == LOP_NO_DTYPE) Py_RETURN_FALSE;
+        py_buf(a, py_dtype(a), &at[i]);
+    }
     for (int i = 0; i < t->nout; i++) {
         PyArrayObject *o = (PyArrayObject *)PyTuple_GET_ITEM(out, i);
         if (PyArray_NDIM(o) > LOP_MAXDIM || py_dtype(o) == LOP_NO_DTYPE) Py_RETURN_FALSE;
@@ -351,6 +398,21 @@ static PyObject *put(PyObject *module, PyObject *args) {
     Py_RETURN_NONE;
 }
 
+/* _tape_there(key): is there one? */
+static PyObject *there(PyObject *module, PyObject *key) {
+    (void)module;
+    if (!PyBytes_CheckExact(key)) return PyErr_Format(PyExc_TypeError, "bytes are due");
+    return PyBool_FromLong(py_tape_holds(PyBytes_AS_STRING(key), PyBytes_GET_SIZE(key)));
+}
+
+/* _tape_forget(): tapes are of options that hold no more. */
+static PyObject *forget(PyObject *module, PyObject *unused) {
+    (void)module;
+    (void)unused;
+    py_tape_epoch();
+    Py_RETURN_NONE;
+}
+
 static PyObject *counts(PyObject *module, PyObject *unused) {
     (void)module;
     (void)unused;
@@ -362,5 +424,7 @@ PyMethodDef py_tape_methods[] = {{"_tape_record", record, METH_O, NULL},
                                  {"_tape_new", new, METH_VARARGS, NULL},
                                  {"_tape_run", run, METH_VARARGS, NULL},
                                  {"_tape_put", put, METH_VARARGS, NULL},
+                                 {"_tape_there", there, METH_O, NULL},
+                                 {"_tape_forget", forget, METH_NOARGS, NULL},
                                  {"_tape_counts", counts, METH_NOARGS, NULL},
                                  {NULL, NULL, 0, NULL}};

@@ -35,8 +35,9 @@ bool py_tape_key_array(py_tape_key_t *key, const lop_buf *b);
 /* The arrays of a call: buf[nargs + nout]. True: done. False: there is no tape, or it is not for
  * these values. No exception is set; without the GIL. */
 bool py_tape_call(const py_tape_key_t *key, const lop_buf *buf, int nargs, int nout);
-/* Is there one? */
+/* Is there one, that calls may run now? Is there one of a key's bytes? */
 bool py_tape_there(const py_tape_key_t *key);
+bool py_tape_holds(const void *key, int64_t size);
 /* With the GIL: takes the tape over. 0, or -1 with an exception. */
 int py_tape_put(py_state *s, const void *key, int64_t size, lop_tape *tape);
 PyObject *py_tape_counts(void);        /* (tapes, calls, misses): new */

@@ -101,6 +101,16 @@ bool py_tape_there(const py_tape_key_t *key) {
     return there && !atomic_load(&locals);
 }
 
+bool py_tape_holds(const void *key, int64_t size) {
+    py_tape_key_t whole;
+    py_tape_key_open(&whole);
+    if (size % 8 || !add(&whole, key, size)) return false;
+    (void)pthread_mutex_lock(&lock);
+    const bool there = find(&whole) != NULL;
+    (void)pthread_mutex_unlock(&lock);
+    return there;
+}
+
 /* Counted; NULL: there is none. */
 static entry *take(const py_tape_key_t *key) {
     (void)pthread_mutex_lock(&lock);
@@ -211,8 +221,8 @@ PyObject *py_tape_counts(void) {
 
 /* -- a call */
 
-/* The array in C order, in new memory; NULL: none could be had. */
-static void *copied(const lop_tape *t, const lop_buf *b) {
+/* The array in C order, in new memory, which b then describes; NULL: none could be had. */
+static void *copied(const lop_tape *t, lop_buf *b) {
     lop_buf to = *b;
     int64_t count = 1;
     for (int i = b->shape.ndim - 1; i >= 0; i--) {
@@ -220,19 +230,22 @@ static void *copied(const lop_tape *t, const lop_buf *b) {
         if (!lop_mul_ok(count, b->shape.dim[i], &count)) return NULL;
     }
     to.p = lop_alloc(t->ctx, (size_t)count * lop_dtype_size(b->dt));
-    if (to.p && lop_tape_function(LOP_TAPE_COPY, 0, b, NULL, &to) == LOP_OK) return to.p;
+    if (to.p && lop_tape_function(LOP_TAPE_COPY, 0, b, NULL, &to) == LOP_OK) {
+        *b = to;
+        return to.p;
+    }
     lop_free(t->ctx, to.p);
     return NULL;
 }
 
 static bool run(const lop_tape *t, const lop_buf *buf, int nargs) {
-    const void *in[PY_TAPE_ARRAYS];
+    lop_buf in[PY_TAPE_ARRAYS];
     void *copy[PY_TAPE_ARRAYS] = {NULL};
     bool fine = t->nin == nargs;
     for (int i = 0; fine && i < nargs; i++) {
-        in[i] = buf[i].p;
+        in[i] = buf[i];
         if (layout_of(&buf[i]) != 'S') continue;
-        in[i] = copy[i] = copied(t, &buf[i]);
+        copy[i] = copied(t, &in[i]);
         fine = copy[i] != NULL;
     }
     fine = fine && lop_tape_run(t, in, buf + nargs, NULL) == LOP_OK;
