@@ -189,7 +189,7 @@ static const lop_node *view_inside(lop_vjp *v, const lop_node *g) {
     }
     if (of->op == &lop_op_scaled) {
         const lop_coef c = lop_coef_of(&of->attr);
-        const lop_attr by = lop_coef_attr(mode & LOP_C ? lop_coef_conj(c) : c);
+        const lop_attr by = lop_coef_attr(mode & LOP_C ? lop_coef_conj(of->ctx, c) : c);
         return lop_vjp_make(v, &lop_op_scaled, &by, lop_vjp_view(v, of->child[0], mode), NULL);
     }
     return g;
