@@ -108,6 +108,7 @@ def solve(A: Any, b: Any, assume_a: str | None = None, **how: Unpack[_How]) -> A
     >>> pl.solve(pl.Toeplitz([4.0, 1.0, 0.0]), [5.0, 6.0, 5.0], method="cg").round(8)
     array([1., 1., 1.])
     """
+    __tracebackhide__ = True
     if how.get("precision") is not None:
         return _in_precision(A, b, assume_a, how)
     how.pop("precision", None)

@@ -226,16 +226,32 @@ def _rebuild(text: str, data: dict[str, Any], plans: list[Explanation]) -> Expla
 
 
 def _cells(tag: str, values: Any) -> str:
-    return "<tr>" + "".join(f"<{tag}>{_html.escape(str(v))}</{tag}>" for v in values) + "</tr>"
+    """A row: the first columns are words, the others numbers, which do not break."""
+    made = []
+    for i, v in enumerate(values):
+        left = " style='text-align:left'" if 0 < i < 4 else ""
+        made.append(f"<{tag}{left}>{_html.escape(str(v))}</{tag}>")
+    return f"<tr>{''.join(made)}</tr>"
+
+
+def _whole(text: str) -> str:
+    """Text that is not broken between lines."""
+    return text.replace(" ", "\u00a0")
+
+
+def _framed(rows: str) -> str:
+    """A table that is moved sideways where it is wider than the page."""
+    return f"<div style='overflow-x:auto'><table>{rows}</table></div>"
 
 
 def _step_rows(steps: list[tuple[int, dict[str, Any]]], timed: bool) -> str:
     rows = []
     for i, s in steps:
-        row = [i, s["name"], s["writes"], " ".join(s["reads"]), amount(s["flops"], "")]
-        row += [amount(s["bytes"], "B"), time(s["seconds"])]
+        row = [i, s["name"], _whole(s["writes"]), " ".join(map(_whole, s["reads"]))]
+        numbers = [amount(s["flops"], ""), amount(s["bytes"], "B"), time(s["seconds"])]
         if timed:
-            row.append("" if s["took"] is None else time(s["took"]))
+            numbers.append("" if s["took"] is None else time(s["took"]))
+        row += map(_whole, numbers)
         rows.append(_cells("td", row))
     return "".join(rows)
 
@@ -245,11 +261,11 @@ def _table(plan: Explanation) -> str:
     data = plan._data
     timed = data["took"] is not None
     head = ["", "step", "writes", "reads", "flops", "bytes", "expected"]
-    total = ["", "total", "", "", amount(data["flops"], ""), amount(data["bytes"], "B")]
-    total.append(time(data["seconds"]))
+    sums = [amount(data["flops"], ""), amount(data["bytes"], "B"), time(data["seconds"])]
     if timed:
         head.append("took")
-        total.append(time(data["took"]))
+        sums.append(time(data["took"]))
+    total = ["", "total", "", "", *map(_whole, sums)]
     steps = list(enumerate(data["steps"]))
     road = _step_rows([(i, s) for i, s in steps if not in_reserve(s)], timed)
     reserve = [(i, s) for i, s in steps if in_reserve(s)]
@@ -268,14 +284,14 @@ def _table(plan: Explanation) -> str:
         if any(words)
     )
     if reserve:
-        table = f"<table>{_cells('th', head)}{_step_rows(reserve, timed)}</table>"
+        table = _framed(_cells("th", head) + _step_rows(reserve, timed))
         said += _fold(f"{len(reserve)} more steps, where one fails", table)
     formula = "\n".join(_formula(data["text"]))
     what = asked(data)
     said_first = _html.escape(in_short(data)[len(what) :])
     return (
         f"<div><b>{_html.escape(what)}</b>{said_first}</div>"
-        f"<table>{_cells('th', head)}{road}{_cells('th', total)}</table>{said}"
+        f"{_framed(_cells('th', head) + road + _cells('th', total))}{said}"
         f"{_folded('fired', fired)}{_folded('refused', refused)}"
         + (_fold("as written", f"<pre>{_html.escape(formula)}</pre>") if formula else "")
     )

@@ -56,7 +56,7 @@ def amount(n: float, unit: str) -> str:
     for prefix, size in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if n >= size:
             return f"{n / size:.3g} {prefix}{unit}"
-    return f"{n:.3g} {unit}"
+    return f"{n:.3g} {unit}".rstrip()
 
 
 def time(s: float) -> str:

@@ -117,6 +117,7 @@ _PICTURES = {
     "Permutation": _scattered,
     "Selection": _scattered,
     "LowRank": _low_rank,
+    "LowRankUpdate": lambda op, w, h: _rect(0, 0, w, h, _PALE) + _diagonal(op, w, h),
     "Kron": _blocks,
     "KronSum": _blocks,
     "KhatriRao": _blocks,
@@ -164,8 +165,9 @@ def _drawn(op: Any, most: float, depth: int) -> tuple[str, Any, Any]:
 def picture(op: Any, most: int = 64) -> Any:
     """An SVG of the structure, drawn from kinds and shapes."""
     text, w, h = _drawn(op, most, 2)
-    return (
+    return (  # notebooks shrink pictures beside wide tables, unless told otherwise
         f"<svg xmlns='http://www.w3.org/2000/svg' width='{w + 2:.0f}' height='{h + 2:.0f}' "
+        f"style='min-width:{w + 2:.0f}px;max-width:none' "
         f"viewBox='-1 -1 {w + 2:.1f} {h + 2:.1f}'>{text}</svg>"
     )
 
