@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,14 +12,17 @@ N, T, C, H = 0, 1, 2, 3
 TRANSPOSED, CONJUGATED = T, C
 
 
-@functools.lru_cache(256)
 def inexact(dtype: Any) -> np.dtype[Any]:
     """The dtype that np.linalg computes in: integers become float64."""
     return np.dtype(np.float64 if dtype is None or dtype.kind in "biu" else dtype)
 
 
-@functools.lru_cache(256)
 def real_of(dtype: Any) -> Any:
     """The real dtype of the same precision, which norms have."""
     dtype = inexact(dtype)
     return np.dtype(dtype.char.lower()) if dtype.kind == "c" else dtype
+
+
+if not TYPE_CHECKING:  # they are asked for each factor of each call: without a frame of Python
+    inexact = functools.lru_cache(256)(inexact)
+    real_of = functools.lru_cache(256)(real_of)
