@@ -29,7 +29,7 @@ def _learn(text: str) -> None:
         return
     if len(_known) >= _MOST:
         _known.clear()
-    if weighted.places(e.operands, e.result) is not None:  # type: ignore[arg-type]
+    if weighted.places(e.operands, e.result) is not None:
         return  # by another road where its matrices are one
     number = equations.numbered(e.operands)  # type: ignore[arg-type]
     if set(e.result) <= set(number) and len(set(e.result)) == len(e.result):
