@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from .. import _core
 
-_LEAST_COLUMNS, _LEAST = 16, 1 << 14  # below, a plan found again is quicker than a formula
+_LEAST_COLUMNS, LEAST = 16, 1 << 14  # below, a plan found again is quicker than a formula
 
 
 class Places(NamedTuple):
@@ -56,7 +56,7 @@ def product(
     if found is None:
         return None
     x = arrays[found.one]
-    if x.dtype.char not in "fd" or x.size < _LEAST or not _same(x, arrays[found.other]):
+    if x.dtype.char not in "fd" or x.size < LEAST or not _same(x, arrays[found.other]):
         return None
     x = x.T if found.turned else x
     weights = [arrays[i] for i in found.weights]
