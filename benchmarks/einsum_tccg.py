@@ -4,9 +4,9 @@ opt_einsum's kept expression and torch.
     python benchmarks/einsum_tccg.py [--bytes 4194304] [--dtype f8] [--rounds 5]
 
 Equations and the rule for sizes: Springer and Bientinesi, Design of a high-performance GEMM-like
-tensor-tensor multiplication (ACM TOMS 44, 2018), github.com/HPAC/tccg. There the largest array has 200
-MiB; here it has --bytes. Arrays are row-major, so that each term is written from the other end. By
-turns in one process, wall time of a call, minimum over the rounds; each answer is checked first.
+tensor-tensor multiplication (ACM TOMS 44, 2018), github.com/HPAC/tccg. There the largest array has
+200 MiB; here it has --bytes. Arrays are row-major, so that each term is written from the other end.
+By turns in one process, wall time of a call, minimum over the rounds; each answer is checked first.
 Threads: OPENBLAS_NUM_THREADS, 1 if it is not set."""
 
 import argparse
@@ -53,8 +53,8 @@ GROUPS = [(CCSD, {}), (AO2MO, {}), (INTENSLI, {"j": 24}), (CCSD_T, {})]
 
 
 def sizes_of(terms, known):
-    """The rule of the benchmark: all axes alike; those of unit stride a multiple of 24, the others of
-    4, the nearest one."""
+    """The rule of the benchmark: all axes alike; those of unit stride a multiple of 24, the others
+    of 4, the nearest one."""
     most = options.bytes / np.dtype(options.dtype).itemsize
     mean = most ** (1 / max(map(len, terms)))
     found = dict(known)

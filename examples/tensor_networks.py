@@ -1,9 +1,9 @@
 """Attention, a matrix product state and a sum of products with holes: equations on a photograph.
 
-Attention between all patches of a block, as a layer of a transformer has it, takes the noise out of the
-photograph "camera" (non-local means: Buades, Coll and Morel 2005). The photograph as a chain of
-small arrays, one for each bit of its coordinates, has its norm by one equation of all of them
-twice (Oseledets, Tensor-Train Decomposition, SIAM J. Sci. Comput. 33, 2011). Of the colour photograph
+Attention between all patches of a block, as a layer of a transformer has it, takes the noise out of
+the photograph "camera" (non-local means: Buades, Coll and Morel 2005). The photograph as a chain of
+small arrays, one for each bit of its coordinates, has its norm by one equation of all of them twice
+(Oseledets, Tensor-Train Decomposition, SIAM J. Sci. Comput. 33, 2011). Of the colour photograph
 "astronaut" two pixels in five are left out; each factor of a sum of products is fitted to the
 others by LSMR, whose operator is the equation with that factor missing: `pylinop.Contraction`.
 
@@ -127,9 +127,8 @@ def main():
     whole = state[0]
     for a in state[1:]:
         whole = np.tensordot(whole, a, axes=1)
-    print(
-        f"norm of a chain of {n}, {2 * n} operands   {took}   {text.splitlines()[-2].split(',')[0].strip()}"
-    )
+    work = text.splitlines()[-2].split(",")[0].strip()
+    print(f"norm of a chain of {n}, {2 * n} operands   {took}   {work}")
     exact = np.linalg.norm(whole)
     checks.at_most("the norm against the whole chain's", abs(norm - exact) / exact, 1e-12)
     checks.at_most("what the chain leaves out", 1 - norm / np.linalg.norm(picture), 0.01)

@@ -1,5 +1,5 @@
-"""Contractions of what nobody should give: too many labels, too large results, objects, NaN; strides of
-every sort; ^C in the midst of a long one."""
+"""Contractions of what nobody should give: too many labels, too large results, objects, NaN;
+strides of every sort; ^C in the midst of a long one."""
 
 import signal
 import time

@@ -1,5 +1,5 @@
-"""Contractions within formulas: what is linear algebra becomes products, scalings, traces, which the
-planner sees with all else; the rest is one node."""
+"""Contractions within formulas: what is linear algebra becomes products, scalings, traces, which
+the planner sees with all else; the rest is one node."""
 
 import time
 

@@ -29,16 +29,16 @@ def _learn(text: str) -> None:
         return
     if len(_known) >= _MOST:
         _known.clear()
-    if weighted.places(e.operands, e.result) is not None:  # type: ignore[arg-type]
-        return  # by another road where its matrices are one
     number = equations.numbered(e.operands)  # type: ignore[arg-type]
     if set(e.result) <= set(number) and len(set(e.result)) == len(e.result):
-        _known[text] = _core._Equation(
+        equation = _core._Equation(
             tuple(tuple(number[x] for x in t) for t in e.operands),  # type: ignore[index]
             tuple(number[x] for x in e.result),  # type: ignore[index]
             None,
             True,
         )
+        gram = weighted.places(e.operands, e.result)
+        _known[text] = equation if gram is None else (equation, 1 + gram.one)
 
 
 def einsum(
@@ -122,6 +122,10 @@ def einsum(
     """
     if args and type(args[0]) is str:
         equation = _known.get(args[0])
+        if type(equation) is tuple:  # a weighted Gram matrix: by another road where it is large
+            equation, at = equation
+            if len(args) <= at or np.size(args[at]) >= weighted.LEAST:
+                equation = None
         if (
             equation is not None
             and sizes is None

@@ -1,5 +1,6 @@
-"""Weighted Gram matrices, ``ki,k,kj->ij`` of one array twice: one triangle, in one pass over the rows
-(src/c/kernels/dense/k_weighted_gram.c), where a plan scales a copy and takes the whole product."""
+"""Weighted Gram matrices, ``ki,k,kj->ij`` of one array twice: one triangle, in one pass over the
+rows (src/c/kernels/dense/k_weighted_gram.c), where a plan scales a copy and takes the whole
+product."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from typing import Any, NamedTuple
 
 from .. import _core
 
-_LEAST_COLUMNS, _LEAST = 16, 1 << 14  # below, a plan found again is quicker than a formula
+_LEAST_COLUMNS, LEAST = 16, 1 << 14  # below, a plan found again is quicker than a formula
 
 
 class Places(NamedTuple):
@@ -30,10 +31,11 @@ def places(labels: tuple[tuple[str, ...], ...], result: tuple[str, ...]) -> Plac
         return None
     p, q = (labels[i] for i in wide)
     shared = set(p) & set(q)
-    if len(shared) != 1 or len({*p, *q}) != 3 or any(labels[i] != (*shared,) for i in weights):
+    if len(shared) != 1 or len({*p, *q}) != 3 or any(labels[i] != tuple(shared) for i in weights):
         return None
-    k = p.index(*shared)
-    if q.index(*shared) != k or {p[1 - k], q[1 - k]} != set(result):
+    (row,) = shared
+    k = p.index(row)
+    if q.index(row) != k or {p[1 - k], q[1 - k]} != set(result):
         return None
     return Places(wide[0], wide[1], weights, k == 1)
 
@@ -54,7 +56,7 @@ def product(
     if found is None:
         return None
     x = arrays[found.one]
-    if x.dtype.char not in "fd" or x.size < _LEAST or not _same(x, arrays[found.other]):
+    if x.dtype.char not in "fd" or x.size < LEAST or not _same(x, arrays[found.other]):
         return None
     x = x.T if found.turned else x
     weights = [arrays[i] for i in found.weights]

@@ -1,6 +1,6 @@
-"""Parts of contractions that are nodes of their own, as contractions: a trace and a diagonal are one
-with two labels made one, a sum over axes leaves labels out of the result, an element or a slice reads
-its operands there alone. So they cost what they need, not the whole result."""
+"""Parts of contractions that are nodes of their own, as contractions: a trace and a diagonal are
+one with two labels made one, a sum over axes leaves labels out of the result, an element or a slice
+reads its operands there alone. So they cost what they need, not the whole result."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Contractions with LazyArrays and operators in them: what is products, transposes, scalings, traces,
-diagonals, outer and Kronecker products of matrices is written as these, so that their structure
-counts, and the formula around them; all else is one node."""
+"""Contractions with LazyArrays and operators in them: what is products, transposes, scalings,
+traces, diagonals, outer and Kronecker products of matrices is written as these, so that their
+structure counts, and the formula around them; all else is one node."""
 
 from __future__ import annotations
 

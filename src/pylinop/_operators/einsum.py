@@ -1,5 +1,5 @@
-"""np.einsum's patterns that are linear algebra: a network of matrices and vectors is taken apart into
-products, transposes, diagonal scalings, traces, diagonals, sums and outer products.
+"""np.einsum's patterns that are linear algebra: a network of matrices and vectors is taken apart
+into products, transposes, diagonal scalings, traces, diagonals, sums and outer products.
 
     labels --> steps, a function of earlier values each --> values
 

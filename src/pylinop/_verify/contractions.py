@@ -1,11 +1,11 @@
 """Verified answers of contractions: the result against NumPy's own loops on parts of it.
 
 Nothing is shared with the plan: index equations are read by lists of indices, groups by reshaping,
-and the sums are `numpy.einsum`'s, as written, where that takes at most 2^22 products, and in NumPy's
-order of pairs beyond. A small result is compared in full. Of a large one the first index, the last
-and a drawn one of each axis, two Gaussian projections along its longest axis at these indices of the
-others, and two along all axes at once. What is allowed is 10 u times the terms of a sum times the sum of absolute values; by
-FFT times the norms of what is multiplied."""
+and the sums are `numpy.einsum`'s, as written, where that takes at most 2^22 products, and in
+NumPy's order of pairs beyond. A small result is compared in full. Of a large one the first index,
+the last and a drawn one of each axis, two Gaussian projections along its longest axis at these
+indices of the others, and two along all axes at once. What is allowed is 10 u times the terms of a
+sum times the sum of absolute values; by FFT times the norms of what is multiplied."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""einsum of tensors: values against torch.einsum, derivatives against differences and torch's own."""
+"""einsum of tensors: values against torch.einsum, derivatives against differences and torch's."""
 
 import numpy as np
 import pytest
