@@ -1,5 +1,5 @@
-"""Plans of solves with operators that have too many operands for a signature stay with the operator:
-the inverse that `solve` builds is another one at each call."""
+"""Plans of solves with operators of too many operands for a signature stay with the operator: the
+inverse that `solve` builds is another one at each call."""
 
 import gc
 import weakref

@@ -18,6 +18,7 @@ from .._lazy import matrix_functions as _deferred
 from .._lazy.leaves import lazy
 from .._operators.convert import as_operator, inverse
 from .._structured import dispatch
+from .._structured.found_band import as_band
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -49,9 +50,9 @@ def solve(A: Any, b: Any, assume_a: str | None = None, **how: Unpack[_How]) -> A
     b : array_like, shape (n,) or (..., n, k), or operator
         A vector only when it has one dimension, as in NumPy 2.
     assume_a : str, optional
-        What to assume of an array ``A``, in scipy.linalg.solve's words, as in `Dense`. With an
-        iterative method it may be said of an operator too: 'pos' and 'her' decide what 'iterative'
-        runs.
+        What to assume of an array ``A``, in scipy.linalg.solve's words, as in `Dense`. How wide a
+        'banded' one is its numbers say, by one pass at each call. With an iterative method it may
+        be said of an operator too: 'pos' and 'her' decide what 'iterative' runs.
     method : str, optional
         'direct' factors, or uses a closed form; 'auto' does the same, but where that makes a dense
         form it first tries an iterative method, if the planner's prices say that this is cheaper,
@@ -167,6 +168,8 @@ def direct(A: Any, b: Any, assume_a: str | None = None) -> Any:
     if isinstance(b, _core.Operator):
         return inverse(op) @ b
     square(op)
+    if assume_a == "banded":
+        op = as_band(op)
     if scipy_bridge.issparse(b):
         return inverse(op) @ b
     x = as_array(b)
