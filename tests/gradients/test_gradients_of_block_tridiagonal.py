@@ -1,4 +1,4 @@
-"""Gradients of determinants by the blocks of a BlockTridiagonal: blocks of the inverse, one by one."""
+"""Gradients of determinants by the blocks of a BlockTridiagonal: blocks of its inverse."""
 
 import numpy as np
 import pytest

@@ -97,7 +97,7 @@ def test_no_matrix_of_the_size_of_the_sum_is_made():
 @pytest.mark.parametrize("kind", ["Kron", "KronSum"])
 @pytest.mark.parametrize("sizes", [(1, 50), (2, 25), (15, 17), (16, 3), (3, 4, 5), (2, 1, 3, 9)])
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
-def test_second_derivatives(kind, sizes, dtype):
+def test_second_derivatives_by_factors_and_noise(kind, sizes, dtype):
     """By the factors and the noise together."""
     y = RNG.standard_normal(int(np.prod(sizes)))
 

@@ -93,3 +93,12 @@ class Through(NamedTuple):
     expression: Any
     cotangent: Any
     ends: tuple[Any, ...]
+
+
+class ThroughGradient(NamedTuple):
+    """The cotangent of a part is what a sweep finds for it through the gradient, by `of`, that a
+    sweep through `first` finds; the same ends."""
+
+    first: Through
+    of: Any
+    cotangent: Any

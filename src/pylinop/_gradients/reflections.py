@@ -11,7 +11,7 @@ import numpy as np
 
 from .._lazy.build import view
 from .._lazy.leaves import lazy
-from .pieces import Through, call, conj, stopped
+from .pieces import Through, ThroughGradient, call, conj, stopped
 
 
 def _householder(given: dict[int, Any], g: Any, number: int) -> Any:
@@ -193,14 +193,13 @@ def again(y: Any, g: Any) -> Any:
     return np.real(made) if dtype.kind == "c" and v.dtype.kind != "c" else made
 
 
-def once_more(y: Any, g: Any, sweep: Any) -> Any:
-    """Of `second_of_reflections`: a sweep through what a sweep finds through the formula."""
+def once_more(y: Any, g: Any) -> Any:
+    """Of `second_of_reflections`: through what a sweep finds through the formula."""
     v, t, of_q = y._args
     expression = _formula(v, t, of_q.shape[-1])
     if expression is None or 0 in expression.shape:
         return None
-    found = sweep(expression, {id(v): v}, of_q, frozenset(map(id, y._args))).get(id(v))
-    return None if found is None else Through(found, g, (v, t, of_q))
+    return ThroughGradient(Through(expression, of_q, (v, t, of_q)), v, g)
 
 
 # By their second argument these are linear; by the first see `again`.

@@ -12,7 +12,7 @@ from .._base.checks import is_lazy
 from .._lazy.kinds import Kind
 from .._lazy.leaves import lazy
 from . import matrices
-from .pieces import Through, real_of
+from .pieces import Through, ThroughGradient, real_of
 from .rules import RULES, sources
 from .shapes import unbroadcast
 
@@ -62,6 +62,11 @@ def _order(
     return order
 
 
+def _through(t: Through, part: Any) -> Any:
+    ends = frozenset(map(id, t.ends))
+    return sweep(t.expression, {id(part): part}, t.cotangent, ends).get(id(part))
+
+
 def _cotangent(x: Any, g: Any, key: Any, part: Any) -> Any:
     """The cotangent of one part; real where the part is."""
     if isinstance(x, _core.Operator):
@@ -70,9 +75,11 @@ def _cotangent(x: Any, g: Any, key: Any, part: Any) -> Any:
         found = g
     else:
         found = RULES[x._head](x, g, key)
+        if isinstance(found, ThroughGradient):
+            made = _through(found.first, found.of)
+            found = made if made is None else Through(made, found.cotangent, found.first.ends)
         if isinstance(found, Through):
-            wanted, ends = {id(part): part}, frozenset(map(id, found.ends))
-            found = sweep(found.expression, wanted, found.cotangent, ends).get(id(part))
+            found = _through(found, part)
     if found is None:
         return None
     dtype = part.dtype
