@@ -18,6 +18,8 @@ import jax.numpy as jnp
 
 import pylinop as pl
 import pylinop.jax as pj
+from pylinop import _core
+from pylinop._base import config
 from pylinop._programs import formulas
 from pylinop._programs.programs import Formula
 from pylinop.jax import handler, primitive
@@ -189,7 +191,7 @@ def test_compiled_functions_kept_on_disk(tmp_path):
 
 def test_a_program_that_is_not_there():
     with pytest.raises(RuntimeError, match="from another process"):
-        handler._call(1, 2, (), ())
+        handler._call(1, 2, (), (), None)
 
 
 def test_values_are_the_plain_ones():
@@ -217,3 +219,29 @@ def test_other_threads_keep_the_dtypes():
         (found,) = pool.submit(run, d).result()
     assert found.dtype == np.float64
     np.testing.assert_array_equal(found, np.diag(d))
+
+
+@pytest.mark.skipif(config.get("verify"), reason="there are no tapes under verify=")
+def test_from_the_third_call_on_it_runs_from_c(rng):
+    n = 40
+    d, U, y = 1 + rng.random(n), rng.standard_normal((n, 3)), rng.standard_normal(n)
+
+    def loss(d, U):
+        quad, logdet = pj.inv_quad_logdet(pj.Diag(d) + pj.LowRank(U), y)
+        return quad + logdet
+
+    with jax.enable_x64(True):
+        f = jax.jit(jax.value_and_grad(loss, (0, 1)))
+        first = jax.block_until_ready(f(d, U))
+        jax.block_until_ready(f(d, U))
+        ran = _core._tape_counts()[1]
+        for _ in range(3):
+            again = jax.block_until_ready(f(d, U))
+            for a, b in zip(jax.tree.leaves(first), jax.tree.leaves(again), strict=True):
+                np.testing.assert_array_equal(a, b)
+        assert _core._tape_counts()[1] >= ran + 3
+        value, (by_d, _) = f(2 * d, U)  # other numbers
+        K = np.diag(2 * d) + U @ U.T
+        x = np.linalg.solve(K, y)
+        np.testing.assert_allclose(value, y @ x + np.linalg.slogdet(K)[1], rtol=1e-12)
+        np.testing.assert_allclose(by_d, np.diag(np.linalg.inv(K)) - x * x, rtol=1e-9, atol=1e-12)
