@@ -62,11 +62,15 @@ static PyObject *numbers_of(const py_run *r) {
     const lop_coefs *c = r->plan->coefs;
     const int n = c ? c->sources : 0;
     PyObject *made = PyTuple_New(n);
-    const double *own = c && r->keys ? (const double *)(const void *)PyBytes_AS_STRING(r->keys) +
-                                           lop_plan_nkeys(r->plan)
-                                     : NULL;
+    const lop_number *own =
+        c && r->keys
+            ? (const lop_number *)(const void *)((const uint64_t *)(const void *)PyBytes_AS_STRING(
+                                                     r->keys) +
+                                                 lop_plan_nkeys(r->plan))
+            : NULL;
     for (int i = 0; made && i < n; i++) {
-        PyObject *x = PyFloat_FromDouble(own ? own[i + 1] : c->entry[i + 1].value);
+        const lop_number v = own ? own[i + 1] : c->entry[i + 1].value;
+        PyObject *x = v.im == 0 ? PyFloat_FromDouble(v.re) : PyComplex_FromDoubles(v.re, v.im);
         if (x)
             PyTuple_SET_ITEM(made, i, x);
         else
