@@ -84,7 +84,8 @@ static lop_status look_at(lop_tape *t, lop_tape_step *s, lop_err *err) {
                         s->nsources);
     if (!is_free(p)) return lop_fail(err, LOP_DOMAIN, "a plan with steps that are not ours");
     const size_t numbers = p->coefs ? (size_t)p->coefs->entries : 0;
-    const int64_t bytes = 8 * (int64_t)((size_t)lop_plan_nkeys(p) + numbers);
+    const int64_t bytes =
+        (int64_t)((size_t)lop_plan_nkeys(p) * sizeof *s->key + numbers * sizeof(lop_number));
     if (bytes > t->widest) t->widest = bytes;
     return LOP_OK;
 }
@@ -118,8 +119,8 @@ static lop_buf placed(void *const *slot, const lop_tape_view *v) {
 }
 
 /* The numbers of a plan's coefficients, behind its keys; false: it does not fit them. */
-static bool numbers(const lop_tape_step *s, void *const *slot, double *value) {
-    double source[LOP_SOURCES];
+static bool numbers(const lop_tape_step *s, void *const *slot, lop_number *value) {
+    lop_number source[LOP_SOURCES];
     for (int i = 0; i < s->nsources; i++) {
         const lop_tape_source *from = &s->source[i];
         double x = from->factor;
@@ -131,7 +132,7 @@ static bool numbers(const lop_tape_step *s, void *const *slot, double *value) {
         /* Conditions of the plan tell the other numbers that it is not for; 1 and two that are
          * alike are among them only where that made a difference. */
         if (!isfinite(x) || x == 0) return false;
-        source[i] = x;
+        source[i] = (lop_number){x, 0};
     }
     return lop_coefs_for(s->plan->coefs, source, value);
 }
@@ -141,7 +142,7 @@ static lop_status run_plan(const lop_tape *t, const lop_tape_step *s, void *cons
     const lop_plan *p = s->plan;
     const int nkeys = lop_plan_nkeys(p);
     if (nkeys) memcpy(key, s->key, (size_t)nkeys * sizeof *key);
-    if (p->coefs && !numbers(s, slot, (double *)(void *)(key + nkeys))) return LOP_UNABLE;
+    if (p->coefs && !numbers(s, slot, (lop_number *)(void *)(key + nkeys))) return LOP_UNABLE;
     lop_frame frame;
     lop_status st = lop_frame_open(&frame, p, key, NULL, err);
     if (st != LOP_OK) return st;
