@@ -111,8 +111,9 @@ class Owner:
 
 @pytest.fixture(autouse=True)
 def owner(monkeypatch):
-    monkeypatch.setitem(entry.OWNERS, "tapes", "a module that is not imported")
-    monkeypatch.setattr(entry.importlib, "import_module", lambda name: Owner)
+    module = "tapes_of_this_test"
+    monkeypatch.setitem(sys.modules, module, Owner)
+    monkeypatch.setitem(entry.OWNERS, "tapes", module)
     entry._owner.cache_clear()
     freezing._calls.clear()
     freezing._pinned.clear()

@@ -85,7 +85,7 @@ static lop_status look_at(lop_tape *t, lop_tape_step *s, lop_err *err) {
     if (!is_free(p)) return lop_fail(err, LOP_DOMAIN, "a plan with steps that are not ours");
     const size_t numbers = p->coefs ? (size_t)p->coefs->entries : 0;
     const int64_t bytes =
-        (int64_t)((size_t)lop_plan_nkeys(p) * sizeof(uint64_t) + numbers * sizeof(lop_number));
+        (int64_t)((size_t)lop_plan_nkeys(p) * sizeof *s->key + numbers * sizeof(lop_number));
     if (bytes > t->widest) t->widest = bytes;
     return LOP_OK;
 }

@@ -307,7 +307,7 @@ def _sources(first: Any, second: Any, one: Any, two: Any) -> list[Any]:
     for a constant."""
     made: list[Any] = []
     for x, y in zip(first, second, strict=True):
-        if isinstance(x, complex) or isinstance(y, complex):
+        if isinstance(x, complex):
             raise _Unfit("a complex coefficient")
         if x == y:
             made.append(None)

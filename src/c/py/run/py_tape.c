@@ -62,15 +62,14 @@ static PyObject *numbers_of(const py_run *r) {
     const lop_coefs *c = r->plan->coefs;
     const int n = c ? c->sources : 0;
     PyObject *made = PyTuple_New(n);
-    const lop_number *own =
-        c && r->keys
-            ? (const lop_number *)(const void *)((const uint64_t *)(const void *)PyBytes_AS_STRING(
-                                                     r->keys) +
-                                                 lop_plan_nkeys(r->plan))
-            : NULL;
+    const lop_number *own = c && r->keys
+                                ? (const lop_number *)(const void *)(PyBytes_AS_STRING(r->keys) +
+                                                                     8 * lop_plan_nkeys(r->plan))
+                                : NULL;
     for (int i = 0; made && i < n; i++) {
-        const lop_number v = own ? own[i + 1] : c->entry[i + 1].value;
-        PyObject *x = v.im == 0 ? PyFloat_FromDouble(v.re) : PyComplex_FromDoubles(v.re, v.im);
+        const lop_number number = own ? own[i + 1] : c->entry[i + 1].value;
+        PyObject *x = number.im == 0 ? PyFloat_FromDouble(number.re)
+                                     : PyComplex_FromDoubles(number.re, number.im);
         if (x)
             PyTuple_SET_ITEM(made, i, x);
         else
