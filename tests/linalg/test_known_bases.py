@@ -329,7 +329,7 @@ def test_schur_of_ill_conditioned_ones(n, small_schur):
 
 
 def test_schur_reads_the_triangle_asked_for(small_schur, rng):
-    c, r = np.r_[4.0, 1.0, 0.5], np.r_[4.0, -1.0, 0.3]
+    c, r = np.r_[4.0, 1.0, 0.5], np.r_[-7.0, -1.0, 0.3]  # the corner is c's
     A = pl.Toeplitz(c, r)
     a = A.toarray()
     for upper in (False, True):

@@ -37,7 +37,7 @@ _KNOWN = {np.exp: ("exp", None), np.log: ("log", None), np.sqrt: ("power", 0.5)}
 
 
 def _function(func: Any) -> Any:
-    known = _KNOWN.get(func)
+    known = _KNOWN.get(func) if isinstance(func, np.ufunc) else None
     if known is None:
         return Function("any", call=func)
     return Function(*known)
