@@ -193,6 +193,17 @@ def test_roots(name, dtype, rng):
     assert f"sqrt_inv_matmul-{rule}" in {r["name"] for r in e.rules if r["outcome"] == "fired"}
 
 
+@pytest.mark.parametrize("name", DEFINITE)
+def test_single_precision_stays(name, rng):
+    A = DEFINITE[name][0](rng, np.float32).astype(np.float32)
+    b = np.ones(A.shape[-1], np.float32)
+    w, q = np.linalg.eigh(A.toarray().astype(float))
+    got = pl.sqrt_inv_matmul(A, b)
+    assert got.dtype == pl.pinv(A).dtype == pl.lstsq(A, b)[0].dtype == np.float32
+    want = (q / np.sqrt(w)) @ (q.T @ b)
+    np.testing.assert_allclose(got, want, rtol=0, atol=1e-4 * w[-1] / w[0] * np.abs(want).max())
+
+
 def test_what_has_no_root(rng):
     for A in (
         shift(pl.Kron(herm(rng, 3), herm(rng, 3)), -100.0),
@@ -329,7 +340,7 @@ def test_schur_of_ill_conditioned_ones(n, small_schur):
 
 
 def test_schur_reads_the_triangle_asked_for(small_schur, rng):
-    c, r = np.r_[4.0, 1.0, 0.5], np.r_[4.0, -1.0, 0.3]
+    c, r = np.r_[4.0, 1.0, 0.5], np.r_[-7.0, -1.0, 0.3]  # the corner is c's
     A = pl.Toeplitz(c, r)
     a = A.toarray()
     for upper in (False, True):

@@ -33,11 +33,16 @@ __all__ = ["funm_multiply"]
 _STEPS = 300  # a basis of more vectors is not made unasked: 2 n k^2 flops to keep it orthogonal
 _FIRST, _GROWTH = 8, 1.25  # steps before f is first taken of H, and by how much they grow then
 # Functions that have a method of their own for matrices that are not Hermitian.
-_KNOWN = {np.exp: ("exp", None), np.log: ("log", None), np.sqrt: ("power", 0.5)}
+_KNOWN: dict[Any, tuple[str, float | None]] = {
+    np.exp: ("exp", None),
+    np.log: ("log", None),
+    np.sqrt: ("power", 0.5),
+}
 
 
 def _function(func: Any) -> Any:
-    known = _KNOWN.get(func)
+    ufunc: Any = func
+    known = _KNOWN.get(ufunc) if isinstance(func, np.ufunc) else None
     if known is None:
         return Function("any", call=func)
     return Function(*known)

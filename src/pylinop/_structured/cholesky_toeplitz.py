@@ -83,6 +83,7 @@ def schur(c: Any) -> tuple[Any, Any]:
     how="of 700 rows or more: Schur's algorithm, backward stable; a Triangular",
     cost="5 n^2",
     kept=True,
+    asks=lambda op, uplo: [] if op.shape[-1] >= _ROWS else None,
 )
 def _(op: Any, uplo: str) -> Any:
     ends = ends_of(op) if op.shape[-1] >= _ROWS else None
@@ -90,7 +91,8 @@ def _(op: Any, uplo: str) -> Any:
         return NotImplemented
     announce(op)
     keep_within(op, 1)
-    c, r = (np.broadcast_to(x, (*op.shape[:-2], op.shape[-1])) for x in ends)
+    c, r = (np.broadcast_to(x, (*op.shape[:-2], op.shape[-1])).copy() for x in ends)
+    r[..., 0] = c[..., 0]  # what a Toeplitz was given there does not count
     _refuse_symmetric(c, r)
     dtype = inexact(op.dtype)
     c = (c if uplo == "L" else r.conj()).astype(np.result_type(dtype, np.float64))

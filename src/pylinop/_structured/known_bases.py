@@ -51,6 +51,7 @@ def _(op: Any, p: Any) -> Any:
     if not has_basis(op):
         return NotImplemented
     w, q = eigenbasis(op, "L")
+    w = w.astype(real_of(op.dtype), copy=False)
     return _core.Eigen(q, _powers(nonnegative(w, p > 0), p))
 
 
@@ -94,6 +95,7 @@ def _(op: Any, how: Any) -> Any:
     if not has_basis(op):
         return NotImplemented
     w, q = eigenbasis(op, "L")
+    w = w.astype(real_of(op.dtype), copy=False)
     cut = np.asarray(_relative(how, op) * np.abs(w).max(axis=-1))[..., None]
     return _core.Eigen(q, _reciprocals(w, cut))
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import _core
 from .._base import errors
-from .._base.dtypes import TRANSPOSED, inexact
+from .._base.dtypes import TRANSPOSED, inexact, real_of
 from .._operators import quasiseparable
 from .._operators.convert import as_operator, inverse
 from .._operators.parameters import written
@@ -128,6 +128,7 @@ def _(op: Any, p: Any) -> Generator[Any, Any, Any]:
     if complex(op._operands[1]).imag:
         return NotImplemented
     w, q = eigenbasis(op, "L")  # -c times what is negative definite, as a Laplacian
+    w = w.astype(real_of(op.dtype), copy=False)
     return _core.Eigen(q, _powers(nonnegative(w, p > 0), p))
 
 
@@ -215,7 +216,7 @@ def _(op: Any, p: Any) -> Any:
         bases.append(q)
         both = w[..., :, None] + one[..., None, :]
         w = both.reshape(*both.shape[:-2], w.shape[-1] * one.shape[-1])
-    w = nonnegative(w, p > 0)
+    w = nonnegative(w.astype(real_of(op.dtype), copy=False), p > 0)
     return _core.Eigen(_core.Kron(*bases), _powers(w, p))
 
 

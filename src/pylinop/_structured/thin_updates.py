@@ -22,20 +22,30 @@ from .lu import ldl
 from .questions import hermitian
 
 
-def as_quasiseparable(op: Any) -> Any:
-    """The operator as a QuasiSeparable; None where its base is no diagonal, where it is not
-    Hermitian, and where k is beyond an eighth of n, so that the dense form is no dearer."""
+def _fits(op: Any) -> bool:
+    """Is the base a diagonal, and k at most an eighth of n? Beyond, the dense form is no dearer."""
     parts = update_parts(op)
     if parts is None or op.dtype.kind not in "fc" or op.shape[-1] != op.shape[-2]:
+        return False
+    base, thin = parts
+    if thin._init is None or (constant_of(base) is None and base._head != "diag"):
+        return False
+    return bool(8 * as_operator(thin._given("U")).shape[-1] <= op.shape[-1])
+
+
+def _asks(op: Any, *args: Any) -> Any:
+    return [] if _fits(op) else None
+
+
+def as_quasiseparable(op: Any) -> Any:
+    """The operator as a QuasiSeparable; None where it does not fit, or is not Hermitian."""
+    parts = update_parts(op) if _fits(op) else None
+    if parts is None or not hermitian(parts[0]) or not hermitian(parts[1]):
         return None
     base, thin = parts
     one = constant_of(base)
-    if thin._init is None or (one is None and base._head != "diag"):
-        return None
     u, c = thin._given("U", "C")
     u = as_operator(u)
-    if 8 * u.shape[-1] > op.shape[-1] or not hermitian(base) or not hermitian(thin):
-        return None
     dtype = np.result_type(op.dtype, np.float64)
     u = dense(u).astype(dtype)
     p = u if c is None else u @ dense(as_operator(c)).astype(dtype)
@@ -54,6 +64,7 @@ def _in_precision(found: Any, op: Any) -> Any:
     how="of a diagonal base and k < n / 8: L D L^H in O(n), a QuasiSeparable of k states",
     cost="O(n k^2)",
     kept=True,
+    asks=_asks,
 )
 def _(op: Any, uplo: str) -> Any:
     whole = as_quasiseparable(op)
@@ -69,6 +80,7 @@ def _(op: Any, uplo: str) -> Any:
     "lowrankupdate",
     how="of definite ones with a diagonal base, k < n / 8: L a QuasiSeparable, D a Diag",
     cost="O(n k^2)",
+    asks=_asks,
 )
 def _(op: Any, lower: bool, hermitian: bool) -> Any:
     if not lower or not (hermitian or op.dtype.kind != "c"):
