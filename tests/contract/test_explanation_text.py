@@ -103,3 +103,9 @@ def test_html_folds_what_is_below_the_line():
     assert "weighted-gram" in open_ and "getrf" not in open_ and "(apply" not in open_
     assert "more steps, where one fails</summary>" in folded and "getrf" in folded
     assert "rules fired</summary>" in folded and "<summary>as written</summary>" in folded
+
+
+def test_steps_of_the_core_are_not_taken_for_lapack():
+    e = pl.Toeplitz(np.arange(5.0)).explain("dense")
+    assert [s["name"] for s in e.steps] == ["toeplitz-dense"]
+    assert str(e).startswith("dense form by toeplitz-dense: about")

@@ -101,9 +101,10 @@ def _means(data: dict[str, Any]) -> list[str]:
 def _word(step: dict[str, Any], action: str) -> str:
     """A step in words; of a function's rules, what it is asked of."""
     name, of = step["name"], step["reads"][0] if step["reads"] else ""
-    if name.endswith("-dense") and of:
+    of_tree = "arguments" not in step  # the core's steps have them
+    if of_tree and name.endswith("-dense") and of:
         return f"LAPACK on {_size(step)}"
-    if name.startswith(f"{action}-"):
+    if of_tree and name.startswith(f"{action}-"):
         return f"the structure of {of}"
     return "determinants" if name.endswith("_det") else _WORDS.get(name, name)
 
