@@ -203,3 +203,18 @@ def test_sums_by_index_are_announced_where_the_library_has_none():
     with pl.config(warn_limit=0), warnings.catch_warnings():
         warnings.simplefilter("error")  # NumPy has one
         assert np.array_equal(product(np.asarray), y)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+def test_a_weighted_gram_elsewhere(dtype, rng):
+    """Where the planner takes one triangle, the walk takes the product."""
+    X = rng.normal(size=(300, 130)).astype(dtype)
+    X = X * 1j if X.dtype.kind == "c" else X
+    w = rng.normal(size=300)
+    device = xp.Device("device1")
+    D, d = (xp.asarray(a, device=device) for a in (X, w))
+    form = pa.Dense(D).H @ pa.Diag(d) @ pa.Dense(D)
+    made = np.asarray(xp.asarray(form.toarray(), device=xp.Device("CPU_DEVICE")))
+    np.testing.assert_allclose(made, X.conj().T @ (w[:, None] * X), atol=1e-10)
+    plain = pl.Dense(X).H @ pl.Diag(w) @ pl.Dense(X)
+    assert "scaled-gram" in plain.explain("dense")
