@@ -500,3 +500,61 @@ lop_attr gen_lines(gen *g) {
     const int64_t anti = world_pick(g->w, 0, 3) == 0, circular = world_pick(g->w, 0, 3) == 0;
     return t_ints(anti, circular, !anti && world_pick(g->w, 0, 3) == 0, 0);
 }
+
+/* S^-1 X S^-1 of a low-rank update with X diagonal, and of Kron + c I with X a Kron. */
+const lop_node *gen_between(gen *g, const char *rule) {
+    world *w = g->w;
+    gen one = *g;
+    one.batch = (lop_shape){0};
+    one.exprs = 0;
+    const lop_attr all = t_ints(0, 0, 0, 0), side = t_ints(pick(g, 2), 0, 0, 0);
+    const lop_node *s = NULL, *x = NULL;
+    int64_t n[2] = {2 + pick(g, 2), 2 + pick(g, 2)};
+    if (strstr(rule, "update")) {
+        const int64_t rows = 4 + pick(g, 5);
+        const lop_node *u = t_one_of(w, "dense", NULL, gen_array(&one, 2, rows, 1)),
+                       *child[3] = {diagonal(&one, rows), u, u};
+        s = child[0] && u ? t_node(w, "lowrankupdate", NULL, 3, child) : NULL;
+        lop_node_unref(child[0]);
+        lop_node_unref(u);
+        x = diagonal(&one, rows);
+    } else {
+        s = t_two_of(w, "kron", hermitian(&one, n[0], true), hermitian(&one, n[1], true));
+        s = t_two_of(w, "sum", s, some_identity(&one, n[0] * n[1]));
+        x = t_two_of(w, "kron", t_one_of(w, "dense", NULL, gen_array(&one, 2, n[0], n[0])),
+                     t_one_of(w, "dense", NULL, gen_array(&one, 2, n[1], n[1])));
+    }
+    const lop_node *inverse = t_one_of(w, "inverse", NULL, s),
+                   *half = t_two_of(w, "prod", keep(inverse), x),
+                   *both = t_two_of(w, "prod", half, inverse);
+    if (!strncmp(rule, "trace", 5)) return t_one_of(w, "trace", &all, both);
+    if (!strncmp(rule, "diagonal", 8)) return t_one_of(w, "diagonal", &all, both);
+    const int64_t size = n[side.i[0] ? 0 : 1];
+    const lop_node *child[2] = {both, gen_array(&one, 2, size, size)}, *out = NULL;
+    if (child[0] && child[1]) out = t_node(w, "kron_partial", &side, 2, child);
+    lop_node_unref(child[0]);
+    lop_node_unref(child[1]);
+    return out;
+}
+
+/* The blocks of the inverse of a BlockTridiagonal, or of a view. */
+const lop_node *gen_blocktri_blocks(gen *g, const char *rule) {
+    world *w = g->w;
+    lop_status st = LOP_OK;
+    const int64_t b = 1 + pick(g, 2), n = b * (1 + pick(g, 3));
+    const lop_attr at = t_ints(3, pick(g, 3) - 1, 0, 0), /* LOP_AT_BLOCKS */
+        mode = t_ints(1 + pick(g, 3), 0, 0, 0);
+    const lop_node *a = gen_instance(g, &lop_op_blocktridiagonal, n, n, &st), *out = NULL;
+    if (!a) return NULL;
+    const lop_node like = {
+        .shape = {.ndim = 1, .dim = {a->attr.i[0]}}, .dtype = LOP_f64, .weak = LOP_WEAK};
+    const lop_node *size = NULL;
+    if (lop_node_make(&w->ctx, &lop_op_sizes, NULL, 0, NULL, &like, &size, &w->err) != LOP_OK)
+        size = NULL;
+    if (strstr(rule, "view")) a = t_one_of(w, "view", &mode, a);
+    const lop_node *child[3] = {t_one_of(w, "inverse", NULL, a), size, size};
+    if (child[0] && size) out = t_node(w, "entry_sums", &at, 3, child);
+    lop_node_unref(child[0]);
+    lop_node_unref(size);
+    return out;
+}

@@ -190,6 +190,7 @@ static bool is_composed(const char *s) {
                                         "quasiinvdiag",
                                         "block_tridiagonal_solve",
                                         "block_det",
+                                        "blockinvblocks",
                                         "blockinvdiag",
                                         "bandinvdiag",
                                         "triinvdiag",

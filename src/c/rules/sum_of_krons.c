@@ -66,7 +66,8 @@ static bool read_sum(lop_kron_sum *s, const lop_node *a, int mode, lop_coef c, i
     a = peel(a, &mode, &c);
     if (depth == 0) return false;
     if (a->op == &lop_op_prod) { /* I X, as multiples of the identity are written */
-        const lop_node *one = peel(a->child[0], &mode, &c);
+        int own = mode;
+        const lop_node *one = peel(a->child[0], &own, &c);
         return one->op == &lop_op_identity && lop_nbatch(one) == 0 &&
                read_sum(s, a->child[1], mode, c, depth - 1);
     }
@@ -142,10 +143,8 @@ bool lop_kron_sum_pays(const lop_kron_sum *s, double each) {
            (s->rows >= LOP_SPECTRAL_ROWS && each * cubes <= price_of_whole(s));
 }
 
-bool lop_kron_terms_read(lop_kron_sum *s, const lop_kron_sum *like, const lop_node *sum) {
-    *s = (lop_kron_sum){.mk = like->mk, .dt = like->dt, .sum = sum, .rows = like->rows};
-    if (!read_sum(s, sum, LOP_N, lop_coef_const(1, 0), DEPTH)) return false;
-    s->n = like->n;
+/* Have all terms the places of the first one of `like`? */
+static bool same_places(const lop_kron_sum *s, const lop_kron_sum *like) {
     for (int t = 0; t < s->nt; t++) {
         if (s->t[t].n != s->n) return false;
         for (int i = 0; i < s->n; i++)
@@ -154,16 +153,19 @@ bool lop_kron_terms_read(lop_kron_sum *s, const lop_kron_sum *like, const lop_no
     return true;
 }
 
+bool lop_kron_terms_read(lop_kron_sum *s, const lop_kron_sum *like, const lop_node *sum) {
+    *s = (lop_kron_sum){.mk = like->mk, .dt = like->dt, .sum = sum, .rows = like->rows};
+    if (!read_sum(s, sum, LOP_N, lop_coef_const(1, 0), DEPTH)) return false;
+    s->n = like->n;
+    return same_places(s, like);
+}
+
 bool lop_kron_sum_read(lop_kron_sum *s, const lop_maker *mk, lop_dtype dt, const lop_node *sum) {
     *s = (lop_kron_sum){.mk = mk, .dt = dt, .sum = sum, .unitary = true, .rows = lop_rows(sum)};
     if (!read_sum(s, sum, LOP_N, lop_coef_const(1, 0), DEPTH) || s->nt == 0 || s->rows == 0)
         return false;
     s->n = s->t[0].n;
-    for (int t = 0; t < s->nt; t++) {
-        if (s->t[t].n != s->n) return false;
-        for (int i = 0; i < s->n; i++)
-            if (s->t[t].size[i] != s->t[0].size[i]) return false;
-    }
+    if (!same_places(s, s)) return false;
     bool some = false;
     for (int i = 0; i < s->n; i++) {
         if (!read_place(s, i)) return false;
