@@ -6,10 +6,12 @@ from __future__ import annotations
 
 from . import (
     cholesky,
+    cholesky_toeplitz,
     determinants,
     eig,
     eigenvalues_hermitian,
     eigh,
+    known_bases,
     least_squares,
     lu,
     matrix_functions,
@@ -20,4 +22,6 @@ from . import (
     singular_values,
     square_roots,
     svd,
+    thin_shifts,
+    thin_updates,
 )
