@@ -6,7 +6,7 @@
  *   (B + U C V^H)^-1 b = z - W (I + C V^H W)^-1 C V^H z,   z = B^-1 b, W = B^-1 U
  * (Woodbury 1950; Higham 2002, Accuracy and Stability, problem 26.2, on why this may be
  * inaccurate), checked by the residual, refined once, and else by LU of the dense form: see
- * op_checked_or_fallback.c and rules/low_rank.c. */
+ * op_checked_or_fallback.c and rules/low_rank_inverse.c. */
 #include "expr/random_instance.h"
 #include "expr/vjp.h"
 

@@ -1,0 +1,428 @@
+/* low_rank_inverse.c: Woodbury's formula, and the determinant lemma, for LowRankUpdate. */
+#include "expr/properties.h"
+#include "low_rank_parts.h"
+
+typedef struct woodbury {
+    const lop_maker *mk;
+    const lop_node *a;            /* borrowed: the update */
+    parts p;                      /* borrowed */
+    lop_attr dt;                  /* the dtype, as an attribute */
+    const lop_node *w, *cap, *vh; /* owned: B^-1 U as an operator; I + C V^H W; V^H */
+    const lop_node *u, *inner;    /* owned: U as an array; C V^H W */
+    bool own;                     /* the small matrix is Hermitian: B is, V is U, C is c I */
+    lop_coef c;
+    /* owned, where B is a real diagonal, V is U and C c I or a real diagonal, else NULL: that as a
+     * vector, and U^H B^-1 U with the squares of U's columns */
+    const lop_node *d, *gram;
+} woodbury;
+
+enum { TRIANGLE = 16 }; /* columns from which half a product pays */
+
+/* C is c I with a real c (under any view), or is not there. */
+static bool plain_middle(const lop_node *c, lop_coef *by) {
+    *by = lop_coef_const(1, 0);
+    if (!c) return true;
+    if (c->op == &lop_op_view) c = c->child[0];
+    if (c->op == &lop_op_scaled) {
+        *by = lop_coef_of(&c->attr);
+        if (by->im != 0) return false;
+        c = c->child[0];
+    }
+    return c->op == &lop_op_identity && lop_nbatch(c) == 0;
+}
+
+/* C V^H x (C left out where there is none). */
+static lop_status through(const woodbury *s, const lop_node *x, const lop_node **out) {
+    const lop_node *t = NULL;
+    lop_status st = lop_make2(s->mk, &lop_op_apply, NULL, s->vh, x, s->p.c ? &t : out);
+    if (st != LOP_OK || !s->p.c) return st;
+    st = lop_make2(s->mk, &lop_op_apply, NULL, s->p.c, t, out);
+    lop_node_unref(t);
+    return st;
+}
+
+/* c A; A itself where c is 1. Takes over a. */
+static lop_status times(const lop_maker *mk, lop_coef c, const lop_node *a, const lop_node **out) {
+    const lop_attr by = lop_coef_attr(c);
+    *out = a;
+    if (lop_coef_test(mk->ctx, c, LOP_COEF_ONE)) return LOP_OK;
+    lop_status st = lop_make1(mk, &lop_op_scale, &by, a, out);
+    lop_node_unref(a);
+    return st;
+}
+
+/* The diagonal of a real multiple of a real Diag (under any view) or of the identity, in the
+ * precision of dt; NULL of anything else. */
+static lop_status real_diagonal(const lop_maker *mk, const lop_node *a, lop_dtype dt,
+                                const lop_node **out) {
+    const lop_dtype real = lop_dtype_real(dt);
+    const lop_attr cast = {.i = {1, 0, 0, (int64_t)real + 1}};
+    const lop_node like = {.shape = {.ndim = 1, .dim = {lop_rows(a)}}, .dtype = real, .core = 1};
+    lop_coef c = lop_coef_const(1, 0);
+    const lop_node *d = NULL;
+    *out = NULL;
+    if (a->op == &lop_op_view) a = a->child[0];
+    if (a->op == &lop_op_scaled) {
+        c = lop_coef_of(&a->attr);
+        a = a->child[0];
+    }
+    if (a->op == &lop_op_view) a = a->child[0];
+    if (c.im != 0 || (a->op == &lop_op_identity ? lop_nbatch(a) > 0 : a->op != &lop_op_diag) ||
+        (a->op == &lop_op_diag && lop_is_complex(a->child[0]->dtype)))
+        return LOP_OK;
+    lop_status st = a->op == &lop_op_diag ? lop_make1(mk, &lop_op_cast, &cast, a->child[0], &d)
+                                          : lop_make_op(mk, &lop_op_ones, NULL, 0, NULL, &like, &d);
+    return st == LOP_OK ? times(mk, c, d, out) : st;
+}
+
+/* C is a real diagonal. */
+static bool weighted_middle(const lop_node *c) {
+    if (c && c->op == &lop_op_view) c = c->child[0];
+    if (c && c->op == &lop_op_scaled) {
+        if (lop_coef_of(&c->attr).im != 0) return false;
+        c = c->child[0];
+    }
+    if (c && c->op == &lop_op_view) c = c->child[0];
+    return c && c->op == &lop_op_diag && !lop_is_complex(c->dtype);
+}
+
+/* C V^H W, W = B^-1 U: in one triangle where V^H W is known to be Hermitian, without W where B is a
+ * real diagonal. Sets what `s` says of it. */
+static lop_status inner_matrix(woodbury *s, const lop_node *w, const lop_node **out) {
+    const lop_node *g = NULL;
+    const bool mirrored =
+        lop_node_alike(s->p.u, s->p.v, LOP_INFER_DEPTH) && lop_infer_hermitian(s->p.base);
+    s->own = mirrored && plain_middle(s->p.c, &s->c);
+    lop_status st = LOP_OK;
+    if (s->own || (mirrored && weighted_middle(s->p.c)))
+        st = real_diagonal(s->mk, s->p.base, (lop_dtype)(s->dt.i[3] - 1), &s->d);
+    if (st == LOP_OK && s->d) {
+        st = lop_make2(s->mk, &lop_op_weighted_gram, NULL, s->u, s->d, &s->gram);
+        if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_top_square, NULL, s->gram, &g);
+    } else if (st == LOP_OK && s->own && lop_cols(s->u) >= TRIANGLE) {
+        st = lop_make2(s->mk, &lop_op_gemm_triangle, NULL, s->u, w, &g);
+    } else if (st == LOP_OK) {
+        return through(s, w, out);
+    }
+    if (st != LOP_OK) return st;
+    if (s->own) return times(s->mk, s->c, g, out);
+    st = lop_make2(s->mk, &lop_op_apply, NULL, s->p.c, g, out);
+    lop_node_unref(g);
+    return st;
+}
+
+/* By Cholesky where the small matrix is Hermitian, and by LU where that fails. */
+static lop_status solve_inner(const woodbury *s, const lop_node *t, const lop_node **out) {
+    const lop_attr tried = {.i = {1, 0, 0, 0}};
+    return s->own ? lop_make2(s->mk, &lop_op_cholesky_solve, &tried, s->cap, t, out)
+                  : lop_make2(s->mk, &lop_op_lu_solve, NULL, s->cap, t, out);
+}
+
+static lop_status det_inner(const woodbury *s, const lop_node **out) {
+    const lop_attr tried = {.i = {1, 0, 0, 0}};
+    return s->own ? lop_make1(s->mk, &lop_op_cholesky_det, &tried, s->cap, out)
+                  : lop_make1(s->mk, &lop_op_lu_det, NULL, s->cap, out);
+}
+
+static lop_status woodbury_open(woodbury *s) {
+    const lop_node *w = NULL, *eye = NULL;
+    lop_dtype dt = (lop_dtype)(s->dt.i[3] - 1);
+    int64_t r = lop_cols(s->p.u);
+    lop_node square = {.shape = {.ndim = 2, .dim = {r, r}}, .dtype = dt, .core = 2};
+    lop_status st = seen(s->mk, LOP_H, s->p.v, &s->vh);
+    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_todense, &s->dt, s->p.u, &s->u);
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_solve, NULL, s->p.base, s->u, &w);
+    /* Solves with a base of whole numbers are in double precision, whatever the result is in. */
+    if (st == LOP_OK && w->dtype != dt) st = LOP_NOMATCH;
+    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_dense, NULL, w, &s->w);
+    if (st == LOP_OK) st = inner_matrix(s, w, &s->inner);
+    if (st == LOP_OK) st = lop_make(s->mk, "eye", NULL, 0, NULL, &square, &eye);
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_add, NULL, eye, s->inner, &s->cap);
+    lop_node_unref(w);
+    lop_node_unref(eye);
+    return st;
+}
+
+static void woodbury_close(woodbury *s) {
+    const lop_node *gone[] = {s->w, s->cap, s->vh, s->u, s->inner, s->d, s->gram};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+}
+
+/* Is it sooner factored as the band or the sparse matrix that it is by how it is written? */
+static bool better_whole(const woodbury *s, int64_t k) {
+    return lop_thin_better_whole(s->mk, (lop_dtype)(s->dt.i[3] - 1), s->a, s->p.base,
+                                 lop_cols(s->p.u), k);
+}
+
+/* z - W (cap^-1 (C V^H z)), z = B^-1 b. */
+static lop_status woodbury_solve(const woodbury *s, const lop_node *b, const lop_node **out) {
+    const lop_node *z = NULL, *t = NULL, *y = NULL, *wy = NULL;
+    lop_status st = lop_make2(s->mk, &lop_op_solve, NULL, s->p.base, b, &z);
+    if (st == LOP_OK) st = through(s, z, &t);
+    if (st == LOP_OK) st = solve_inner(s, t, &y);
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_apply, NULL, s->w, y, &wy);
+    if (st == LOP_OK) st = lop_build_minus(s->mk, z, wy, out);
+    const lop_node *gone[] = {z, t, y, wy};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
+/* Of a diagonal B + U C U^H: x = B^-1 (b - U y), y = cap^-1 (C U^H B^-1 b), accepted by the k
+ * numbers e = y - C U^H x, else `alt`. */
+static lop_status diagonal_solve(const woodbury *s, const lop_node *b, const lop_node *alt,
+                                 const lop_node **out) {
+    const lop_node *z = NULL, *t = NULL, *y = NULL, *u = NULL, *uy = NULL, *rest = NULL, *x = NULL,
+                   *again = NULL, *e = NULL;
+    lop_status st = lop_make2(s->mk, &lop_op_solve, NULL, s->p.base, b, &z);
+    if (st == LOP_OK) st = through(s, z, &t);
+    if (st == LOP_OK) st = solve_inner(s, t, &y);
+    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_dense, NULL, s->u, &u);
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_apply, NULL, u, y, &uy);
+    if (st == LOP_OK) st = lop_build_minus(s->mk, b, uy, &rest);
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_solve, NULL, s->p.base, rest, &x);
+    if (st == LOP_OK) st = through(s, x, &again);
+    if (st == LOP_OK) st = lop_build_minus(s->mk, y, again, &e);
+    const lop_node *child[8] = {x, b, y, e, s->gram, s->inner, s->d, alt};
+    if (st == LOP_OK) st = lop_make_op(s->mk, &lop_op_checked_update, NULL, 8, child, NULL, out);
+    const lop_node *gone[] = {z, t, y, u, uy, rest, x, again, e};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
+/* Refined once, checked by a probe, else by LU of the dense form. Where the first solution was not
+ * looked at by its own check it is here. */
+LOP_BUILD(solve_update) {
+    woodbury s = {.mk = mk, .a = m->root->child[0], .p = parts_of(m->root->child[0])};
+    lop_check k = {.mk = mk, .a = s.a};
+    const lop_node *b = NULL, *x = NULL, *r = NULL, *dx = NULL, *x2 = NULL, *dense = NULL,
+                   *alt = NULL, *second = NULL;
+    s.dt = (lop_attr){.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
+    lop_attr cast = {.i = {1, 0, 0, s.dt.i[3]}};
+    const lop_node *rhs = m->root->child[1];
+    lop_status st =
+        better_whole(&s, rhs->shape.ndim > 1 ? lop_cols(rhs) : 1) ? LOP_NOMATCH : woodbury_open(&s);
+    if (st == LOP_OK) st = lop_check_open(&k, m->root->dtype);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_cast, &cast, m->root->child[1], &b);
+    if (st == LOP_OK) st = woodbury_solve(&s, b, &x);
+    if (st == LOP_OK) st = lop_check_residual(&k, x, b, &r);
+    if (st == LOP_OK) st = woodbury_solve(&s, r, &dx);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_add, NULL, x, dx, &x2);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &s.dt, s.a, &dense);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_lu_solve, NULL, dense, b, &alt);
+    if (st == LOP_OK) st = lop_check_instead(&k, x2, b, alt, &second);
+    if (st == LOP_OK)
+        st = s.gram ? diagonal_solve(&s, b, second, out) : lop_check_instead(&k, x, b, second, out);
+    const lop_node *gone[] = {b, x, r, dx, x2, dense, alt, second};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    lop_check_close(&k);
+    woodbury_close(&s);
+    return st;
+}
+
+/* B^H: B where it is its own adjoint. */
+static lop_status base_adjoint(const woodbury *s, const lop_node **out) {
+    const lop_node *base = s->p.base, *conj;
+    if (lop_infer_hermitian(base)) {
+        *out = lop_node_ref(base);
+        return LOP_OK;
+    }
+    if (base->op != &lop_op_diag) return seen(s->mk, LOP_H, base, out);
+    lop_status st = lop_make1(s->mk, &lop_op_conjugate, NULL, base->child[0], &conj);
+    if (st != LOP_OK) return st;
+    st = lop_make1(s->mk, &lop_op_diag, NULL, conj, out);
+    lop_node_unref(conj);
+    return st;
+}
+
+/* V^H B^-1 as an array: W^H where B is its own adjoint and V is U, else by a solve with B^H. */
+static lop_status from_the_right(const woodbury *s, const lop_node **out) {
+    const lop_attr h = {.i = {LOP_H, 0, 0, 0}};
+    const lop_node *bh = NULL, *v = NULL, *z = NULL;
+    lop_status st = LOP_OK;
+    if (s->p.u == s->p.v && lop_infer_hermitian(s->p.base)) {
+        z = lop_node_ref(s->w->child[0]);
+    } else {
+        st = base_adjoint(s, &bh);
+        if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_todense, &s->dt, s->p.v, &v);
+        if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_solve, NULL, bh, v, &z);
+    }
+    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_swap, &h, z, out);
+    const lop_node *gone[] = {bh, v, z};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
+/* Diagonal k of W cap^-1 C V^H B^-1: two thin arrays, row by row. `half`: of W cap^-1 W^H, by half
+ * a solve. */
+static lop_status thin_diagonal(const woodbury *s, int64_t k, bool half, const lop_node **out) {
+    const lop_attr at = {.i = {k, 0, 0, 0}}, tried = {.i = {1, 1, 0, 0}};
+    const lop_node *vb = NULL, *t = NULL, *y = NULL;
+    lop_status st = from_the_right(s, &vb);
+    if (st == LOP_OK && half) {
+        st = lop_make2(s->mk, &lop_op_half_solve, &tried, s->cap, vb, out);
+        lop_node_unref(vb);
+        return st;
+    }
+    if (st == LOP_OK && s->p.c) st = lop_make2(s->mk, &lop_op_apply, NULL, s->p.c, vb, &t);
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_lu_solve, NULL, s->cap, t ? t : vb, &y);
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_product_diagonal, &at, s->w->child[0], y, out);
+    const lop_node *gone[] = {vb, t, y};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
+/* Diagonal k of B^-1, in *own, and of B^-1 - W cap^-1 C V^H B^-1. */
+static lop_status woodbury_diagonal(const woodbury *s, const lop_attr *at, bool half,
+                                    const lop_node **own, const lop_node **out) {
+    const lop_node *inverse = NULL, *both = NULL;
+    lop_status st = lop_make1(s->mk, &lop_op_inverse, NULL, s->p.base, &inverse);
+    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_diagonal, at, inverse, own);
+    if (st == LOP_OK) st = thin_diagonal(s, at->i[0], half, &both);
+    if (st == LOP_OK) st = lop_build_minus(s->mk, *own, both, out);
+    lop_node_unref(inverse);
+    lop_node_unref(both);
+    return st;
+}
+
+/* `value`, a determinant or a part of the inverse, where B^-1 and the small matrix solve A x = v
+ * for the probe v with a small residual, and B is not much worse than A; else `alt`. */
+static lop_status woodbury_checked(const woodbury *s, const lop_op *op, const lop_node *value,
+                                   const lop_node *alt, const lop_node **out) {
+    lop_check k = {.mk = s->mk, .a = s->a};
+    const lop_node *x = NULL, *r = NULL;
+    lop_status st = lop_check_open(&k, (lop_dtype)(s->dt.i[3] - 1));
+    if (st == LOP_OK) st = woodbury_solve(s, k.v, &x);
+    if (st == LOP_OK) st = lop_check_residual(&k, x, k.v, &r);
+    const lop_node *child[9] = {value, x, r, k.v, k.q, k.u, s->w->child[0], s->u, alt};
+    if (st == LOP_OK) st = lop_make_op(s->mk, op, NULL, 9, child, NULL, out);
+    lop_node_unref(x);
+    lop_node_unref(r);
+    lop_check_close(&k);
+    return st;
+}
+
+static bool is_diagonal(const lop_node *a) {
+    while (a->op == &lop_op_scaled) a = a->child[0];
+    return a->op == &lop_op_diag || a->op == &lop_op_identity;
+}
+
+/* Diagonal k of (B + U C V^H)^-1; Hager 1989, eq. 2. Of a diagonal B + U U^H the result itself
+ * shows whether it lost anything. */
+LOP_BUILD(update_inverse_diagonal) {
+    const lop_node *a = m->root->child[0]->child[0], *own = NULL, *value = NULL, *alt = NULL,
+                   *probed = NULL;
+    woodbury s = {.mk = mk, .a = a, .p = parts_of(a)};
+    const bool plain = is_diagonal(s.p.base) && lop_infer_hermitian(s.p.base) && s.p.u == s.p.v &&
+                       !s.p.c && m->root->attr.i[0] == 0;
+    s.dt = (lop_attr){.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
+    if (!lop_is_blas(m->root->dtype) || better_whole(&s, 1)) return LOP_NOMATCH;
+    lop_status st = woodbury_open(&s);
+    if (st == LOP_OK) st = woodbury_diagonal(&s, &m->root->attr, plain, &own, &value);
+    if (st == LOP_OK) st = lop_inverse_diagonal(mk, a, &m->root->attr, m->root->dtype, &alt);
+    if (st == LOP_OK)
+        st = woodbury_checked(&s, &lop_op_checked_value, value, alt, plain ? &probed : out);
+    const lop_node *child[4] = {value, own, s.cap, probed};
+    if (st == LOP_OK && plain)
+        st = lop_make_op(mk, &lop_op_checked_difference, NULL, 4, child, NULL, out);
+    const lop_node *gone[] = {own, value, alt, probed};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    woodbury_close(&s);
+    return st;
+}
+
+/* -- S^-1 X S^-1, which second derivatives read: S = B + U C V^H, B and X diagonal */
+
+/* S and X; NULL: they are not that. */
+static const lop_node *read_between(const lop_node *p, const lop_node **x) {
+    const lop_node *a = lop_read_between(p, x);
+    const bool fits = a && a->op == &lop_op_lowrankupdate && lop_nbatch(a) == 0 &&
+                      lop_nbatch(*x) == 0 && 4 * lop_cols(parts_of(a).u) <= lop_rows(a);
+    return fits && is_diagonal(parts_of(a).base) && is_diagonal(*x) ? a : NULL;
+}
+
+/* The vector of a diagonal in another dtype. */
+static lop_status vector_of(const lop_maker *mk, const lop_attr *dt, const lop_node *a,
+                            const lop_node **out) {
+    const lop_node *d = NULL;
+    lop_status st = lop_make_diagonal(mk, a, &d);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_cast, dt, d, out);
+    lop_node_unref(d);
+    return st;
+}
+
+/* With S^-1 = B^-1 - W Y, Y = cap^-1 C V^H B^-1: diag(W Y), and diag(W (Y X W) Y). */
+static lop_status thin_between(const woodbury *s, const lop_node *x, const lop_node **once,
+                               const lop_node **twice) {
+    const lop_attr main_one = {.i = {0, 0, 0, 0}};
+    const lop_node *w = s->w->child[0], *vb = NULL, *t = NULL, *y = NULL, *in = NULL, *xw = NULL,
+                   *yo = NULL, *small = NULL, *ws = NULL;
+    lop_status st = from_the_right(s, &vb);
+    if (st == LOP_OK && s->p.c) st = lop_make2(s->mk, &lop_op_apply, NULL, s->p.c, vb, &t);
+    if (st == LOP_OK) st = solve_inner(s, t ? t : vb, &y);
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_product_diagonal, &main_one, w, y, once);
+    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_diag, NULL, x, &in);
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_apply, NULL, in, w, &xw);
+    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_dense, NULL, y, &yo);
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_apply, NULL, yo, xw, &small);
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_apply, NULL, s->w, small, &ws);
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_product_diagonal, &main_one, ws, y, twice);
+    const lop_node *gone[] = {vb, t, y, in, xw, yo, small, ws};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
+/* x / b^2 - 2 (x / b) diag(W Y) + diag(W (Y X W) Y). */
+LOP_BUILD(between_update_diagonal) {
+    const lop_attr cast = {.i = {1, 0, 0, (int64_t)m->root->dtype + 1}},
+                   minus_two = lop_attr_coef(-2, 0);
+    const lop_node *x, *a = read_between(m->root->child[0], &x), *xv = NULL, *b = NULL, *r = NULL,
+                       *xr = NULL, *xrr = NULL, *once = NULL, *twice = NULL, *cross = NULL,
+                       *less = NULL, *sum = NULL, *value = NULL, *alt = NULL;
+    if (!a || m->root->attr.i[0] != 0 || !lop_is_blas(m->root->dtype)) return LOP_NOMATCH;
+    woodbury s = {.mk = mk, .a = a, .p = parts_of(a)};
+    s.dt = (lop_attr){.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
+    lop_status st = woodbury_open(&s);
+    if (st == LOP_OK) st = vector_of(mk, &cast, x, &xv);
+    if (st == LOP_OK) st = vector_of(mk, &cast, s.p.base, &b);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_recip, NULL, b, &r);
+    if (st == LOP_OK) st = thin_between(&s, xv, &once, &twice);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_mul, NULL, xv, r, &xr);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_mul, NULL, xr, r, &xrr);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_mul, NULL, xr, once, &cross);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_scale, &minus_two, cross, &less);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_add, NULL, xrr, less, &sum);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_add, NULL, sum, twice, &value);
+    if (st == LOP_OK) st = lop_diagonal_of_dense(mk, m->root->dtype, m->root->child[0], &alt);
+    if (st == LOP_OK) st = woodbury_checked(&s, &lop_op_checked_value, value, alt, out);
+    const lop_node *gone[] = {xv, b, r, xr, xrr, once, twice, cross, less, sum, value, alt};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    woodbury_close(&s);
+    return st;
+}
+LOP_BUILD(between_update_trace) {
+    const lop_node *x;
+    return read_between(m->root->child[0], &x) ? lop_build_trace_diagonal(m, mk, out) : LOP_NOMATCH;
+}
+
+/* det(B + U C V^H) = det B det(I + C V^H B^-1 U), else LU of the dense form. */
+LOP_BUILD(det_update) {
+    woodbury s = {.mk = mk, .a = m->root->child[0], .p = parts_of(m->root->child[0])};
+    const lop_node *base = NULL, *small = NULL, *det = NULL, *dense = NULL, *alt = NULL,
+                   *probed = NULL;
+    s.dt = (lop_attr){.i = {0, 0, 0, m->root->attr.i[3]}};
+    lop_status st = better_whole(&s, 1) ? LOP_NOMATCH : woodbury_open(&s);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_scaledet, &m->root->attr, s.p.base, &base);
+    if (st == LOP_OK) st = det_inner(&s, &small);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_mul_det, NULL, base, small, &det);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &s.dt, s.a, &dense);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_lu_det, NULL, dense, &alt);
+    if (st == LOP_OK)
+        st = woodbury_checked(&s, &lop_op_checked_det, det, alt, s.own && s.gram ? &probed : out);
+    const lop_node *child[5] = {det, s.gram, s.inner, s.d, probed};
+    if (st == LOP_OK && s.own && s.gram)
+        st = lop_make_op(mk, &lop_op_checked_update_det, NULL, 5, child, NULL, out);
+    const lop_node *gone[] = {base, small, det, dense, alt, probed};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    woodbury_close(&s);
+    return st;
+}
