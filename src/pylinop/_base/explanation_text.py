@@ -26,7 +26,7 @@ _WORDS = {
     "sptrsv": "sparse triangular solves", "spmm": "sparse products", "spgemm": "a sparse product",
     "fft": "FFT", "toeplitz-fft": "FFT", "convolve-fft": "FFT", "diagonal-sums-fft": "FFT",
     "circulant-solve": "FFT", "spectrum": "FFT", "dct": "DCT", "kron": "Kronecker products",
-    "rowscale": "scaling", "div": "scaling", "scale": "scaling", "add": "sums", "take": "taking",
+    "rowscale": "scaling", "div": "scaling", "scale": "scaling", "add": "sums", "sumall": "a sum",
     "toeplitz-factor": "Toeplitz factors", "toeplitz-solve": "Toeplitz factors",
     "quasi-factor": "quasiseparable factors", "quasi-band-factor": "quasiseparable factors",
     "quasi-solve": "quasiseparable solves", "quasi-band-solve": "quasiseparable solves",
