@@ -41,6 +41,7 @@ ARMS = {
     "checked_update_det": -1,
     "block_tridiagonal_solve": -1,
     "block_det": -1,
+    "blockinvblocks": -1,
     "blockinvdiag": -1,
     "bandinvdiag": -1,
     "triinvdiag": -1,
