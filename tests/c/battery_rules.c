@@ -530,7 +530,8 @@ __attribute__((unused)) static void watch_itself(void) {
                      !strcmp(rule->name, "dense-prod-left") ||
                      (strstr(rule->name, "elementwise") && strstr(rule->name, "lowrank"));
         /* these turn the reciprocals of eigenvalues, which are real */
-        bool real = !strncmp(rule->name, "partial-inverse", 15);
+        bool real = !strncmp(rule->name, "partial-inverse", 15) ||
+                    !strncmp(rule->name, "partial-between", 15);
         t_check(!made || seen || twice || real, "%s: its views exchanged go through", rule->name);
         nodes += made;
     }
