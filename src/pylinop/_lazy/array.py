@@ -264,6 +264,6 @@ LazyArray.__module__ = "pylinop"
 
 # What arrays have and LazyArrays have not.
 _ARRAYS_ONLY = {name for name in dir(np.ndarray) if name[0] != "_" and not hasattr(LazyArray, name)}
-for _name in _ARRAYS_ONLY:
+for _name in sorted(_ARRAYS_ONLY):
     _instead = f"np.asarray(x).{_name} is that of its value"
     setattr(LazyArray, _name, refusals.Elsewhere(_name, _instead))
