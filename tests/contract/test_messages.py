@@ -59,7 +59,7 @@ def test_several_assumptions_in_one_expression():
 
 def steps(text):
     """name -> (flops, bytes) of each step of a plan's text."""
-    found = re.findall(r"^ +\d+ (\S+).*\n +(\S+) flops, (\S+) bytes$", text, re.M)
+    found = re.findall(r"^ +\d+ (\S+).*?(?:\n)? +(\S+) flops, (\S+) bytes$", text, re.M)
     return {name: (float(flops), float(moved)) for name, flops, moved in found}
 
 
@@ -119,7 +119,7 @@ ACTIONS = ["apply", "matvec", "solve", "dense", "diagonal", "trace", "element"]
 )
 def test_every_action_is_explained(args, written):
     text = pl.Diag(np.ones(3)).explain(*args)
-    assert written in text.splitlines()[0], text
+    assert re.search(rf"^written .*{re.escape(written)}", text, re.M), text
     assert "total" in text
 
 

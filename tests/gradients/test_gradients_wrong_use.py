@@ -20,13 +20,17 @@ D = np.array([1.0, 2.0, 3.0])
         lambda d: np.sum(d).item(),
         lambda d: np.linalg.eig(pl.Diag(d))[0].sum(),
         lambda d: np.sum(np.add(d, 1.0, out=np.empty(3))),
-        lambda d: pl.ldl(pl.Diag(d))[0].trace(),
         lambda d: np.cumprod(d)[-1],
     ],
 )
 def test_values_are_not_to_be_asked_for(f):
     with pytest.raises(TypeError, match="value of a LazyArray was asked for"):
         pl.grad(f)(D)
+
+
+def test_a_function_without_a_derivative_is_named():
+    with pytest.raises(NotImplementedError, match="ldl has no derivative"):
+        pl.grad(lambda d: pl.ldl(pl.Diag(d))[0].trace())(D)
 
 
 def test_what_does_not_depend():

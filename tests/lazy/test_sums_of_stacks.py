@@ -80,9 +80,10 @@ def test_other_shapes_are_element_wise(rng):
 
 
 def names(a):
+    """Of the steps that ran."""
     with pl.explaining() as said:
         np.asarray(a)
-    return str(said)
+    return {s["name"] for s in said.steps if not s["conditional"]}
 
 
 def test_structure_is_kept(rng):

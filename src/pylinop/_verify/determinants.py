@@ -36,6 +36,8 @@ _PART = math.exp(-_EACH / _PROBES) * math.sqrt(math.pi / 2)  # of one probe alon
 _RESIDUAL = 0.1  # where conjugate gradients have settled
 _MOST_PRODUCTS = 1 << 34  # multiplications of all steps
 _MOST_NUMBERS = 1 << 26  # of the probes
+# Kinds that are triangles by name.
+_OF_DIAGONALS = ("diag", "identity", "triangular", "sparsetriangular")
 _FAR = 500  # powers of 2 from which a matrix is brought near to one
 
 
@@ -103,7 +105,8 @@ def _by_lu(op: Any, found: Any, direction: Any, unit: Any, named: bool) -> Any:
             logs = np.abs(np.log(np.abs(a)) - math.log(2.0) * up[..., None, None])
         logs = n * np.where(np.isfinite(logs), logs, 0).max((-1, -2), initial=0)
         size = _times_power(walk.dense(op, True), up)
-        change = _change(a, size, reference.assumed(base) in reference.TRIANGLES)
+        named_so = reference.assumed(base) in reference.TRIANGLES
+        change = _change(a, size, named_so or reference.written(base) in _OF_DIAGONALS)
         allowed = 10 * unit * count * (1 + np.abs(log) + change + logs)
         allowed = allowed + n * (np.finfo(float).eps / 2) * logs
     return "by NumPy's LU", np.where(known, error, 0), allowed
