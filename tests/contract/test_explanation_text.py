@@ -68,7 +68,11 @@ def test_what_ran_is_shown_though_it_was_in_reserve():
         (lambda A, b: A.explain("dense"), "dense form by", "exact to rounding"),
         (lambda A, b: A.explain("eigh", k=2, method="iterative"), "eigh by", "to its tolerance"),
         (lambda A, b: A.explain("trace", method="hutchinson"), "trace by", "an estimate"),
-        (lambda A, b: pl.Kron(A, A).explain("eigh"), "eigh by LAPACK on 30 x 30, the structure of Kron", "exact to rounding"),
+        (
+            lambda A, b: pl.Kron(A, A).explain("eigh"),
+            "eigh by LAPACK on 30 x 30, the structure of Kron",
+            "exact to rounding",
+        ),
         (lambda A, b: pl.Dense(A.toarray()).explain("svd"), "svd by LAPACK on 30", "to rounding"),
     ],
 )
