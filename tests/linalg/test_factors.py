@@ -176,6 +176,36 @@ def test_kept_factors_do_not_outlive_a_change_of_threads(rng):
         pl.config(threads=before)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("n", [112, 113, 145, 300, 768, 769])
+def test_factors_in_blocks_on_two_threads(n, dtype, rng):
+    """From a size on LAPACK's own way is taken again; all else is alike."""
+    a = rng.standard_normal((n, n)).astype(dtype)
+    if np.dtype(dtype).kind == "c":
+        a = (a + 1j * rng.standard_normal((n, n))).astype(dtype)
+    s = (a @ a.conj().T / n + np.eye(n)).astype(dtype)
+    b, eps = a[:, :2].copy(), np.finfo(dtype).eps
+    before = _core._blas()["threads"]
+    try:
+        pl.config(threads=2)
+        for m, word in ((a, None), (s, "pos")):
+            x = pl.solve(pl.Dense(m, word), b)
+            scale = np.linalg.norm(m) * np.linalg.norm(x) + np.linalg.norm(b)
+            assert np.linalg.norm(m @ x - b) <= 10 * n * eps * scale
+            want = np.linalg.slogdet(m.astype("complex128" if dtype[0] == "c" else "float64"))
+            found = pl.slogdet(pl.Dense(m, word))
+            assert abs(found.logabsdet - want[1]) <= 1e3 * n * eps * max(1, abs(want[1]))
+            assert abs(found.sign - want[0]) <= 1e3 * n * eps
+        a[:, n // 2] = 0
+        with pytest.raises(np.linalg.LinAlgError):
+            pl.solve(pl.Dense(a), b)
+        s[n - 1, n - 1] = -1
+        with pytest.raises(np.linalg.LinAlgError):
+            pl.cholesky(pl.Dense(s, "pos"))
+    finally:
+        pl.config(threads=before)
+
+
 def test_a_false_assumption_below_a_kept_factor_is_told_at_each_call(rng):
     k = np.diag(np.r_[-1.0, np.ones(299)])
     X, K = pl.Dense(rng.standard_normal((300, 120))), pl.Dense(k, assume_a="pos")

@@ -48,10 +48,13 @@ lop_status lopk_potrf_whole(const lop_mat *a, int64_t *info) {
 
 /* OpenBLAS 0.3.31 wakes the others for potrf from 48 (complex) and 112 rows on, for getrf from 64
  * and 144 on, ten times and more a call. Two threads, minima in us (2026-11, 2 CPUs with other work
- * to do): complex128 potrf of 64 and 100 rows 58 and 135, in blocks 26 and 85. */
+ * to do): complex128 potrf of 64 and 100 rows 58 and 135, in blocks 26 and 85. From some 250 rows
+ * on the products of the blocks take both threads, LAPACK's way hardly: float64 potrf and getrf of
+ * 300 rows on two threads over one 1.34 and 1.20, in blocks 0.95 and 0.89; of 700 rows 1.02 and
+ * 1.05, in blocks 0.66 and 0.64; of 1000 rows they are alike. */
 bool lopk_goes_alone(const lop_mat *a) {
     const int64_t from = lop_is_complex(a->dt) ? 48 : 112;
-    return a->m == a->n && a->n > from && a->n <= 144 && lopk_threads() > 1;
+    return a->m == a->n && a->n > from && a->n <= 768 && lopk_threads() > 1;
 }
 
 lop_status lopk_potrs(const lop_mat *a, const lop_mat *b) {
