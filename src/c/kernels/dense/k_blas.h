@@ -61,6 +61,7 @@ size_t lopk_weighted_gram_scratch(int64_t m, int64_t k, lop_dtype dt); /* of bot
 /* Writes the lower triangle of the n x n matrix at p, whose strides are r and c, over the upper
  * one, conjugated if `adjoint`; `swap`: conjugates the lower one and leaves the other as it was
  * read. */
+bool lopk_gram_is_upper(bool col, int64_t n);
 void lopk_mirror_triangle(void *p, int64_t n, int64_t r, int64_t c, lop_dtype dt, bool adjoint,
                           bool swap);
 
@@ -84,10 +85,10 @@ lop_status lopk_potri(const lop_mat *a, int64_t *info) LOP_MUST_CHECK;
 lop_status lopk_inverse_of_cholesky(const lop_mat *low, const lop_mat *x,
                                     const lop_mat *y) LOP_MUST_CHECK;
 
-/* Is a square matrix small enough that to wake BLAS's other threads costs more than there is to do,
- * and large enough that LAPACK's getrf and potrf would? Factored in blocks of lopk_lone_block
- * columns it stays on one thread. False where there is one thread. */
-bool lopk_goes_alone(const lop_mat *a);
+/* Is a square matrix of a size for which LAPACK's getrf and potrf wake BLAS's other threads, and
+ * gain less by them than blocks of lopk_lone_block columns do? The products of small ones stay on
+ * one thread. False where there is one thread. */
+bool lopk_goes_by_blocks(const lop_mat *a);
 enum { lopk_lone_block = 32 };
 /* LU with row exchanges in place, a m x n column-major; ipiv min(m, n), 1-based as LAPACK's. *info
  * i > 0: U[i-1, i-1] is exactly 0 (LOP_SINGULAR; the factors are complete all the same). */

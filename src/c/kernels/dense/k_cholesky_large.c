@@ -1,5 +1,5 @@
 /* k_cholesky_large.c: Cholesky factors of large matrices in block columns, and Hermitian pencils by
- * them; so those of small ones for which LAPACK's would wake BLAS's threads (lopk_goes_alone).
+ * them; so those of small ones for which LAPACK's would wake BLAS's threads (lopk_goes_by_blocks).
  *
  * No call of LAPACK's potrf has more than LARGEST columns: OpenBLAS 0.3.34's own (float64, cores
  * with AVX-512, one thread) writes past its buffer from about 10,900 on (seen 2026-11; 0.3.30 and
@@ -28,7 +28,7 @@ static lop_status solve_right(const lop_mat *l, const lop_mat *b) {
 lop_status lopk_potrf(const lop_mat *a, int64_t *info) {
     LOP_ASSERT(a->m == a->n);
     const int64_t n = a->n, step = n > lopk_potrf_largest ? lopk_potrf_block : lopk_lone_block;
-    if ((n <= lopk_potrf_largest && !lopk_goes_alone(a)) || a->rs != 1)
+    if ((n <= lopk_potrf_largest && !lopk_goes_by_blocks(a)) || a->rs != 1)
         return lopk_potrf_whole(a, info);
     for (int64_t i = 0; i < n; i += step) {
         const int64_t many = n - i < step ? n - i : step, rest = n - i - many;

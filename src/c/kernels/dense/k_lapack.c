@@ -52,7 +52,7 @@ lop_status lopk_potrf_whole(const lop_mat *a, int64_t *info) {
  * on the products of the blocks take both threads, LAPACK's way hardly: float64 potrf and getrf of
  * 300 rows on two threads over one 1.34 and 1.20, in blocks 0.95 and 0.89; of 700 rows 1.02 and
  * 1.05, in blocks 0.66 and 0.64; of 1000 rows they are alike. */
-bool lopk_goes_alone(const lop_mat *a) {
+bool lopk_goes_by_blocks(const lop_mat *a) {
     const int64_t from = lop_is_complex(a->dt) ? 48 : 112;
     return a->m == a->n && a->n > from && a->n <= 768 && lopk_threads() > 1;
 }
@@ -201,7 +201,7 @@ static lop_status getrf_alone(const lop_mat *a, int64_t *ipiv, int64_t *info) {
 
 lop_status lopk_getrf(const lop_mat *a, int64_t *ipiv, int64_t *info) {
     *info = 0;
-    if (lopk_goes_alone(a) && is_col(a)) return getrf_alone(a, ipiv, info);
+    if (lopk_goes_by_blocks(a) && is_col(a)) return getrf_alone(a, ipiv, info);
     return getrf_whole(a, ipiv, info);
 }
 

@@ -12,7 +12,6 @@
 #include "ops/shared/factor.h"
 #include "kernels/dense/k_blas.h"
 #include "kernels/band/k_band.h"
-#include "kernels/dense/k_blas.h"
 #include "kernels/dense/k_by_divisions.h"
 #include "kernels/common/kernels.h"
 

@@ -285,7 +285,7 @@ static void range_of(const lop_mat *v, double *least, double *most) {
     *most = high + rest;
 }
 #undef RANGE
-static bool is_negative_somewhere(const lop_mat *d) {
+static bool is_not_positive(const lop_mat *d) {
     for (int64_t i = 0; i < d->m; i++)
         if ((d->dt == LOP_f64 ? ((const double *)d->p)[i * d->rs]
                               : creal(lop_get(d->dt, d->p, i * d->rs))) <= 0)
@@ -295,7 +295,7 @@ static bool is_negative_somewhere(const lop_mat *d) {
 static lop_status run_accept_spectrum(const lop_call *c) {
     const int n = c->step->n;
     lopk_copy(c->a[0], c->a[1]);
-    if (c->step->attr.i[1]) return is_negative_somewhere(c->a[2]) ? LOP_SINGULAR : LOP_OK;
+    if (c->step->attr.i[1]) return is_not_positive(c->a[2]) ? LOP_SINGULAR : LOP_OK;
     if (n < 4 || c->a[n - 1]->m == 0) return LOP_OK;
     const lop_mat *d = c->a[n - 1];
     const double u = lop_rounding(d->dt);
