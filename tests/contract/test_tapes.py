@@ -422,7 +422,7 @@ def test_the_least_recently_used_goes(rng):
         arrays = [np.ones(3), np.ones((3, 1)), np.ones(3)]
         first, second = freezing._moved(arrays, 2.0**-13), freezing._moved(arrays, 2.0**-11)
         tape, _, _ = freezing._tape(Freezable(tape_of, False), first, second)
-        _core._tape_put(np.int64(10**9 + k).tobytes(), tape)
+        _core._tape_put(np.int64(10**9 + k).tobytes(), tape, _core._tape_counts()[3])
         assert k % 50 or without_python(name, kept, out)  # used now and then: it stays
     assert _core._tape_counts()[0] == 256
     assert is_frozen(name, kept, out)
@@ -441,6 +441,63 @@ def test_what_cannot_be_frozen_says_why(rng):
         for _ in range(2):
             why = freezing.consider(key, lambda run=run: Freezable(run, False), three, [out])
         assert why in ("a step that is not written down", "a view that is none")
+
+
+def by_value(leaves):
+    d, s, y = leaves
+    x = pl.solve(pl.Diag(d), y)
+    return [x] if float(s) > 0 else [-x]
+
+
+def test_a_value_that_decides(rng, monkeypatch):
+    """Two runs on numbers nearby do not show it; that the formula asks for a value does."""
+    monkeypatch.setitem(PROGRAMS, "by value", (Written(by_value, by_value, 3), None))
+    d, y, out = 1 + rng.random(5), rng.random(5), [np.zeros(5)]
+    for _ in range(4):
+        assert called("by value", [d, np.array(0.7), y], out) == 0
+    assert not is_frozen("by value", [d, np.array(0.7), y], out)
+    assert called("by value", [d, np.array(-0.7), y], out) == 0
+    np.testing.assert_allclose(out[0], -y / d)
+
+
+def test_large_arrays_leave_no_tape():
+    a = np.ones((1500, 1500))
+    why = [freezing.consider(b"large", lambda: Freezable(None, False), [a], [a]) for _ in range(2)]
+    assert "so large" in why[1]
+
+
+def test_several_results_of_what_is_nearly_singular(rng):
+    """Each is computed by itself then, also where nothing is said of it."""
+    n = 8
+    program = WithGradients(Written(low_rank, low_rank, 3), (0, 1))
+    arrays = [0.5 + rng.random(n), rng.standard_normal((n, 3)), rng.standard_normal(n)]
+    outs = [
+        np.zeros(shape) for shape, _ in program.kinds(tuple((a.shape, a.dtype) for a in arrays))
+    ]
+    tape, _ = freezing._frozen(Freezable(program, True), arrays, outs)
+    assert _core._tape_run(tape, tuple(arrays), tuple(outs))
+    arrays[1] = arrays[1] * 1e12
+    with pl.config(not_definite="nan"):
+        due = program(arrays)
+    if _core._tape_run(tape, tuple(arrays), tuple(outs)):  # else Python has it
+        for a, b in zip(outs, due, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_a_tape_of_options_that_have_changed_is_not_there(rng):
+    name, out = "low rank", [np.zeros(())]
+    arrays = [np.ones(3), np.ones((3, 1)), np.ones(3)]
+    first, second = freezing._moved(arrays, 2.0**-13), freezing._moved(arrays, 2.0**-11)
+    tape, _, _ = freezing._tape(Freezable(PROGRAMS[name][0], False), first, second)
+    before = _core._tape_counts()[3]
+    pl.config(fft=False)
+    try:
+        key = np.int64(7).tobytes()
+        _core._tape_put(key, tape, before)  # made while another thread changed them
+        assert not _core._tape_there(key)
+    finally:
+        pl.config(fft=True)
+    assert called(name, arrays, out) == 0
 
 
 def test_tapes_are_looked_through():

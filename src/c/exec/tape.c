@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { ALIGN = 64 };
+enum { ALIGN = 64, MOST_SPARE = 1 << 20 }; /* bytes that a tape keeps between runs */
 
 lop_status lop_tape_new(lop_ctx *ctx, int nin, int nslot, int nstep, int nout, lop_tape **out) {
     lop_tape *t = *out = lop_calloc(ctx, 1, sizeof *t);
@@ -154,7 +154,9 @@ static lop_status run_plan(const lop_tape *t, const lop_tape_step *s, void *cons
     }
     if (st == LOP_OK) st = lop_exec(&frame, err);
     if (st == LOP_SINGULAR) st = LOP_UNABLE;
-    if (st == LOP_OK && (frame.fallbacks || (!t->quiet && frame.near.told < 1))) st = LOP_UNABLE;
+    /* Of several results together each is then to be computed by itself. */
+    const bool minds = !t->quiet || p->written->op == &lop_op_results;
+    if (st == LOP_OK && (frame.fallbacks || (minds && frame.near.told < 1))) st = LOP_UNABLE;
     lop_frame_close(&frame);
     return st;
 }
@@ -193,7 +195,7 @@ lop_status lop_tape_run(const lop_tape *tape, const lop_buf *in, const lop_buf *
         const lop_buf from = placed(slot, &t->out[i]);
         st = lop_tape_function(LOP_TAPE_COPY, 0, &from, NULL, &out[i]);
     }
-    void *before = atomic_exchange(&t->spare, block);
+    void *before = t->bytes <= MOST_SPARE ? atomic_exchange(&t->spare, block) : block;
     lop_free(t->ctx, before);
     return st;
 }

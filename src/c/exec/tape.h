@@ -68,7 +68,6 @@ typedef struct lop_tape {
     lop_tape_view *out;    /* where the results are */
     int64_t bytes, widest; /* of the workspace; of a step's keys */
     bool quiet;            /* nothing is said of matrices that are singular to working precision */
-    int nproof;
     lop_proof *proof; /* owned; NULL: none is due. Arguments that it does not hold for: UNABLE */
     _Atomic(void *) spare; /* the workspace of a run that is over */
 } lop_tape;

@@ -225,7 +225,6 @@ lop_status lop_tape_function(lop_tape_what what, int axis, const lop_buf *a, con
     if (what == LOP_TAPE_LOGDET || what == LOP_TAPE_LOGABS) return logdet(what, a, out);
     if (!walk_open(&w, out, a, b)) return LOP_UNABLE;
     inner f = NULL;
-    if (what == LOP_TAPE_COPY && a->dt == out->dt && !lop_is_blas(a->dt)) return LOP_UNABLE;
     if (!lop_is_blas(a->dt) || !lop_is_blas(out->dt)) return LOP_UNABLE;
     if (what == LOP_TAPE_COPY)
         f = of_cast((int)(a->dt - LOP_f32), (int)(out->dt - LOP_f32));

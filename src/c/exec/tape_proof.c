@@ -63,13 +63,13 @@ static double norm_of(const lop_buf *a, bool largest) {
 /* To rounding; in most cases exactly. */
 static bool symmetric(const lop_buf *a) {
     if (!is_square(a)) return false;
-    const double off = asymmetry(a);
-    return off == 0 || (off > 0 && off <= 8 * DBL_EPSILON * norm_of(a, true));
+    const double off = asymmetry(a), size = norm_of(a, true); /* of the diagonal too */
+    return isfinite(size) && (off == 0 || (off > 0 && off <= 8 * DBL_EPSILON * size));
 }
 
 /* Is a + slack I positive definite, by Cholesky? */
 static bool above(lop_ctx *ctx, const lop_buf *a, double slack) {
-    if (!symmetric(a) || !isfinite(norm_of(a, true))) return false;
+    if (!symmetric(a)) return false;
     const int64_t n = a->shape.dim[0];
     int64_t bytes, info = 1;
     if (!lop_mul_ok(n, n, &bytes) || !lop_mul_ok(bytes, (int64_t)sizeof(double), &bytes))
@@ -225,7 +225,8 @@ static bool scaled(lop_ctx *ctx, const lop_proof *p, const lop_buf *in, double s
 static bool congruence(lop_ctx *ctx, const lop_proof *p, const lop_buf *in, double slack) {
     const double size = norm_of(&in[p->array[0]], false);
     if (isnan(size)) return false;
-    return above(ctx, &in[p->array[1]], size > 0 ? slack / (size * size) : 0);
+    const double square = size * size; /* which may underflow */
+    return above(ctx, &in[p->array[1]], square > 0 ? slack / square : 0);
 }
 
 bool lop_proved(lop_ctx *ctx, const lop_proof *p, const lop_buf *in, double slack) {

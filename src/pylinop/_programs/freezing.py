@@ -7,7 +7,7 @@
 What a step takes is known by where it lies: in an argument, in what an earlier step made, or, if
 both runs take the very same memory there, in a constant. Anything else (a function that has no form
 on a tape, a step of Python's own) makes no tape; nor does one whose bits differ from the program's.
-A program may choose by shapes alone: `Recipe`s are made without looking at values."""
+A program may choose by shapes alone (`programs.by_shapes`), as PyTensor's do."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from .._base.checks import is_lazy
 from .._gradients.pieces import stop
 from .._lazy import evaluate, numpy_functions
 from .._structured import determinants
+from .programs import Program, by_shapes
 
 __all__ = ["Freezable", "consider"]
 
@@ -44,6 +45,7 @@ _OF_PLANS = (determinants.pair, evaluate.diagonal, evaluate.trace, np.sum)
 _ALL, _EQUAL = 8, 13  # of exec/tape_proof.h
 _FACTORS = (1.0, -1.0, 2.0, -2.0, 0.5, -0.5)
 _FIRST, _TRIES, _MOST = 1, 3, 1024  # calls before the first try, tries, programs that are counted
+_LARGEST = 1 << 21  # elements of all arrays of a call
 _LONG = 0.1  # seconds of a try that count as a call
 _calls: dict[bytes, int] = {}
 _pinned: set[bytes] = set()  # keys of tapes that hold for certain numbers alone
@@ -388,6 +390,10 @@ def _frozen(freezable: Freezable, arrays: Any, outs: Any) -> tuple[Any, tuple[in
     """A tape of the program on arrays of this kind, and which numbers it holds for alone."""
     if any(a.dtype.char not in "fdFD" or a.size == 0 for a in (*arrays, *outs)):
         raise _Unfit("arrays of other dtypes, or of no elements")
+    if sum(a.size for a in (*arrays, *outs)) > _LARGEST:
+        raise _Unfit("arrays so large that a call takes much longer than what a tape saves")
+    if isinstance(freezable.run, Program) and not by_shapes(freezable.run, arrays):
+        raise _Unfit("a value decides what is computed")
     if not all(np.isfinite(a).all() for a in arrays):
         raise _Unfit("numbers that are not finite")
     numbers = [k for k, a in enumerate(arrays) if a.ndim == 0 and a.dtype.char == "d"]
@@ -444,7 +450,7 @@ def consider(
     calls = _calls[key] = _calls.get(key, 0) + 1
     if not _FIRST < calls <= _FIRST + _TRIES:
         return "it comes for the first time, or it could not be frozen"
-    start = time.monotonic()
+    start, epoch = time.monotonic(), _core._tape_counts()[3]
     try:
         found = freezable()
         if found is None:
@@ -454,5 +460,5 @@ def consider(
         _calls[key] += int((time.monotonic() - start) / _LONG)  # long ones are not tried again
         return str(why)
     (_pinned.add if pinned else _pinned.discard)(key)
-    _core._tape_put(key, tape)
+    _core._tape_put(key, tape, epoch)
     return None

@@ -105,6 +105,11 @@ def _recipe(program: Program, avals: Any) -> Recipe | None:
         return None
 
 
+def by_shapes(program: Program, arrays: Any) -> bool:
+    """Is the formula the same for all arrays of these shapes, so that no value decides?"""
+    return _recipe(program, tuple((a.shape, a.dtype) for a in arrays)) is not None
+
+
 @functools.lru_cache(maxsize=2048)
 def _kinds(program: Program, avals: Any) -> Any:
     return program._kinds(avals)

@@ -282,7 +282,6 @@ static int read_proof(lop_tape *t, PyObject *rows) {
     if (n == 0) return 0;
     t->proof = lop_calloc(t->ctx, (size_t)n, sizeof *t->proof);
     if (!t->proof) return PyErr_NoMemory(), -1;
-    t->nproof = (int)n;
     for (Py_ssize_t k = 0; k < n; k++) {
         lop_proof *p = &t->proof[k];
         PyObject *arrays, *offsets;
@@ -387,17 +386,19 @@ static PyObject *run(PyObject *module, PyObject *args) {
     Py_RETURN_TRUE;
 }
 
-/* _tape_put(key, tape): it is there for calls from C. The capsule has it no more. */
+/* _tape_put(key, tape, epoch): it is there for calls from C, as long as the options are those of
+ * the epoch. The capsule has it no more. */
 static PyObject *put(PyObject *module, PyObject *args) {
     py_state *s = *(py_state **)PyModule_GetState(module);
     PyObject *key, *capsule;
-    if (!PyArg_ParseTuple(args, "SO:_tape_put", &key, &capsule)) return NULL;
+    unsigned long long epoch;
+    if (!PyArg_ParseTuple(args, "SOK:_tape_put", &key, &capsule, &epoch)) return NULL;
     lop_tape *t = PyCapsule_GetPointer(capsule, tape_name);
     if (!t) return NULL;
     if (PyCapsule_SetName(capsule, NULL) < 0 || PyCapsule_SetDestructor(capsule, NULL) < 0)
         return NULL;
     /* its count of the state stays: the tape's own, as long as it is kept */
-    if (py_tape_put(s, PyBytes_AS_STRING(key), PyBytes_GET_SIZE(key), t) < 0) return NULL;
+    if (py_tape_put(s, PyBytes_AS_STRING(key), PyBytes_GET_SIZE(key), t, epoch) < 0) return NULL;
     Py_RETURN_NONE;
 }
 

@@ -39,7 +39,7 @@ bool py_tape_call(const py_tape_key_t *key, const lop_buf *buf, int nargs, int n
 bool py_tape_there(const py_tape_key_t *key);
 bool py_tape_holds(const void *key, int64_t size);
 /* With the GIL: takes the tape over. 0, or -1 with an exception. */
-int py_tape_put(py_state *s, const void *key, int64_t size, lop_tape *tape);
+int py_tape_put(py_state *s, const void *key, int64_t size, lop_tape *tape, uint64_t of_epoch);
 PyObject *py_tape_counts(void);        /* (tapes, calls, misses): new */
 void py_tape_epoch(void);              /* the process's options have changed */
 void py_tape_locals(int64_t contexts); /* so many contexts have options of their own */

@@ -169,7 +169,7 @@ static void free_entry(entry *e) {
     PyMem_RawFree(e);
 }
 
-int py_tape_put(py_state *s, const void *key, int64_t size, lop_tape *tape) {
+int py_tape_put(py_state *s, const void *key, int64_t size, lop_tape *tape, uint64_t of_epoch) {
     static bool ready; /* under the GIL */
     entry *e = PyMem_RawCalloc(1, sizeof *e);
     py_tape_key_t whole;
@@ -189,14 +189,16 @@ int py_tape_put(py_state *s, const void *key, int64_t size, lop_tape *tape) {
     e->s = s;
     e->size = size;
     e->hash = whole.hash;
-    e->epoch = atomic_load(&epoch);
+    e->epoch = of_epoch;
     (void)pthread_mutex_lock(&lock);
     e->used = ++tick;
-    for (entry *x = bucket[e->hash % BUCKETS], *next; x; x = next) {
-        next = x->chain;
-        if (x->hash == e->hash && x->size == size && memcmp(x->key, key, (size_t)size) == 0)
-            unlink_entry(x);
-    }
+    for (int i = 0; i < BUCKETS; i++)
+        for (entry *x = bucket[i], *next; x; x = next) {
+            next = x->chain;
+            const bool same =
+                x->hash == e->hash && x->size == size && memcmp(x->key, key, (size_t)size) == 0;
+            if (same || x->epoch != atomic_load(&epoch)) unlink_entry(x);
+        }
     if (number == MOST) unlink_entry(oldest());
     e->chain = bucket[e->hash % BUCKETS];
     bucket[e->hash % BUCKETS] = e;
@@ -215,8 +217,9 @@ PyObject *py_tape_counts(void) {
     (void)pthread_mutex_lock(&lock);
     const int n = number;
     (void)pthread_mutex_unlock(&lock);
-    return Py_BuildValue("iKK", n, (unsigned long long)atomic_load(&ran),
-                         (unsigned long long)atomic_load(&missed));
+    return Py_BuildValue("iKKK", n, (unsigned long long)atomic_load(&ran),
+                         (unsigned long long)atomic_load(&missed),
+                         (unsigned long long)atomic_load(&epoch));
 }
 
 /* -- a call */
