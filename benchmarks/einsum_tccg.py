@@ -16,6 +16,7 @@ import time
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+import harness
 import numpy as np
 
 import pylinop as pl
@@ -27,17 +28,8 @@ parser.add_argument("--rounds", type=int, default=5)
 options = parser.parse_args()
 THREADS = int(os.environ["OPENBLAS_NUM_THREADS"])
 
-
-def optional(name):
-    try:
-        return __import__(name)
-    except ImportError:
-        return None
-
-
-opt_einsum, torch = optional("opt_einsum"), optional("torch")
-if torch:
-    torch.set_num_threads(THREADS)
+harness.threads = THREADS
+opt_einsum, torch = harness.peer("opt_einsum"), harness.peer("torch")
 
 CCSD = """ij-ik-kj ij-ikl-ljk ij-kil-lkj ijk-ikl-lj ijk-il-jlk ijk-ilk-jl ijk-ilk-lj ijk-ilmk-mjl
 ijkl-imjn-lnkm ijkl-imjn-nlmk ijkl-imkn-jnlm ijkl-imkn-njml ijkl-imln-jnkm ijkl-imln-njmk

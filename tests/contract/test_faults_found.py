@@ -1,8 +1,6 @@
 """Each fault that was found by trying the library, as it was met first; its kin have tests of their
 own, by subject."""
 
-import time
-
 import numpy as np
 import pytest
 import scipy.linalg as sla
@@ -178,18 +176,18 @@ def test_results_that_were_errors(rng):
 
 
 def test_what_was_slow_by_orders(rng):
-    """Seconds and minutes before; a hundred times what they take is allowed for."""
-    start = time.perf_counter()
+    """Seconds and minutes before: by their flops."""
     op = pl.KhatriRao(np.ones((2, 320)), rng.standard_normal((320, 320)))
     assert (op @ rng.standard_normal((320, 320))).shape == (640, 320)
+    assert op.explain("apply", np.ones((320, 320))).flops < 3e8
     a, b = rng.standard_normal((2, 300, 300))
     near(
         np.asarray(np.einsum("ij,jk,k->i", pl.lazy(a), pl.lazy(b), np.ones(300))),
         a @ (b @ np.ones(300)),
         atol=1e-9,
     )
-    assert np.array_equal((pl.Dense(np.eye(3)) ** 1_000_000).toarray(), np.eye(3))
-    assert time.perf_counter() - start < 2
+    high = pl.Dense(np.eye(3)) ** 1_000_000
+    assert np.array_equal(high.toarray(), np.eye(3)) and high.explain("dense").flops < 1e4
 
 
 def test_a_sparse_matrix_that_was_overwritten():
@@ -227,3 +225,29 @@ def test_what_a_callable_raised_comes_out(rng):
 
     with pytest.raises(KeyError, match="mine"):
         pl.lobpcg(pl.MatVec((50, 50), fails, fails, dtype=float), rng.standard_normal((50, 2)))
+
+
+@pytest.mark.parametrize("letter", ["f4", "f8", "c8", "c16", "i2", "i4", "i8", "u8"])
+@pytest.mark.parametrize("order", "<>")
+def test_numbers_of_either_byte_order(letter, order):
+    c = np.array(2, order + letter)
+    for A in (pl.Diag([1.0, 2.0]), pl.Dense(np.eye(2)), pl.Kron(np.eye(1), np.eye(2))):
+        a = A.toarray()
+        for op, want in ((A * c, a * 2), (c * A, a * 2), (A / c, a / 2)):
+            np.testing.assert_array_equal(op @ np.ones(2), want @ np.ones(2))
+            np.testing.assert_array_equal(pl.solve(op, want @ np.ones(2)), np.ones(2))
+
+
+@pytest.mark.parametrize("letter", ["f2", "g", "G"])
+def test_numbers_that_no_kernel_takes(letter):
+    c, A = np.array(2, letter), pl.Diag([1.0, 2.0])
+    for op in (A * c, c * A, A / (1 / c)):
+        np.testing.assert_array_equal(op @ np.ones(2), [2.0, 4.0])
+
+
+def test_no_eigenvalues_of_nan():
+    """LAPACK finds some of 2 x 2; larger ones it refuses."""
+    for A in (pl.Toeplitz([np.nan, 1.0]), pl.Tridiagonal([1.0], [np.nan] * 2, [1.0])):
+        for f in (pl.eigvalsh, pl.eigh, pl.svdvals, pl.svd, pl.cond):
+            with pytest.raises(np.linalg.LinAlgError, match="did not converge"):
+                f(A)

@@ -92,7 +92,7 @@ def test_callables_and_single_precision(rng):
     A = pl.MatVec(a.shape, lambda x: a @ x, dtype=float)
     want = spectral(a, np.sqrt) @ b
     np.testing.assert_allclose(pl.funm_multiply(A, np.sqrt, b, hermitian=True), want, atol=1e-8)
-    single = pl.funm_multiply(a.astype(np.float32), np.sqrt, b.astype(np.float32), rtol=1e-5)
+    single = pl.funm_multiply(a.astype(np.float32), np.sqrt, b.astype(np.float32))
     assert single.dtype == np.float32
     np.testing.assert_allclose(single, want, rtol=0, atol=1e-4 * np.abs(want).max())
     np.testing.assert_array_equal(
@@ -140,3 +140,47 @@ def test_bases_are_as_before(rng):
     np.testing.assert_allclose(a @ V[:, :6], V @ H, atol=1e-12)
     V, alpha, beta = pl.lanczos(a + a.T, normal(rng, 20), 20)
     assert len(alpha) == 20 and beta[-1] == 0
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64])
+def test_the_default_error_is_within_the_precision(dtype, rng):
+    n = 400
+    A = pl.Tridiagonal(np.ones(n - 1, dtype), np.full(n, 4, dtype), np.ones(n - 1, dtype))
+    b = normal(rng, n).astype(dtype)
+    twice = pl.funm_multiply(A, np.sqrt, pl.funm_multiply(A, np.sqrt, b))
+    assert twice.dtype == dtype
+    np.testing.assert_allclose(twice, A @ b, rtol=0, atol=1e-4)
+
+
+def test_a_function_that_is_not_met_yet_has_not_converged():
+    """Zero at the values of two small bases is no result."""
+    n = 2000
+    T = pl.Tridiagonal(np.ones(n - 1), np.full(n, 4.0), np.ones(n - 1))
+    with pytest.raises(pl.ConvergenceError, match="inf"):
+        pl.funm_multiply(T, lambda w: (w > 5.99999) * 1.0, np.eye(n, 1)[:, 0])
+    small = pl.Tridiagonal(np.ones(19), np.full(20, 4.0), np.ones(19))  # the whole space
+    assert not pl.funm_multiply(small, lambda w: 0 * w, np.ones(20)).any()
+
+
+@pytest.mark.parametrize(
+    ("error", "words", "given"),
+    [
+        (TypeError, "must be numbers", {"b": np.array([None] * 9)}),
+        (TypeError, "must be numbers", {"b": ["a"] * 9}),
+        (TypeError, "func must be a function", {"func": "sqrt"}),
+        (TypeError, "integer", {"maxiter": 1.5}),
+        (ValueError, "rtol must be", {"rtol": 2.0}),
+        (ValueError, "rtol must be", {"rtol": np.nan}),
+    ],
+)
+def test_what_is_not_taken(error, words, given):
+    A = pl.Tridiagonal(np.ones(8), np.full(9, 4.0), np.ones(8))
+    how = {"func": np.sqrt, "b": np.ones(9), **given}
+    with pytest.raises(error, match=words):
+        pl.funm_multiply(A, how.pop("func"), how.pop("b"), **how)
+
+
+@pytest.mark.parametrize("A", [pl.Diag([0.0, 1.0]), pl.Laplacian((5, 6), "neumann")])
+def test_values_that_are_not_finite_by_structure(A):
+    with np.errstate(all="ignore"), pytest.raises(np.linalg.LinAlgError, match="not finite"):
+        pl.funm_multiply(A, lambda w: 1 / np.abs(np.round(w, 9)), np.ones(A.shape[0]))

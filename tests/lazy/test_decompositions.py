@@ -228,3 +228,18 @@ def test_what_fails_says_where():
     L = np.linalg.cholesky(lazy(-np.eye(3)))
     with pytest.raises(np.linalg.LinAlgError, match="positive definite"):
         L.toarray()
+
+
+def test_matrices_and_right_sides_that_do_not_fit():
+    for f in (pl.lu, pl.qr):
+        with pytest.raises(np.linalg.LinAlgError, match="needs a matrix"):
+            f(pl.lazy(np.ones(3)))
+    for b in (np.ones(4), np.ones((4, 2)), np.float64(1)):
+        with pytest.raises(ValueError, match="the 3 rows of A"):
+            pl.sqrt_inv_matmul(pl.lazy(np.eye(3)), b)
+
+
+def test_the_byte_order_of_factors_is_the_machines():
+    a = np.array([[4.0, 1.0], [1.0, 3.0]], ">f8")
+    for x in (*pl.lu(pl.lazy(a)), *pl.qr(pl.lazy(a))):
+        assert x.dtype.isnative and np.asarray(x).dtype == x.dtype

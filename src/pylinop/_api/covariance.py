@@ -158,9 +158,11 @@ def sqrt_inv_matmul(A: _OperatorLike, b: ArrayLike) -> NDArray[Any]:
     array([0.5, 0.1, 1. , 0.2])
     """
     if is_lazy(A) or is_lazy(b):
-        A, b = build.node(A), build.node(b)
-        n = _deferred.square(A, "sqrt_inv_matmul").shape[-1]
-        return _deferred.solved("sqrt_inv_matmul", sqrt_inv_matmul, A, b, n)  # type: ignore[no-any-return]
+        a, x = build.node(A), build.node(b)
+        n = _deferred.square(a, "sqrt_inv_matmul").shape[-1]
+        if x.ndim == 0 or x.shape[-2 if x.ndim > 1 else -1] != n:
+            raise ValueError(f"sqrt_inv_matmul: b of shape {x.shape} has not the {n} rows of A")
+        return _deferred.solved("sqrt_inv_matmul", sqrt_inv_matmul, a, x, n)  # type: ignore[no-any-return]
     op = as_operator(A)
     square(op)
     right = dlpack.as_array(b)

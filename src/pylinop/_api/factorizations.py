@@ -271,8 +271,14 @@ def qr(A: _OperatorLike, mode: str = "reduced") -> Any:
     return found if mode == "r" else _QR(*found)
 
 
+def _matrices(A: Any, name: str) -> Any:
+    if A.ndim < 2:
+        raise errors.LinAlgError(f"{name} needs a matrix, got shape {A.shape}" + errors.built(A))
+    return A
+
+
 def _qr_later(A: Any, mode: str) -> Any:
-    *batch, m, n = A.shape
+    *batch, m, n = _matrices(A, "qr").shape
     k, dtype = min(m, n), inexact(A.dtype)
     if mode == "r":
         return _deferred.made("r of qr", qr, A, (*batch, k, n), mode="r")
@@ -282,7 +288,7 @@ def _qr_later(A: Any, mode: str) -> Any:
 
 
 def _lu_later(A: Any, permute_l: bool, p_indices: bool) -> Any:
-    *batch, m, n = A.shape
+    *batch, m, n = _matrices(A, "lu").shape
     k, dtype = min(m, n), inexact(A.dtype)
     parts: list[Any] = [((*batch, m, k), dtype), ((*batch, k, n), dtype)]
     if p_indices and not permute_l:

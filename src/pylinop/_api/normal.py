@@ -468,10 +468,7 @@ class MultivariateNormal:
             post = MultivariateNormal(mean, A - _core.Congruence(C, S.inv()))
             return post._drawn_by(Seen(self._draws(), H, C, S, R))
         if R is None:
-            raise NotImplementedError(
-                "observations H x without noise, of a distribution given by its precision: the "
-                "result has no precision. Give cov=, or noise="
-            )
+            raise parts.without_noise()
         weigh = parts.Held(R, "covariance").definite()
         made = MultivariateNormal(m, precision=parts.information(prior, H, weigh))
         F = made._factor()

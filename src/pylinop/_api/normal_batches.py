@@ -10,6 +10,7 @@ import numpy as np
 from .. import _core
 from .._operators.convert import as_operator
 from .._structured import dispatch
+from .._structured.singular_values import adjoint
 from . import normal_parts as parts
 
 if TYPE_CHECKING:
@@ -27,12 +28,13 @@ def _array(op: Any) -> NDArray[Any]:
     return found
 
 
+def _positive(a: Any) -> Any:
+    """The Hermitian part of a, as the definite matrix that it is but for rounding."""
+    return _core.Dense((a + adjoint(a)) / 2, "pos")
+
+
 def _definite(a: Any, what: str) -> parts.Held:
-    return parts.Held(_core.Dense((a + _adjoint(a)) / 2, "pos"), what).definite()
-
-
-def _adjoint(a: Any) -> Any:
-    return np.conj(np.swapaxes(a, -1, -2))
+    return parts.Held(_positive(a), what).definite()
 
 
 def _times(a: Any, x: Any) -> Any:
@@ -73,9 +75,8 @@ def given(d: MultivariateNormal, y: Any, i: Any) -> _Made:
         F = _definite(own, "precision")
         return m - _by_factor(F, _times(low, r)), F.A, "precision"
     S = _definite(A[..., i[:, None], i], "covariance")
-    left = own - low @ S.solve(_adjoint(low))
-    cov = _core.Dense((left + _adjoint(left)) / 2, "pos")
-    return m + _times(low, _by_factor(S, r)), cov, "covariance"
+    left = own - low @ S.solve(adjoint(low))
+    return m + _times(low, _by_factor(S, r)), _positive(left), "covariance"
 
 
 def seen(d: MultivariateNormal, y: Any, H: Any, noise: Any) -> _Made:
@@ -85,26 +86,22 @@ def seen(d: MultivariateNormal, y: Any, H: Any, noise: Any) -> _Made:
     r = y - _times(h, d.mean)
     R = None if noise is None else _array(parts.noise_of(noise, y.shape[-1]))
     if d._by == "covariance":
-        C = A @ _adjoint(h)
+        C = A @ adjoint(h)
         S = _definite(h @ C + (0 if R is None else R), "covariance")
-        left = A - C @ S.solve(_adjoint(C))
-        cov = _core.Dense((left + _adjoint(left)) / 2, "pos")
-        return d.mean + _times(C, _by_factor(S, r)), cov, "covariance"
+        left = A - C @ S.solve(adjoint(C))
+        return d.mean + _times(C, _by_factor(S, r)), _positive(left), "covariance"
     if R is None:
-        raise NotImplementedError(
-            "observations H x without noise, of a distribution given by its precision: the "
-            "result has no precision. Give cov=, or noise="
-        )
+        raise parts.without_noise()
     W = _definite(R, "covariance")
-    F = _definite(A + _adjoint(h) @ W.solve(h), "precision")
+    F = _definite(A + adjoint(h) @ W.solve(h), "precision")
     full = np.broadcast_to(r, (*A.shape[:-2], r.shape[-1]))
     weighed = np.moveaxis(W.solve(np.moveaxis(full, -1, 0).reshape(r.shape[-1], -1)), 0, -1)
-    shift = _by_factor(F, _times(_adjoint(h), weighed.reshape(full.shape)))
+    shift = _by_factor(F, _times(adjoint(h), weighed.reshape(full.shape)))
     return d.mean + shift, F.A, "precision"
 
 
 def affine(d: MultivariateNormal, A: Any, b: Any) -> _Made:
     """Of A x + b."""
     a = _array(A)
-    K = a @ _array(d.cov) @ _adjoint(a)
-    return _times(a, d.mean) + b, _core.Dense((K + _adjoint(K)) / 2, "pos"), "covariance"
+    K = a @ _array(d.cov) @ adjoint(a)
+    return _times(a, d.mean) + b, _positive(K), "covariance"

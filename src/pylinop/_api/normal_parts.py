@@ -15,6 +15,15 @@ from .._operators.convert import as_operator
 from .factorized import Factorized
 from .norms import eigvalsh
 
+
+def without_noise() -> NotImplementedError:
+    """The error of H x seen exactly where the precision is given."""
+    return NotImplementedError(
+        "observations H x without noise, of a distribution given by its precision: the "
+        "result has no precision. Give cov=, or noise="
+    )
+
+
 _NOT = "a {what} of a normal distribution must be positive definite"
 
 

@@ -13,8 +13,11 @@ TRANSPOSED, CONJUGATED = T, C
 
 
 def inexact(dtype: Any) -> np.dtype[Any]:
-    """The dtype that np.linalg computes in: integers become float64."""
-    return np.dtype(np.float64 if dtype is None or dtype.kind in "biu" else dtype)
+    """The dtype that np.linalg computes in, in this byte order: integers become float64."""
+    if dtype is None or dtype.kind in "biu":
+        return np.dtype(np.float64)
+    native: np.dtype[Any] = np.dtype(dtype).newbyteorder("=")
+    return native
 
 
 def real_of(dtype: Any) -> Any:

@@ -4,6 +4,8 @@ of the space and H = V^H A V, a small matrix."""
 from __future__ import annotations
 
 import math
+import operator
+import types
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,15 +43,13 @@ _KNOWN: dict[Any, tuple[str, float | None]] = {
 
 
 def _function(func: Any) -> Any:
+    if not callable(func):
+        raise TypeError(f"func must be a function of arrays, as np.sqrt, got {func!r}")
     ufunc: Any = func
     known = _KNOWN.get(ufunc) if isinstance(func, np.ufunc) else None
     if known is None:
         return Function("any", call=func)
     return Function(*known)
-
-
-def _question(f: Any) -> Any:
-    return matrix_functions._named(f)
 
 
 def _is_hermitian(H: Any, scale: float) -> bool:
@@ -63,7 +63,7 @@ def _first_column(H: Any, f: Any, hermitian: bool) -> Any:
     if hermitian:
         w, q = np.linalg.eigh((H + H.conj().T) / 2)
         return q @ (f.of_spectrum(w) * q[0].conj())
-    found = matrix_functions.applied(_question(f), _core.Dense(H), f)
+    found = matrix_functions.applied(matrix_functions.named(f), _core.Dense(H), f)
     return np.asarray(found.toarray())[:, 0]
 
 
@@ -87,8 +87,9 @@ def _of_column(op: Any, f: Any, x: Any, how: tuple[bool, float, int]) -> tuple[A
         if before is not None:
             more = c.copy()
             more[: before.size] -= before
-            error = float(np.linalg.norm(more)) / max(float(np.linalg.norm(c)), 1e-300)
-        if last == 0:
+            whole = float(np.linalg.norm(c))  # of zeros nothing is known: f may not be met yet
+            error = float(np.linalg.norm(more)) / whole if whole else math.inf
+        if last == 0 or j == op.shape[0]:
             error = 0.0  # the space is invariant: there is nothing beyond
         if error <= rtol:
             break
@@ -96,17 +97,17 @@ def _of_column(op: Any, f: Any, x: Any, how: tuple[bool, float, int]) -> tuple[A
     return size * y, error, j
 
 
-def _checked(A: Any, b: Any, rtol: float, maxiter: Any) -> tuple[Any, Any, int]:
+def _checked(A: Any, b: Any, maxiter: Any) -> tuple[Any, Any, int]:
     op = as_operator(A)
     if op.ndim != 2 or op.shape[0] != op.shape[1]:
         raise LinAlgError(f"funm_multiply takes one square matrix, not shape {op.shape}")
     x = dlpack.as_array(b)
+    if x.dtype.kind not in "biufc":
+        raise TypeError(f"b must be numbers, got an array of dtype {x.dtype}")
     n = op.shape[0]
     if x.ndim not in (1, 2) or x.shape[0] != n:
         raise ValueError(f"b must be ({n},) or ({n}, k), got {x.shape}")
-    if not 0 < rtol < 1:
-        raise ValueError(f"rtol must be between 0 and 1, got {rtol}")
-    most = min(n, _STEPS if maxiter is None else int(maxiter.__index__()))
+    most = min(n, _STEPS if maxiter is None else operator.index(maxiter))
     if most < 1 and n:
         raise ValueError(f"maxiter must be positive, got {maxiter}")
     return op, x, most
@@ -119,7 +120,7 @@ def funm_multiply(
     b: ArrayLike,
     *,
     hermitian: bool | None = None,
-    rtol: float = 1e-10,
+    rtol: float | None = None,
     maxiter: int | None = None,
 ) -> NDArray[Any]:
     """f(A) b from products with A alone: roots, logarithms, cosines of large operators.
@@ -135,7 +136,8 @@ def funm_multiply(
         Whether A is Hermitian; when None, whether that is known from how it is written, or H is to
         rounding. True for a matrix that is not raises where its basis shows it.
     rtol : float, optional
-        The error, relative to the result and by the estimate below, at which a column is done.
+        The error, relative to the result and by the estimate below, at which a column is done;
+        1e-10, and in single precision 1e-6, when None.
     maxiter : int, optional
         Products at most for each column; n or 300, the lesser, when None.
 
@@ -150,17 +152,23 @@ def funm_multiply(
         A column did not reach ``rtol`` in ``maxiter`` products: ``best`` is the result as far as it
         is, ``residual`` the estimated error.
     LinAlgError
-        A is not one square matrix; the function is not finite on the spectrum; ``hermitian=True``
-        is wrong.
+        A is not one square matrix; the function is not finite where it is taken; ``hermitian=True``
+        is wrong; a matrix that is not Hermitian has eigenvalues too near to each other for a
+        function without a method of its own (np.exp, np.log, np.sqrt have one).
+    TypeError
+        ``func`` is no function, or ``b`` no array of numbers.
+    ValueError
+        ``b``, ``rtol`` or ``maxiter`` does not fit.
 
     Notes
     -----
     Where f(A) is at hand by structure (Diag, Circulant, Laplacian, Kron sums of small operands,
-    thin matrices and c I beside them) that is applied. Else Lanczos's method for Hermitian A,
-    Arnoldi's for others, with all vectors kept orthogonal: k products and 2 n k^2 flops for k
-    steps. The error is estimated by the change since a basis of a fifth fewer steps: it is no
-    bound, and is too small for functions with a singularity at the edge of the spectrum, where
-    the method is slow. ``pl.expm_multiply`` is for exp(t A) of many times.
+    thin matrices and c I beside them) that is applied, at the cost of `funm`. Else Lanczos's method
+    for Hermitian A, Arnoldi's for others, with all vectors kept orthogonal: k products, 2 n k^2
+    flops and memory for k vectors in k steps. The error is estimated by the change since a basis of
+    a fifth fewer steps: it is no bound, and is too small for functions with a singularity at the
+    edge of the spectrum, where the method is slow, and for those that are nearly zero on most of
+    it. ``pl.expm_multiply`` is for exp(t A) of many times.
 
     Examples
     --------
@@ -171,13 +179,22 @@ def funm_multiply(
     >>> np.allclose(x, A @ b)
     True
     """
-    op, x, most = _checked(A, b, rtol, maxiter)
+    op, x, most = _checked(A, b, maxiter)
     f = _function(func)
     dtype = np.result_type(inexact(op.dtype), inexact(x.dtype))
+    if rtol is None:
+        rtol = 1e-6 if dtype.char in "fF" else 1e-10
+    if not 0 < rtol < 1:
+        raise ValueError(f"rtol must be between 0 and 1, got {rtol}")
     if 0 in x.shape:
         return np.zeros(x.shape, dtype)
     if run(_eigsh._small_parts, op):
-        y: NDArray[Any] = matrix_functions.applied(_question(f), op, f) @ x.astype(dtype)
+        whole = matrix_functions.applied(matrix_functions.named(f), op, f)
+        y: NDArray[Any] = whole @ x.astype(dtype)
+        if not np.isfinite(y).all() and np.isfinite(x).all():
+            raise LinAlgError(
+                f"the function is not finite on the spectrum of {errors.describe(op)}"
+            )
         return y
     known = op._known("hermitian") if hermitian is None else hermitian
     room(op, (most + 6) * op.shape[0] * dtype.itemsize, f"a basis of {most} vectors,")
@@ -198,17 +215,11 @@ def funm_multiply(
     return result
 
 
-class _Record:
-    """How a run went, as `ConvergenceError` shows it."""
-
-    def __init__(self, residual: float, iterations: int) -> None:
-        self.residual, self.iterations = residual, iterations
-
-
 def _did_not_converge(op: Any, result: Any, worst: float, rtol: float, steps: int) -> None:
     words = (
         f"funm_multiply of {type(op).__name__} {op.shape}: the estimated error is {worst:.2g} "
         f"after {steps} products, rtol is {rtol:.2g}; give a larger maxiter= or rtol=, or take "
         "pl.funm(A, f), by the dense form"
     )
-    raise errors.ConvergenceError(words, result, _Record(worst, steps))
+    record = types.SimpleNamespace(residual=worst, iterations=steps)
+    raise errors.ConvergenceError(words, result, record)

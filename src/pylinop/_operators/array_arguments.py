@@ -203,6 +203,8 @@ def _times(op: Any, x: Any) -> Any:
 def scale(op: Any, number: Any) -> Any:
     """c * op for numbers that C does not know: longdouble and float16 go through a Diag of that
     dtype."""
+    if isinstance(number, np.ndarray) and number.ndim == 0:
+        number = number[()]
     if isinstance(number, (np.longdouble, np.clongdouble, np.float16)):
         return op @ _core.Diag(np.full(op.shape[-1], number))
     return NotImplemented

@@ -101,6 +101,7 @@ class _Network:
         self.kept = kept  # labels of the result
         self.made = len(terms)
         self.steps: list[Step] = []
+        self.holders: dict[str, list[Any]] = {}  # of each label, while a step is looked for
 
     def emit(
         self, run: Callable[..., Any], taken: Sequence[Any], labels: _Labels, turned: Any = ()
@@ -114,8 +115,7 @@ class _Network:
 
     def gone(self, label: str, *terms: Any) -> bool:
         """Is a label summed, and in these terms alone?"""
-        others = (x for x in self.live if x not in terms)
-        return label not in self.kept and not any(label in labels for labels, _ in others)
+        return label not in self.kept and all(x in terms for x in self.holders[label])
 
     def single(self, x: Any) -> bool:
         """A diagonal, a trace, a sum along an axis that is here alone."""
@@ -172,9 +172,19 @@ class _Network:
 
     def one(self) -> bool:
         """One step, the cheapest sort first."""
+        self.holders = {}
+        for x in self.live:
+            for label in dict.fromkeys(x[0]):
+                self.holders.setdefault(label, []).append(x)
         if any(self.single(x) for x in self.live if x[0]):
             return True
-        pairs = [(x, y) for x in self.live for y in self.live if x is not y and x[0] and y[0]]
+        place = {x: k for k, x in enumerate(self.live)}
+        pairs = [
+            (x, y)
+            for x in self.live
+            for y in sorted({y for c in x[0] for y in self.holders[c]}, key=place.__getitem__)
+            if x is not y
+        ]
         of_vectors = [z for z in pairs if len(z[0][0]) == 1]
         of_vectors.sort(key=lambda z: len(z[1][0]))
         if any(self.vectors(x, y) for x, y in of_vectors):

@@ -1,43 +1,58 @@
-"""`einsum` on the arrays of another library: the formula that its program runs."""
+"""`einsum` on the arrays of another library: one call of the library's `program`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from .._api.contractions import einsum
 from .._lazy.leaves import lazy
 
-__all__ = ["formula"]
-
-DOC = """Sums of products over named axes: `pylinop.einsum` as one call of a program.
-
-    Parameters
-    ----------
-    equation : str
-        Letters, names between blanks, groups, index equations.
-    *operands : arrays of the library
-        Traced or not; their derivatives, of any order, are contractions.
-    sizes, outside : optional
-        As of `pylinop.einsum`.
-
-    Returns
-    -------
-    array of the library
-    """
+__all__ = ["einsum_by"]
 
 
-def formula(equation: str, sizes: Any, outside: Any) -> Callable[..., Any]:
-    """The contraction as a function of LazyArrays; what of it is no array is bound."""
+def einsum_by(program: Callable[..., Any]) -> Callable[..., Any]:
+    """The library's `einsum`, by its `program`."""
 
-    def contracted(*operands: Any) -> Any:
-        return lazy(einsum(equation, *map(lazy, operands), sizes=sizes, outside=outside))
+    @functools.lru_cache(maxsize=256)
+    def known(equation: str, sizes: tuple[tuple[str, int], ...], outside: Any) -> Any:
+        def contracted(*operands: Any) -> Any:
+            given = dict(sizes) or None
+            return lazy(einsum(equation, *map(lazy, operands), sizes=given, outside=outside))
 
-    return contracted
+        return program(contracted)
 
+    def einsum_of_arrays(
+        equation: str,
+        *operands: Any,
+        sizes: Mapping[str, int] | None = None,
+        outside: Any = None,
+    ) -> Any:
+        """Sums of products over named axes: `pylinop.einsum` as one call of a program.
 
-def key(equation: Any, sizes: Any, outside: Any) -> tuple[Any, ...]:
-    """By which a program is found again."""
-    if not isinstance(equation, str):
-        raise TypeError(f"einsum takes the equation as text first, not a {type(equation).__name__}")
-    return equation, tuple(sorted((sizes or {}).items())), outside
+        Parameters
+        ----------
+        equation : str
+            Letters, names between blanks, groups, index equations.
+        *operands : arrays of the library
+            Traced or not; their derivatives, of any order, are contractions.
+        sizes, outside : optional
+            As of `pylinop.einsum`.
+
+        Returns
+        -------
+        array of the library
+
+        Raises
+        ------
+        TypeError
+            The equation is no text.
+        """
+        if not isinstance(equation, str):
+            kind = type(equation).__name__
+            raise TypeError(f"einsum takes the equation as text first, not a {kind}")
+        return known(equation, tuple(sorted((sizes or {}).items())), outside)(*operands)
+
+    einsum_of_arrays.__name__ = einsum_of_arrays.__qualname__ = "einsum"
+    return einsum_of_arrays

@@ -73,9 +73,14 @@ def refuse_symmetric(a: Any) -> None:
     meant."""
     if not np.iscomplexobj(a) or 0 in a.shape:
         return
-    size = rounding(a) * _largest(a)
     real_diagonal(np.diagonal(a, axis1=-2, axis2=-1))
-    bad = (_largest(a - np.swapaxes(a, -1, -2)) <= size) & (_largest(a.imag) > size)
+    apart = _largest(a - np.swapaxes(a, -1, -2))
+    refuse_where_symmetric(apart, _largest(a.imag), rounding(a) * _largest(a))
+
+
+def refuse_where_symmetric(apart: Any, imaginary: Any, size: Any) -> None:
+    """Likewise by the largest entries of A - A^T and A's imaginary part, and what is rounding."""
+    bad = (apart <= size) & (imaginary > size)
     if bad.any():
         raise not_definite(bad, "is complex symmetric, not Hermitian")
 

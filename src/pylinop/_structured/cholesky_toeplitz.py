@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import _core
 from .._base.dtypes import inexact
-from .cholesky import cholesky, not_definite, real_diagonal
+from .cholesky import cholesky, not_definite, real_diagonal, refuse_where_symmetric
 from .dispatch import announce, keep_within
 from .singular_values import toeplitz_of
 
@@ -34,18 +34,6 @@ def ends_of(op: Any) -> tuple[Any, Any] | None:
     first = np.zeros(op.shape[-1], op.dtype)
     first[0] = 1
     return op @ first, op.T @ first
-
-
-def _refuse_symmetric(c: Any, r: Any) -> None:
-    """Raises where a complex matrix is symmetric, not Hermitian: no triangle was meant."""
-    real_diagonal(c[..., :1])
-    if c.dtype.kind != "c":
-        return
-    size = 16 * c.shape[-1] * np.finfo(c.dtype).eps * np.abs(c).max(axis=-1)
-    apart, turn = np.abs(c - r).max(axis=-1), np.abs(c.imag).max(axis=-1)
-    bad = (apart <= size) & (turn > size)
-    if bad.any():
-        raise not_definite(bad, "is complex symmetric, not Hermitian")
 
 
 def _rotated(u: Any, v: Any) -> tuple[Any, Any, Any]:
@@ -93,7 +81,10 @@ def _(op: Any, uplo: str) -> Any:
     keep_within(op, 1)
     c, r = (np.broadcast_to(x, (*op.shape[:-2], op.shape[-1])).copy() for x in ends)
     r[..., 0] = c[..., 0]  # what a Toeplitz was given there does not count
-    _refuse_symmetric(c, r)
+    real_diagonal(c[..., :1])
+    if c.dtype.kind == "c":
+        size = 16 * c.shape[-1] * np.finfo(c.dtype).eps * np.abs(c).max(axis=-1)
+        refuse_where_symmetric(np.abs(c - r).max(axis=-1), np.abs(c.imag).max(axis=-1), size)
     dtype = inexact(op.dtype)
     c = (c if uplo == "L" else r.conj()).astype(np.result_type(dtype, np.float64))
     c[..., 0] = c[..., 0].real

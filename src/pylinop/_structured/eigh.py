@@ -19,7 +19,7 @@ from .._operators.convert import as_operator
 from . import centrohermitian
 from .dispatch import Question, diagonal_of, factors_of, one_call, small_dense, within
 from .eigenvalues_hermitian import halves, reciprocal, shift_of, shifted_thin
-from .questions import hermitian
+from .questions import hermitian, refuse_two_of_nan
 from .singular_values import (
     _levels_of,
     axes_of,
@@ -35,6 +35,7 @@ from .unitary import completed, fourier, hartley, reflector, sine, unitary
 
 
 def _dense_basis(a: Any, uplo: Any) -> tuple[Any, Any]:
+    refuse_two_of_nan(a)
     w, q = np.linalg.eigh(a, uplo)
     return w, unitary(q)
 

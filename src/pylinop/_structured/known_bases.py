@@ -22,7 +22,7 @@ from .norms import cond_of_values
 from .pinv import _reciprocals, _relative
 from .questions import cond, hermitian, norm, norm_of_values, pinv, svdvals
 from .singular_values import floats
-from .square_roots import _powers, nonnegative, power
+from .square_roots import _powers, by_basis, nonnegative, power
 from .svd import of_basis
 from .unitary import is_unitary
 
@@ -37,6 +37,12 @@ def _eigh_asks(op: Any, *args: Any) -> Any:
     return None if found[0]._known("hermitian") is False else [("eigh", op, "L")]
 
 
+def _basis(op: Any) -> tuple[Any, Any]:
+    """Eigenvalues in the precision of op, and eigenvectors."""
+    w, q = eigenbasis(op, "L")
+    return w.astype(real_of(op.dtype), copy=False), q
+
+
 # -- A^1/2, A^-1/2 --
 
 
@@ -48,11 +54,7 @@ def _eigh_asks(op: Any, *args: Any) -> Any:
     asks=_eigh_asks,
 )
 def _(op: Any, p: Any) -> Any:
-    if not has_basis(op):
-        return NotImplemented
-    w, q = eigenbasis(op, "L")
-    w = w.astype(real_of(op.dtype), copy=False)
-    return _core.Eigen(q, _powers(nonnegative(w, p > 0), p))
+    return by_basis(op, p) if has_basis(op) else NotImplemented
 
 
 @power.row("inverse", how="of a Hermitian A: A's with the other sign", cost="A's")
@@ -94,8 +96,7 @@ def _(op: Any, p: Any) -> Any:
 def _(op: Any, how: Any) -> Any:
     if not has_basis(op):
         return NotImplemented
-    w, q = eigenbasis(op, "L")
-    w = w.astype(real_of(op.dtype), copy=False)
+    w, q = _basis(op)
     cut = np.asarray(_relative(how, op) * np.abs(w).max(axis=-1))[..., None]
     return _core.Eigen(q, _reciprocals(w, cut))
 
@@ -123,13 +124,6 @@ def _(op: Any, how: Any) -> Any:
 # -- least squares, null spaces, ranges --
 
 
-def _of_values(op: Any) -> tuple[Any, Any, Any]:
-    """Frames by `eigh`, in the precision of op."""
-    w, q = eigenbasis(op, "L")
-    found = of_basis(w.astype(real_of(op.dtype), copy=False), q)
-    return found.u, found.s, found.v
-
-
 @frames.row(
     *("kronsum", "laplacian", "sum"),
     called="hermitian",
@@ -138,7 +132,10 @@ def _of_values(op: Any) -> tuple[Any, Any, Any]:
     asks=_eigh_asks,
 )
 def _(op: Any, want: str) -> Any:
-    return _of_values(op) if has_basis(op) else NotImplemented
+    if not has_basis(op):
+        return NotImplemented
+    found = of_basis(*_basis(op))
+    return found.u, found.s, found.v
 
 
 @frames.row("hadamard", how="itself over sqrt(n)", cost="a product", guard="given")

@@ -227,11 +227,11 @@ def _alone_asks(op: Any, f: Any) -> Any:
     """What `_kron_otherwise` asks: f of the one factor that is no multiple of I, or eigh."""
     others = [a for a in factors_of(op) if multiple_of_identity(a) is None]
     if len(others) == 1:
-        return [(_named(f), others[0], f)]
+        return [(named(f), others[0], f)]
     return [("eigh", op, "L")] if op._known("hermitian") is not False else None
 
 
-def _named(f: Any) -> Any:
+def named(f: Any) -> Any:
     """The question of a function."""
     return {"exp": expm, "log": logm, "power": power, "any": funm}[f.name]
 

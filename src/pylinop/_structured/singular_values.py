@@ -243,18 +243,19 @@ def _(op: Any) -> Any:
 # -- low rank: U C V^H by QR of U and V --
 
 
-def _low_rank(op: Any) -> tuple[Any, Any, Any] | None:
-    """U, C, V as arrays in the dtype of the whole; None for one that products closed to."""
+def low_rank_parts(op: Any) -> tuple[Any, Any, Any] | None:
+    """U, C, V as arrays in the dtype of the whole, V is U where it is that; None for one that
+    products closed to."""
     if op._init is None or op._head != "lowrank":
         return None
     u, v, c = op._given("U", "V", "C")
-    dtype = inexact(op.dtype)
+    same, dtype = v is None or v is u, inexact(op.dtype)
 
     def part(x: Any) -> Any:
         return dense(_as_precise(as_operator(x), op)).astype(dtype, copy=False)
 
     u = part(u)
-    return u, None if c is None else part(c), u if v is None else part(v)
+    return u, None if c is None else part(c), u if same else part(v)
 
 
 def adjoint(a: Any) -> Any:
@@ -266,7 +267,7 @@ def core_of(op: Any) -> Any:
     not smaller."""
     if op._init is None or as_operator(op._given("U")).shape[-1] >= min(op.shape[-2:]):
         return None
-    parts = _low_rank(op)
+    parts = low_rank_parts(op)
     if parts is None:
         return None
     u, c, v = parts

@@ -102,6 +102,12 @@ power = Question(
 )
 
 
+def by_basis(op: Any, p: Any) -> Any:
+    """A^p by the eigenvectors that the kind has."""
+    w, q = eigenbasis(op, "L")
+    return _core.Eigen(q, _powers(nonnegative(w.astype(real_of(op.dtype), copy=False), p > 0), p))
+
+
 @power.row("diag", how="element by element", cost="O(n)")
 def _(op: Any, p: Any) -> Any:
     d = diagonal_of(op)
@@ -127,9 +133,7 @@ def _(op: Any, p: Any) -> Generator[Any, Any, Any]:
         return NotImplemented
     if complex(op._operands[1]).imag:
         return NotImplemented
-    w, q = eigenbasis(op, "L")  # -c times what is negative definite, as a Laplacian
-    w = w.astype(real_of(op.dtype), copy=False)
-    return _core.Eigen(q, _powers(nonnegative(w, p > 0), p))
+    return by_basis(op, p)  # -c times what is negative definite, as a Laplacian
 
 
 @power.row("view", how="A's, seen so", cost="A's")

@@ -10,23 +10,21 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .._base.dtypes import inexact
 from .._operators.convert import as_operator
 from . import least_squares
-from .dispatch import _as_precise, dense
 from .eigenvalues_hermitian import constant_of, shifted_thin, update_parts
 from .eigh import thin_hermitian
 from .least_squares import frames
 from .pinv import _reciprocals, _relative
 from .questions import pinv, svdvals
-from .singular_values import descending
+from .singular_values import descending, low_rank_parts
 from .square_roots import _powers, nonnegative, power
 from .svd import _matched, singular
 from .unitary import completed
 
 
-def moved(op: Any) -> tuple[Any, Any, Any] | None:
-    """(c, Q, M) of c I + U C V^H; None where it is not one, or M would be no smaller."""
+def _shifted(op: Any) -> tuple[Any, Any] | None:
+    """(c, the LowRank) of c I + U C V^H with fewer columns than rows; else None."""
     parts = update_parts(op)
     if parts is None or op.shape[-1] != op.shape[-2] or op.dtype.kind not in "fc":
         return None
@@ -34,20 +32,26 @@ def moved(op: Any) -> tuple[Any, Any, Any] | None:
     c = constant_of(base)
     if c is None or thin._init is None:
         return None
-    u, v, inner = thin._given("U", "V", "C")
+    u, v = thin._given("U", "V")
     columns = as_operator(u).shape[-1] * (1 if v is None or v is u else 2)
-    if columns >= op.shape[-1]:
+    return (c, thin) if columns < op.shape[-1] else None
+
+
+def moved(op: Any) -> tuple[Any, Any, Any] | None:
+    """(c, Q, M) of c I + U C V^H; None where it is not one, or M would be no smaller."""
+    found = _shifted(op)
+    if found is None:
         return None
-
-    def part(x: Any) -> Any:
-        return dense(_as_precise(as_operator(x), op)).astype(inexact(op.dtype), copy=False)
-
-    u = part(u)
+    c, thin = found
+    parts = low_rank_parts(thin)
+    if parts is None:
+        return None
+    u, inner, v = parts
+    both = u if v is u else _beside(u, v)
     k = u.shape[-1]
-    both = u if v is None or v is thin._given("U") else _beside(u, part(v))
     q, r = np.linalg.qr(both)
     left, right = r[..., :k], r[..., r.shape[-1] - k :]
-    m = (left if inner is None else left @ part(inner)) @ np.swapaxes(right, -1, -2).conj()
+    m = (left if inner is None else left @ inner) @ np.swapaxes(right, -1, -2).conj()
     if not np.isfinite(m).all():
         return None
     return c, q, m + c * np.eye(m.shape[-1], dtype=m.dtype)
@@ -58,12 +62,7 @@ def _beside(u: Any, v: Any) -> Any:
     return np.concatenate([np.broadcast_to(x, (*batch, *x.shape[-2:])) for x in (u, v)], axis=-1)
 
 
-def _moves(op: Any) -> bool:
-    """Is it c I and a thin part of fewer columns?"""
-    return moved(op) is not None
-
-
-least_squares.CONDITIONS["lowrankupdate"] = _moves
+least_squares.CONDITIONS["lowrankupdate"] = lambda op: _shifted(op) is not None
 
 
 @svdvals.row(
@@ -109,7 +108,7 @@ def _(op: Any, full: bool) -> Any:
 
 @frames.row("lowrankupdate", how="of c I + U C V^H: as svd", cost="O(n k^2)", guard="thin_shift")
 def _(op: Any, want: str) -> Any:
-    if not _moves(op):
+    if _shifted(op) is None:
         return NotImplemented
     found = singular(op, True)
     return found.u, found.s, found.v

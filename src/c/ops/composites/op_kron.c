@@ -182,11 +182,11 @@ const lop_op lop_op_kron = {
                      "factors, trace and diagonal are "
                      "taken factor by factor. Kron + c I, and the sum of two Krons where one has "
                      "positive definite factors, are solved by the factors' eigenvectors.",
-            .limits = "Beside a Diag that is no Kron, and in sums of Krons that no common basis "
-                      "makes diagonal, solves take LU of the dense form; pl.preconditioner knows a "
-                      "Kron and a Diag for the iterative methods. QR and LU of tall and wide "
-                      "factors together take the dense form. An ill-conditioned factor is told of, "
-                      "an ill-conditioned product of good factors is not.",
+            .limits =
+                "Beside a Diag that is no Kron, and in sums of Krons that no common basis "
+                "makes diagonal, solves take LU of the dense form; pl.preconditioner knows a "
+                "Kron and a Diag for the iterative methods. An ill-conditioned factor is told "
+                "of, an ill-conditioned product of good factors is not.",
             .example = ">>> K = pl.Kron(np.eye(2), np.array([[1., 2.], [3., 4.]]))\n>>> K @ "
                        "np.ones(4)\narray([3., 7., 3., 7.])"},
     .bands = bands,

@@ -95,8 +95,8 @@ const lop_op lop_op_lowrankupdate = {
             .notes = "Solves by Woodbury's formula are checked: where the backward error is above "
                      "10 n u, also after one refinement, or base is singular, the dense form is "
                      "solved instead.",
-            .limits = "A Cholesky factor takes the dense form. Woodbury's formula takes one thin "
-                      "term beside one base, without batches.",
+            .limits = "A Cholesky factor takes the dense form, but for a diagonal base. Woodbury's "
+                      "formula takes one thin term beside one base, without batches.",
             .example = ">>> A = pl.LowRankUpdate(pl.Identity(3), np.ones((3, 1)))\n>>> A @ "
                        "np.ones(3)\narray([4., 4., 4.])\n>>> pl.inv(A) @ np.ones(3)\narray([0.25, "
                        "0.25, 0.25])"},

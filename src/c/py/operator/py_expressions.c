@@ -74,7 +74,8 @@ PyObject *py_inverse(py_state *s, py_op *self, bool once) {
 /* -- numbers */
 
 static int strong_coefficient(PyObject *number, lop_attr *attr) {
-    PyArrayObject *a = (PyArrayObject *)PyArray_FROM_O(number);
+    PyArrayObject *a =
+        (PyArrayObject *)PyArray_FROM_OF(number, NPY_ARRAY_ALIGNED | NPY_ARRAY_NOTSWAPPED);
     if (!a) return -1;
     lop_dtype dt = py_dtype(a);
     int ok = dt != LOP_NO_DTYPE && PyArray_NDIM(a) == 0;
