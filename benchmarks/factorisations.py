@@ -48,6 +48,31 @@ def _(g, n):
     return "pl.cholesky(A)", names, "_.toarray()", np.linalg.cholesky(a), [way]
 
 
+def changed(a, code):
+    """The code after `a` got a new first element, so that nothing is kept."""
+    return f"a[0, 0] = np.nextafter(a[0, 0], np.inf); _ = {code}"
+
+
+@factor("cholesky-anew", 160, 200, 300, 400, 500, 700, 1000)
+def _(g, n):
+    """A factor and one solve beside the factor alone by LAPACK, in the same library."""
+    a = spd(g, n)
+    b = a.sum(axis=1)
+    ours, one = changed(a, "pl.solve(pl.Dense(a, 'pos'), b)"), np.ones(n)
+    names = {"a": a, "f": np.linalg.cholesky}
+    way = ("hand", "numpy.linalg.cholesky", changed(a, "f(a)"), "np.ones(len(a))", names)
+    return ours, {"a": a, "b": b}, "_", one, [way]
+
+
+@factor("lu-anew", 160, 200, 300, 400, 500, 700, 1000)
+def _(g, n):
+    a = g.standard_normal((n, n))
+    b = a.sum(axis=1)
+    names = {"a": a, "b": b, "f": np.linalg.solve}
+    way = ("hand", "numpy.linalg.solve", changed(a, "f(a, b)"), "_", names)
+    return changed(a, "pl.solve(pl.Dense(a), b)"), {"a": a, "b": b}, "_", np.ones(n), [way]
+
+
 @factor("cholesky-kron-2", 3, 100)
 def _(g, n):
     """Of n^2 rows; the factor's diagonal is compared."""

@@ -17,6 +17,7 @@ for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[name] = "2"
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
+import factorisations  # noqa: E402
 import formulas  # noqa: E402
 import formulas_elsewhere  # noqa: E402
 import harness  # noqa: E402
@@ -32,6 +33,7 @@ MAKERS = (
     *formulas.MAKERS,
     *formulas_elsewhere.MAKERS,
     *kind_solves.MAKERS,
+    *factorisations.MAKERS,
     *kernel_matrix.MAKERS,
     *spectra.MAKERS,
     *sparse_products.MAKERS,
@@ -50,7 +52,7 @@ class Timed:
 
     def run(self):
         """A pass of rounds, by turns on one thread and on two."""
-        for _ in range(max(3, int(min(ROUNDS, 1.5 / self.took)))):
+        for _ in range(max(1, int(min(ROUNDS, 0.5 / self.took)))):
             for threads in self.least:
                 with threadpool_limits(threads):
                     pl.config(threads=threads)

@@ -20,9 +20,9 @@ static lop_mat part(const lop_mat *a, int64_t i, int64_t m, int64_t j, int64_t n
     return (lop_mat){(char *)a->p + at * (int64_t)lop_dtype_size(a->dt), m, n, a->rs, a->cs, a->dt};
 }
 /* b <- b L^-H for the lower triangle l: the transposes are conj(L)^-1 b^T. */
-static lop_status solve_right(const lop_mat *l, const lop_mat *b) {
+static lop_status solve_right(const lop_mat *l, const lop_mat *b, bool alone) {
     const lop_mat lt = flip(l), bt = flip(b);
-    return lopk_trsm(&lt, false, false, 'C', &bt);
+    return (alone ? lopk_trsm_alone : lopk_trsm)(&lt, false, false, 'C', &bt);
 }
 
 lop_status lopk_potrf(const lop_mat *a, int64_t *info) {
@@ -30,14 +30,16 @@ lop_status lopk_potrf(const lop_mat *a, int64_t *info) {
     const int64_t n = a->n, step = n > lopk_potrf_largest ? lopk_potrf_block : lopk_lone_block;
     if ((n <= lopk_potrf_largest && !lopk_goes_by_blocks(a)) || a->rs != 1)
         return lopk_potrf_whole(a, info);
+    const bool alone = n <= lopk_potrf_largest && lopk_goes_alone(a);
     for (int64_t i = 0; i < n; i += step) {
         const int64_t many = n - i < step ? n - i : step, rest = n - i - many;
         const lop_mat head = part(a, i, many, i, many), below = part(a, i + many, rest, i, many),
                       corner = part(a, i + many, rest, i + many, rest);
         lop_status st = lopk_potrf_whole(&head, info);
         if (st == LOP_SINGULAR) *info += i;
-        if (st == LOP_OK && rest) st = solve_right(&head, &below);
-        if (st == LOP_OK && rest) st = lopk_herk_less(&corner, &below);
+        if (st == LOP_OK && rest) st = solve_right(&head, &below, alone);
+        if (st == LOP_OK && rest)
+            st = (alone ? lopk_herk_less_alone : lopk_herk_less)(&corner, &below);
         if (st != LOP_OK) return st;
     }
     return LOP_OK;
@@ -62,7 +64,7 @@ lop_status lopk_hegvd(const lop_mat *a, const lop_mat *b, void *w, void *work, i
     if (st != LOP_OK) return st;
     mirror(a);
     st = lopk_trsm(b, true, false, 'N', a);
-    if (st == LOP_OK) st = solve_right(b, a);
+    if (st == LOP_OK) st = solve_right(b, a, false);
     if (st == LOP_OK) st = lopk_heevd(a, w, work, info);
     return st == LOP_OK ? lopk_trsm(b, true, false, 'C', a) : st;
 }

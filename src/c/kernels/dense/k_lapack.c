@@ -47,15 +47,18 @@ lop_status lopk_potrf_whole(const lop_mat *a, int64_t *info) {
 }
 
 /* OpenBLAS 0.3.31 wakes the others for potrf from 48 (complex) and 112 rows on, for getrf from 64
- * and 144 on, ten times and more a call. Two threads, minima in us (2026-11, 2 CPUs with other work
- * to do): complex128 potrf of 64 and 100 rows 58 and 135, in blocks 26 and 85. From some 250 rows
- * on the products of the blocks take both threads, LAPACK's way hardly: float64 potrf and getrf of
- * 300 rows on two threads over one 1.34 and 1.20, in blocks 0.95 and 0.89; of 700 rows 1.02 and
- * 1.05, in blocks 0.66 and 0.64; of 1000 rows they are alike. */
+ * and 144 on, ten times and more a call. In blocks only their products do: two threads over one at
+ * 500 and 700 rows of float64 take 0.78 and 0.68 for Cholesky, LAPACK's 0.89 and 0.79; for LU 0.72
+ * and 0.65, LAPACK's 0.98 and 0.94; from 1000 rows on they are alike (2026-11, 2 CPUs, minima of 60
+ * rounds by turns; benchmarks/two_threads.py, "anew"). */
 bool lopk_goes_by_blocks(const lop_mat *a) {
     const int64_t from = lop_is_complex(a->dt) ? 48 : 112;
     return a->m == a->n && a->n > from && a->n <= 768 && lopk_threads() > 1;
 }
+/* 300 and 400 rows take 1.10 to 1.13 of LAPACK's time on one thread for Cholesky, 0.95 for LU,
+ * where on two threads LAPACK's own took 2.06 and 1.57, 1.40 and 1.24, and ten times that beside
+ * other work. Complex: up to where getrf of a block's columns is alone (10,000 numbers). */
+bool lopk_goes_alone(const lop_mat *a) { return a->n <= (lop_is_complex(a->dt) ? 312 : 448); }
 
 lop_status lopk_potrs(const lop_mat *a, const lop_mat *b) {
     const lop_status st = lopk_trsm(a, true, false, 'N', b);
@@ -176,8 +179,9 @@ static lop_mat block(const lop_mat *a, int64_t i, int64_t j, int64_t m, int64_t 
 }
 
 /* Block columns of a square matrix, one after the other. */
-static lop_status getrf_alone(const lop_mat *a, int64_t *ipiv, int64_t *info) {
+static lop_status getrf_by_blocks(const lop_mat *a, int64_t *ipiv, int64_t *info) {
     const int64_t n = a->n;
+    const bool alone = lopk_goes_alone(a);
     for (int64_t j = 0; j < n; j += lopk_lone_block) {
         const int64_t w = n - j < lopk_lone_block ? n - j : lopk_lone_block, rest = n - j - w;
         const lop_mat panel = block(a, j, j, n - j, w), corner = block(a, j, j, w, w),
@@ -192,16 +196,20 @@ static lop_status getrf_alone(const lop_mat *a, int64_t *ipiv, int64_t *info) {
         exchange_rows(&right, ipiv + j, w, false);
         for (int64_t i = j; i < j + w; i++) ipiv[i] += j;
         if (rest == 0) break;
-        st = lopk_trsm(&corner, true, true, 'N', &top);
+        st = alone ? lopk_trsm_alone(&corner, true, true, 'N', &top)
+                   : lopk_trsm(&corner, true, true, 'N', &top);
         if (st != LOP_OK) return st;
-        if (!lopk_gemm_add(&next, -1, &low, false, &top)) return LOP_INTERNAL;
+        if (alone)
+            lopk_gemm_less_alone(&next, &low, &top);
+        else if (!lopk_gemm_add(&next, -1, &low, false, &top))
+            return LOP_INTERNAL;
     }
     return *info ? LOP_SINGULAR : LOP_OK;
 }
 
 lop_status lopk_getrf(const lop_mat *a, int64_t *ipiv, int64_t *info) {
     *info = 0;
-    if (lopk_goes_by_blocks(a) && is_col(a)) return getrf_alone(a, ipiv, info);
+    if (lopk_goes_by_blocks(a) && is_col(a)) return getrf_by_blocks(a, ipiv, info);
     return getrf_whole(a, ipiv, info);
 }
 
