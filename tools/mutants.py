@@ -29,18 +29,18 @@ ROOT = Path(__file__).resolve().parent.parent
 TREE = ROOT / "build" / "mutants"
 DEBUG = TREE / "build" / "debug"
 TIMES = TREE / "times.json"  # of each stage without a fault
-# The quickest first. "rows" are a few draws of battery_rules; "formulas" and "pytest" run against
-# the same build.
+# The quickest first. "rows" are a few draws of battery_rules; "formulas", "few" and "pytest" run
+# against the same build.
 QUICK = (
     "test_plan test_branches test_plan_check test_core test_ruleset test_chain "
-    "test_plans test_vjp rows formulas"
+    "test_plans test_vjp few rows formulas"
 ).split()
 SLOW = (
     "test_chains oom fuzz_expr pytest battery_rules test_krylov battery_kinds test_threads".split()
 )
 FORMULAS = ("1", "300")  # the first seed, and how many: make test draws 1,800 fresh ones
+FEW = ["tests/rewriting/test_engine_plans.py", "tests/rewriting/test_engine_inference.py"]
 PYTEST = (
-    "tests/rewriting/test_engine_plans.py tests/rewriting/test_engine_inference.py "
     "tests/rewriting/test_fused_sums.py tests/kinds/test_stacks.py tests/rewriting/test_laab.py "
     "tests/rewriting/test_several_results.py tests/linalg/test_factor_kept.py "
     "tests/lazy/test_lazy.py tests/rewriting/test_woodbury_sums.py "
@@ -161,12 +161,16 @@ class Stages:
         self.takes: dict[str, float] = json.loads(TIMES.read_text()) if TIMES.exists() else {}
 
     def build(self, stage: str) -> tuple[int, str]:
-        target = {"pytest": "_core", "formulas": "_core", "rows": "battery_rules"}.get(stage, stage)
+        target = {
+            "rows": "battery_rules",
+            **dict.fromkeys(("few", "formulas", "pytest"), "_core"),
+        }.get(stage, stage)
         return run("cmake", "--build", str(DEBUG), "-j", self.jobs, "--target", target)
 
     def command(self, stage: str) -> list[str]:
-        if stage == "pytest":
-            return [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *PYTEST]
+        if stage in ("few", "pytest"):
+            files = FEW if stage == "few" else PYTEST
+            return [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *files]
         if stage == "formulas":
             return [sys.executable, "-m", "formulas.hunt", "seeds", *FORMULAS]
         if stage == "rows":
@@ -193,7 +197,7 @@ class Stages:
         if not status:
             return ""
         test = re.search(r"^(?:FAILED|ERROR) (\S+)", output, re.MULTILINE)
-        name = test[1] if stage == "pytest" and test else stage
+        name = test[1] if stage in ("few", "pytest") and test else stage
         how = " (it hung)" if status == 124 else ""
         return f"caught by {name}{how}\n{output[-4000:]}"
 

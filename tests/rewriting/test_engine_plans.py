@@ -174,3 +174,48 @@ def test_a_quasiseparable_sum_is_added_in_the_dtype_of_what_it_meets(rng):
     assert type(made) is pl.QuasiSeparable and made.dtype == np.float32
     want = (wide[0] + wide[1]) @ b
     np.testing.assert_allclose(made @ b, want, rtol=1e-12, atol=1e-12)
+
+
+def test_a_kronecker_sum_of_narrow_bands_is_a_band(rng):
+    n = 40
+    T = pl.Tridiagonal(np.ones(n - 1), 4 + rng.random(n), np.ones(n - 1))
+    A = pl.KronSum(pl.Diag(3 + rng.random(2)), T)
+    b = rng.standard_normal(2 * n)
+    for what in ("solve", "slogdet"):
+        assert "by banded LU of 3 x 80" in A.explain(what)
+    np.testing.assert_allclose(A.toarray() @ pl.solve(A, b), b, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("number", [np.inf, -np.inf, np.nan])
+def test_a_multiple_of_the_identity_by_no_number_fills_the_matrix(number, rng):
+    """0 times it is NaN: what adds to the diagonal alone is not for it."""
+    a = rng.standard_normal((9, 9))
+    with np.errstate(invalid="ignore"):
+        want = a + number * np.eye(9)
+        np.testing.assert_array_equal((pl.Dense(a) + number * pl.Identity(9)).toarray(), want)
+    assert np.isnan(want).sum() >= 72
+
+
+def test_equal_leaves_made_apart_are_one(rng):
+    """Two numbers that fill matrices of one size: one factor serves."""
+    n = 20
+    A = pl.Dense(rng.standard_normal((n, n)) + 9 * np.eye(n))
+    both = pl.inv(A + pl.Full((n, n), 2.0)) + pl.inv(A + pl.Full((n, n), 2.0))
+    text = both.explain("apply")
+    assert text.count("getrf ") == 1 and text.count("fill ") == 1
+    apart = pl.inv(A + pl.Full((n, n), 2.0)) + pl.inv(A + pl.Full((n, n), 3.0))
+    assert apart.explain("apply").count("getrf ") == 2
+
+
+def test_a_block_is_eliminated_by_what_is_cheap_to_solve_alone(rng):
+    """Neither by a dense block, however large it is, nor by a cheap one that is much smaller."""
+    p, q = 12, 30
+    B, C, D = (rng.standard_normal(s) for s in ((p, q), (q, p), (q, q)))
+    for A in (
+        pl.Block([[pl.Diag(1 + rng.random(p)), B], [C, D]]),
+        pl.Block([[D, C], [B, pl.Diag(1 + rng.random(p))]]),
+        pl.Block([[D, C], [B, D[:p, :p]]]),
+    ):
+        assert A.explain("solve").startswith("solve by LU of 42 x 42")
+    good = pl.Block([[D[:p, :p], B], [C, pl.Diag(1 + rng.random(q))]])
+    assert good.explain("solve").startswith("solve by LU of 12 x 12")
