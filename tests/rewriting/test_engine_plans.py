@@ -219,3 +219,34 @@ def test_a_block_is_eliminated_by_what_is_cheap_to_solve_alone(rng):
         assert A.explain("solve").startswith("solve by LU of 42 x 42")
     good = pl.Block([[D[:p, :p], B], [C, pl.Diag(1 + rng.random(q))]])
     assert good.explain("solve").startswith("solve by LU of 12 x 12")
+
+
+def test_the_order_of_a_chain_and_the_next_best_are_told(rng):
+    A, B, C, S = (rng.standard_normal(s) for s in ((30, 400), (400, 20), (20, 300), (30, 30)))
+    A, B, C, S = (pl.Dense(a) for a in (A, B, C, S))
+    for formula, order, other in (
+        (A @ B @ C, "((A B) C)", "(A (B C))"),
+        (pl.inv(S) @ A @ B, "(A^-1 (B C))", "((A^-1 B) C)"),
+        ((A @ B + A @ B) @ C, "((A B) C)", "(A (B C))"),
+        (C.T @ (A @ B).T, "(A' (B' C'))", "((A' B') C')"),
+    ):
+        text = formula.explain("dense")
+        assert f"planned   {order}\n" in text and f"\ninstead   {other}: " in text, text
+
+
+@pytest.mark.parametrize("dtype", [float, complex])
+@pytest.mark.parametrize("n", [3, 20])
+def test_a_plan_is_taken_again_with_other_numbers(rng, n, dtype):
+    """Of one structure: the numbers are put in where the plan runs."""
+    for c, k in ((2.0, 0.5), (-3.0, 7.0), (0.1, 1.5), (0.1 + 2j, 3.0), (4.0 - 1j, -2j)):
+        a, b, d = rng.standard_normal((3, n, n)).astype(dtype)
+        x = rng.standard_normal(n)
+        formulas = (
+            ((c * pl.Dense(a) + k * pl.Dense(b)) @ x, (c * a + k * b) @ x),
+            (pl.solve(c * pl.Dense(a) + 9 * n * pl.Identity(n), x),
+             np.linalg.solve(c * a + 9 * n * np.eye(n), x)),
+            ((k * (pl.Dense(a) @ pl.Dense(b)) - c * pl.Dense(d)).toarray(), k * (a @ b) - c * d),
+            (np.asarray(c * (pl.lazy(a) @ b) + k * pl.lazy(d)), c * (a @ b) + k * d),
+        )  # fmt: skip
+        for got, want in formulas:
+            np.testing.assert_allclose(got, want, rtol=1e-10, atol=1e-10)
