@@ -213,3 +213,105 @@ def test_sums_by_eigenvalues(kind, m, n, dtype, rng):
     want = np.linalg.slogdet(A.toarray().astype(float))
     assert pl.slogdet(A).sign == want[0]
     np.testing.assert_allclose(pl.slogdet(A).logabsdet, want[1], rtol=rtol)
+
+
+def tridiagonal(d, off=1.0, word="pos"):
+    return pl.Tridiagonal(off + 0 * d[1:], d, off + 0 * d[1:], assume_a=word)
+
+
+def blocks(b):
+    def make(d, off=0.1, word="pos"):
+        """Blocks of b rows, with the diagonal d."""
+        D = np.full((len(d) // b, b, b), off, d.dtype)
+        D[:, range(b), range(b)] = d.reshape(-1, b)
+        return pl.BlockTridiagonal(np.full((len(D) - 1, b, b), off, d.dtype), D, assume_a=word)
+
+    return make
+
+
+CLOSED = {"Tridiagonal": tridiagonal, "blocks of 2": blocks(2), "blocks of 10": blocks(10)}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
+@pytest.mark.parametrize("n", [20, 100])
+@pytest.mark.parametrize("kind", CLOSED)
+def test_sums_that_are_of_the_kind_again(kind, n, dtype, rng):
+    """Which remember what was assumed in them."""
+    make = CLOSED[kind]
+    B = make(np.where(np.arange(n) < 2, -3.0, 4.0).astype(dtype))
+    other = make((0.1 + 0.1 * rng.random(n)).astype(dtype), 0.05, "her")
+    D = pl.Diag((0.1 + 0.1 * rng.random(n)).astype(np.zeros(0, dtype).real.dtype))
+    I = pl.Identity(n)
+    with pl.config(check_plans=True):
+        for A in (
+            B + D,
+            D + B,
+            B + other,
+            other + B,
+            B + other + D,
+            D + (other + B) + other,
+            2 * (B + D) + other,
+            (B + D).conj() + other,
+            (B + other).T + D,
+            3 * (other + B),
+            B + B,
+            B + other + B,
+            B + other + 0.5 * I,
+            pl.inv(B + other),
+            pl.Kron(B + other, np.eye(2)),
+            (B + other).astype("complex128"),
+        ):
+            for f in DETERMINANTS:
+                with pytest.raises(np.linalg.LinAlgError, match="assumed positive definite"):
+                    f(A)
+            with pl.config(not_definite="nan"):
+                assert np.isnan(pl.logdet(A))
+        want = np.linalg.slogdet((B + other).toarray())
+        with pl.config(check="none"), pytest.warns(pl.FallbackWarning):
+            found = pl.slogdet(B + other)
+    rtol = 1e-4 if dtype == "float32" else 1e-12
+    np.testing.assert_allclose(found.sign, want[0], rtol=rtol)
+    np.testing.assert_allclose(found.logabsdet, want[1], rtol=rtol)
+
+
+@pytest.mark.parametrize("n", [20, 100])
+@pytest.mark.parametrize("kind", CLOSED)
+def test_sums_of_the_kind_whose_assumptions_hold(kind, n, rng):
+    make = CLOSED[kind]
+    good, faint = make(4 + rng.random(n)), make(np.full(n, -0.1))
+    low = make(-40.0 * (np.arange(n) == 1), 0.0, "her")
+    nothing = make(1 + rng.random(n), 0.2, "gen")
+    positive = make(9 + rng.random(n), 0.2, "her")
+    for A, sign in (
+        (good + low, -1),
+        (low + good, -1),
+        (2 * (low + good), -1),
+        (good + nothing, 1),
+        (faint + positive, 1),
+        (good + good, 1),
+        (good - low, 1),
+    ):
+        with pl.config(check_plans=True, verify=True):
+            found = pl.slogdet(A)
+        want = np.linalg.slogdet(A.toarray())
+        assert found.sign == want[0] == sign
+        np.testing.assert_allclose(found.logabsdet, want[1], rtol=1e-12)
+        b = rng.standard_normal(n)
+        np.testing.assert_allclose(A @ pl.solve(A, b), b, rtol=1e-9, atol=1e-9)
+    assert np.isnan(pl.logdet(good + low))
+    broken = make(np.where(np.arange(n) < 2, -9.0, 4.0))  # nothing is assumed of a difference
+    A = positive - broken
+    np.testing.assert_allclose(pl.slogdet(A).logabsdet, np.linalg.slogdet(A.toarray())[1])
+
+
+@pytest.mark.parametrize("kind", CLOSED)
+def test_sums_of_the_kind_in_batches(kind, rng):
+    make, n = CLOSED[kind], 20
+    good, other = make(4 + rng.random(n)), make(1 + rng.random(n), 0.2, "her")
+    stack = pl.Diag(0.1 + rng.random((3, n)))
+    A = good + other + stack
+    want = np.linalg.slogdet(A.toarray())
+    np.testing.assert_allclose(pl.logdet(A), want[1], rtol=1e-12)
+    bad = make(np.where(np.arange(n) < 2, -9.0, 4.0))
+    with pytest.raises(np.linalg.LinAlgError, match="assumed positive definite"):
+        pl.logdet(bad + other + stack)

@@ -1,5 +1,6 @@
 """Looks for failing formulas: python -m formulas.hunt SECONDS [FILE]; PYLINOP_SEED=... repeats one.
-FILE holds the seed at hand, for when the interpreter dies."""
+FILE holds the seed at hand, for when the interpreter dies. python -m formulas.hunt seeds FIRST
+COUNT: the kept formulas and those of these seeds, until one is wrong, which is not made small."""
 
 import contextlib
 import faulthandler
@@ -12,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from . import generate, run, shrink
+from .kept import KEPT
 from .known import known
 from .program import written
 
@@ -61,7 +63,22 @@ def report(seed, said, program):
     )
 
 
+def until_one_is_wrong(first, count):
+    """What is said of the first that is wrong, or None."""
+    for what, kept in KEPT:
+        try:
+            run.check(kept)
+        except run.Wrong as e:
+            return f"{what}: {e}"
+    for seed in range(first, first + count):
+        if found := one(seed):
+            return f"formula {seed}: {found[0]}"
+    return None
+
+
 def main():
+    if sys.argv[1:2] == ["seeds"]:
+        sys.exit(until_one_is_wrong(int(sys.argv[2]), int(sys.argv[3])))
     if "PYLINOP_SEED" in os.environ:
         seed = int(os.environ["PYLINOP_SEED"])
         found = one(seed)

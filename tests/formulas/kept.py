@@ -548,4 +548,14 @@ KEPT = [
             [("slogdet", (3,), (0, 2, "float64", "C", 3, ""))],
         ),
     ),
+    (
+        "2026-11-26 a transform of a lazy array in single precision was declared double",
+        Program(
+            sizes={"a": 1, "b": 2},
+            lines=[("leaf", (), ("DFT", "b", "b", "float64", "C", (), 0, True))],
+            asks=[("lazy_right", (0,), (0, 2, "float32", "C", -1, ""))],
+            lazy=False,
+            options={},
+        ),
+    ),
 ]

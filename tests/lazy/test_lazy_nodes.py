@@ -394,3 +394,28 @@ def test_multiples_of_a_kind_without_a_dtype(kind, number):
         assert product.dtype == np.asarray(product).dtype == promoted
         beside = (c * pl.lazy(pl.Identity(n))) + pl.lazy(np.eye(n, dtype=np.float32))
         assert beside.dtype == np.asarray(beside).dtype == promoted
+
+
+@pytest.mark.parametrize("right", [np.float32, np.float64, np.complex64, np.complex128])
+def test_complex_kinds_without_a_dtype(right, rng):
+    """They take the dtype of what they meet, made complex, as operators do."""
+    a = rng.standard_normal((4, 4)).astype(right)
+    made = np.result_type(right, np.complex64)
+    F = pl.DFT(4, norm="ortho")
+    for K in (F, F.H, 2 * F, F + pl.Identity(4), 1j * pl.Identity(4), pl.inv(F)):
+        L, dense, x = pl.lazy(K), K.toarray(), pl.lazy(a)
+        for got, wanted in (
+            (K @ x, dense @ a),
+            (x @ K, a @ dense),
+            (L @ x[:, 0], dense @ a[:, 0]),
+            (L + x, dense + a),
+            (2 * L @ x, 2 * dense @ a),
+            (np.float32(2) * L @ x, 2 * dense @ a),
+        ):
+            assert got.dtype == np.asarray(got).dtype == made
+            tol = 16 * np.finfo(made).eps
+            np.testing.assert_allclose(np.asarray(got), wanted, rtol=tol, atol=tol)
+        assert (K @ a).dtype == made
+    wide = np.float64(2) * pl.lazy(F) @ pl.lazy(a)
+    assert wide.dtype == np.asarray(wide).dtype == np.complex128
+    np.testing.assert_allclose(np.asarray(wide), 2 * F.toarray() @ a, rtol=1e-13, atol=1e-13)

@@ -174,3 +174,79 @@ def test_a_quasiseparable_sum_is_added_in_the_dtype_of_what_it_meets(rng):
     assert type(made) is pl.QuasiSeparable and made.dtype == np.float32
     want = (wide[0] + wide[1]) @ b
     np.testing.assert_allclose(made @ b, want, rtol=1e-12, atol=1e-12)
+
+
+def test_a_kronecker_sum_of_narrow_bands_is_a_band(rng):
+    n = 40
+    T = pl.Tridiagonal(np.ones(n - 1), 4 + rng.random(n), np.ones(n - 1))
+    A = pl.KronSum(pl.Diag(3 + rng.random(2)), T)
+    b = rng.standard_normal(2 * n)
+    for what in ("solve", "slogdet"):
+        assert "by banded LU of 3 x 80" in A.explain(what)
+    np.testing.assert_allclose(A.toarray() @ pl.solve(A, b), b, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("number", [np.inf, -np.inf, np.nan])
+def test_a_multiple_of_the_identity_by_no_number_fills_the_matrix(number, rng):
+    """0 times it is NaN: what adds to the diagonal alone is not for it."""
+    a = rng.standard_normal((9, 9))
+    with np.errstate(invalid="ignore"):
+        want = a + number * np.eye(9)
+        np.testing.assert_array_equal((pl.Dense(a) + number * pl.Identity(9)).toarray(), want)
+    assert np.isnan(want).sum() >= 72
+
+
+def test_equal_leaves_made_apart_are_one(rng):
+    """Two numbers that fill matrices of one size: one factor serves."""
+    n = 20
+    A = pl.Dense(rng.standard_normal((n, n)) + 9 * np.eye(n))
+    both = pl.inv(A + pl.Full((n, n), 2.0)) + pl.inv(A + pl.Full((n, n), 2.0))
+    text = both.explain("apply")
+    assert text.count("getrf ") == 1 and text.count("fill ") == 1
+    apart = pl.inv(A + pl.Full((n, n), 2.0)) + pl.inv(A + pl.Full((n, n), 3.0))
+    assert apart.explain("apply").count("getrf ") == 2
+
+
+def test_a_block_is_eliminated_by_what_is_cheap_to_solve_alone(rng):
+    """Neither by a dense block, however large it is, nor by a cheap one that is much smaller."""
+    p, q = 12, 30
+    B, C, D = (rng.standard_normal(s) for s in ((p, q), (q, p), (q, q)))
+    for A in (
+        pl.Block([[pl.Diag(1 + rng.random(p)), B], [C, D]]),
+        pl.Block([[D, C], [B, pl.Diag(1 + rng.random(p))]]),
+        pl.Block([[D, C], [B, D[:p, :p]]]),
+    ):
+        assert A.explain("solve").startswith("solve by LU of 42 x 42")
+    good = pl.Block([[D[:p, :p], B], [C, pl.Diag(1 + rng.random(q))]])
+    assert good.explain("solve").startswith("solve by LU of 12 x 12")
+
+
+def test_the_order_of_a_chain_and_the_next_best_are_told(rng):
+    A, B, C, S = (rng.standard_normal(s) for s in ((30, 400), (400, 20), (20, 300), (30, 30)))
+    A, B, C, S = (pl.Dense(a) for a in (A, B, C, S))
+    for formula, order, other in (
+        (A @ B @ C, "((A B) C)", "(A (B C))"),
+        (pl.inv(S) @ A @ B, "(A^-1 (B C))", "((A^-1 B) C)"),
+        ((A @ B + A @ B) @ C, "((A B) C)", "(A (B C))"),
+        (C.T @ (A @ B).T, "(A' (B' C'))", "((A' B') C')"),
+    ):
+        text = formula.explain("dense")
+        assert f"planned   {order}\n" in text and f"\ninstead   {other}: " in text, text
+
+
+@pytest.mark.parametrize("dtype", [float, complex])
+@pytest.mark.parametrize("n", [3, 20])
+def test_a_plan_is_taken_again_with_other_numbers(rng, n, dtype):
+    """Of one structure: the numbers are put in where the plan runs."""
+    for c, k in ((2.0, 0.5), (-3.0, 7.0), (0.1, 1.5), (0.1 + 2j, 3.0), (4.0 - 1j, -2j)):
+        a, b, d = rng.standard_normal((3, n, n)).astype(dtype)
+        x = rng.standard_normal(n)
+        formulas = (
+            ((c * pl.Dense(a) + k * pl.Dense(b)) @ x, (c * a + k * b) @ x),
+            (pl.solve(c * pl.Dense(a) + 9 * n * pl.Identity(n), x),
+             np.linalg.solve(c * a + 9 * n * np.eye(n), x)),
+            ((k * (pl.Dense(a) @ pl.Dense(b)) - c * pl.Dense(d)).toarray(), k * (a @ b) - c * d),
+            (np.asarray(c * (pl.lazy(a) @ b) + k * pl.lazy(d)), c * (a @ b) + k * d),
+        )  # fmt: skip
+        for got, want in formulas:
+            np.testing.assert_allclose(got, want, rtol=1e-10, atol=1e-10)

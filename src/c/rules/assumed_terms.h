@@ -6,6 +6,21 @@
 
 #include "builds.h"
 
+/* A Tridiagonal or BlockTridiagonal that is a sum, or a multiple of one, and Hermitian remembers in
+ * attr.i[2] where in its parameters one stands that was assumed positive definite: digits of base
+ * LOP_PATH, the last operation's the lowest. */
+enum {
+    LOP_PATH_BESIDE_DIAGONAL =
+        1,                    /* the first term of what is added to the diagonal; + 1: the second */
+    LOP_PATH_BESIDE_KIND = 3, /* the first of two of the kind; + 1: the second */
+    LOP_PATH_WITHIN = 5,      /* what is multiplied, or conjugated */
+    LOP_PATH = 6
+};
+/* The path in a result, `digit` after `path` (0: there is none) or after what was assumed. */
+int64_t lop_path_on(int64_t path, bool positive, int digit);
+/* The attributes of a sum of two of one kind; attr.i[word]: the assumption. */
+lop_attr lop_assumed_of_sum(const lop_node *a, const lop_node *b, int word);
+
 typedef struct lop_assumed {
     const lop_maker *mk;
     const lop_node *at[LOP_ASSUMED_TERMS]; /* owned */
@@ -15,6 +30,9 @@ typedef struct lop_assumed {
 lop_status lop_assumed_terms(const lop_maker *mk, const lop_node *sum,
                              lop_assumed *d) LOP_MUST_CHECK;
 void lop_assumed_free(lop_assumed *d);
+/* Of a Tridiagonal or BlockTridiagonal with a path. */
+lop_status lop_assumed_in_sum(const lop_maker *mk, const lop_node *a,
+                              lop_assumed *d) LOP_MUST_CHECK;
 /* Of what is positive definite where all that was assumed of it holds. */
 lop_status lop_assumed_within(const lop_maker *mk, const lop_node *a,
                               lop_assumed *d) LOP_MUST_CHECK;

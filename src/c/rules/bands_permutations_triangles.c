@@ -81,6 +81,8 @@ LOP_BUILD(view_tridiagonal) {
     for (int i = 0; st == LOP_OK && i < 3; i++)
         st = conj_of(mk, mode, a->child[mode & LOP_T ? 2 - i : i], &v[i]);
     if ((mode & LOP_T) && attr.i[0]) attr.i[1] ^= 1;
+    if ((mode & LOP_C) && lop_is_complex(a->dtype))
+        attr.i[2] = lop_path_on(attr.i[2], false, LOP_PATH_WITHIN);
     return tridiagonal(mk, &attr, v, st, out);
 }
 
@@ -104,8 +106,11 @@ static lop_attr tridiagonal_left(const lop_attr *a, bool real, bool positive) {
 LOP_BUILD(scaled_tridiagonal) {
     const lop_node *a = m->root->child[0], *v[3] = {NULL, NULL, NULL};
     const lop_attr *c = &m->root->attr,
-                   attr = tridiagonal_left(&a->attr, c->im == 0, lop_is_positive_multiple(m->root));
+                   left = tridiagonal_left(&a->attr, c->im == 0, lop_is_positive_multiple(m->root));
+    lop_attr attr = left;
     lop_status st = LOP_OK;
+    if (lop_is_positive_multiple(m->root))
+        attr.i[2] = lop_path_on(a->attr.i[2], false, LOP_PATH_WITHIN);
     for (int i = 0; st == LOP_OK && i < 3; i++)
         st = lop_join(mk, &lop_op_scale, c, a->child[i], NULL, &v[i]);
     return tridiagonal(mk, &attr, v, st, out);
@@ -113,10 +118,10 @@ LOP_BUILD(scaled_tridiagonal) {
 
 LOP_BUILD(sum_tridiagonal) {
     const lop_node *a = m->root->child[0], *b = m->root->child[1], *v[3] = {NULL, NULL, NULL};
-    lop_attr attr = {.i = {0, 0, 0, 0}};
+    lop_attr attr = lop_assumed_of_sum(a, b, 0);
     lop_status st = LOP_OK;
-    if (lop_attr_equal(&a->attr, &b->attr)) attr = a->attr;
-    attr.i[2] = 0;
+    if (a->attr.i[1] != b->attr.i[1] || attr.i[0] == LOP_ASSUME_GENERAL)
+        attr = (lop_attr){.i = {LOP_ASSUME_GENERAL, 0, 0, 0}};
     for (int i = 0; st == LOP_OK && i < 3; i++)
         st = lop_join(mk, &lop_op_add, NULL, a->child[i], b->child[i], &v[i]);
     return tridiagonal(mk, &attr, v, st, out);
@@ -131,10 +136,9 @@ LOP_BUILD(tridiagonal_plus) {
                real = multiple ? o->attr.im == 0 : !lop_is_complex(o->dtype) || known;
     lop_attr attr =
         tridiagonal_left(&a->attr, real, known && (!multiple || lop_is_positive_multiple(o)));
-    const int64_t path = a->attr.i[2];
-    if (attr.i[0] == LOP_ASSUME_HERMITIAN && path < INT32_MAX &&
-        (path > 0 || a->attr.i[0] == LOP_ASSUME_POSITIVE))
-        attr.i[2] = 3 * path + (first ? 1 : 2);
+    if (attr.i[0] == LOP_ASSUME_HERMITIAN)
+        attr.i[2] = lop_path_on(a->attr.i[2], a->attr.i[0] == LOP_ASSUME_POSITIVE,
+                                LOP_PATH_BESIDE_DIAGONAL + !first);
     lop_status st = lop_make_diagonal(mk, o, &d);
     if (st == LOP_OK)
         st = lop_join(mk, &lop_op_add, NULL, first ? a->child[1] : d, first ? d : a->child[1],

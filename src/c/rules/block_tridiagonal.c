@@ -1,6 +1,6 @@
 /* block_tridiagonal.c: computed right sides for BlockTridiagonal: sums, multiples; solves,
  * determinants and parts of inverses (op_blocktridiagonal_solve.c), with its band as fallback. */
-#include "builds.h"
+#include "assumed_terms.h"
 #include "ops/projections/projections.h"
 
 /* Rows of a block from which sweeps by block are quicker than a band at once; measured 2026-11-22
@@ -20,10 +20,9 @@ static lop_status kind(const lop_maker *mk, const lop_attr *attr, int n, const l
 
 LOP_BUILD(blocktri_sum) {
     const lop_node *a = m->root->child[0], *b = m->root->child[1], *v[3] = {NULL};
-    lop_attr attr = {.i = {size_of(a), LOP_ASSUME_GENERAL, 0, 0}};
+    const lop_attr attr = lop_assumed_of_sum(a, b, 1);
     lop_status st = LOP_OK;
     if (size_of(a) != size_of(b) || a->n != b->n || lop_rows(a) != lop_rows(b)) return LOP_NOMATCH;
-    if (lop_attr_equal(&a->attr, &b->attr)) attr = a->attr;
     for (int i = 0; st == LOP_OK && i < a->n; i++)
         st = lop_join(mk, &lop_op_add, NULL, a->child[i], b->child[i], &v[i]);
     return kind(mk, &attr, a->n, v, st, out);
@@ -32,14 +31,17 @@ LOP_BUILD(blocktri_sum) {
 static lop_attr blocktri_left(const lop_node *a, bool real, bool positive) {
     lop_attr left = a->attr;
     left.i[1] = lop_assumption_left(a->attr.i[1], real, positive);
+    left.i[2] = 0;
     return left;
 }
 
 LOP_BUILD(blocktri_scaled) {
     const lop_node *a = m->root->child[0], *v[3] = {NULL};
-    const lop_attr *c = &m->root->attr,
-                   attr = blocktri_left(a, c->im == 0, lop_is_positive_multiple(m->root));
+    const bool positive = lop_is_positive_multiple(m->root);
+    const lop_attr *c = &m->root->attr;
+    lop_attr attr = blocktri_left(a, c->im == 0, positive);
     lop_status st = LOP_OK;
+    if (positive) attr.i[2] = lop_path_on(a->attr.i[2], false, LOP_PATH_WITHIN);
     if (a->n == 2 && c->im != 0) return LOP_NOMATCH; /* what stands above would be conjugated */
     for (int i = 0; st == LOP_OK && i < a->n; i++)
         st = lop_join(mk, &lop_op_scale, c, a->child[i], NULL, &v[i]);
@@ -53,9 +55,11 @@ LOP_BUILD(blocktri_plus) {
                    *v[3] = {NULL};
     const bool multiple = o->op == &lop_op_scaled, known = multiple || o->op == &lop_op_identity,
                real = multiple ? o->attr.im == 0 : !lop_is_complex(o->dtype) || known;
-    const lop_attr attr =
-                       blocktri_left(a, real, known && (!multiple || lop_is_positive_multiple(o))),
-                   size = {.i = {size_of(a), 0, 0, 0}};
+    const lop_attr size = {.i = {size_of(a), 0, 0, 0}};
+    lop_attr attr = blocktri_left(a, real, known && (!multiple || lop_is_positive_multiple(o)));
+    if (attr.i[1] == LOP_ASSUME_HERMITIAN) /* the blocks are the first term of the sum */
+        attr.i[2] = lop_path_on(a->attr.i[2], a->attr.i[1] == LOP_ASSUME_POSITIVE,
+                                LOP_PATH_BESIDE_DIAGONAL);
     lop_status st = lop_make_diagonal(mk, o, &d);
     if (st != LOP_OK) return st;
     for (int i = 0; i < a->n; i += 2) v[i] = lop_node_ref(a->child[i]);
@@ -116,16 +120,22 @@ LOP_BUILD(blocktri_det) {
     const lop_node *a = m->root->child[0], *band = NULL, *v[4] = {NULL};
     const lop_dtype dt = (lop_dtype)(m->root->attr.i[3] ? m->root->attr.i[3] - 1 : a->dtype);
     const int n = a->n;
-    const bool wide = is_wide(a);
+    const lop_attr how = {.i = {size_of(a), a->attr.i[1], 0, 0}};
+    lop_assumed d = {.n = 0};
     if (!lop_is_blas(dt)) return LOP_NOMATCH;
     lop_status st = cast_to(mk, a, dt, v);
+    if (st == LOP_OK) st = lop_assumed_in_sum(mk, a, &d);
+    const bool beside = d.n > 0, wide = is_wide(a) && !beside;
     if (st == LOP_OK) st = banded(mk, a, n, v, !wide, &band);
-    if (st == LOP_OK)
+    if (st == LOP_OK && beside)
+        st = lop_det_beside_assumed(mk, &m->root->attr, &lop_op_banded_det, band->attr, 2, 1,
+                                    band->child, &d, out);
+    else if (st == LOP_OK)
         st = lop_make1(mk, &lop_op_scaledet, &m->root->attr, band, wide ? &v[n] : out);
-    if (st == LOP_OK && wide)
-        st = lop_make_op(mk, &lop_op_block_det, &a->attr, n + 1, v, NULL, out);
+    if (st == LOP_OK && wide) st = lop_make_op(mk, &lop_op_block_det, &how, n + 1, v, NULL, out);
     for (int i = 0; i < 4; i++) lop_node_unref(v[i]);
     lop_node_unref(band);
+    lop_assumed_free(&d);
     return st;
 }
 
@@ -144,14 +154,14 @@ LOP_BUILD(blocktri_inverse_diagonal) {
     const lop_node *a = m->root->child[0]->child[0], *inverse = NULL, *v[4] = {NULL};
     const lop_dtype dt = m->root->dtype;
     const int n = a->n;
+    const lop_attr how = {.i = {size_of(a), a->attr.i[1], 0, 0}};
     const bool here = m->root->attr.i[0] == 0;
     if (!lop_is_blas(dt)) return LOP_NOMATCH;
     lop_status st = cast_to(mk, a, dt, v);
     if (st == LOP_OK) st = inverse_of_band(mk, a, n, v, &inverse);
     if (st == LOP_OK)
         st = lop_make1(mk, &lop_op_diagonal, &m->root->attr, inverse, here ? &v[n] : out);
-    if (st == LOP_OK && here)
-        st = lop_make_op(mk, &lop_op_blockinvdiag, &a->attr, n + 1, v, NULL, out);
+    if (st == LOP_OK && here) st = lop_make_op(mk, &lop_op_blockinvdiag, &how, n + 1, v, NULL, out);
     for (int i = 0; i < 4; i++) lop_node_unref(v[i]);
     lop_node_unref(inverse);
     return st;

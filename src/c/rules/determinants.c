@@ -213,19 +213,53 @@ LOP_BUILD(det_difference) {
 
 /* -- Cholesky, worth a try, beside terms that were assumed positive definite */
 
-/* Of a tridiagonal matrix that was assumed positive definite, plus diagonals that may be anything:
- * the former. Owned; NULL of others. */
-static lop_status assumed_before(const lop_maker *mk, const lop_node *a, const lop_node **out) {
-    const lop_node *d = a->child[1];
-    const lop_attr how = {.i = {LOP_ASSUME_POSITIVE, a->attr.i[1], 0, 0}};
-    *out = NULL;
-    if (a->attr.i[0] != LOP_ASSUME_HERMITIAN || a->attr.i[2] == 0) return LOP_OK;
-    for (int64_t path = a->attr.i[2]; path > 0; path /= 3) {
-        if (d->op != &lop_op_add || path % 3 == 0) return LOP_OK;
-        d = d->child[path % 3 - 1];
+int64_t lop_path_on(int64_t path, bool positive, int digit) {
+    return (path > 0 || positive) && path < INT32_MAX ? LOP_PATH * path + digit : 0;
+}
+
+lop_attr lop_assumed_of_sum(const lop_node *a, const lop_node *b, int word) {
+    const int64_t p = a->attr.i[word], q = b->attr.i[word];
+    const bool first = p == LOP_ASSUME_POSITIVE, second = q == LOP_ASSUME_POSITIVE;
+    lop_attr attr = a->attr;
+    attr.i[2] = 0;
+    if ((first || p == LOP_ASSUME_HERMITIAN) && (second || q == LOP_ASSUME_HERMITIAN)) {
+        if (first && second) return attr;
+        attr.i[word] = LOP_ASSUME_HERMITIAN;
+        attr.i[2] = lop_path_on(a->attr.i[2], first, LOP_PATH_BESIDE_KIND);
+        if (attr.i[2] == 0) attr.i[2] = lop_path_on(b->attr.i[2], second, LOP_PATH_BESIDE_KIND + 1);
+    } else if (p != q) {
+        attr.i[word] = LOP_ASSUME_GENERAL;
     }
-    const lop_node *v[3] = {a->child[0], d, a->child[2]};
-    return lop_make(mk, "tridiagonal", &how, 3, v, NULL, out);
+    return attr;
+}
+
+/* One step back along a path; NULL where there is no such step. */
+static const lop_node *before(const lop_node *v, int64_t digit) {
+    const bool within = digit == LOP_PATH_WITHIN;
+    while (v->op == &lop_op_cast) v = v->child[0];
+    if (within) return v->op == &lop_op_scale || v->op == &lop_op_conjugate ? v->child[0] : NULL;
+    if (v->op != &lop_op_add && v->op != &lop_op_blockplus) return NULL;
+    return digit > 0 ? v->child[(digit - 1) % 2] : NULL;
+}
+
+/* Of a sum of what was assumed positive definite and of others of its kind, or diagonals, that may
+ * be anything: the former. Owned; NULL of others. */
+static lop_status assumed_before(const lop_maker *mk, const lop_node *a, const lop_node **out) {
+    const int word = a->op == &lop_op_blocktridiagonal;
+    const lop_node *v[3] = {NULL};
+    lop_attr how = a->attr;
+    *out = NULL;
+    if (how.i[word] != LOP_ASSUME_HERMITIAN || how.i[2] == 0) return LOP_OK;
+    for (int i = 0; i < a->n; i++) v[i] = a->child[i];
+    for (int64_t path = how.i[2]; path > 0; path /= LOP_PATH) {
+        const int64_t digit = path % LOP_PATH;
+        const bool all = digit >= LOP_PATH_BESIDE_KIND;
+        for (int i = all ? 0 : 1; i < (all ? a->n : 2); i++)
+            if (!(v[i] = before(v[i], digit))) return LOP_OK;
+    }
+    how.i[word] = LOP_ASSUME_POSITIVE;
+    how.i[2] = 0;
+    return lop_make_op(mk, a->op, &how, a->n, v, NULL, out);
 }
 
 void lop_assumed_free(lop_assumed *d) {
@@ -243,18 +277,22 @@ static void keep(lop_assumed *d, const lop_node *a) {
         d->at[d->n++] = a;
 }
 
+/* Is it of a kind whose sums are of the kind again? */
+static bool sums_close(const lop_node *a) {
+    return a->op == &lop_op_tridiagonal || a->op == &lop_op_blocktridiagonal;
+}
+
 static lop_status gather(lop_assumed *d, const lop_node *a) {
-    const bool kind = a->op == &lop_op_dense || a->op == &lop_op_banded ||
-                      a->op == &lop_op_tridiagonal || a->op == &lop_op_blocktridiagonal;
-    const lop_node *before = NULL;
+    const bool kind = a->op == &lop_op_dense || a->op == &lop_op_banded || sums_close(a);
+    const lop_node *within = NULL;
     lop_status st = LOP_OK;
     if (--d->left < 0) return st;
     if (kind && lop_node_trait(a, LOP_POSITIVE) == LOP_TRUE) {
         keep(d, lop_node_ref(a));
         return st;
     }
-    if (a->op == &lop_op_tridiagonal) st = assumed_before(d->mk, a, &before);
-    if (before) keep(d, before);
+    if (sums_close(a)) st = assumed_before(d->mk, a, &within);
+    if (within) keep(d, within);
     for (int i = 0; st == LOP_OK && i < a->n; i++)
         if (a->child[i]->op->cls == LOP_OPERATOR) st = gather(d, a->child[i]);
     return st;
@@ -272,7 +310,8 @@ static lop_status gather_terms(lop_assumed *d, const lop_node *a, bool *minus) {
         *minus |= lop_infer_semidefinite(a->child[0]);
         return LOP_OK;
     }
-    return a->op == &lop_op_tridiagonal || lop_infer_semidefinite(a) ? gather(d, a) : LOP_OK;
+    const lop_node *of = a->op == &lop_op_view ? a->child[0] : a;
+    return sums_close(of) || lop_infer_semidefinite(a) ? gather(d, a) : LOP_OK;
 }
 
 lop_status lop_assumed_terms(const lop_maker *mk, const lop_node *sum, lop_assumed *d) {
@@ -290,13 +329,19 @@ lop_status lop_assumed_within(const lop_maker *mk, const lop_node *a, lop_assume
     return st;
 }
 
+lop_status lop_assumed_in_sum(const lop_maker *mk, const lop_node *a, lop_assumed *d) {
+    *d = (lop_assumed){.mk = mk};
+    const lop_status st = assumed_before(mk, a, &d->at[0]);
+    d->n = d->at[0] != NULL;
+    return st;
+}
+
 LOP_BUILD(det_tridiagonal) {
     const lop_node *a = m->root->child[0], *v[3] = {NULL, NULL, NULL};
-    lop_assumed d = {.mk = mk};
+    lop_assumed d;
     lop_attr how = a->attr;
     how.i[2] = 0;
-    lop_status st = assumed_before(mk, a, &d.at[0]);
-    d.n = d.at[0] != NULL;
+    lop_status st = lop_assumed_in_sum(mk, a, &d);
     for (int i = 0; st == LOP_OK && i < 3; i++)
         st = lop_make1(mk, &lop_op_cast, &ATTR(m, 'k'), a->child[i], &v[i]);
     if (st == LOP_OK)

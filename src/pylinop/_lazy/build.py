@@ -54,7 +54,7 @@ def _shape(x: Any) -> Any:
 def _promoted(a: Any, b: Any) -> Any:
     for x, y in ((a, b), (b, a)):
         if x._adopts and not y._adopts and y.dtype.kind in "fc":
-            return y.dtype
+            return np.result_type(y.dtype, np.complex64) if x.dtype.kind == "c" else y.dtype
     same = a.dtype is b.dtype and a.dtype.isnative
     return a.dtype if same else np.result_type(a.dtype, b.dtype)
 

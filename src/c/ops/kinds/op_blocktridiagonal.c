@@ -2,7 +2,8 @@
  * A[k, k] = D_k, A[k + 1, k] = L_k, A[k, k + 1] = U_k.
  *
  * Storage: the raveled blocks, children L ((N - 1) b b), D (N b b) and U; without U the adjoints of
- * L stand above the diagonal. attr.i: b, the assumption (LOP_ASSUME_*). Products by blocks, 2
+ * L stand above the diagonal. attr.i: b, the assumption (LOP_ASSUME_*), the path to one that was
+ * assumed positive definite (rules/assumed_terms.h). Products by blocks, 2
  * (3 N - 2) b^2 k flops. Solves: op_blocktridiagonal_solve.c.
  *
  * blockband  children L, D, (U): the matrix as Banded stores it, 2 b - 1 diagonals on either side
@@ -198,7 +199,7 @@ const lop_op lop_op_blocktridiagonal = {
     .cls = LOP_OPERATOR,
     .min = 2,
     .max = 3,
-    .ints = 2,
+    .ints = 3,
     .param =
         {{"lower", LOP_P_ARRAY, 3, NULL,
           "The blocks below the diagonal, shape (..., N - 1, b, b): block (k + 1, k) is "

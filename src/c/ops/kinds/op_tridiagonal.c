@@ -4,10 +4,9 @@
  * Solves: elimination with row exchanges, or L D L^H from both ends where assumed positive
  * definite (falls back on the former where a pivot is not positive), some 10 n + 5 n k flops.
  * attr.i[0]: the assumption (LOP_ASSUME_*); i[1]: 1 where it names dl, not du (a
- * transpose); i[2], where d is a sum: which part of it, with dl and du, was assumed positive
- * definite, to the base of 3 by digits 1 and 2, the last one outermost; 0: none
- * (rules/determinants.c tests that part where the sum is not definite). Golub and Van Loan, Matrix
- * Computations, 4.3. */
+ * transpose); i[2], of a sum: the path to one that was assumed positive definite, or 0
+ * (rules/assumed_terms.h; determinants test that one where the sum is not definite). Golub and Van
+ * Loan, Matrix Computations, 4.3. */
 #include "expr/random_instance.h"
 #include "expr/vjp.h"
 #include "ops/shared/scaled_pair.h"

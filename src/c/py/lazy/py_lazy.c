@@ -17,9 +17,7 @@ static const char *const heads[] = {
 /* -- life */
 
 /* Does a node of these have no dtype of its own? Identity, its multiples and the like. */
-static bool has_no_dtype(const py_state *s, py_head head, PyObject *a, PyObject *b,
-                         const PyArray_Descr *dtype) {
-    if (PyTypeNum_ISCOMPLEX(dtype->type_num)) return false;
+static bool has_no_dtype(const py_state *s, py_head head, PyObject *a, PyObject *b) {
     if (head == PY_OPERATOR) {
         const lop_node *node = py_is_op(s, a) ? ((py_op *)a)->node : NULL;
         return node && node->weak;
@@ -27,7 +25,8 @@ static bool has_no_dtype(const py_state *s, py_head head, PyObject *a, PyObject 
     if (head < PY_MATMUL || head > PY_INVERSE || !py_is_lazy(s, a)) return false;
     if (!((py_lazy *)a)->adopts) return false;
     if (head == PY_MATMUL || head == PY_ADD) return py_is_lazy(s, b) && ((py_lazy *)b)->adopts;
-    return !b || PyFloat_CheckExact(b) || PyLong_Check(b); /* NumPy's numbers have dtypes */
+    return !b || PyFloat_CheckExact(b) || PyLong_Check(b) || /* NumPy's numbers have dtypes */
+           PyComplex_CheckExact(b);
 }
 
 py_lazy *py_lazy_new(py_state *s, py_head head, PyObject *a, PyObject *b, int nd,
@@ -42,7 +41,7 @@ py_lazy *py_lazy_new(py_state *s, py_head head, PyObject *a, PyObject *b, int nd
     s->refs++;
     self->head = (uint8_t)head;
     self->mode = 0;
-    self->adopts = has_no_dtype(s, head, a, b, dtype);
+    self->adopts = has_no_dtype(s, head, a, b);
     self->nd = nd;
     self->nargs = b ? 2 : 1;
     self->a = Py_NewRef(a);
@@ -245,7 +244,7 @@ static PyObject *new(PyTypeObject *type, PyObject *all, PyObject *kwargs) {
         return NULL;
     }
     if (self->nargs == 1 || self->nargs == 2)
-        self->adopts = has_no_dtype(s, (py_head)head, self->a, self->b, self->dtype);
+        self->adopts = has_no_dtype(s, (py_head)head, self->a, self->b);
     py_here(s, &self->code, &self->lasti);
     return (PyObject *)self;
 }

@@ -90,14 +90,24 @@ static PyArray_Descr *promoted(PyArray_Descr *a, PyArray_Descr *b) {
     return PyArray_ResultType(0, NULL, 2, two);
 }
 
+/* The dtype d, made complex where `by`, which has no dtype of its own, is that: new. */
+static PyArray_Descr *taken(PyArray_Descr *d, const PyArray_Descr *by) {
+    if (!PyTypeNum_ISCOMPLEX(by->type_num) || PyTypeNum_ISCOMPLEX(d->type_num))
+        return promoted(d, d);
+    PyArray_Descr *least = PyArray_DescrFromType(NPY_CFLOAT);
+    PyArray_Descr *both = least ? promoted(d, least) : NULL;
+    Py_XDECREF((PyObject *)least);
+    return both;
+}
+
 /* The dtype of two nodes together: new. One without a dtype of its own takes the other's. */
 static PyArray_Descr *joined(const py_lazy *x, const py_lazy *y) {
     const bool float_x =
                    PyTypeNum_ISFLOAT(x->dtype->type_num) || PyTypeNum_ISCOMPLEX(x->dtype->type_num),
                float_y =
                    PyTypeNum_ISFLOAT(y->dtype->type_num) || PyTypeNum_ISCOMPLEX(y->dtype->type_num);
-    if (x->adopts && !y->adopts && float_y) return promoted(y->dtype, y->dtype);
-    if (y->adopts && !x->adopts && float_x) return promoted(x->dtype, x->dtype);
+    if (x->adopts && !y->adopts && float_y) return taken(y->dtype, x->dtype);
+    if (y->adopts && !x->adopts && float_x) return taken(x->dtype, y->dtype);
     return promoted(x->dtype, y->dtype);
 }
 
@@ -203,8 +213,9 @@ static PyObject *multiple(py_state *s, py_head head, py_lazy *a, PyObject *c) {
     PyObject *args[3] = {s->ufunc[head == PY_OVER ? U_DIV : U_MUL], (PyObject *)a, c};
     const bool known = look(s, args[1], &x) && look(s, c, &y);
     PyArray_Descr *d = known ? common(&x, &y) : NULL;
-    if (known && a->adopts && y.dtype && py_is_plain(y.dtype)) d = y.dtype;
-    if (d)
+    if (known && a->adopts && y.dtype && py_is_plain(y.dtype))
+        d = taken(y.dtype, a->dtype);
+    else if (d)
         Py_INCREF((PyObject *)d);
     else if (py_is_lazy(s, c))
         d = promoted(a->dtype, ((py_lazy *)c)->dtype);
