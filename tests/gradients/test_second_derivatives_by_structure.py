@@ -3,7 +3,7 @@ generators of quasi-separable ones: what they read off S^-1 X S^-1, without a de
 
 import numpy as np
 import pytest
-from gradients.differences import check_second
+from gradients.differences import check, check_second
 
 import pylinop as pl
 
@@ -181,3 +181,42 @@ def test_no_matrix_of_the_size_of_a_markov_process():
         names = steps(pl.hvp(f), p, np.array([0.3, -0.2, 0.1]))
     assert "quasi_between_sums" in names
     assert not {"quasi-dense", "todense", "eye", "getrf"} & names, names
+
+
+# -- stacks of quasi-separable matrices
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("n", "full"), [(1, True), (2, False), (16, True), (17, False)])
+def test_stacks(n, full, dtype):
+    """Each of the four with a dimension of its own, or shared by all."""
+    many = [
+        np.stack(x) for x in zip(*(generators(n, 2, full, dtype) for _ in range(3)), strict=True)
+    ]
+    one = generators(n, 2, full, dtype)
+    y = drawn(n, 1)
+
+    def f(d, p, q, a):
+        K = pl.QuasiSeparable(d, p, q, a)
+        return np.sum(np.real(pl.logdet(K))) + np.sum(np.real(pl.solve(K, y)) ** 2)
+
+    with pl.config(check_plans=True, verify=True):
+        for shared in ((), (1, 3), (0, 1, 2)):
+            args = [one[i] if i in shared else many[i] for i in range(4)]
+            check(f, *args)
+            check_second(f, *args)
+
+
+@pytest.mark.no_verify  # whose own plans would be counted
+def test_no_matrices_of_the_size_of_those_of_a_stack():
+    n, B = 1500, 3
+    args = [
+        np.stack(x)
+        for x in zip(*(generators(n, 2, False, "float64") for _ in range(B)), strict=True)
+    ]
+    f = lambda *x: np.sum(pl.logdet(pl.QuasiSeparable(*x)))  # noqa: E731
+    every = (0, 1, 2, 3)
+    with pl.config(memory_limit=B * n * n):  # bytes: a dense form takes eight times as many
+        first = steps(pl.value_and_grad(f, every), *args)
+        second = steps(pl.hvp(f, every), *args, tuple(drawn(*x.shape) for x in args))
+    assert "quasi-inverse-generator-sums" in first and "quasi_between_sums" in second

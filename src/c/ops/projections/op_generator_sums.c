@@ -159,7 +159,6 @@ static lop_status infer_inverse(lop_node *n, lop_err *err) {
     lop_status st = lop_quasi_shape(n, err);
     if (st != LOP_OK) return st;
     const int64_t rows = lop_rows(n);
-    if (lop_nbatch(n)) return lop_fail(err, LOP_DIM, "%s takes one matrix", n->op->name);
     for (int i = TARGET; i < ALT; i++) n->dtype = lop_promote(n->dtype, n->child[i]->dtype);
     st = shape_of(n, TARGET, rows, err);
     if (st == LOP_OK &&
@@ -258,18 +257,23 @@ static lop_status infer_between(lop_node *n, lop_err *err) {
     lop_status st = lop_quasi_shape_from(n, MIDDLE, err);
     if (st != LOP_OK) return st;
     const lop_dtype middle = n->dtype;
-    const int64_t rows = lop_rows(n), batch = lop_nbatch(n);
+    const lop_shape shape = n->shape;
+    const int64_t rows = lop_rows(n);
+    lop_shape both;
     st = lop_quasi_shape(n, err);
     if (st != LOP_OK) return st;
-    if (batch || lop_nbatch(n) || lop_rows(n) != rows)
+    if (lop_rows(n) != rows)
         return lop_fail(err, LOP_DIM, "%s takes two matrices of one size", n->op->name);
+    st = lop_shape_batch(&n->shape, 2, &shape, 2, &both, err);
+    if (st != LOP_OK) return st;
     n->dtype = lop_promote(n->dtype, middle);
     for (int i = BETWEEN_TARGET; i < n->n - 1; i++)
         n->dtype = lop_promote(n->dtype, n->child[i]->dtype);
     if (sums) {
         st = shape_of(n, BETWEEN_TARGET, rows, err);
     } else {
-        n->shape.ndim--;
+        n->shape = both;
+        n->shape.dim[n->shape.ndim++] = rows;
         n->core = 1;
         n->weak = LOP_STRONG;
     }
