@@ -208,8 +208,7 @@ LOP_BUILD(quasi_inverse_diagonal) {
 /* Of A^-1 of a Hermitian A, by A's factor. */
 LOP_BUILD(generators_inverse) {
     const lop_node *root = m->root, *a = root->child[0]->child[0], *v[2 * GENERATORS] = {NULL};
-    if (is_triangular(a) ||
-        lop_is_complex(root->dtype) != lop_is_complex(a->dtype))
+    if (is_triangular(a) || lop_is_complex(root->dtype) != lop_is_complex(a->dtype))
         return LOP_NOMATCH;
     const lop_attr how = {.i = {root->attr.i[0], 0, 0, 0}};
     lop_status st = widened(mk, a, root->dtype, v);
@@ -227,8 +226,7 @@ LOP_BUILD(generators_inverse) {
 static const lop_node *quasi_between(const lop_match *m, const lop_node **x) {
     const lop_node *a = lop_read_between(m->root->child[0], x);
     if (!a || a->op != &lop_op_quasiseparable || is_triangular(a) ||
-        (*x)->op != &lop_op_quasiseparable || is_triangular(*x) ||
-        !lop_is_blas(m->root->dtype) ||
+        (*x)->op != &lop_op_quasiseparable || is_triangular(*x) || !lop_is_blas(m->root->dtype) ||
         lop_is_complex(m->root->dtype) != (lop_is_complex(a->dtype) || lop_is_complex((*x)->dtype)))
         return NULL;
     return a;
