@@ -145,7 +145,7 @@ def _cotangent_dtype(like: Any, g: Any) -> Any:
     return np.result_type(own, part)
 
 
-_together: weakref.WeakValueDictionary[tuple[int, int], Any] = weakref.WeakValueDictionary()
+_together: weakref.WeakValueDictionary[tuple[Any, ...], Any] = weakref.WeakValueDictionary()
 
 
 def _of_generators(op: Any, g: Any, number: int, held: dict[int, Any]) -> Any:
@@ -164,6 +164,18 @@ def _of_generators(op: Any, g: Any, number: int, held: dict[int, Any]) -> Any:
     start, like = sum(sizes[: number - 1]), three[number - 1]
     part = whole[..., start : start + sizes[number - 1]].reshape(batch + tuple(like.shape[-2:]))
     return part.real if part.dtype.kind == "c" and like.dtype.kind != "c" else part
+
+
+def _diagonal_of(op: Any, g: Any, child: int, key: Any, shape: Any, dtype: Any) -> Any:
+    """The cotangent of a child that is a vector; where it is that of several parameters together,
+    it is found once, as that of generators is."""
+    at = (id(op), id(g), child, np.dtype(dtype))
+    found = _together.get(at) if key == TOGETHER else None
+    if found is None:
+        found = diagonal(lazily(Cotangent(child, key), (op, g), bytes((FORM, FORM)), shape, dtype))
+        if key == TOGETHER:
+            _together[at] = found
+    return found
 
 
 def _own_dimensions(op: Any, number: int, like: Any) -> int:
@@ -195,10 +207,13 @@ def cotangent(op: Any, g: Any, key: Any, slot: Slot, like: Any, own: int = 2) ->
     count = math.prod(shape)
     size = count if slot.size is None else slot.size
     for child in slot.children:
-        made = shape if matrix else (size, size)
-        part = lazily(Cotangent(child, key), (op, g), bytes((FORM, FORM)), (*batch, *made), dtype)
-        if not matrix:
-            part = diagonal(part)
+        if matrix:
+            part = lazily(
+                Cotangent(child, key), (op, g), bytes((FORM, FORM)), (*batch, *shape), dtype
+            )
+        else:
+            which = key if slot.size is None else TOGETHER
+            part = _diagonal_of(op, g, child, which, (*batch, size, size), dtype)
             part = part if slot.size is None else part[..., slot.start : slot.start + count]
             part = part if part.shape == batch + shape else part.reshape(batch + shape)
             if not slot.first or (slot.mirrored and child):
