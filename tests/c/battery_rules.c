@@ -236,7 +236,7 @@ static const lop_node *by_name(gen *g, const char *rule) {
     if (!strcmp(rule, "apply-inverses-alike")) return gen_inverse_blocks(g);
     if (strstr(rule, "settled")) return gen_settled(g, rule);
     if (strstr(rule, "-line")) return gen_line(g, rule);
-    if (strstr(rule, "-between-")) return gen_between(g, rule);
+    if (strstr(rule, "-between")) return gen_between(g, rule);
     if (strstr(rule, "entries-inverse-blocktri")) return gen_blocktri_blocks(g, rule);
     if (strstr(rule, "spectral-sum") || !strcmp(rule, "solve-kronsum") ||
         !strcmp(rule, "scaledet-kronsum") || !strncmp(rule, "partial-inverse", 15))

@@ -248,10 +248,13 @@ static const tv *generator_sums(ip *p, const lop_node *node, const tv *g) {
 }
 
 bool ip_is_projection(const char *s) {
-    if (strstr(s, "generator_sums") || !strcmp(s, "quasi_inverse_sums")) return true;
+    if (strstr(s, "generator_sums") || strstr(s, "quasi_between") ||
+        !strcmp(s, "quasi_inverse_sums"))
+        return true;
     if (!strcmp(s, "band_join") || strstr(s, "kron_partial")) return true;
     return strstr(s, "diagonal_sums") || strstr(s, "entry_sums") ||
-           !strcmp(s, "toeplitz_inverse_sums") || !strcmp(s, "sparseentries");
+           !strcmp(s, "toeplitz_inverse_sums") || !strcmp(s, "toeplitz_between_sums") ||
+           !strcmp(s, "sparseentries");
 }
 const tv *ip_projection(ip *p, const lop_node *node) {
     const char *s = node->op->name;
@@ -259,8 +262,10 @@ const tv *ip_projection(ip *p, const lop_node *node) {
     if (!strcmp(s, "band_join")) return band_join(p, node);
     if (strstr(s, "entry_sums")) return entry_sums(p, node);
     if (!strcmp(s, "sparseentries")) return ip_eval(p, node->child[3]);
-    if (!strcmp(s, "quasi_inverse_sums")) return ip_eval(p, node->child[7]);
-    if (!strcmp(s, "toeplitz_inverse_sums")) return ip_eval(p, node->child[4]); /* by definition */
+    if (!strcmp(s, "quasi_inverse_sums") || strstr(s, "quasi_between"))
+        return ip_eval(p, node->child[node->n - 1]);
+    if (!strcmp(s, "toeplitz_inverse_sums") || !strcmp(s, "toeplitz_between_sums"))
+        return ip_eval(p, node->child[node->n - 1]); /* by definition */
     const tv *a = ip_eval(p, node->child[0]),
              *b = a && node->n > 1 ? ip_eval(p, node->child[1]) : a;
     if (!a || !b) return NULL;

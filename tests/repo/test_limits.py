@@ -75,12 +75,6 @@ def _():
 
     with pytest.raises(NotImplementedError, match="third derivatives"):
         pl.grad(second)(0.5)
-    p = np.ones((2, 4, 1))
-    stacked = lambda p: np.sum(
-        pl.QuasiSeparable(np.ones((2, 4)), p, 1 + p, 0.5 * p) @ np.arange(4.0)
-    )
-    with pytest.raises(NotImplementedError, match="stack"):
-        pl.hvp(lambda p: stacked(p) ** 2)(p, p)
     t, h = 0.3, 1e-5
     A, dA = pl.Dense(H20 + t * np.eye(20)), pl.Diag(np.ones(20))
     at = [float(pl.logdet(H20 + (t + s) * np.eye(20))) for s in (-h, h)]

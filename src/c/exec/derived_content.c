@@ -6,10 +6,27 @@
 #include "kernels/dense/k_blas.h"
 #include "kernels/common/kernels.h"
 
+/* All matrices of a slot below each other, where they lie so in memory. */
+static bool in_one_run(const lop_frame *f, int number, lop_mat *m) {
+    const lop_slot *slot = &f->plan->slot[number];
+    const int nb = slot->shape.ndim - slot->core;
+    *m = f->mat[number];
+    if (slot->batch < 2 || !lop_mat_is_c(m)) return false;
+    for (int64_t d = nb - 1, next = m->m * m->n; d >= 0; d--) {
+        const int64_t count = slot->shape.dim[d];
+        if (count != 1 && lop_frame_batch_stride(f, number, (int)d, nb) != next) return false;
+        next *= count;
+    }
+    *m = (lop_mat){m->p, m->m * slot->batch, m->n, m->n, 1, m->dt};
+    return true;
+}
+
 static lop_fingerprint fingerprint_slot(const lop_frame *f, int number, lop_fingerprint print) {
     const lop_slot *slot = &f->plan->slot[number];
     int nb = slot->shape.ndim - slot->core;
     int64_t at[LOP_MAXDIM] = {0};
+    lop_mat whole;
+    if (in_one_run(f, number, &whole)) return lopk_fingerprint(print, &whole);
     for (int64_t e = 0; e < slot->batch; e++) {
         lop_mat m = f->mat[number];
         int64_t offset = 0;

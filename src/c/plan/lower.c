@@ -245,10 +245,11 @@ static lop_status common(const lop_emit *e, const lop_node *node, const lop_node
 
 /* A vector, or generators of states, made of leaves by steps that no branch is left by. */
 static bool is_plain(const lop_node *a, int depth) {
-    static const lop_op *const by[] = {&lop_op_cast,   &lop_op_conjugate, &lop_op_scale,
-                                       &lop_op_add,    &lop_op_mul,       &lop_op_first_unit,
-                                       &lop_op_ones,   &lop_op_diagrun,   &lop_op_array_slice,
-                                       &lop_op_concat, &lop_op_line_order};
+    static const lop_op *const by[] = {&lop_op_cast,     &lop_op_conjugate,  &lop_op_scale,
+                                       &lop_op_add,      &lop_op_mul,        &lop_op_first_unit,
+                                       &lop_op_ones,     &lop_op_diagrun,    &lop_op_array_slice,
+                                       &lop_op_concat,   &lop_op_line_order, &lop_op_ravel,
+                                       &lop_op_blockplus};
     if (a->op == &lop_op_array) return true;
     bool one = a->op == &lop_op_line_generators || a->op == &lop_op_quasijoin;
     for (size_t i = 0; !one && a->core == 1 && i < sizeof by / sizeof by[0]; i++)

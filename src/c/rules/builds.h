@@ -170,6 +170,9 @@ LOP_BUILD(quasi_solve);
 LOP_BUILD(quasi_det);
 LOP_BUILD(quasi_inverse_diagonal);
 LOP_BUILD(generators_inverse);
+LOP_BUILD(generators_between);
+LOP_BUILD(between_quasi_diagonal);
+LOP_BUILD(between_quasi_trace);
 /* sums_settled.c */
 LOP_BUILD(sum_settled);
 /* low_rank.c: base + `low`, a lowrank or a lowrankupdate, whose own base is added to it; base NULL:
@@ -239,6 +242,7 @@ LOP_BUILD(sums_band);
 LOP_BUILD(sums_inverse_view);
 LOP_BUILD(sums_inverse_circulant);
 LOP_BUILD(sums_inverse_toeplitz);
+LOP_BUILD(sums_between_toeplitz);
 LOP_BUILD(sums_toeplitz);
 LOP_BUILD(sums_product);
 LOP_BUILD(sums_dense);

@@ -157,6 +157,46 @@ LOP_BUILD(sums_inverse_toeplitz) {
     return st;
 }
 
+/* S^-1 X of a column. Owned. */
+static lop_status through(const lop_maker *mk, const lop_node *s, const lop_node *x,
+                          const lop_node *column, const lop_node **out) {
+    const lop_node *moved = NULL;
+    lop_status st = lop_make2(mk, &lop_op_apply, NULL, x, column, &moved);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_solve, NULL, s, moved, out);
+    lop_node_unref(moved);
+    return st;
+}
+LOP_BUILD(sums_between_toeplitz) {
+    const lop_node *x, *a = lop_read_between(m->root->child[0], &x), *seen[4] = {NULL},
+                       *child[7] = {NULL}, *dense = NULL;
+    const lop_dtype dt = m->root->dtype;
+    const lop_attr d = {.i = {0, 0, 0, (int64_t)dt + 1}};
+    lop_attr how = m->root->attr;
+    if (!a || (a->op != &lop_op_toeplitz && a->op != &lop_op_hankel) || lop_nbatch(a) ||
+        lop_nbatch(x))
+        return LOP_NOMATCH;
+    const lop_node *kind = x; /* views of a Toeplitz matrix are Toeplitz matrices */
+    while (kind->op == &lop_op_view) kind = kind->child[0];
+    if (kind->op != a->op) return LOP_NOMATCH;
+    const bool hankel = a->op == &lop_op_hankel;
+    if (hankel ? !how.i[0] || how.i[1] : how.i[0] != 0) return LOP_NOMATCH;
+    lop_status st = lop_toeplitz_inverse_columns(mk, a, dt, seen);
+    for (int i = 0; st == LOP_OK && i < 3; i++) st = through(mk, a, x, seen[i], &child[2 + i]);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &d, m->root->child[0], &dense);
+    how.i[3] = 0;
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_array_diagonal_sums, &how, dense, &child[6]);
+    how.i[3] = hankel;
+    child[0] = seen[0];
+    child[1] = seen[1];
+    child[5] = seen[3];
+    if (st == LOP_OK)
+        st = lop_make_op(mk, &lop_op_toeplitz_between_sums, &how, 7, child, NULL, out);
+    lop_node_unref(seen[2]);
+    for (int i = 0; i < 7; i++) lop_node_unref(child[i]);
+    lop_node_unref(dense);
+    return st;
+}
+
 static double pair_seconds(const lop_match *m, const lop_costs *c, int64_t k) {
     const lop_node *a = m->root->child[0];
     return c->overhead +

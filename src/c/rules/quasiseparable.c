@@ -208,8 +208,7 @@ LOP_BUILD(quasi_inverse_diagonal) {
 /* Of A^-1 of a Hermitian A, by A's factor. */
 LOP_BUILD(generators_inverse) {
     const lop_node *root = m->root, *a = root->child[0]->child[0], *v[2 * GENERATORS] = {NULL};
-    if (is_triangular(a) || lop_nbatch(a) ||
-        lop_is_complex(root->dtype) != lop_is_complex(a->dtype))
+    if (is_triangular(a) || lop_is_complex(root->dtype) != lop_is_complex(a->dtype))
         return LOP_NOMATCH;
     const lop_attr how = {.i = {root->attr.i[0], 0, 0, 0}};
     lop_status st = widened(mk, a, root->dtype, v);
@@ -219,4 +218,45 @@ LOP_BUILD(generators_inverse) {
         st = lop_make_op(mk, &lop_op_quasi_inverse_sums, &how, 2 * GENERATORS, v, NULL, out);
     for (int i = 0; i < 2 * GENERATORS; i++) lop_node_unref(v[i]);
     return st;
+}
+
+/* -- S^-1 X S^-1, which second derivatives read */
+
+/* S and X, both Hermitian; NULL: they are not that. */
+static const lop_node *quasi_between(const lop_match *m, const lop_node **x) {
+    const lop_node *a = lop_read_between(m->root->child[0], x);
+    if (!a || a->op != &lop_op_quasiseparable || is_triangular(a) ||
+        (*x)->op != &lop_op_quasiseparable || is_triangular(*x) || !lop_is_blas(m->root->dtype) ||
+        lop_is_complex(m->root->dtype) != (lop_is_complex(a->dtype) || lop_is_complex((*x)->dtype)))
+        return NULL;
+    return a;
+}
+LOP_BUILD(generators_between) {
+    enum { ALL = 3 * GENERATORS };
+    const lop_node *root = m->root, *x, *a = quasi_between(m, &x), *v[ALL] = {NULL};
+    const lop_attr how = {.i = {root->attr.i[0], 0, 0, 0}};
+    if (!a) return LOP_NOMATCH;
+    lop_status st = widened(mk, a, root->dtype, v);
+    if (st == LOP_OK) st = widened(mk, x, root->dtype, v + GENERATORS);
+    for (int i = 0; i < 3; i++) v[2 * GENERATORS + i] = lop_node_ref(root->child[1 + i]);
+    if (st == LOP_OK) st = lop_generators_of_dense(mk, root, &v[ALL - 1]);
+    if (st == LOP_OK) st = lop_make_op(mk, &lop_op_quasi_between_sums, &how, ALL, v, NULL, out);
+    for (int i = 0; i < ALL; i++) lop_node_unref(v[i]);
+    return st;
+}
+LOP_BUILD(between_quasi_diagonal) {
+    enum { ALL = 2 * GENERATORS + 1 };
+    const lop_node *x, *a = quasi_between(m, &x), *v[ALL] = {NULL};
+    const lop_dtype dt = m->root->dtype;
+    if (!a || m->root->attr.i[0] != 0) return LOP_NOMATCH;
+    lop_status st = widened(mk, a, dt, v);
+    if (st == LOP_OK) st = widened(mk, x, dt, v + GENERATORS);
+    if (st == LOP_OK) st = lop_diagonal_of_dense(mk, dt, m->root->child[0], &v[ALL - 1]);
+    if (st == LOP_OK) st = lop_make_op(mk, &lop_op_quasi_between_diagonal, NULL, ALL, v, NULL, out);
+    for (int i = 0; i < ALL; i++) lop_node_unref(v[i]);
+    return st;
+}
+LOP_BUILD(between_quasi_trace) {
+    const lop_node *x;
+    return quasi_between(m, &x) ? lop_build_trace_diagonal(m, mk, out) : LOP_NOMATCH;
 }

@@ -145,7 +145,7 @@ def _cotangent_dtype(like: Any, g: Any) -> Any:
     return np.result_type(own, part)
 
 
-_together: weakref.WeakValueDictionary[tuple[int, int], Any] = weakref.WeakValueDictionary()
+_together: weakref.WeakValueDictionary[tuple[Any, ...], Any] = weakref.WeakValueDictionary()
 
 
 def _of_generators(op: Any, g: Any, number: int, held: dict[int, Any]) -> Any:
@@ -164,6 +164,18 @@ def _of_generators(op: Any, g: Any, number: int, held: dict[int, Any]) -> Any:
     start, like = sum(sizes[: number - 1]), three[number - 1]
     part = whole[..., start : start + sizes[number - 1]].reshape(batch + tuple(like.shape[-2:]))
     return part.real if part.dtype.kind == "c" and like.dtype.kind != "c" else part
+
+
+def _diagonal_of(op: Any, g: Any, child: int, key: Any, shape: Any, dtype: Any) -> Any:
+    """The cotangent of a child that is a vector; where it is that of several parameters together,
+    it is found once, as that of generators is."""
+    at = (id(op), id(g), child, np.dtype(dtype))
+    found = _together.get(at) if key == TOGETHER else None
+    if found is None:
+        found = diagonal(lazily(Cotangent(child, key), (op, g), bytes((FORM, FORM)), shape, dtype))
+        if key == TOGETHER:
+            _together[at] = found
+    return found
 
 
 def _own_dimensions(op: Any, number: int, like: Any) -> int:
@@ -195,10 +207,13 @@ def cotangent(op: Any, g: Any, key: Any, slot: Slot, like: Any, own: int = 2) ->
     count = math.prod(shape)
     size = count if slot.size is None else slot.size
     for child in slot.children:
-        made = shape if matrix else (size, size)
-        part = lazily(Cotangent(child, key), (op, g), bytes((FORM, FORM)), (*batch, *made), dtype)
-        if not matrix:
-            part = diagonal(part)
+        if matrix:
+            part = lazily(
+                Cotangent(child, key), (op, g), bytes((FORM, FORM)), (*batch, *shape), dtype
+            )
+        else:
+            which = key if slot.size is None else TOGETHER
+            part = _diagonal_of(op, g, child, which, (*batch, size, size), dtype)
             part = part if slot.size is None else part[..., slot.start : slot.start + count]
             part = part if part.shape == batch + shape else part.reshape(batch + shape)
             if not slot.first or (slot.mirrored and child):
@@ -355,30 +370,36 @@ def _grown_states(cls: Any, values: dict[str, Any], number: int, h: Any) -> Any:
     """Of a QuasiSeparable: it is linear in each of p and q; where a transition grows, what comes
     down from q moves on into states of its own, which p reads."""
     d, p, q, a = (x if is_lazy(x) else lazy(x) for x in (values[k] for k in "dpqa"))
-    if max(d.ndim, p.ndim - 1, q.ndim - 1, a.ndim - 1) > 1:
-        raise NotImplementedError("second derivatives of a stack of QuasiSeparable matrices")
     tri = bool(values.get("triangular"))
     if number == 0:
         return _core.Diag(h) if tri or h.dtype.kind != "c" else _core.Diag(h.real)
-    none, at, grown = 0.0 * d, 0, []
+    batch, at, grown = tuple(h.shape[:-1]), 0, []
+    n, J = p.shape[-2:]
     for x in (p, q, a):
-        grown.append(h[at : at + x.size].reshape(x.shape))
-        at += x.size
-    n, J = p.shape
+        size = math.prod(x.shape[-2:])
+        grown.append(h[..., at : at + size].reshape(batch + tuple(x.shape[-2:])))
+        at += size
+    p, q, a = (_in_batch(x, batch) for x in (p, q, a))
     moves, grows = (_as_matrices(x, n, J) for x in (a, grown[2]))
-    above = np.concatenate([moves, grows], axis=2)
-    below = np.concatenate([0.0 * moves, moves], axis=2)
-    both = np.concatenate([above, below], axis=1).reshape(n, 4 * J * J)
+    above = np.concatenate([moves, grows], axis=-1)
+    below = np.concatenate([0.0 * moves, moves], axis=-1)
+    both = np.concatenate([above, below], axis=-2).reshape((*batch, n, 4 * J * J))
     # (p + dp) and (q + dq) beside what the states of their own carry
-    first = np.concatenate([p, grown[0]], axis=1), np.concatenate([grown[1], q], axis=1)
-    return cls(none, *first, both, tri)
+    first = np.concatenate([p, grown[0]], axis=-1), np.concatenate([grown[1], q], axis=-1)
+    return cls(0.0 * d, *first, both, tri)
+
+
+def _in_batch(x: Any, batch: tuple[int, ...]) -> Any:
+    """Matrices, one for each element of a batch."""
+    return x if tuple(x.shape[:-2]) == batch else x + np.zeros((*batch, *x.shape[-2:]), x.dtype)
 
 
 def _as_matrices(a: Any, n: int, J: int) -> Any:
     """Transitions, n x J or n x J^2, as n x J x J."""
-    if a.shape[1] == J:
-        return a.reshape(n, J, 1) * np.eye(J)
-    return a.reshape(n, J, J)
+    batch = tuple(a.shape[:-2])
+    if a.shape[-1] == J:
+        return a.reshape((*batch, n, J, 1)) * np.eye(J)
+    return a.reshape((*batch, n, J, J))
 
 
 def _halves(head: str, name: str, values: dict[str, Any], child: int) -> str:

@@ -56,6 +56,7 @@ static void *w_at(const void *factor, int64_t n) {
 #include "k_quasi_per_dtype.h"
 #include "k_quasi_solve_per_dtype.h"
 #include "k_quasi_sums_per_dtype.h"
+#include "k_quasi_between_per_dtype.h"
 #undef DT
 #undef EL
 #undef WIDE
@@ -80,6 +81,7 @@ static void *w_at(const void *factor, int64_t n) {
 #include "k_quasi_per_dtype.h"
 #include "k_quasi_solve_per_dtype.h"
 #include "k_quasi_sums_per_dtype.h"
+#include "k_quasi_between_per_dtype.h"
 
 #define BY_FLOAT(dt, f, ...)                                                                       \
     ((dt) == LOP_f32   ? f##_f32(__VA_ARGS__)                                                      \
@@ -190,17 +192,17 @@ void lopk_quasi_pair_sums(void *out, const lopk_quasi *g, bool mirrored, const l
     BY_DOUBLE(g->dt, pairs, out, g, mirrored, left, right, scratch);
 }
 /* What the inverse of one with K states is kept as: definite or not and how near it is to a
- * singular one; x, W, b. */
+ * singular one; x, W, b and the diagonal e. */
 typedef struct inverse {
     double definite, near;
 } inverse;
 static void *inverse_part(const void *kept, int64_t n, int64_t K, lop_dtype dt, int part) {
-    const int64_t before = part == 0 ? 0 : part == 1 ? K : 2 * K;
+    const int64_t before = part == 0 ? 0 : part == 1 ? K : part == 2 ? 2 * K : (K + 2) * K;
     return (char *)(uintptr_t)kept + room(sizeof(inverse)) +
            (size_t)(n * before) * lop_dtype_size(dt);
 }
 size_t lopk_quasi_inverse_bytes(int64_t n, int64_t K, lop_dtype dt) {
-    return room(sizeof(inverse)) + room((size_t)(n * (K + 2) * K) * lop_dtype_size(dt));
+    return room(sizeof(inverse)) + room((size_t)(n * ((K + 2) * K + 1)) * lop_dtype_size(dt));
 }
 size_t lopk_quasi_inverse_scratch(int64_t n, int64_t K, lop_dtype dt) {
     const size_t own = room((size_t)(2 * K * K) * 16), made = lopk_quasi_factor_scratch(n, K);
@@ -211,7 +213,8 @@ void lopk_quasi_inverse(void *kept, const lopk_quasi *A, void *scratch) {
     const head *h = scratch;
     char *work = (char *)scratch + factor;
     void *x = inverse_part(kept, A->n, A->J, A->dt, 0),
-         *b = inverse_part(kept, A->n, A->J, A->dt, 2);
+         *b = inverse_part(kept, A->n, A->J, A->dt, 2),
+         *e = inverse_part(kept, A->n, A->J, A->dt, 3);
     lopk_quasi_factor(scratch, A, work);
     *(inverse *)kept = (inverse){h->definite, lopk_quasi_near(scratch)};
     if (h->definite == 0) return;
@@ -219,7 +222,7 @@ void lopk_quasi_inverse(void *kept, const lopk_quasi *A, void *scratch) {
     void *W = w_at(scratch, A->n);
     memcpy(inverse_part(kept, A->n, A->J, A->dt, 1), W,
            (size_t)(A->n * A->J) * lop_dtype_size(A->dt));
-    BY_DOUBLE(A->dt, inverse, x, b, A, D, W, (void *)work);
+    BY_DOUBLE(A->dt, inverse, x, b, e, A, D, W, (void *)work);
 }
 size_t lopk_quasi_inverse_sums_scratch(int64_t n, int64_t J, int64_t K) {
     return sums_scratch(n, J, K);
@@ -232,6 +235,51 @@ lop_status lopk_quasi_inverse_sums(void *out, const void *kept, int64_t K, const
     *near = h->near;
     if (h->definite == 0) return LOP_SINGULAR;
     BY_DOUBLE(g->dt, quasi_sums, out, K, x, W, b, g, mirrored, scratch);
+    return LOP_OK;
+}
+
+/* What is kept of A^-1 Y A^-1: whether there is an inverse, d, p, q, a. */
+static void *product_part(const void *kept, int64_t n, int64_t R, lop_dtype dt, int part) {
+    const int64_t before = part == 0 ? 0 : part == 1 ? 1 : part == 2 ? 1 + R : 1 + 2 * R;
+    return (char *)(uintptr_t)kept + room(sizeof(inverse)) +
+           (size_t)(n * before) * lop_dtype_size(dt);
+}
+int64_t lopk_quasi_between_states(int64_t K, int64_t J) { return 2 * K + J; }
+size_t lopk_quasi_between_bytes(int64_t n, int64_t R, lop_dtype dt) {
+    return room(sizeof(inverse)) + room((size_t)(n * (1 + (2 + R) * R)) * lop_dtype_size(dt));
+}
+size_t lopk_quasi_between_scratch(int64_t n, int64_t K, int64_t J) {
+    return room((size_t)((n + 2) * J * K + 2 * K * K + J * J + 4 * K + J) * 16);
+}
+void lopk_quasi_between(void *kept, const void *inverse_kept, int64_t K, const lopk_quasi *Y,
+                        void *scratch) {
+    const int64_t R = lopk_quasi_between_states(K, Y->J);
+    void *to[4], *from[4];
+    for (int i = 0; i < 4; i++) {
+        to[i] = product_part(kept, Y->n, R, Y->dt, i);
+        from[i] = inverse_part(inverse_kept, Y->n, K, Y->dt, i);
+    }
+    *(inverse *)kept = *(const inverse *)inverse_kept;
+    if (((const inverse *)kept)->definite == 0) return;
+    BY_DOUBLE(Y->dt, between, to, from, K, Y, scratch);
+}
+lop_status lopk_quasi_between_sums(void *out, const void *kept, int64_t R, const lopk_quasi *g,
+                                   bool mirrored, double *near, void *scratch) {
+    const inverse *h = kept;
+    void *p = product_part(kept, g->n, R, g->dt, 1), *q = product_part(kept, g->n, R, g->dt, 2),
+         *a = product_part(kept, g->n, R, g->dt, 3);
+    *near = h->near;
+    if (h->definite == 0) return LOP_SINGULAR;
+    BY_DOUBLE(g->dt, quasi_sums, out, R, p, q, a, g, mirrored, scratch);
+    return LOP_OK;
+}
+lop_status lopk_quasi_between_diagonal(const lop_mat *y, const void *kept, lop_dtype dt,
+                                       double *near) {
+    const inverse *h = kept;
+    const lop_mat d = {product_part(kept, y->m, 0, dt, 0), y->m, 1, 1, 1, dt};
+    *near = h->near;
+    if (h->definite == 0) return LOP_SINGULAR;
+    lopk_copy(y, &d);
     return LOP_OK;
 }
 

@@ -94,16 +94,25 @@ static void N_(inner)(EL *b, const lopk_quasi *A, int64_t i, const EL *W) {
 }
 
 /* The generators of A^-1 below its diagonal, x_i b_{i-1} ... b_{j+1} w_j with
- *   x_i = w_i^H S_i b_i - p_i / D_i,  S_{i-1} = b_i^H S_i b_i + conj(p_i) p_i^T / D_i.
+ *   x_i = w_i^H S_i b_i - p_i / D_i,  S_{i-1} = b_i^H S_i b_i + conj(p_i) p_i^T / D_i,
+ * and its diagonal e_i = 1 / D_i + w_i^H S_i w_i.
  * x: n K, b: n K^2, of which x_0, b_0 and b_{n-1} are not written; S and t: K^2 each. */
-LOPK_CLONES_SHORT static void N_(inverse)(EL *x, EL *b, const lopk_quasi *A, const double *D,
+static ALWAYS EL N_(on_diagonal)(int64_t K, const EL *S, const EL *w, double D) {
+    double sum = 0;
+    for (int64_t j = 0; j < K; j++)
+        for (int64_t l = 0; l < K; l++) sum += RE(CJ(true, w[j]) * S[j * K + l] * w[l]);
+    return 1 / D + sum;
+}
+LOPK_CLONES_SHORT static void N_(inverse)(EL *x, EL *b, EL *e, const lopk_quasi *A, const double *D,
                                           const EL *W, EL *S) {
     const EL *p = A->p;
     const int64_t n = A->n, K = A->J;
     EL *t = S + K * K;
     for (int64_t j = 0; j < K * K; j++) S[j] = 0;
-    for (int64_t i = n - 1; i > 0; i--) {
+    for (int64_t i = n - 1; i >= 0; i--) {
         const EL *w = W + i * K, *pi = p + i * K;
+        e[i] = i < n - 1 ? N_(on_diagonal)(K, S, w, D[i]) : 1 / D[i];
+        if (i == 0) break;
         EL *xi = x + i * K, *bi = b + i * K * K;
         for (int64_t c = 0; c < K; c++) xi[c] = -pi[c] / D[i];
         if (i < n - 1) {

@@ -10,7 +10,9 @@
  *
  * (L: lower triangular Toeplitz), so the sum over i - j = l >= 0 of the first part is that over t
  * of (n - l - t) x_(l + t) (J w)_t: a correlation of (n - i) x_i with J w; likewise for l < 0 with
- * the weights on J w. Gohberg and Semencul 1972; the sums: checked against differences. */
+ * the weights on J w. Gohberg and Semencul 1972; the sums: checked against differences. T^-1 X T^-1
+ * of a Toeplitz X is what (T - t X)^-1 grows by, a Toeplitz matrix for each t: of its first and
+ * last columns, whose derivatives are dx = T^-1 X x and dw = T^-1 X w, by the rule for products. */
 #include "k_diagonal_sums.h"
 
 #include "kernels/common/k_clones.h"
@@ -48,8 +50,8 @@ typedef struct lines_table {
     void (*deliver)(const lop_mat *y, lopk_lines how, int64_t m, int64_t n, const void *t);
     void (*times)(void *s, const void *a, const void *b, int64_t count, bool first);
     void (*constant)(void *t, int64_t m, int64_t n, const lop_mat *c, const lop_mat *r);
-    void (*gohberg)(void *a, void *b, int64_t n, const lop_mat *x, const lop_mat *w, bool below);
-    void (*weigh)(void *a, int64_t n);
+    void (*gohberg)(void *a, void *b, int64_t n, const lop_mat *const *x, bool turned);
+    void (*weigh)(void *a, int64_t n, int64_t lines);
 } lines_table;
 #define ROW(dt)                                                                                    \
     [LOP_##dt - LOP_f32] = {whole_##dt,    outer_##dt,   deliver_##dt, times_##dt,                 \
@@ -179,23 +181,27 @@ void lopk_toeplitz_sums(const lop_mat *y, lopk_lines how, const lop_mat *c, cons
     table_of(y->dt)->deliver(y, how, c->m, r->m, t);
 }
 
-void lopk_toeplitz_inverse_sums(const lop_mat *y, lopk_lines how, bool hankel, const lop_mat *x,
-                                const lop_mat *w, const void *plan, void *scratch) {
+size_t lopk_toeplitz_inverse_bytes(int64_t n, int64_t N, lop_dtype dt) {
+    const size_t own = N ? lopk_lines_fft_bytes(n, n, N, dt) : lopk_lines_bytes(n, n, dt);
+    return own ? own + 2 * room(4 * n, dt) + room(2 * n, dt) : 0;
+}
+void lopk_toeplitz_inverse_sums(const lop_mat *y, lopk_lines how, bool hankel,
+                                const lop_mat *const *x, const void *plan, void *scratch) {
     const lines_table *f = table_of(y->dt);
-    const int64_t n = x->m, size = (int64_t)lop_dtype_size(y->dt);
+    const int64_t n = x[0]->m, size = (int64_t)lop_dtype_size(y->dt), many = x[2] ? 4 : 2;
     const lopk_lines asked = {false, how.circular, hankel != how.flip};
     char *behind, *t = open_run(y, n, n, scratch, &behind), *line = behind,
-                  *a = line + room(2 * n, y->dt), *b = a + room(2 * n, y->dt),
-                  *half = b + room(2 * n, y->dt), *at = half + room(2 * n, y->dt);
-    const lop_mat left = {a, n, 2, 1, n, y->dt}, right = {b, 2, n, n, 1, y->dt};
+                  *a = line + room(2 * n, y->dt), *b = a + room(4 * n, y->dt),
+                  *half = b + room(4 * n, y->dt), *at = half + room(2 * n, y->dt);
+    const lop_mat left = {a, n, many, 1, n, y->dt}, right = {b, many, n, n, 1, y->dt};
     for (int below = 0; below < 2; below++) { /* j - i >= 0 at t + n - 1 on, then i - j > 0 */
-        f->gohberg(a, b, n, x, w, hankel);
-        f->weigh(below ? a : b, n);
+        f->gohberg(a, b, n, x, hankel);
+        f->weigh(below ? a : b, n, many);
         memset(half, 0, (size_t)(2 * n * size));
         if (plan)
             convolve(half, line, false, &left, &right, plan, at);
         else
-            for (int64_t k = 0; k < 2; k++)
+            for (int64_t k = 0; k < many; k++)
                 f->outer(half, false, n, n, a + k * n * size, b + k * n * size);
         memcpy(t + (below ? 0 : n - 1) * size, half + (below ? 0 : n - 1) * size,
                (size_t)((below ? n - 1 : n) * size));

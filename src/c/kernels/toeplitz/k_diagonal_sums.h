@@ -36,10 +36,13 @@ void lopk_line_sums(const lop_mat *y, lopk_lines how, int64_t m, int64_t n, int6
 /* y <- those of the Toeplitz matrix of first column c and first row r (r[0] is not read). */
 void lopk_toeplitz_sums(const lop_mat *y, lopk_lines how, const lop_mat *c, const lop_mat *r,
                         void *scratch);
-/* y <- those of T^-1 by its first column x and last column w, n x 1, n > 0 (Gohberg and Semencul
- * 1972), by four transforms' worth with a plan, else (NULL) directly. `hankel`: of H^-1, anti,
- * x and w those of H^-1. scratch: lopk_lines_fft_bytes, lopk_lines_bytes, and 6 n numbers. */
-void lopk_toeplitz_inverse_sums(const lop_mat *y, lopk_lines how, bool hankel, const lop_mat *x,
-                                const lop_mat *w, const void *plan, void *scratch);
+/* y <- those of T^-1 by its first column x[0] and last column x[1], n x 1, n > 0 (Gohberg and
+ * Semencul 1972), by transforms with a plan, else (NULL) directly. With x[2] and x[3], else NULL:
+ * of what it grows by where the columns grow by these, and T stays a Toeplitz matrix. `hankel`: of
+ * H^-1, anti, the columns those of H^-1. scratch: lopk_toeplitz_inverse_bytes, N 0 without a plan;
+ * 0: too large. */
+size_t lopk_toeplitz_inverse_bytes(int64_t n, int64_t N, lop_dtype dt);
+void lopk_toeplitz_inverse_sums(const lop_mat *y, lopk_lines how, bool hankel,
+                                const lop_mat *const *x, const void *plan, void *scratch);
 
 #endif

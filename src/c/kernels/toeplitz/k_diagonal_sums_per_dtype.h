@@ -107,28 +107,43 @@ static inline EL N_(over)(EL a, EL b) {
 #endif
 }
 
-/* a (two columns) <- x / x_0, -S w / x_0; b (two rows) <- J w, S J x: T^-1 is the sum of the
- * products of the triangles of column k and row k. With `turned` x and w come in reversed order. */
-static void N_(gohberg)(void *left, void *right, int64_t n, const lop_mat *x, const lop_mat *w,
+/* a (two columns) <- x / first, -S w / first. With `turned` x and w come in reversed order. */
+static void N_(columns)(EL *a, int64_t n, const lop_mat *x, const lop_mat *w, EL first,
                         bool turned) {
-    EL *a = left, *b = right;
-    const EL first = N_(read)(x, turned ? n - 1 : 0, 0);
-#define X_(i) N_(read)(x, turned ? n - 1 - (i) : (i), 0)
-#define W_(i) N_(read)(w, turned ? n - 1 - (i) : (i), 0)
     for (int64_t i = 0; i < n; i++) {
-        a[i] = N_(over)(X_(i), first);
-        a[n + i] = i ? N_(sub)(N_(zero)(), N_(over)(W_(i - 1), first)) : N_(zero)();
-        b[i] = W_(n - 1 - i);
-        b[n + i] = i ? X_(n - i) : N_(zero)();
+        const int64_t at = turned ? n - 1 - i : i, before = turned ? at + 1 : at - 1;
+        a[i] = N_(over)(N_(read)(x, at, 0), first);
+        a[n + i] = i ? N_(sub)(N_(zero)(), N_(over)(N_(read)(w, before, 0), first)) : N_(zero)();
     }
-#undef X_
-#undef W_
 }
-/* Both lines of a times n - i. */
-static void N_(weigh)(void *at, int64_t n) {
-    EL *a = at;
+/* b (two rows) <- J w, S J x. */
+static void N_(rows)(EL *b, int64_t n, const lop_mat *x, const lop_mat *w, bool turned) {
     for (int64_t i = 0; i < n; i++) {
-        a[i] = N_(many)(n - i, a[i]);
-        a[n + i] = N_(many)(n - i, a[n + i]);
+        b[i] = N_(read)(w, turned ? i : n - 1 - i, 0);
+        b[n + i] = i ? N_(read)(x, turned ? i - 1 : n - i, 0) : N_(zero)();
     }
+}
+/* Columns of a and rows of b: T^-1 is the sum of the products of the triangles of column k and row
+ * k. With dx and dw, two more of each: of what it grows by where x and w grow by these. */
+static void N_(gohberg)(void *left, void *right, int64_t n, const lop_mat *const *x, bool turned) {
+    EL *a = left, *b = right;
+    const int64_t at = turned ? n - 1 : 0;
+    const EL first = N_(read)(x[0], at, 0);
+    if (!x[2]) {
+        N_(columns)(a, n, x[0], x[1], first, turned);
+        N_(rows)(b, n, x[0], x[1], turned);
+        return;
+    }
+    const EL by = N_(over)(N_(read)(x[2], at, 0), first);
+    N_(columns)(a, n, x[2], x[3], first, turned);
+    N_(columns)(a + 2 * n, n, x[0], x[1], first, turned);
+    for (int64_t i = 0; i < 2 * n; i++) a[i] = N_(sub)(a[i], N_(mul)(by, a[2 * n + i]));
+    N_(rows)(b, n, x[0], x[1], turned);
+    N_(rows)(b + 2 * n, n, x[2], x[3], turned);
+}
+/* All lines of a times n - i. */
+static void N_(weigh)(void *at, int64_t n, int64_t lines) {
+    EL *a = at;
+    for (int64_t k = 0; k < lines; k++)
+        for (int64_t i = 0; i < n; i++) a[k * n + i] = N_(many)(n - i, a[k * n + i]);
 }

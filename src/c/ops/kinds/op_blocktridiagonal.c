@@ -229,9 +229,9 @@ const lop_op lop_op_blocktridiagonal = {
                 "Blocks of fewer than 8 rows are solved as a band at once.",
             .limits = "The blocks are square and of one size. The Cholesky factor is a "
                       "Banded; LU and spectra are those of the band. A product of two stays "
-                      "lazy. The diagonal of the inverse, and trace(inv(A) @ B) with a B of "
-                      "blocks of the same size, are made anew each time from the factor, "
-                      "which is kept.",
+                      "lazy. The blocks of the inverse, which its diagonal, gradients, and "
+                      "trace(inv(A) @ B) with a B of blocks of the same size read, are kept "
+                      "beside the factor.",
             .example = ">>> A = pl.BlockTridiagonal(-np.ones((2, 1, 1)), 2 * np.ones((3, 1, 1)))\n"
                        ">>> pl.solve(A, [1., 0., 1.])\narray([1., 1., 1.])"},
     .bands = bands,

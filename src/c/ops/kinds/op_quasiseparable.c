@@ -16,9 +16,9 @@
 
 #include <math.h>
 
-lop_status lop_quasi_shape(lop_node *n, lop_err *err) {
+lop_status lop_quasi_shape_from(lop_node *n, int first, lop_err *err) {
     static const int core[4] = {1, 2, 2, 2};
-    const lop_node *const *v = n->child;
+    const lop_node *const *v = n->child + first;
     int64_t square;
     lop_shape batch = {0}, both;
     lop_node sum = {.dtype = v[0]->dtype, .weak = v[0]->weak}, before;
@@ -60,10 +60,11 @@ lop_status lop_quasi_shape(lop_node *n, lop_err *err) {
     return LOP_OK;
 }
 
-lop_status lop_quasi_inputs(lop_emit *e, const lop_node *self, lop_dtype dt, int *in) {
+lop_status lop_quasi_shape(lop_node *n, lop_err *err) { return lop_quasi_shape_from(n, 0, err); }
+lop_status lop_quasi_inputs(lop_emit *e, const lop_node *const *v, lop_dtype dt, int *in) {
     lop_status st = LOP_OK;
     for (int i = 0; i < 4; i++) {
-        in[i] = lop_emit_cast(e, lop_emit_value(e, self->child[i]), dt, &st);
+        in[i] = lop_emit_cast(e, lop_emit_value(e, v[i]), dt, &st);
         if (in[i] < 0) return st;
         lop_emit_c_order(e, in[i]);
     }
@@ -103,7 +104,7 @@ static lop_status apply(lop_emit *e, const lop_node *self, lop_mode mode, int x,
     int64_t k, batch;
     int in[5] = {x};
     lop_slot_sizes(e, out, NULL, &k, &batch);
-    lop_status st = lop_quasi_inputs(e, self, lop_slot_dtype(e, out), in + 1);
+    lop_status st = lop_quasi_inputs(e, self->child, lop_slot_dtype(e, out), in + 1);
     if (st != LOP_OK) return st;
     lop_step *s = lop_emit_step(e, "quasiseparable", run, out, 5, in);
     if (!s) return LOP_NOMEM;
@@ -127,7 +128,7 @@ static lop_status run_part(const lop_call *c) {
 }
 static lop_status part(lop_emit *e, const lop_node *self, const lop_attr *attr, int out) {
     int in[4];
-    lop_status st = lop_quasi_inputs(e, self, lop_slot_dtype(e, out), in);
+    lop_status st = lop_quasi_inputs(e, self->child, lop_slot_dtype(e, out), in);
     if (st != LOP_OK) return st;
     lop_step *s = lop_emit_step(e, attr->i[1] ? "quasi-dense" : "quasi-part", run_part, out, 4, in);
     if (!s) return LOP_NOMEM;

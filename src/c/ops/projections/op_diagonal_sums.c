@@ -1,16 +1,19 @@
 /* op_diagonal_sums.c: sums along the diagonals of an operator: the gradients of Toeplitz, circulant
  * and Hankel matrices.
  *
- *   diagonal_sums          of an operator, m x n: s[l + n - 1] = sum of its entries over
- *                          i - j = l, m + n - 1 numbers. attr.i[0]: over i + j = l, s[l].
- *                          attr.i[1]: of n x n, the n sums over (i - j) mod n (with attr.i[0],
- *                          (i + j) mod n). attr.i[2]: over j - i = l, s[l + m - 1]. attr.i[3]:
- * dtype array_diagonal_sums    the same of a matrix: one pass pair_diagonal_sums     of the product
- * of two, m x k and k x n: 2 k + 1 transforms, or directly line_diagonal_sums     of a matrix with
- * one diagonal, the child: attr.i = flags, m, n, offset toeplitz_diagonal_sums of the Toeplitz
- * matrix of two vectors toeplitz_inverse_sums  children x, w, z, v, alt: of T^-1 by its first and
- * last columns (attr.i[3]: of a Hankel's), checked as toeplitz_inverse_diagonal is, by z = T^-1 v
- * for a probe v; else alt, the sums of the dense inverse */
+ *   diagonal_sums            of an operator, m x n: s[l + n - 1] = sum of its entries over
+ *                            i - j = l, m + n - 1 numbers. attr.i[0]: over i + j = l, s[l].
+ *                            attr.i[1]: of n x n, the n sums over (i - j) mod n (with attr.i[0],
+ *                            (i + j) mod n). attr.i[2]: over j - i = l, s[l + m - 1]. attr.i[3]:
+ *                            dtype
+ *   array_diagonal_sums      the same of a matrix: one pass
+ *   pair_diagonal_sums       of the product of two, m x k and k x n: 2 k + 1 transforms, or
+ * directly line_diagonal_sums       of a matrix with one diagonal, the child: attr.i = flags, m, n,
+ * offset toeplitz_diagonal_sums   of the Toeplitz matrix of two vectors toeplitz_inverse_sums
+ * children x, w, z, v, alt: of T^-1 by its first and last columns (attr.i[3]: of a Hankel's),
+ * checked as toeplitz_inverse_diagonal is, by z = T^-1 v for a probe v; else alt, the sums of the
+ * dense inverse toeplitz_between_sums    children x, w, dx, dw, z, v, alt: of T^-1 X T^-1, X a
+ * Toeplitz (Hankel) matrix too, by dx = T^-1 X x and dw; z = T^-1 X T^-1 v */
 #include "projections.h"
 
 #include "kernels/common/kernels.h"
@@ -273,16 +276,16 @@ const lop_op lop_op_toeplitz_diagonal_sums = {
     LOP_NAMED(toeplitz_diagonal_sums), .cls = LOP_ARRAY,       .min = 2, .max = 2, .ints = 3,
     .infer = infer_toeplitz,           .lower = lower_toeplitz};
 
-/* -- of the inverse of one */
+/* -- of the inverse of one, and of T^-1 X T^-1: columns, a probe, alt */
 
 static lop_status infer_inverse(lop_node *n, lop_err *err) {
-    const lop_node *x = n->child[0], *alt = n->child[4];
+    const lop_node *x = n->child[0], *alt = n->child[n->n - 1];
     if (x->core != 2 || lop_cols(x) != 1 || lop_rows(x) < 1 || !lop_is_blas(x->dtype) || x->weak)
         return lop_fail(err, LOP_DIM, "%s takes columns", n->op->name);
-    for (int i = 1; i < 4; i++) {
+    for (int i = 1; i < n->n - 1; i++) {
         const lop_node *y = n->child[i];
         if (y->core != 2 || y->dtype != x->dtype || y->weak || lop_cols(y) != 1 ||
-            lop_rows(y) != lop_rows(x) || (i < 3 && !lop_shape_equal(&x->shape, &y->shape)))
+            lop_rows(y) != lop_rows(x) || (i < n->n - 2 && !lop_shape_equal(&x->shape, &y->shape)))
             return lop_fail(err, LOP_DIM, "%s takes columns alike", n->op->name);
     }
     n->shape = x->shape;
@@ -307,42 +310,65 @@ static double norm(const lop_mat *a) {
     }
     return sqrt(sum);
 }
+/* a: y, x, w, (dx, dw,) z, v, (the transforms' plan); attr.re: is there one. The terms that are
+ * summed are no larger than what they sum up to, as far as its columns and its product with v
+ * tell. */
 static lop_status run_inverse(const lop_call *c) {
-    const lop_mat *x = c->a[1], *w = c->a[2];
-    const bool hankel = c->step->attr.i[3] != 0;
+    const bool hankel = c->step->attr.i[3] != 0, fft = c->step->attr.re != 0;
+    const int inputs = c->step->n - 1 - fft, columns = inputs - 2;
+    const lop_mat *const x[4] = {c->a[1], c->a[2], columns > 2 ? c->a[3] : NULL,
+                                 columns > 2 ? c->a[4] : NULL};
     const lopk_lines how = {false, c->step->attr.i[1] != 0, c->step->attr.i[2] != 0};
-    const double first = cabs(lop_get(x->dt, x->p, hankel ? (x->m - 1) * x->rs : 0));
-    const double nx = norm(x), nw = norm(w), sums = nx * nw / first, nv = norm(c->a[4]);
-    const double most = fmax(nv > 0 ? norm(c->a[3]) / nv : 0, fmax(nx, nw));
-    const bool fft = c->step->attr.re != 0;
-    lopk_toeplitz_inverse_sums(c->a[0], how, hankel, x, w, fft ? c->a[5]->p : NULL, c->scratch);
-    return sums <= 10 * (double)x->m * most && isfinite(sums) ? LOP_OK : LOP_SINGULAR;
+    const int64_t n = x[0]->m, at = hankel ? n - 1 : 0;
+    const double first = cabs(lop_get(x[0]->dt, x[0]->p, at * x[0]->rs)), nx = norm(x[0]),
+                 nw = norm(x[1]), nv = norm(c->a[inputs]);
+    double sums = nx * nw / first, most = fmax(nx, nw);
+    if (columns > 2) {
+        const double by = cabs(lop_get(x[2]->dt, x[2]->p, at * x[2]->rs)) / first, dx = norm(x[2]),
+                     dw = norm(x[3]);
+        sums = sums * by + (nx * dw + dx * nw) / first;
+        most = fmax(dx, dw);
+    }
+    most = fmax(nv > 0 ? norm(c->a[inputs - 1]) / nv : 0, most);
+    lopk_toeplitz_inverse_sums(c->a[0], how, hankel, x, fft ? c->a[inputs + 1]->p : NULL,
+                               c->scratch);
+    return sums <= 10 * (double)n * most && isfinite(sums) ? LOP_OK : LOP_SINGULAR;
 }
 static lop_status check_inverse(lop_emit *e, const lop_node *self, int value, int mask) {
     const int64_t n = lop_rows(self->child[0]);
+    const int inputs = self->n - 1;
     const lop_dtype dt = self->dtype;
     const bool fft = by_fft(e, dt, n, n);
     const int64_t N = fft ? length_of(n, n, dt) : 0;
-    const size_t scratch = fft ? lopk_lines_fft_bytes(n, n, N, dt) : lopk_lines_bytes(n, n, dt);
+    const size_t scratch = fft && N == 0 ? 0 : lopk_toeplitz_inverse_bytes(n, N, dt);
     lop_status st = LOP_OK;
-    int in[5];
+    int in[7];
     if (!scratch) return too_large(e, n, n);
-    for (int i = 0; i < 4; i++) in[i] = lop_emit_value(e, self->child[i]);
-    if (fft && (in[4] = emit_plan(e, N, dt, &st)) < 0) return st;
-    lop_step *s = lop_emit_step(e, self->op->name, run_inverse, value, fft ? 5 : 4, in);
+    for (int i = 0; i < inputs; i++) in[i] = lop_emit_value(e, self->child[i]);
+    if (fft && (in[inputs] = emit_plan(e, N, dt, &st)) < 0) return st;
+    lop_step *s = lop_emit_step(e, self->op->name, run_inverse, value, inputs + fft, in);
     if (!s) return LOP_NOMEM;
+    const double pairs = inputs > 4 ? 2 : 1;
     s->attr = self->attr;
     s->attr.re = fft;
     s->fail = mask;
     s->flags = LOP_STEP_QUIET;
-    s->scratch = scratch + 3 * ((size_t)(2 * n) * lop_dtype_size(dt) + 64);
-    s->flops = fft ? 10 * fft_flops(N, dt) : 8 * (double)n * (double)n;
+    s->scratch = scratch;
+    s->flops = pairs * (fft ? 10 * fft_flops(N, dt) : 8 * (double)n * (double)n);
     return LOP_OK;
 }
 const lop_op lop_op_toeplitz_inverse_sums = {LOP_NAMED(toeplitz_inverse_sums),
                                              .cls = LOP_ARRAY,
                                              .min = 5,
                                              .max = 5,
+                                             .ints = 4,
+                                             .infer = infer_inverse,
+                                             .lower = lop_lower_arms,
+                                             .check = check_inverse};
+const lop_op lop_op_toeplitz_between_sums = {LOP_NAMED(toeplitz_between_sums),
+                                             .cls = LOP_ARRAY,
+                                             .min = 7,
+                                             .max = 7,
                                              .ints = 4,
                                              .infer = infer_inverse,
                                              .lower = lop_lower_arms,

@@ -9,6 +9,8 @@
  * - quasi_inverse_sums: children d, p, q, a of a Hermitian A, those three, alt; G is A^-1, whose
  * part below the diagonal is quasi-separable too, from A's factor (op_quasiseparable_solve.c); alt
  * runs where A is not positive definite.
+ * - quasi_between_sums: children d, p, q, a of A, those of a Hermitian Y, the three, alt; G is
+ * A^-1 Y A^-1. quasi_between_diagonal: its diagonal, without the three.
  *
  * attr.i[0]: of G + G^T instead, all real; attr.i[3] of the first: dtype.
  * Two sweeps, computed in double precision (k_quasi_sums_per_dtype.h). */
@@ -157,7 +159,6 @@ static lop_status infer_inverse(lop_node *n, lop_err *err) {
     lop_status st = lop_quasi_shape(n, err);
     if (st != LOP_OK) return st;
     const int64_t rows = lop_rows(n);
-    if (lop_nbatch(n)) return lop_fail(err, LOP_DIM, "%s takes one matrix", n->op->name);
     for (int i = TARGET; i < ALT; i++) n->dtype = lop_promote(n->dtype, n->child[i]->dtype);
     st = shape_of(n, TARGET, rows, err);
     if (st == LOP_OK &&
@@ -205,7 +206,7 @@ static lop_status check_inverse(lop_emit *e, const lop_node *self, int value, in
     const int64_t n = lop_rows(self->child[1]), J = lop_cols(self->child[TARGET]),
                   K = lop_cols(self->child[1]);
     int in[4], with[4];
-    lop_status st = lop_quasi_inputs(e, self, dt, in);
+    lop_status st = lop_quasi_inputs(e, self->child, dt, in);
     if (st != LOP_OK) return st;
     with[0] = emit_kept(e, n, K, dt, in, &st);
     if (with[0] < 0) return st;
@@ -225,6 +226,17 @@ static lop_status check_inverse(lop_emit *e, const lop_node *self, int value, in
                (4 * (double)J * (double)K + 6 * (double)lop_cols(self->child[TARGET + 2]));
     return LOP_OK;
 }
+/* What is kept of the inverse before the branches open, where the four are known by then. */
+static lop_status ready_inverse(lop_emit *e, const lop_node *self) {
+    const lop_dtype dt = lop_quasi_dtype(self->dtype);
+    int in[4];
+    for (int i = 0; i < 4; i++)
+        if (!lop_emit_knows(e, self->child[i])) return LOP_OK;
+    lop_status st = lop_quasi_inputs(e, self->child, dt, in);
+    if (st == LOP_OK)
+        (void)emit_kept(e, lop_rows(self->child[1]), lop_cols(self->child[1]), dt, in, &st);
+    return st;
+}
 const lop_op lop_op_quasi_inverse_sums = {LOP_NAMED(quasi_inverse_sums),
                                           .cls = LOP_ARRAY,
                                           .min = 8,
@@ -232,7 +244,156 @@ const lop_op lop_op_quasi_inverse_sums = {LOP_NAMED(quasi_inverse_sums),
                                           .ints = 1,
                                           .infer = infer_inverse,
                                           .lower = lop_lower_arms,
-                                          .check = check_inverse};
+                                          .check = check_inverse,
+                                          .ready = ready_inverse};
+
+/* -- of A^-1 Y A^-1 */
+
+enum { MIDDLE = 4, BETWEEN_TARGET = 8 };
+
+static lop_status infer_between(lop_node *n, lop_err *err) {
+    const bool sums = n->op == &lop_op_quasi_between_sums;
+    const lop_node *alt = n->child[n->n - 1];
+    lop_status st = lop_quasi_shape_from(n, MIDDLE, err);
+    if (st != LOP_OK) return st;
+    const lop_dtype middle = n->dtype;
+    const lop_shape shape = n->shape;
+    const int64_t rows = lop_rows(n);
+    lop_shape both;
+    st = lop_quasi_shape(n, err);
+    if (st != LOP_OK) return st;
+    if (lop_rows(n) != rows)
+        return lop_fail(err, LOP_DIM, "%s takes two matrices of one size", n->op->name);
+    st = lop_shape_batch(&n->shape, 2, &shape, 2, &both, err);
+    if (st != LOP_OK) return st;
+    n->dtype = lop_promote(n->dtype, middle);
+    for (int i = BETWEEN_TARGET; i < n->n - 1; i++)
+        n->dtype = lop_promote(n->dtype, n->child[i]->dtype);
+    if (sums) {
+        st = shape_of(n, BETWEEN_TARGET, rows, err);
+    } else {
+        n->shape = both;
+        n->shape.dim[n->shape.ndim++] = rows;
+        n->core = 1;
+        n->weak = LOP_STRONG;
+    }
+    if (st == LOP_OK &&
+        (alt->core != 1 || alt->dtype != n->dtype || !lop_shape_equal(&alt->shape, &n->shape)))
+        st = lop_fail(err, LOP_DIM, "the branches of %s differ", n->op->name);
+    return st;
+}
+/* a: what is kept, A^-1, d, p, q, a of Y; attr.i[1]: states of A. */
+static lop_status run_between(const lop_call *c) {
+    const lopk_quasi Y = lop_quasi_of(c->a + 2, false);
+    lopk_quasi_between(c->a[0]->p, c->a[1]->p, c->step->attr.i[1], &Y, c->scratch);
+    return LOP_OK;
+}
+/* The slot of what is kept of A^-1 Y A^-1, of *R states; -1 with the status in *st. */
+static int emit_between(lop_emit *e, const lop_node *self, lop_dtype dt, int64_t *R,
+                        lop_status *st) {
+    const int64_t n = lop_rows(self->child[1]), K = lop_cols(self->child[1]),
+                  J = lop_cols(self->child[MIDDLE + 1]);
+    const lop_attr attr = {.i = {dt, K, 0, 0}};
+    int in[5], own[4];
+    int64_t bytes;
+    *R = lopk_quasi_between_states(K, J);
+    *st = lop_quasi_inputs(e, self->child, dt, own);
+    if (*st == LOP_OK) *st = lop_quasi_inputs(e, self->child + MIDDLE, dt, in + 1);
+    if (*st != LOP_OK) return -1;
+    in[0] = emit_kept(e, n, K, dt, own, st);
+    if (in[0] < 0) return -1;
+    if (!lop_mul_ok(n + 8, 64 * 16, &bytes) || !lop_mul_ok(*R + 8, bytes, &bytes) ||
+        !lop_mul_ok(*R + 8, bytes, &bytes)) {
+        *st = lop_fail(lop_emit_err(e), LOP_OVERFLOW, NULL);
+        return -1;
+    }
+    return lop_emit_derived(e, "quasi-between", run_between, lopk_quasi_between_bytes(n, *R, dt), 5,
+                            in, &attr, lopk_quasi_between_scratch(n, K, J),
+                            10 * (double)n * (double)*R * (double)*R, st);
+}
+/* a: found, what is kept, p, q, a; attr.i: mirrored, states. */
+static lop_status run_between_sums(const lop_call *c) {
+    const lopk_quasi g = target_of(c->a + 2);
+    const int64_t R = c->step->attr.i[1];
+    const lop_mat found = found_in(c, g.dt, lopk_quasi_inverse_sums_scratch(g.n, g.J, R));
+    double near;
+    lop_status st = lopk_quasi_between_sums(found.p, c->a[1]->p, R, &g, c->step->attr.i[0] != 0,
+                                            &near, c->scratch);
+    if (st != LOP_OK) {
+        lopk_zero(c->a[0]);
+        return st;
+    }
+    give(c, &found);
+    lop_call_near(c, near, lopk_eps(c->a[0]->dt));
+    return LOP_OK;
+}
+/* a: the diagonal, what is kept; attr.i[0]: its dtype. */
+static lop_status run_between_diagonal(const lop_call *c) {
+    double near;
+    lop_status st =
+        lopk_quasi_between_diagonal(c->a[0], c->a[1]->p, (lop_dtype)c->step->attr.i[0], &near);
+    if (st == LOP_OK)
+        lop_call_near(c, near, lopk_eps(c->a[0]->dt));
+    else
+        lopk_zero(c->a[0]);
+    return st;
+}
+static lop_status check_between(lop_emit *e, const lop_node *self, int value, int mask) {
+    const bool sums = self->op == &lop_op_quasi_between_sums;
+    const lop_dtype dt = lop_quasi_dtype(self->dtype);
+    const lop_node *const *target = self->child + BETWEEN_TARGET;
+    int64_t R;
+    int with[4];
+    size_t scratch = 0;
+    lop_status st;
+    with[0] = emit_between(e, self, dt, &R, &st);
+    if (with[0] < 0) return st;
+    if (sums) {
+        const int64_t n = lop_rows(target[0]), J = lop_cols(target[0]);
+        st = generators(e, target, dt, with + 1);
+        if (st != LOP_OK) return st;
+        scratch = scratch_of(lop_cols(self), n, J, R, lopk_quasi_inverse_sums_scratch(n, J, R));
+        if (!scratch) return lop_fail(lop_emit_err(e), LOP_OVERFLOW, NULL);
+    }
+    lop_step *s = lop_emit_step(e, self->op->name, sums ? run_between_sums : run_between_diagonal,
+                                value, sums ? 4 : 1, with);
+    if (!s) return LOP_NOMEM;
+    s->attr.i[0] = sums ? self->attr.i[0] : dt;
+    s->attr.i[1] = R;
+    s->fail = mask;
+    s->flags = LOP_STEP_QUIET;
+    s->scratch = scratch;
+    if (sums)
+        s->flops = (lop_is_complex(dt) ? 4.0 : 1.0) * (double)lop_rows(target[0]) * (double)R *
+                   (4 * (double)lop_cols(target[0]) * (double)R + 6 * (double)lop_cols(target[2]));
+    return LOP_OK;
+}
+static lop_status ready_between(lop_emit *e, const lop_node *self) {
+    lop_status st = LOP_OK;
+    int64_t R;
+    for (int i = 0; i < BETWEEN_TARGET; i++)
+        if (!lop_emit_knows(e, self->child[i])) return LOP_OK;
+    (void)emit_between(e, self, lop_quasi_dtype(self->dtype), &R, &st);
+    return st;
+}
+const lop_op lop_op_quasi_between_sums = {LOP_NAMED(quasi_between_sums),
+                                          .cls = LOP_ARRAY,
+                                          .min = 12,
+                                          .max = 12,
+                                          .ints = 1,
+                                          .infer = infer_between,
+                                          .lower = lop_lower_arms,
+                                          .check = check_between,
+                                          .ready = ready_between};
+const lop_op lop_op_quasi_between_diagonal = {LOP_NAMED(quasi_between_diagonal),
+                                              .cls = LOP_ARRAY,
+                                              .min = 9,
+                                              .max = 9,
+                                              .ints = 0,
+                                              .infer = infer_between,
+                                              .lower = lop_lower_arms,
+                                              .check = check_between,
+                                              .ready = ready_between};
 
 /* -- what slots write */
 

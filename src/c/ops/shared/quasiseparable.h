@@ -5,10 +5,12 @@
 #include "expr/op.h"
 #include "kernels/quasiseparable/k_quasi.h"
 
-/* Shape (..., n, n), dtype and core of *n from its first four children d, p, q, a. */
+/* Shape (..., n, n), dtype and core of *n from its first four children d, p, q, a; from four
+ * others, from child `first` on. */
 lop_status lop_quasi_shape(lop_node *n, lop_err *err) LOP_MUST_CHECK;
-/* The four in dtype `dt` and C order, as inputs in[0] to in[3]. */
-lop_status lop_quasi_inputs(lop_emit *e, const lop_node *self, lop_dtype dt,
+lop_status lop_quasi_shape_from(lop_node *n, int first, lop_err *err) LOP_MUST_CHECK;
+/* d, p, q, a of v in dtype `dt` and C order, as inputs in[0] to in[3]. */
+lop_status lop_quasi_inputs(lop_emit *e, const lop_node *const *v, lop_dtype dt,
                             int *in) LOP_MUST_CHECK;
 /* In which factors, solves and gradients of a result in `dt` are computed: double precision. */
 static inline lop_dtype lop_quasi_dtype(lop_dtype dt) {

@@ -21,6 +21,7 @@
 #include <complex.h>
 #include <float.h>
 #include <math.h>
+#include <string.h>
 
 static bool is_positive(const lop_node *n) { return n->attr.i[1] == LOP_ASSUME_POSITIVE; }
 static size_t round_up(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
@@ -66,6 +67,53 @@ static lop_step *checked_step(lop_emit *e, const lop_node *self, const char *nam
     s->fail = mask;
     s->flags = is_positive(self) ? 0 : LOP_STEP_QUIET;
     return s;
+}
+
+/* The blocks of the inverse, kept beside the factor: what a gradient reads of them, and the
+ * diagonal, come of one sweep. */
+typedef struct kept {
+    int64_t failed;
+    double near;
+} kept;
+enum { KEPT = 64 };
+static size_t kept_bytes(int64_t cols, lop_dtype dt) {
+    return KEPT + 3 * round_up((size_t)cols * lop_dtype_size(dt));
+}
+static lop_status run_inverse(const lop_call *c) {
+    const int64_t *i = c->step->attr.i;
+    const lopk_blocktri A = lop_blocktri_of(c->a + 2, i[1], i[0]);
+    char *to = c->a[0]->p;
+    const lop_status st = lopk_blocktri_inverse(to + KEPT, c->a[1]->p, &A, i[2] != 0, c->scratch);
+    const kept head = {st != LOP_OK, lopk_blocktri_near(c->a[1]->p)};
+    memcpy(to, &head, sizeof head);
+    return st == LOP_OVERFLOW || st == LOP_SINGULAR ? LOP_OK : st;
+}
+/* The slot of the blocks of the inverse of the `count` vectors in `in`; -1 with the status. */
+static int emit_inverse(lop_emit *e, const lop_node *self, int count, const int *in,
+                        lop_status *st) {
+    const lop_dtype dt = lop_slot_dtype(e, in[0]);
+    const int64_t b = self->attr.i[0], cols = lop_cols(self->child[1]);
+    const lop_attr attr = {.i = {b, count, is_positive(self), dt}};
+    int all[4] = {emit_factor(e, self, count, dt, in, st)};
+    if (all[0] < 0) return -1;
+    for (int k = 0; k < count; k++) all[k + 1] = in[k];
+    return lop_emit_derived(e, "block-inverse", run_inverse, kept_bytes(cols, dt), 1 + count, all,
+                            &attr, lopk_blocktri_inverse_bytes(b, dt),
+                            12 * (double)cols * (double)b, st);
+}
+/* The factor, or the blocks of the inverse, before the branches open, where the vectors are known
+ * by then: what is asked for together shares them. */
+static lop_status ready_for(lop_emit *e, const lop_node *self, int count, lop_dtype dt,
+                            bool inverse) {
+    lop_status st = LOP_OK;
+    int in[3];
+    for (int i = 0; i < count; i++)
+        if (!lop_emit_knows(e, self->child[i])) return LOP_OK;
+    st = lop_blocktri_inputs(e, self, count, dt, in);
+    if (st == LOP_OK)
+        (void)(inverse ? emit_inverse(e, self, count, in, &st)
+                       : emit_factor(e, self, count, dt, in, &st));
+    return st;
 }
 
 /* -- block_tridiagonal_solve */
@@ -249,9 +297,12 @@ static lop_status check_det(lop_emit *e, const lop_node *self, int value, int ma
     s->scratch = round_up((size_t)blocks_rows(self) * lop_dtype_size(dt));
     return LOP_OK;
 }
+static lop_status ready_det(lop_emit *e, const lop_node *self) {
+    return ready_for(e, self, self->n - 1, blocks_dtype(self, self->n - 1), false);
+}
 const lop_op lop_op_block_det = {
-    LOP_NAMED(block_det), .cls = LOP_ARRAY,        .min = 3,          .max = 4, .ints = 2,
-    .infer = infer_det,   .lower = lop_lower_arms, .check = check_det};
+    LOP_NAMED(block_det), .cls = LOP_ARRAY,        .min = 3,           .max = 4,          .ints = 2,
+    .infer = infer_det,   .lower = lop_lower_arms, .check = check_det, .ready = ready_det};
 
 /* -- blockinvdiag, blockinvtrace */
 
@@ -267,45 +318,51 @@ static lop_status infer_invdiag(lop_node *n, lop_err *err) {
         return lop_fail(err, LOP_DIM, "the branches of blockinvdiag differ");
     return LOP_OK;
 }
-/* The blocks of the inverse, at the beginning of the scratch. */
-static lop_status inverse_of(const lop_call *c, lopk_blocktri *A) {
-    const int64_t *i = c->step->attr.i;
-    *A = lop_blocktri_of(c->a + 2, i[1], i[0]);
-    const size_t all =
-        3 * round_up((size_t)A->N * (size_t)A->b * (size_t)A->b * lop_dtype_size(A->dt));
-    lop_status st =
-        lopk_blocktri_inverse(c->scratch, c->a[1]->p, A, i[2] != 0, (char *)c->scratch + all);
-    if (st == LOP_OK) lop_call_near(c, lopk_blocktri_near(c->a[1]->p), lopk_eps(A->dt));
-    return st;
-}
-static lop_status run_invdiag(const lop_call *c) {
-    lopk_blocktri A;
-    lop_status st = inverse_of(c, &A);
-    if (st != LOP_OK) return st == LOP_OVERFLOW ? LOP_SINGULAR : st;
-    const lopk_blocktri Z = {A.N, A.b, A.dt, NULL, c->scratch, NULL};
-    if (A.N > 0) lopk_blocktri_part(c->a[0], &Z, 0, 0);
+/* attr.i: b, N, dtype, mark. a: y, what is kept, further. */
+static lop_status inverse_of(const lop_call *c, lopk_blocktri *Z) {
+    const int64_t *i = c->step->attr.i,
+                  one = i[0] * i[0] * (int64_t)lop_dtype_size((lop_dtype)i[2]);
+    const kept *head = c->a[1]->p;
+    const char *to = (const char *)c->a[1]->p + KEPT;
+    if (head->failed) return LOP_SINGULAR;
+    lop_call_near(c, head->near, lopk_eps((lop_dtype)i[2]));
+    *Z = (lopk_blocktri){
+        i[1], i[0], (lop_dtype)i[2], to + i[1] * one, to, to + (2 * i[1] - 1) * one};
     return LOP_OK;
 }
-static size_t inverse_scratch(const lop_node *self, lop_dtype dt) {
-    return 3 * round_up((size_t)lop_cols(self->child[1]) * lop_dtype_size(dt)) +
-           lopk_blocktri_inverse_bytes(self->attr.i[0], dt);
+static lop_status run_invdiag(const lop_call *c) {
+    lopk_blocktri Z;
+    const lop_status st = inverse_of(c, &Z);
+    if (st == LOP_OK && Z.N > 0) lopk_blocktri_part(c->a[0], &Z, 0, 0);
+    return st;
 }
-/* mark: attr.i[3] of the step. */
+/* A step on the blocks of the inverse of the first `count` children and on further ones; mark:
+ * attr.i[3] of the step. */
 static lop_status check_inverse(lop_emit *e, const lop_node *self, int value, int mask, int count,
-                                int further, int64_t mark, const char *name, lop_run how) {
-    int in[6];
+                                int further, int64_t mark, const char *name, lop_run how,
+                                size_t scratch) {
+    int in[6], with[4];
     lop_status st = lop_blocktri_inputs(e, self, count + further, self->dtype, in);
     if (st != LOP_OK) return st;
-    lop_step *s = checked_step(e, self, name, how, value, mask, count, further, in, &st);
-    if (!s) return st;
-    s->attr.i[3] = mark;
-    s->scratch = inverse_scratch(self, self->dtype);
-    s->flops = 12 * (double)blocks_rows(self) * (double)self->attr.i[0] * (double)self->attr.i[0];
+    with[0] = emit_inverse(e, self, count, in, &st);
+    if (with[0] < 0) return st;
+    for (int k = 0; k < further; k++) with[k + 1] = in[count + k];
+    lop_step *s = lop_emit_step(e, name, how, value, 1 + further, with);
+    if (!s) return LOP_NOMEM;
+    const int64_t b = self->attr.i[0], N = b > 0 ? blocks_rows(self) / b : 0;
+    s->attr = (lop_attr){.i = {b, N, self->dtype, mark}};
+    s->fail = mask;
+    s->flags = is_positive(self) ? 0 : LOP_STEP_QUIET;
+    s->scratch = scratch;
     return LOP_OK;
 }
 static lop_status check_invdiag(lop_emit *e, const lop_node *self, int value, int mask) {
     return check_inverse(e, self, value, mask, self->n - 1, 0, 0, "block-inverse-diagonal",
-                         run_invdiag);
+                         run_invdiag, 0);
+}
+static lop_status ready_inverse(lop_emit *e, const lop_node *self) {
+    const bool trace = self->op == &lop_op_blockinvtrace;
+    return ready_for(e, self, trace ? (int)self->attr.i[2] : self->n - 1, self->dtype, true);
 }
 const lop_op lop_op_blockinvdiag = {LOP_NAMED(blockinvdiag),
                                     .cls = LOP_ARRAY,
@@ -314,7 +371,8 @@ const lop_op lop_op_blockinvdiag = {LOP_NAMED(blockinvdiag),
                                     .ints = 2,
                                     .infer = infer_invdiag,
                                     .lower = lop_lower_arms,
-                                    .check = check_invdiag};
+                                    .check = check_invdiag,
+                                    .ready = ready_inverse};
 
 /* The blocks below (attr.i[2] -1), on (0) or above (1) the diagonal of the inverse, or of its view
  * attr.i[3]. */
@@ -333,17 +391,22 @@ static lop_status infer_invblocks(lop_node *n, lop_err *err) {
 }
 /* attr.i[3]: which ones, and 3 times the view. */
 static lop_status run_invblocks(const lop_call *c) {
-    lopk_blocktri A;
-    lop_status st = inverse_of(c, &A);
-    if (st != LOP_OK) return st == LOP_OVERFLOW ? LOP_SINGULAR : st;
-    const int64_t mode = c->step->attr.i[3] / 3, where = c->step->attr.i[3] % 3 - 1, b = A.b,
-                  one = b * b * (int64_t)lop_dtype_size(A.dt), N = where == 0 ? A.N : A.N - 1;
+    lopk_blocktri Z;
+    const lop_status st = inverse_of(c, &Z);
+    if (st != LOP_OK) return st;
+    const int64_t mode = c->step->attr.i[3] / 3, where = c->step->attr.i[3] % 3 - 1, b = Z.b,
+                  one = b * b * (int64_t)lop_dtype_size(Z.dt), N = where == 0 ? Z.N : Z.N - 1;
     const bool turned = (mode & LOP_T) != 0, below = turned ? where > 0 : where < 0;
-    const char *from = (char *)c->scratch + (where == 0 ? 0 : one * (below ? A.N : 2 * A.N - 1));
+    const char *from = where == 0 ? Z.d : below ? Z.low : Z.up;
     for (int64_t k = 0; b > 0 && k < N; k++) {
         const int64_t rs = c->a[0]->rs;
-        const lop_mat to = {(char *)c->a[0]->p + k * one * rs, b, b, b * rs, rs, A.dt},
-                      block = {(char *)from + k * one, b, b, turned ? 1 : b, turned ? b : 1, A.dt};
+        const lop_mat to = {(char *)c->a[0]->p + k * one * rs, b, b, b * rs, rs, Z.dt},
+                      block = {(char *)(uintptr_t)from + k * one,
+                               b,
+                               b,
+                               turned ? 1 : b,
+                               turned ? b : 1,
+                               Z.dt};
         (mode & LOP_C ? lopk_conj : lopk_copy)(&to, &block);
     }
     return LOP_OK;
@@ -351,7 +414,7 @@ static lop_status run_invblocks(const lop_call *c) {
 static lop_status check_invblocks(lop_emit *e, const lop_node *self, int value, int mask) {
     const int64_t mark = self->attr.i[2] + 1 + 3 * self->attr.i[3];
     return check_inverse(e, self, value, mask, self->n - 1, 0, mark, "block-inverse-blocks",
-                         run_invblocks);
+                         run_invblocks, 0);
 }
 const lop_op lop_op_blockinvblocks = {LOP_NAMED(blockinvblocks),
                                       .cls = LOP_ARRAY,
@@ -360,7 +423,8 @@ const lop_op lop_op_blockinvblocks = {LOP_NAMED(blockinvblocks),
                                       .ints = 4,
                                       .infer = infer_invblocks,
                                       .lower = lop_lower_arms,
-                                      .check = check_invblocks};
+                                      .check = check_invblocks,
+                                      .ready = ready_inverse};
 
 static lop_status infer_invtrace(lop_node *n, lop_err *err) {
     const lop_node *alt = n->child[n->n - 1];
@@ -391,24 +455,20 @@ static lop_status infer_invtrace(lop_node *n, lop_err *err) {
         return lop_fail(err, LOP_DIM, "the branches of blockinvtrace differ");
     return LOP_OK;
 }
-/* attr.i[3]: how many vectors of B follow those of A. */
+/* attr.i[3]: how many vectors of B there are. */
 static lop_status run_invtrace(const lop_call *c) {
-    const int64_t *i = c->step->attr.i;
-    lopk_blocktri A;
-    lop_status st = inverse_of(c, &A);
-    if (st != LOP_OK) return st == LOP_OVERFLOW ? LOP_SINGULAR : st;
-    const int64_t one = A.b * A.b * (int64_t)lop_dtype_size(A.dt), N = A.N;
-    const size_t all = 3 * round_up((size_t)N * (size_t)one);
-    char *z = c->scratch;
-    const lopk_blocktri Z = {N, A.b, A.dt, z + N * one, z, z + (2 * N - 1) * one},
-                        B = lop_blocktri_of(c->a + 2 + i[1], i[3], A.b);
-    lopk_blocktri_trace(c->a[0], &Z, &B, z + all);
+    lopk_blocktri Z;
+    const lop_status st = inverse_of(c, &Z);
+    if (st != LOP_OK) return st;
+    const lopk_blocktri B = lop_blocktri_of(c->a + 2, c->step->attr.i[3], Z.b);
+    lopk_blocktri_trace(c->a[0], &Z, &B, c->scratch);
     return LOP_OK;
 }
 static lop_status check_invtrace(lop_emit *e, const lop_node *self, int value, int mask) {
     const int count = (int)self->attr.i[2], further = self->n - 1 - count;
+    const size_t one = (size_t)self->attr.i[0] * (size_t)self->attr.i[0];
     return check_inverse(e, self, value, mask, count, further, further, "block-inverse-trace",
-                         run_invtrace);
+                         run_invtrace, round_up(one * lop_dtype_size(self->dtype)));
 }
 const lop_op lop_op_blockinvtrace = {LOP_NAMED(blockinvtrace),
                                      .cls = LOP_ARRAY,
@@ -417,4 +477,5 @@ const lop_op lop_op_blockinvtrace = {LOP_NAMED(blockinvtrace),
                                      .ints = 3,
                                      .infer = infer_invtrace,
                                      .lower = lop_lower_arms,
-                                     .check = check_invtrace};
+                                     .check = check_invtrace,
+                                     .ready = ready_inverse};

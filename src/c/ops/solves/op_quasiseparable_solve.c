@@ -74,7 +74,7 @@ static lop_status ready(lop_emit *e, const lop_node *self) {
     int in[4];
     for (int i = 0; i < 4; i++)
         if (by_band || !lop_emit_knows(e, self->child[i])) return LOP_OK;
-    st = lop_quasi_inputs(e, self, lop_quasi_dtype(self->dtype), in);
+    st = lop_quasi_inputs(e, self->child, lop_quasi_dtype(self->dtype), in);
     if (st == LOP_OK) (void)emit_factor(e, self, lop_quasi_dtype(self->dtype), in, false, &st);
     return st;
 }
@@ -134,7 +134,7 @@ static lop_status check_solve(lop_emit *e, const lop_node *self, int value, int 
     const int64_t n = lop_rows(self), J = lop_cols(self->child[1]);
     int in[6];
     int64_t k, batch;
-    lop_status st = lop_quasi_inputs(e, self, dt, in + 1);
+    lop_status st = lop_quasi_inputs(e, self->child, dt, in + 1);
     if (st != LOP_OK) return st;
     const bool by_band = self->attr.i[1] != 0;
     in[0] = emit_factor(e, self, dt, in + 1, by_band, &st);
@@ -185,7 +185,7 @@ static lop_status lower_tri(lop_emit *e, const lop_node *self, int out) {
     const int64_t n = lop_rows(self), k = lop_cols(self), J = lop_cols(self->child[1]);
     int in[5];
     int64_t bytes;
-    lop_status st = lop_quasi_inputs(e, self, dt, in);
+    lop_status st = lop_quasi_inputs(e, self->child, dt, in);
     if (st != LOP_OK) return st;
     in[4] = lop_emit_value(e, self->child[4]);
     if (!sizes_fit(n, J) || !lop_mul_ok(n, k, &bytes) || !lop_mul_ok(bytes, 16, &bytes))
@@ -246,7 +246,7 @@ static lop_status check_det(lop_emit *e, const lop_node *self, int value, int ma
     const lop_dtype dt = self->dtype;
     const bool by_band = self->attr.i[0] != 0;
     int in[5];
-    lop_status st = lop_quasi_inputs(e, self, dt, in + 1);
+    lop_status st = lop_quasi_inputs(e, self->child, dt, in + 1);
     if (st != LOP_OK) return st;
     in[0] = emit_factor(e, self, dt, in + 1, by_band, &st);
     if (in[0] < 0) return st;
@@ -304,7 +304,7 @@ static lop_status check_invdiag(lop_emit *e, const lop_node *self, int value, in
     const lop_dtype dt = lop_quasi_dtype(self->dtype);
     const int64_t n = lop_rows(self->child[1]), J = lop_cols(self->child[1]);
     int in[5];
-    lop_status st = lop_quasi_inputs(e, self, dt, in + 1);
+    lop_status st = lop_quasi_inputs(e, self->child, dt, in + 1);
     if (st != LOP_OK) return st;
     const bool by_band = self->attr.i[0] != 0;
     in[0] = emit_factor(e, self, dt, in + 1, by_band, &st);
