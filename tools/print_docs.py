@@ -144,6 +144,7 @@ PARTS = {
         "Woodbury's formula, checked, else the dense form",
         "O(n k^2), k the columns of U, and the diagonal of the base's inverse",
     ),
+    "diagonal-inverse-update-settled": ONTO,
     "diagonal-inverse-sum-lowrank": ONTO,
     "diagonal-inverse-lowrank-sum": ONTO,
     "diagonal-inverse-thin-sum": ONTO,
@@ -152,6 +153,11 @@ PARTS = {
         "`Toeplitz`",
         "from the first and last columns of the inverse (Gohberg and Semencul), checked",
         "three solves and O(n)",
+    ),
+    "diagonal-inverse-hankel": (
+        "`Hankel`",
+        "likewise, each element a sum along an antidiagonal, checked",
+        "three solves and n^2 flops",
     ),
     "diagonal-inverse-spectral-sum": (
         "sums of `Kron`s that one basis makes diagonal, `Kron + c I`, `KronSum`; main diagonal",

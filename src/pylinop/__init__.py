@@ -270,13 +270,11 @@ _LATER = _names_by_module(
         "": "linalg",
     }
 )
-_METHODS = (  # functions that are methods too: those of _api/methods.py
-    "cholesky det eigh eigvalsh factorized inv logdet norm pinv sample slogdet solve svd"
-)
-_methods = _Later("_api.methods")
-for _class in (LinearOperator, LazyArray):
-    for _name in _METHODS.split():
-        setattr(_class, _name, _Method(_methods, _name))
+# Functions that are methods too: `A.solve(b)` is `pl.solve(A, b)`.
+_METHODS = "cholesky det eigh eigvalsh factorized inv logdet norm pinv sample slogdet solve svd"
+for _name in _METHODS.split():
+    for _class in (LinearOperator, LazyArray):
+        setattr(_class, _name, _Method(_Later(_LATER[_name]), _name))
 
 __version__ = "0.1.0.dev0"
 __all__ = [

@@ -171,6 +171,7 @@ static bool is_composed(const char *s) {
                                         "khatri_rao_array",
                                         "khatrirao",
                                         "cholesky_batch",
+                                        "block_products",
                                         "joint_det",
                                         "rowmix",
                                         "shift",
@@ -228,6 +229,30 @@ static void do_top(ip *p, const lop_node *node, mv y, mv a, mv b) {
 static const tv *weighted_gram(ip *p, const lop_node *node, int64_t more) {
     const tv *a = ip_eval(p, node->child[0]), *d = ip_eval(p, node->child[1]);
     return a && d ? zip(p, node, a, d, 2, a->n + more, a->n, do_weighted) : NULL;
+}
+
+/* Each matrix times the rows of x that it meets. */
+static const tv *products_below(ip *p, const lop_node *node) {
+    const lop_node view = {.attr = {.i = {node->attr.i[0], 0, 0, 0}}};
+    const bool turned = (node->attr.i[0] & LOP_T) != 0;
+    const tv *x = ip_eval(p, node->child[0]);
+    if (!x) return NULL;
+    tv *y = blank(p, &x->batch, 2, lop_rows(node), x->n);
+    for (int64_t i = 1, row = 0, at = 0; i < node->n; i++) {
+        const tv *a = ip_eval(p, node->child[i]);
+        const tv *seen =
+            a ? zip(p, &view, a, NULL, 2, turned ? a->n : a->m, turned ? a->m : a->n, do_mode)
+              : NULL;
+        if (!seen) return NULL;
+        tv *rows = blank(p, &x->batch, 2, seen->n, x->n);
+        memcpy(rows->v, x->v + at * x->n, (size_t)(seen->n * x->n) * sizeof *x->v);
+        const tv *one = matmul(p, seen, rows);
+        if (!one) return NULL;
+        memcpy(y->v + row * x->n, one->v, (size_t)(one->m * x->n) * sizeof *one->v);
+        at += seen->n;
+        row += seen->m;
+    }
+    return y;
 }
 
 static const tv *composed(ip *p, const lop_node *node, const char *s) {
@@ -292,6 +317,7 @@ static const tv *composed(ip *p, const lop_node *node, const char *s) {
         return a ? zip(p, node, a, NULL, 2, a->m, a->n, do_shift) : NULL;
     }
     if (!strcmp(s, "cholesky_batch")) return pile(p, node);
+    if (!strcmp(s, "block_products")) return products_below(p, node);
     if (!strcmp(s, "kronsum")) return kronsum(p, node);
     if (!strcmp(s, "lowrankupdate")) return update(p, node);
     if (!strcmp(s, "blockdiag") || !strcmp(s, "blocks")) return pasted(p, node, 0);

@@ -75,6 +75,9 @@ def kinds(dtype, n=N, seed=0):
         "Toeplitz.H": pl.Toeplitz(column, row).H,
         "Toeplitz + c I": toeplitz + 0.5 * eye,
         "D T D": diag @ toeplitz @ diag,
+        "Hankel": pl.Hankel(np.r_[row[:0:-1], column[:1]], column),
+        "Hankel.H": pl.Hankel(np.r_[row[:0:-1], column[:1]], column).H,
+        "multiple of a Hankel": -2.0 * pl.Hankel(np.r_[row[:0:-1], column[:1]], column),
         "Kron": pl.Kron(pl.Dense(a), pl.Dense(b)),
         "multiple of a Kron's inverse": 2.0 * pl.inv(pl.Kron(pl.Dense(a), pl.Dense(b))),
         "Kron of Toeplitz": pl.Kron(pl.Toeplitz(column[:p]), pl.Toeplitz(column[:q])),
@@ -199,6 +202,7 @@ def test_batches(shape):
         pl.Circulant(column),
         pl.Toeplitz(column),
         pl.Toeplitz(column, 2 * column),
+        pl.Hankel(column[..., ::-1].copy(), column),
         pl.Kron(pl.Dense(rng.standard_normal((*shape, 4, 4))), pl.Dense(np.eye(12) + 0.1)),
     ):
         expected = np.linalg.inv(A.toarray())
@@ -257,6 +261,7 @@ def test_graded(power):
         pl.Diag(-grades) + pl.LowRank(u),
         pl.Toeplitz(wave),
         pl.Toeplitz(wave, np.r_[wave[0], wave[:0:-1]]),
+        pl.Hankel(wave[::-1].copy(), wave),
         pl.Kron(hard, pl.Dense(np.eye(12), assume_a="her")) + 10.0**-power * pl.Identity(n),
         pl.Circulant(np.fft.irfft(np.r_[grades[:60], 1.0])),
     ):
@@ -284,6 +289,7 @@ def test_written_between_calls():
     for A, leaf in (
         (pl.Diag(d) + pl.LowRank(u), d),
         (pl.Toeplitz(column), column),
+        (pl.Hankel(np.r_[0.01 * column[:0:-1], column[0]], column), column),
         (pl.Circulant(column), column),
     ):
         inverse = pl.inv(A)

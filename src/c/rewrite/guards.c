@@ -160,13 +160,15 @@ lop_truth lop_when_inverses_alike(const lop_match *m) {
     return truth(blocks_alike(a, true, ALIKE_BLOCKS) && m->root->shape.ndim == 2 &&
                  lop_is_square(a->child[0]));
 }
-/* A product by a batch copies the blocks first; block by block it takes steps for each of them. */
+/* A product by a batch copies the blocks first, which pays for what has to be computed before it is
+ * multiplied, and for blocks so tiny that a batch of them runs as one loop. */
 lop_truth lop_when_products_alike(const lop_match *m) {
-    enum { MANY_COLUMNS = 8, MANY_BLOCKS = 2048 };
-    const lop_node *a = m->root->child[0];
-    const bool plain = a->child[0]->op == &lop_op_dense, thin = lop_cols(m->root) < MANY_COLUMNS;
-    return truth(m->root->shape.ndim == 2 && lop_is_blas(m->root->dtype) &&
-                 blocks_alike(a, false, plain && thin ? MANY_BLOCKS : 4 * ALIKE_BLOCKS));
+    enum { TINY = 7 };
+    const lop_node *a = m->root->child[0], *first = a->child[0];
+    const bool plain = first->op == &lop_op_dense,
+               tiny = lop_rows(first) <= TINY && lop_cols(first) <= TINY && lop_cols(m->root) > 1;
+    return truth(m->root->shape.ndim == 2 && lop_is_blas(m->root->dtype) && (!plain || tiny) &&
+                 blocks_alike(a, false, 4 * ALIKE_BLOCKS));
 }
 /* Of a sum of a BlockDiag with something: are all its blocks square? */
 lop_truth lop_when_square_blocks(const lop_match *m) {

@@ -145,6 +145,72 @@ static lop_status each_one(const lop_match *m, const lop_maker *mk, int i, const
 LOP_BUILD(blockdiag_pairs) { return blockdiag_of(m, mk, each_pair, out); }
 LOP_BUILD(blockdiag_each) { return blockdiag_of(m, mk, each_one, out); }
 
+/* A Dense or a view of one, of the floats of the product, no triangle alone: its mode, else -1. */
+static int64_t plain_mode(const lop_node *block, lop_dtype dt) {
+    const bool seen = block->op == &lop_op_view;
+    const lop_node *a = seen ? block->child[0] : block;
+    if (a->op != &lop_op_dense || a->shape.ndim != 2 || a->dtype != dt || a->weak ||
+        !lop_is_blas(dt) || a->attr.i[0] == LOP_ASSUME_LOWER || a->attr.i[0] == LOP_ASSUME_UPPER)
+        return -1;
+    return seen ? block->attr.i[0] : LOP_N;
+}
+
+/* How many blocks from *c on are plain, of one mode, as many as one step takes; *c moves on. */
+static int run_of(cursor *c, lop_dtype dt) {
+    const int64_t mode = c->block ? plain_mode(c->block, dt) : -1;
+    int many = 0;
+    while (c->block && mode >= 0 && many < LOP_MAXARG - 2 && plain_mode(c->block, dt) == mode) {
+        many++;
+        next_block(c);
+    }
+    return many;
+}
+
+/* The product of `many` plain blocks from `from` on, `to` the one behind them. */
+static lop_status products_of(const lop_maker *mk, const cursor *from, const cursor *to, int many,
+                              const lop_node *x, const lop_node **out) {
+    const lop_node *child[LOP_MAXARG - 1], *rows = NULL;
+    const lop_attr mode = {.i = {plain_mode(from->block, x->dtype), 0, 0, 0}};
+    lop_status st = rows_of(mk, x, from->col, to->col - from->col, &rows);
+    if (st != LOP_OK) return st;
+    child[0] = rows;
+    for (int i = 0; i < many; i++) {
+        const lop_node *block = from->kind->child[from->i + i];
+        child[i + 1] = (block->op == &lop_op_view ? block->child[0] : block)->child[0];
+    }
+    st = lop_make_op(mk, &lop_op_block_products, &mode, many + 1, child, NULL, out);
+    lop_node_unref(rows);
+    return st;
+}
+
+/* The product of a blockdiag with a matrix, in as few steps as there can be. */
+LOP_BUILD(blockdiag_times) {
+    enum { FEWEST = 4 };
+    const lop_node *kind = m->root->child[0], *x = NULL;
+    list l;
+    if (m->root->shape.ndim != 2 || kind->n < FEWEST ||
+        plain_mode(kind->child[0], m->root->dtype) < 0)
+        return LOP_NOMATCH;
+    lop_status st = list_open(&l, mk, kind->n);
+    if (st == LOP_OK) st = cast_x(m, mk, &x);
+    for (cursor c = first_block(kind); st == LOP_OK && c.block;) {
+        const cursor from = c;
+        const lop_node *y = NULL;
+        const int many = run_of(&c, m->root->dtype);
+        if (many > 1) {
+            st = products_of(mk, &from, &c, many, x, &y);
+        } else {
+            st = on_rows(mk, &lop_op_apply, from.block, x, from.col, &y);
+            if (many == 0) next_block(&c);
+        }
+        st = list_add(&l, st, y);
+    }
+    if (st == LOP_OK) st = list_grid(&l, mk, l.n, out);
+    lop_node_unref(x);
+    list_close(&l);
+    return st;
+}
+
 /* apply and solve of a blockdiag. */
 LOP_BUILD(blockdiag_rows) {
     const lop_node *kind = m->root->child[0], *x = NULL;

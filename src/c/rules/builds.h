@@ -204,6 +204,7 @@ LOP_BUILD(blocktri_inverse_blocks);
 LOP_BUILD(blockdiag_pairs);
 LOP_BUILD(blockdiag_each);
 LOP_BUILD(blockdiag_rows);
+LOP_BUILD(blockdiag_times);
 LOP_BUILD(blocks_dense);
 LOP_BUILD(blocks_diagonal);
 LOP_BUILD(blocks_element);

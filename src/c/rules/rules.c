@@ -158,6 +158,8 @@ const lop_rule lop_rule_table[] = {
      lop_build_apply_inverses_alike, "many small solves as one batch"},
     {"apply-blockdiag-alike", LOP_PUSH, "(apply (blockdiag) ?x)", NULL, lop_when_products_alike,
      lop_build_action_alike, "many small products as one batch"},
+    {"apply-blockdiag-plain", LOP_PUSH, "(apply (blockdiag) ?x)", NULL, NULL,
+     lop_build_blockdiag_times, "many blocks a step"},
     {"apply-blockdiag", LOP_PUSH, "(apply (blockdiag) ?x)", NULL, NULL, lop_build_blockdiag_rows,
      "block by block"},
     {"apply-block", LOP_PUSH, "(apply (block) ?x)", NULL, NULL, lop_build_apply_block,
@@ -488,6 +490,8 @@ const lop_rule lop_rule_table[] = {
      "likewise"},
     {"scaledet-sum-settled", LOP_PUSH, "(scaledet@k (sum ?a ?b))", NULL, NULL,
      lop_build_sum_settled, "C + c I is circulant; B + D + U C V^H an update of B + D"},
+    {"scaledet-update-settled", LOP_PUSH, "(scaledet@k (lowrankupdate))", NULL, NULL,
+     lop_build_sum_settled, "what is a band of few diagonals goes to the base"},
     {"scaledet-update", LOP_PUSH, "(scaledet@k (lowrankupdate))", NULL, lop_when_low_update,
      lop_build_det_update,
      "det B det(I + C V^H B^-1 U); checked (a positive diagonal by d alone: op_checked_update.c), "

@@ -2,8 +2,8 @@
  * circulants and multiples of the identity are one Circulant, and one thin term beside others that
  * are cheap to solve with as a sum is an update of that sum. Sums as such stay as they are written:
  * products with them need no new first column. */
-#include "builds.h"
 #include "expr/properties.h"
+#include "low_rank_parts.h"
 #include "rewrite/cheap_to_solve.h"
 #include "rewrite/guards.h"
 
@@ -125,21 +125,124 @@ static lop_status one_update(const lop_maker *mk, const lop_node *all, const lop
     return st;
 }
 
+/* -- thin terms that were put side by side when they were added: [U W] [V Z]^H = U V^H + W Z^H */
+
+typedef struct opened {
+    const lop_node *term[TERMS]; /* owned */
+    int n;
+    bool any; /* one was opened */
+} opened;
+
+static bool is_row_of(const lop_node *a, int64_t many) {
+    return a->op == &lop_op_block && lop_nbatch(a) == 0 && a->attr.i[0] == 1 &&
+           a->attr.i[1] == many;
+}
+static bool is_multiple_of_eye(const lop_node *c) {
+    return c->op == &lop_op_scaled && c->child[0]->op == &lop_op_identity;
+}
+
+/* How many stand side by side; 0: it is one. */
+static int beside_each_other(const parts *p) {
+    const int many = p->u->op == &lop_op_block ? p->u->n : 0;
+    if (many < 2 || !is_row_of(p->u, many) || !is_row_of(p->v, many)) return 0;
+    const bool blocks = p->c && p->c->op == &lop_op_blockdiag && p->c->n == many;
+    if (p->c && !blocks && !is_multiple_of_eye(p->c)) return 0;
+    for (int j = 0; j < many; j++) {
+        const int64_t u = lop_cols(p->u->child[j]), v = lop_cols(p->v->child[j]);
+        const lop_node *c = blocks ? p->c->child[j] : NULL;
+        if (c ? lop_rows(c) != u || lop_cols(c) != v : u != v) return 0;
+    }
+    return many;
+}
+
+static lop_status one_of(const lop_maker *mk, const parts *p, int j, const lop_node **out) {
+    const lop_node *child[3] = {p->u->child[j], p->v->child[j], NULL}, *eye = NULL, *c = NULL;
+    const lop_node like = {.shape = {.ndim = 2, .dim = {lop_cols(child[0]), lop_cols(child[0])}},
+                           .dtype = LOP_f64,
+                           .weak = LOP_WEAK,
+                           .core = 2};
+    lop_status st = LOP_OK;
+    if (p->c && p->c->op == &lop_op_blockdiag) {
+        c = lop_node_ref(p->c->child[j]);
+    } else if (p->c) {
+        st = lop_make(mk, "identity", NULL, 0, NULL, &like, &eye);
+        if (st == LOP_OK) st = lop_make1(mk, &lop_op_scaled, &p->c->attr, eye, &c);
+    }
+    child[2] = c;
+    if (st == LOP_OK) st = lop_make(mk, "lowrank", NULL, c ? 3 : 2, child, NULL, out);
+    lop_node_unref(eye);
+    lop_node_unref(c);
+    return st;
+}
+
+static void drop(opened *o) {
+    for (int i = 0; i < o->n; i++) lop_node_unref(o->term[i]);
+}
+
+/* Each term, a base and its thin terms one by one. NOMATCH: they are too many. */
+static lop_status open_terms(const lop_maker *mk, const lop_node *const *term, int n, opened *o) {
+    lop_status st = LOP_OK;
+    *o = (opened){.n = 0};
+    if (n > TERMS) return LOP_NOMATCH;
+    for (int i = 0; i < n; i++) o->term[o->n++] = lop_node_ref(term[i]);
+    for (int i = 0; st == LOP_OK && i < o->n;) {
+        const lop_node *a = o->term[i];
+        const bool thin = a->op == &lop_op_lowrank || a->op == &lop_op_lowrankupdate;
+        const parts p = thin ? parts_of(a) : (parts){NULL};
+        const int many = thin ? beside_each_other(&p) : 0;
+        if (many == 0) {
+            i++;
+            continue;
+        }
+        if (o->n + many > TERMS) return LOP_NOMATCH;
+        o->any = true;
+        if (p.base) o->term[o->n++] = lop_node_ref(p.base);
+        for (int j = p.base ? 1 : 0; st == LOP_OK && j < many; j++) {
+            const lop_node *one = NULL;
+            st = one_of(mk, &p, j, &one);
+            if (st == LOP_OK) o->term[o->n++] = one;
+        }
+        const lop_node *first = NULL;
+        if (st == LOP_OK) st = one_of(mk, &p, 0, &first);
+        if (st != LOP_OK) break;
+        o->term[i] = first;
+        lop_node_unref(a);
+    }
+    return st;
+}
+
+/* The same with what is a band of few diagonals among them in the base. NOMATCH: nothing is. */
+static lop_status opened_update(const lop_maker *mk, const lop_node *all,
+                                const lop_node *const *term, int n, int64_t k,
+                                const lop_node **out) {
+    opened o;
+    bool few = false;
+    lop_status st = open_terms(mk, term, n, &o);
+    for (int i = 0; st == LOP_OK && i < o.n; i++)
+        few = few || (o.term[i]->op == &lop_op_lowrank && of_few_diagonals(o.term[i]));
+    if (st == LOP_OK)
+        st = o.any && few ? one_update(mk, all, o.term, o.n, k, true, out) : LOP_NOMATCH;
+    drop(&o);
+    return st;
+}
+
 /* The sum is what the root acts on, or on its inverse or a view of it. */
 LOP_BUILD(sum_settled) {
     const lop_node *root = m->root, *inner = root->child[0], *term[TERMS], *child[2] = {NULL},
                    *settled = NULL, *inverse = NULL;
     const bool below = inner->op == &lop_op_inverse || inner->op == &lop_op_view;
     const lop_node *sum = below ? inner->child[0] : inner;
-    const int n = lop_terms_of(sum, term, TERMS);
+    const bool update = sum->op == &lop_op_lowrankupdate;
+    const int n = update ? 1 : lop_terms_of(sum, term, TERMS);
     const int64_t k = root->n > 1 && root->child[1]->shape.ndim > 1 ? lop_cols(root->child[1]) : 1;
-    if (n < 2 || sum->shape.ndim != 2 || !lop_is_blas(sum->dtype)) return LOP_NOMATCH;
-    lop_status st = LOP_NOMATCH;
-    if (lop_is_circulant_sum(sum))
-        st = one_circulant(mk, term, n, &settled);
-    else
-        for (int keep = 1; st == LOP_NOMATCH && keep >= 0; keep--)
-            st = one_update(mk, sum, term, n, k, keep != 0, &settled);
+    if (n < (update ? 1 : 2) || sum->shape.ndim != 2 || !lop_is_blas(sum->dtype))
+        return LOP_NOMATCH;
+    if (update) term[0] = sum;
+    const bool circulant = !update && lop_is_circulant_sum(sum);
+    lop_status st = circulant ? one_circulant(mk, term, n, &settled)
+                              : opened_update(mk, sum, term, n, k, &settled);
+    for (int keep = update || circulant ? -1 : 1; st == LOP_NOMATCH && keep >= 0; keep--)
+        st = one_update(mk, sum, term, n, k, keep != 0, &settled);
     if (st != LOP_OK) return st;
     if (below) st = lop_make1(mk, inner->op, &inner->attr, settled, &inverse);
     child[0] = inverse ? inverse : settled;

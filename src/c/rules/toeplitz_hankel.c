@@ -141,11 +141,11 @@ lop_status lop_toeplitz_inverse_columns(const lop_maker *mk, const lop_node *a, 
     return st;
 }
 
-/* Diagonal k of T^-1, by its first and last columns. */
+/* Diagonal k of the inverse, of a Toeplitz or a Hankel matrix, by its first and last columns. */
 LOP_BUILD(toeplitz_inverse_diagonal) {
     const lop_node *a = m->root->child[0]->child[0], *child[5] = {NULL};
     const lop_dtype dt = m->root->dtype;
-    const lop_attr k = {.i = {m->root->attr.i[0], 0, 0, 0}};
+    const lop_attr k = {.i = {m->root->attr.i[0], a->op == &lop_op_hankel, 0, 0}};
     lop_status st = lop_toeplitz_inverse_columns(mk, a, dt, child);
     if (st == LOP_OK) st = lop_inverse_diagonal(mk, a, &k, dt, &child[4]);
     if (st == LOP_OK)

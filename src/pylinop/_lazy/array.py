@@ -23,7 +23,7 @@ from . import build, numpy_functions, text
 from .numpy_shapes import call
 
 if TYPE_CHECKING:
-    from .._api import methods as _methods
+    import pylinop as _methods
 
 __all__ = ["LazyArray"]
 

@@ -166,6 +166,15 @@ def _grid(w: Any, row: Any) -> Any:
     return w.ns.concat(lines, -2)
 
 
+def _block_products(w: Any, row: Any) -> Any:
+    x, at, parts = w.child(row, 0), 0, []
+    for k in range(1, len(row.children)):
+        a = kinds.seen(w.ns, w.child(row, k), row.i[0])
+        parts.append(w.ns.matmul(a, x[..., at : at + a.shape[-1], :]))
+        at += a.shape[-1]
+    return w.ns.concat(parts, -2)
+
+
 def _concat(w: Any, row: Any) -> Any:
     """Of a Hankel matrix: the first column, and the last row without its first number."""
     c, r = _parts(w, row)
@@ -355,6 +364,7 @@ HEADS: dict[str, Callable[..., Any]] = {
     "grid": _grid,
     "concat": _concat,
     "blocks": _blocks,
+    "block_products": _block_products,
     "blocks_of_rows": _blocks_of_rows,
     "ravel": _ravel,
     "sizes": _nothing,

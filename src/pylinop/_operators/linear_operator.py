@@ -23,7 +23,8 @@ from .array_arguments import rmatmul
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
-    from .._api import methods as _methods
+    import pylinop as _methods
+
     from .._base import explanation
 
 __all__ = ["LinearOperator", "MatVec"]

@@ -17,9 +17,18 @@ from .._base import memory
 from .._base.dtypes import CONJUGATED, TRANSPOSED, inexact, real_of
 from .._operators.convert import as_operator
 from . import centrohermitian
-from .dispatch import Question, diagonal_of, factors_of, one_call, small_dense, within
+from .dispatch import (
+    GUARDS,
+    Guard,
+    Question,
+    diagonal_of,
+    factors_of,
+    one_call,
+    small_dense,
+    within,
+)
 from .eigenvalues_hermitian import halves, reciprocal, shift_of, shifted_thin
-from .questions import hermitian, refuse_two_of_nan
+from .questions import hermitian, read_hermitian, refuse_two_of_nan
 from .singular_values import (
     _levels_of,
     axes_of,
@@ -430,15 +439,24 @@ def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     return w, op._given("A").copy() @ q
 
 
-def has_basis(op: Any) -> bool:
-    """Are the eigenvectors of a Hermitian operator known by its kind? Of a sum, A + c I, those of
-    A."""
+def _of_known_basis(op: Any, ask: Any) -> Any:
+    """Whether it is Hermitian by ``ask``; of a sum, A + c I with a real c, whether A is."""
     if op._head != "sum":
-        return bool(hermitian(op))
+        return ask(op)
     found = shift_of(op)
-    if found is None or np.imag(found[1]) or found[0]._head not in eigenbasis.rows:
-        return False
-    return bool(hermitian(found[0]))
+    return False if found is None or np.imag(found[1]) else ask(found[0])
+
+
+def has_basis(op: Any) -> bool:
+    """Are the eigenvectors of an operator known by its kind? Of a sum, A + c I, those of A."""
+    return bool(_of_known_basis(op, hermitian))
+
+
+GUARDS["known_basis"] = Guard(
+    "Hermitian, of a sum a Hermitian A + c I with a real c",
+    has_basis,
+    lambda op: _of_known_basis(op, read_hermitian),
+)
 
 
 # -- in ascending order --

@@ -13,10 +13,8 @@ import numpy as np
 from .. import _core
 from .._base.dtypes import inexact, real_of
 from .._operators.convert import as_operator
-from . import least_squares
-from .dispatch import _as_precise
-from .eigenvalues_hermitian import shift_of
-from .eigh import eigenbasis, has_basis, thin_hermitian
+from .dispatch import Question, _as_precise
+from .eigh import eigenbasis, thin_hermitian
 from .least_squares import frames
 from .norms import cond_of_values
 from .pinv import _reciprocals, _relative
@@ -25,16 +23,6 @@ from .singular_values import floats
 from .square_roots import _powers, by_basis, nonnegative, power
 from .svd import of_basis
 from .unitary import is_unitary
-
-least_squares.CONDITIONS["sum"] = has_basis
-
-
-def _eigh_asks(op: Any, *args: Any) -> Any:
-    """What the rows ask of `eigh`; None where they refuse."""
-    found = shift_of(op) if op._head == "sum" else (op, 0)
-    if found is None or np.imag(found[1]) or found[0]._head not in eigenbasis.rows:
-        return None
-    return None if found[0]._known("hermitian") is False else [("eigh", op, "L")]
 
 
 def _basis(op: Any) -> tuple[Any, Any]:
@@ -51,10 +39,10 @@ def _basis(op: Any) -> tuple[Any, Any]:
     called="hermitian",
     how="Q f(w) Q^H by `eigh`, Hermitian ones; of A + c I by A's",
     cost="that of eigh",
-    asks=_eigh_asks,
+    guard="known_basis",
 )
 def _(op: Any, p: Any) -> Any:
-    return by_basis(op, p) if has_basis(op) else NotImplemented
+    return by_basis(op, p)
 
 
 @power.row("inverse", how="of a Hermitian A: A's with the other sign", cost="A's")
@@ -91,11 +79,9 @@ def _(op: Any, p: Any) -> Any:
     called="hermitian",
     how="an Eigen by `eigh`, Hermitian ones; of A + c I by A's",
     cost="that of eigh",
-    asks=_eigh_asks,
+    guard="known_basis",
 )
 def _(op: Any, how: Any) -> Any:
-    if not has_basis(op):
-        return NotImplemented
     w, q = _basis(op)
     cut = np.asarray(_relative(how, op) * np.abs(w).max(axis=-1))[..., None]
     return _core.Eigen(q, _reciprocals(w, cut))
@@ -129,11 +115,9 @@ def _(op: Any, how: Any) -> Any:
     called="hermitian",
     how="by `eigh`, Hermitian ones; of A + c I by A's",
     cost="that of eigh",
-    asks=_eigh_asks,
+    guard="known_basis",
 )
 def _(op: Any, want: str) -> Any:
-    if not has_basis(op):
-        return NotImplemented
     found = of_basis(*_basis(op))
     return found.u, found.s, found.v
 
@@ -158,31 +142,27 @@ def _(op: Any, want: str) -> Generator[Any, Any, Any]:
 
 
 def _values_asks(op: Any, order: Any) -> Any:
-    known = order in (2, -2, "nuc") and (op._head != "sum" or _eigh_asks(op) is not None)
-    return [("svdvals", op)] if known else None
+    return [("svdvals", op)] if order in (2, -2, "nuc") else None
 
 
-@norm.row(
-    *("sum", "lowrankupdate", "congruence", "power"),
-    called="by-svdvals",
-    how="2, -2 and nuc from `svdvals`, of A + c I too; the others as of a dense form",
-    cost="`svdvals`",
-    asks=_values_asks,
-)
-def _(op: Any, order: Any) -> Any:
-    if order not in (2, -2, "nuc") or (op._head == "sum" and not has_basis(op)):
-        return NotImplemented
-    return norm_of_values(svdvals(op), order)
+def _norm(op: Any, order: Any) -> Any:
+    return norm_of_values(svdvals(op), order) if order in (2, -2, "nuc") else NotImplemented
 
 
-@cond.row(
-    *("sum", "lowrankupdate", "congruence", "power", "toeplitz", "hankel"),
-    called="by-svdvals",
-    how="2 and -2 from `svdvals`, of A + c I too; the others as of a dense form",
-    cost="`svdvals`",
-    asks=_values_asks,
-)
-def _(op: Any, p: Any) -> Any:
-    if p not in (2, -2) or (op._head == "sum" and not has_basis(op)):
-        return NotImplemented
-    return cond_of_values(svdvals(op), p)
+def _cond(op: Any, p: Any) -> Any:
+    return cond_of_values(svdvals(op), p) if p in (2, -2) else NotImplemented
+
+
+def _by_values(question: Question, *heads: str, guard: str = "", called: str = "") -> Any:
+    how = "from `svdvals`: 2, -2 and nuc; the others as of a dense form"
+    return question.row(
+        *heads, how=how, cost="`svdvals`", asks=_values_asks, guard=guard, called=called
+    )
+
+
+_by_values(norm, "sum", guard="known_basis")(_norm)
+_by_values(cond, "sum", guard="known_basis")(_cond)
+_by_values(norm, "lowrankupdate", "congruence", "power", called="by-svdvals")(_norm)
+_by_values(
+    cond, *("lowrankupdate", "congruence", "power", "toeplitz", "hankel"), called="by-svdvals"
+)(_cond)

@@ -203,18 +203,13 @@ def _gelsd(a: Any, b: Any, rcond: Any) -> tuple[Any, ...]:
     return x, rest.reshape(*b.shape[:-2], b.shape[-1]) if rest.size else rest, rank, s
 
 
-# Heads whose frames are their own only where this holds; LAPACK's gelsd is quicker than frames by
-# an SVD.
-CONDITIONS: dict[str, Callable[[Any], bool]] = {}
-
-
 def _structured(op: Any) -> bool:
-    """Has the operand, below views and multiples, frames of its own?"""
+    """Has the operand, below views and multiples, frames of its own? LAPACK's gelsd is quicker than
+    frames by an SVD."""
     while op._by in ("view", "scaled") and op._head in ("view", "scaled"):
         op = op._operands[0]
-    if op._head not in frames.rows:
-        return False
-    return CONDITIONS[op._head](op) if op._head in CONDITIONS else True
+    row = frames.row_of(op)
+    return row is not None and frames.allows(row, op, None, True)
 
 
 def _of_band(op: Any, b: Any, cut: Any) -> Any:

@@ -25,9 +25,9 @@ from .dispatch import (
     small_dense,
     within,
 )
-from .eigenvalues_hermitian import reciprocal, shift_of
+from .eigenvalues_hermitian import reciprocal
 from .eigh import eigenbasis, eye, in_order
-from .questions import hermitian, outer, read_hermitian
+from .questions import outer
 from .singular_values import (
     _level_values,
     _levels_of,
@@ -354,22 +354,21 @@ def _(op: Any, full: bool) -> Generator[Any, Any, Any]:
     return Matched(found.u, found.s**2, found.u, found.rows, found.rows)
 
 
-def _hermitian_asks(op: Any, full: bool) -> Any:
-    """`eigh` of itself; None where it is not Hermitian, as far as that is known before."""
-    known = read_hermitian(op) is not False and (op._head != "sum" or shift_of(op) is not None)
-    return [("eigh", op, "L")] if known else None
+@singular.row(
+    "kronsum", "laplacian", "tridiagonal", "toeplitz", "householder", "sum", "power",
+    called="hermitian", how="of Hermitian ones: eigh; of A + c I by A's", cost="that of eigh",
+    guard="known_basis",
+)  # fmt: skip
+def _(op: Any, full: bool) -> Any:
+    return of_basis(*eigenbasis(op, "L"))
 
 
 @singular.row(
-    "kronsum", "laplacian", "tridiagonal", "toeplitz", "householder", "congruence", "sum", "power",
-    called="hermitian", how="of Hermitian ones: eigh", cost="that of eigh", asks=_hermitian_asks,
+    "congruence", how="of Hermitian ones: eigh, where A is known to be unitary",
+    cost="that of eigh", guard="given unitary_a hermitian",
 )  # fmt: skip
 def _(op: Any, full: bool) -> Any:
-    if op._head == "sum" and shift_of(op) is None:
-        return NotImplemented
-    if op._head == "congruence" and (op._init is None or not is_unitary(op._given("A"))):
-        return NotImplemented
-    return of_basis(*eigenbasis(op, "L")) if hermitian(op) else NotImplemented
+    return of_basis(*eigenbasis(op, "L"))
 
 
 # -- in descending order --

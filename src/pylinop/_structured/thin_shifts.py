@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import _core
 from .._operators.convert import as_operator
-from . import least_squares
+from .dispatch import GUARDS, Guard
 from .eigenvalues_hermitian import constant_of, shifted_thin, update_parts
 from .eigh import thin_hermitian
 from .least_squares import frames
@@ -62,14 +62,18 @@ def _beside(u: Any, v: Any) -> Any:
     return np.concatenate([np.broadcast_to(x, (*batch, *x.shape[-2:])) for x in (u, v)], axis=-1)
 
 
-least_squares.CONDITIONS["lowrankupdate"] = lambda op: _shifted(op) is not None
+GUARDS["thinner_shift"] = Guard(
+    "c I, square, and a thin part of fewer columns than rows",
+    lambda op: _shifted(op) is not None,
+    lambda op: _shifted(op) is not None,
+)
 
 
 @svdvals.row(
     "lowrankupdate",
     how="of c I + U C V^H: |c| and those of 2k x 2k",
     cost="O(n k^2)",
-    guard="thin_shift",
+    guard="thinner_shift",
 )
 def _(op: Any) -> Any:
     found = moved(op)
@@ -85,7 +89,7 @@ def _(op: Any) -> Any:
     "lowrankupdate",
     how="of c I + U C V^H: QR of [U V], svd of 2k x 2k; reflections",
     cost="O(n k^2)",
-    guard="thin_shift",
+    guard="thinner_shift",
 )
 def _(op: Any, full: bool) -> Any:
     found = moved(op)
@@ -106,10 +110,8 @@ def _(op: Any, full: bool) -> Any:
     return _matched(left, s, right)
 
 
-@frames.row("lowrankupdate", how="of c I + U C V^H: as svd", cost="O(n k^2)", guard="thin_shift")
+@frames.row("lowrankupdate", how="of c I + U C V^H: as svd", cost="O(n k^2)", guard="thinner_shift")
 def _(op: Any, want: str) -> Any:
-    if _shifted(op) is None:
-        return NotImplemented
     found = singular(op, True)
     return found.u, found.s, found.v
 
