@@ -1,13 +1,13 @@
 """`pl.einsum` on the 48 contractions of TCCG's benchmark beside numpy.einsum (optimize=True),
 opt_einsum's kept expression and torch.
 
-    python benchmarks/einsum_tccg.py [--bytes 4194304] [--dtype f8] [--rounds 5]
+    python benchmarks/einsum_tccg.py [--bytes 4194304] [--dtype f8] [--rounds 5] [PART ...]
 
 Equations and the rule for sizes: Springer and Bientinesi, Design of a high-performance GEMM-like
 tensor-tensor multiplication (ACM TOMS 44, 2018), github.com/HPAC/tccg. There the largest array has
 200 MiB; here it has --bytes. Arrays are row-major, so that each term is written from the other end.
-By turns in one process, wall time of a call, minimum over the rounds; each answer is checked first.
-Threads: OPENBLAS_NUM_THREADS, 1 if it is not set."""
+By turns in one process, CPU time of a call on one thread (on more the time that passes), minimum over
+the rounds; each answer is checked first. Threads: OPENBLAS_NUM_THREADS, 1 if it is not set."""
 
 import argparse
 import math
@@ -25,8 +25,10 @@ parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
 parser.add_argument("--bytes", type=int, default=1 << 22)
 parser.add_argument("--dtype", default="f8")
 parser.add_argument("--rounds", type=int, default=5)
+parser.add_argument("parts", nargs="*", help="contractions that begin with one of these")
 options = parser.parse_args()
 THREADS = int(os.environ["OPENBLAS_NUM_THREADS"])
+clock = time.process_time if THREADS == 1 else time.perf_counter
 
 harness.threads = THREADS
 opt_einsum, torch = harness.peer("opt_einsum"), harness.peer("torch")
@@ -65,10 +67,10 @@ def timed(contenders):
         f()
     for _ in range(options.rounds):
         for name, f in contenders.items():
-            start = time.perf_counter()
+            start = clock()
             f()
             f()
-            times[name] = min(times[name], (time.perf_counter() - start) / 2 * 1e6)
+            times[name] = min(times[name], (clock() - start) / 2 * 1e6)
     return times
 
 
@@ -92,6 +94,8 @@ def main():
     ratios = []
     for words, known in GROUPS:
         for word in words.split():
+            if options.parts and not word.startswith(tuple(options.parts)):
+                continue
             n = sizes_of(word.split("-"), known)
             c, left, right = (t[::-1] for t in word.split("-"))
             equation = f"{left},{right}->{c}"

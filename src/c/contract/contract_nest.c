@@ -7,6 +7,8 @@
  * bytes), of one that does not, one that misses the cache; a row; a call. */
 static const double ALONG = 1.2e-10, ACROSS = 0.9e-9, ROW = 4e-9, CALL = 3e-8;
 
+enum { TILED = 8 }; /* shorter loops go without tiles */
+
 /* Strides of a loop that are neither 0 nor 1. */
 static int jumps(const lop_loop *l) {
     return (llabs(l->c) > 1) + (llabs(l->a) > 1) + (llabs(l->b) > 1);
@@ -74,6 +76,8 @@ void lop_contract_nest(lop_contract_step *step, lop_loop *loop, const lop_loop *
             q = i;
         }
     }
+    for (int i = 0; step->b < 0 && q >= 0 && some[q].a == 1 && i < n; i++) /* whole runs written */
+        if (some[i].c == 1 && some[i].size > TILED && some[q].size > TILED) q = i;
     for (int i = 0; q >= 0 && i < n; i++) /* beside it: what runs where q jumps, or moves least */
         if (i != q &&
             (p < 0 || runs_where_not(&some[i], &some[q]) >= runs_where_not(&some[p], &some[q])))
@@ -83,8 +87,8 @@ void lop_contract_nest(lop_contract_step *step, lop_loop *loop, const lop_loop *
     loop[at++] = p < 0 ? once : some[p];
     loop[at++] = q < 0 ? once : some[q];
     step->nloop = at;
-    step->tiles = p >= 0 && q >= 0 && runs_where_not(&some[p], &some[q]) && some[p].size > 8 &&
-                  some[q].size > 8;
+    step->tiles = p >= 0 && q >= 0 && runs_where_not(&some[p], &some[q]) && some[p].size > TILED &&
+                  some[q].size > TILED;
     if (step->tiles) best *= 0.6;
     step->seconds = q < 0 ? CALL : best;
     step->flops = (step->b < 0 ? 0 : total) + (sums ? total : 0);

@@ -7,6 +7,7 @@
  * terms both joined and as they are, every choice of one axis of each sort is priced; beside it a
  * nest of loops without any product of matrices. */
 #include "contract_parts.h"
+#include "kernels/dense/k_small_gemm.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -17,10 +18,21 @@ enum { C_, A_, B_, ARRAYS };
 enum { PACK_C = 1 << C_, PACK_A = 1 << A_, PACK_B = 1 << B_ };
 enum { TINY = 8, TINY_WORK = 7 * 7 * 7 };
 
-/* Measured, EPYC, one thread, float64: BLAS, a call of it, elements of a batch of tiny products,
- * odd strides, copies read and written in the cache and beyond, their call. */
-static const double RATE = 6e10, THIN = 8, BANDWIDTH = 1.5e10, CALL = 1e-7, EACH = 6e-9,
-                    ODD = 1.5e9, COPY_NEAR = 1.6e10, COPY_FAR = 7e9, NEAR = 4e6, COPY_CALL = 1e-7;
+/* Measured, EPYC, one thread, float64: BLAS, a call of it, elements of a batch of tiny products and
+ * their flops (short rows of real numbers, all else), odd strides, copies read and written in the
+ * cache and beyond, their call. */
+static const double RATE = 6e10, THIN = 8, BANDWIDTH = 1.5e10, CALL = 1e-7, EACH = 1e-9,
+                    TINY_ROWS = 4e10, TINY_RATE = 1e10, ODD = 1.5e9, COPY_NEAR = 1.6e10,
+                    COPY_FAR = 7e9, NEAR = 4e6, COPY_CALL = 1e-7;
+/* Of products of matrices, 2026-11-26, both real dtypes, 8 to 1536 rows, columns, terms: what few
+ * terms and few rows add, each a share of the work at one; a row of the result that ends within a
+ * vector; an element of an operand that is turned on its way into one, from near and from pages of
+ * their own, of one that lies alone in its cache line; bytes of a result that leaves the second
+ * cache in rows of a larger one; rows that fall on the same places of the caches. */
+static const double FEW_TERMS = 6, FEW_ROWS = 1, ROW_END = 8e-9, TURNED = 1e-9, TURNED_FAR = 2e-9,
+                    ALONE = 1.5e-9, LEAVES_IN_ROWS = 1e10, SECOND_CACHE = 1 << 20,
+                    SAME_PLACES = 1.4;
+enum { VECTOR = 64, PAGE = 4096, WAYS = 8 }; /* bytes; lines of a cache at one place */
 
 typedef struct axis {
     int label;
@@ -136,16 +148,45 @@ static bool simple(int64_t m, int64_t n, int64_t rs, int64_t cs) {
            ((rs == 1 || m <= 1) && (cs >= m || n <= 1));
 }
 
-/* One product of matrices. */
-static double gemm_seconds(lop_dtype dt, const lop_contract_step *g) {
+/* One product of matrices. Vectors run along the result's rows (or columns, where these lie
+ * together): what does not fill one is lost. Small ones take operands of any strides. What is read
+ * and written waits for memory, whatever is computed meanwhile; adds: the result is read as well.
+ */
+static double gemm_seconds(lop_dtype dt, const lop_contract_step *g, bool adds) {
     const double m = (double)g->m, n = (double)g->n, k = (double)g->k, flops = 2 * m * n * k,
+                 size = (double)lop_dtype_size(dt);
+    const lop_mat y = {NULL, g->m, g->n, g->cm, g->cn, dt},
+                  a = {NULL, g->m, g->k, g->am, g->ak, dt},
+                  b = {NULL, g->k, g->n, g->bk, g->bn, dt};
+    const bool small = lopk_small_suits(&y, &a, &b, 1), plain = simple(g->m, g->n, g->cm, g->cn) &&
+                                                                simple(g->m, g->k, g->am, g->ak) &&
+                                                                simple(g->k, g->n, g->bk, g->bn);
+    if (!plain && !small) return CALL + flops * weight(dt) / ODD;
+    const double move = (m * k + k * n + (adds ? 2 : 1) * m * n) * size / BANDWIDTH,
                  least = fmin(fmin(m, n), k);
-    const bool plain = simple(g->m, g->n, g->cm, g->cn) && simple(g->m, g->k, g->am, g->ak) &&
-                       simple(g->k, g->n, g->bk, g->bn);
-    if (!plain) return CALL + flops * weight(dt) / ODD;
-    const double work = flops * weight(dt) / RATE * (1 + THIN / least),
-                 move = (m * k + k * n + m * n) * (double)lop_dtype_size(dt) / BANDWIDTH;
-    return CALL + fmax(work, move);
+    double work = flops * weight(dt) / RATE;
+    if (least <= 1) return CALL + fmax(work * (1 + THIN), move);
+    const bool rows = g->cn == 1;
+    const double along = rows ? n : m, across = rows ? m : n,
+                 filled = ceil(along * size / VECTOR) * VECTOR / size;
+    work *= filled / along * (1 + FEW_TERMS / k + FEW_ROWS / across);
+    if (filled > along) work += across * ROW_END;
+    const int64_t step = llabs(rows ? g->bn : g->am), between = llabs(rows ? g->cm : g->cn);
+    if (small && step != 1)
+        work += along * k * ((double)step * size < 4 * VECTOR ? TURNED : TURNED_FAR);
+    if (small && across > WAYS && between * (int64_t)size % PAGE == 0) work *= SAME_PLACES;
+    if (!plain && (rows ? g->am != 1 && g->ak != 1 : g->bk != 1 && g->bn != 1))
+        work += across * k * ALONE;
+    if (m * n * size > SECOND_CACHE && (rows ? g->cm > g->n : g->cn > g->m))
+        work += m * n * size / LEAVES_IN_ROWS;
+    return CALL + work + move;
+}
+
+/* Each product of a batch of tiny ones. */
+static double tiny_seconds(lop_dtype dt, const lop_contract_step *g) {
+    const bool rows = g->cn == 1 && g->bn == 1 && g->n > 2 && !lop_is_complex(dt);
+    const double flops = 2 * (double)(g->m * g->n * g->k);
+    return EACH + (rows ? flops / TINY_ROWS : flops * weight(dt) / TINY_RATE);
 }
 
 static double count_of(const axes *all, enum sort sort, int but) {
@@ -187,13 +228,12 @@ static double best_gemm(const axes *all, lop_dtype dt, int *best_at) {
                 const double batch = count_of(all, BATCH, -1),
                              calls = batch * count_of(all, ROW, i) * count_of(all, COL, j) *
                                      count_of(all, TERM, l);
-                double seconds = calls * gemm_seconds(dt, &g);
+                double seconds = calls * gemm_seconds(dt, &g, all->n[TERM] > 1);
                 const double work = (double)(g.m * g.n * g.k);
                 if (g.m <= TINY && g.n <= TINY && g.k <= TINY && work <= TINY_WORK &&
                     last_batch >= 0 && all->n[TERM] <= 1) {
                     const double many = (double)all->x[BATCH][last_batch].size,
-                                 each = calls / many * CALL +
-                                        calls * (EACH + 2 * work * weight(dt) / 1e10);
+                                 each = calls / many * CALL + calls * tiny_seconds(dt, &g);
                     if (each < seconds) {
                         seconds = each;
                         at[BATCH] = last_batch;
@@ -275,8 +315,9 @@ static lop_status copied(lop_contract_work *w, const axes *all, int of, const lo
     return st;
 }
 
+/* Narrow elements take as long as those of 8 bytes. */
 static double copy_seconds(const lop_contract_work *w, const lop_tensor *t) {
-    double bytes = (double)lop_dtype_size(w->plan->dt);
+    double bytes = fmax(8, (double)lop_dtype_size(w->plan->dt));
     for (int i = 0; i < t->n; i++) bytes *= (double)w->size[t->label[i]];
     return 2 * bytes / (bytes < NEAR ? COPY_NEAR : COPY_FAR) + COPY_CALL;
 }
@@ -414,17 +455,19 @@ static lop_status alone(lop_contract_work *w, const lop_tensor *a, lop_tensor *c
     return add_nest(w, c->slot, a->slot, -1, loop, n, c->slot == w->spec->noperand ? NULL : "sum");
 }
 
-/* A result whose order nobody says lies as it comes where that is cheaper by a quarter. */
+/* A result whose order nobody says lies as it comes where that is cheaper by a quarter, or where it
+ * would be put in order by a copy. */
 static void settle_result(lop_contract_work *w, const lop_tensor *a, const lop_tensor *b,
                           lop_tensor *c, const lop_labels *kept, axes *room) {
     const lop_tensor *t[ARRAYS] = {c, a, b};
     lop_tensor own = {.slot = c->slot, .same = c->same};
     lop_axes *r = &w->plan->result;
-    const double fixed = choose(w, &room[0], t, 0, &room[1], &room[2]).seconds;
+    const choice fixed = choose(w, &room[0], t, 0, &room[1], &room[2]);
+    const double most = (fixed.packed & PACK_C ? 0.95 : 0.75) * fixed.seconds;
     collect(w, a, b, NULL, kept, &room[3]);
     if (!lay_out(&room[3], kept, a, b, &own)) return;
     t[C_] = &own;
-    if (choose(w, &room[3], t, 0, &room[1], &room[2]).seconds > 0.75 * fixed) return;
+    if (choose(w, &room[3], t, 0, &room[1], &room[2]).seconds > most) return;
     room[0] = room[3];
     *c = own;
     for (int i = 0; i < r->n; i++) {

@@ -21,6 +21,7 @@ from .._base import config, errors, memory
 from .._base.lazy_import import Later
 from .._structured import determinants
 from . import evaluate as _evaluate
+from . import shared_contractions
 from .leaves import lazy
 
 _VERIFY = Later("_verify.compare")
@@ -184,6 +185,8 @@ def _verified(asked: list[Asked]) -> None:
 def together(roots: Any) -> None:
     """Computes several LazyArrays; what they have to do with each other is found by one plan."""
     unique = list({id(a): a for a in roots if a._value is None}.values())
+    if len(unique) > 1:
+        shared_contractions.compute(unique)
     asked = _questions(_pieces(unique))
     if sum(len(q.nodes) for q in asked) > 1:
         try:

@@ -51,10 +51,5 @@ def recorded(roots: list[Any], leaves: list[Any]) -> Recipe:
 
 def replayed(recipe: Recipe, arrays: Any) -> list[Any]:
     """The LazyArrays of other arrays, of the same shapes and dtypes."""
-    return replayed_of(recipe, [lazy(a) for a in arrays])
-
-
-def replayed_of(recipe: Recipe, leaves: list[Any]) -> list[Any]:
-    """The same of LazyArrays."""
-    made = _core._lazy_replay(recipe.rows, leaves)
+    made = _core._lazy_replay(recipe.rows, [lazy(a) for a in arrays])
     return [made[x] if type(x) is int else x for x in recipe.values]

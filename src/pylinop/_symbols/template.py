@@ -22,7 +22,7 @@ from .._base.checks import is_lazy
 from .._base.explanation import Explanation
 from .._gradients.watched import watched
 from .._lazy import build, leaves
-from .._programs.replay import Recipe, recorded, replayed_of
+from .._programs.replay import Recipe, recorded
 from . import contract, elements, linear  # noqa: F401, their rules
 from .expressions import Size, Symbol, atoms, replaced, value
 from .placeholder import Symbolic, below, shown
@@ -68,7 +68,7 @@ class Memory(NamedTuple):
 
 
 class _Met(NamedTuple):
-    """Sizes that were met. Once: whether a recipe can be made of them was not tried."""
+    """Sizes of which there is no recipe. Once: whether one can be made was not tried."""
 
     sizes: dict[Symbol, int]
     once: bool
@@ -95,10 +95,14 @@ class Template:
         for e in parts.equations:
             every.update(dict.fromkeys([*atoms(e.left), *atoms(e.right)]))
         self._symbols = tuple(every)
-        self._recipes: dict[Any, Any] = {}  # a Recipe or _Met for each tuple of shapes
+        self._met: dict[Any, _Met] = {}  # by the tuple of shapes, as the recipes
+        self._recipes: dict[Any, tuple[Any, Any]] = {}  # rows and values, a tuple where several
         self._plain = all(i.assume_a is None for i in parts.inputs)
         self._dtypes = [i.dtype for i in parts.inputs]
         self._single = parts.single
+        self._in_c = (self._recipes, tuple(self._dtypes))
+        self._read, self._others = _reader(parts.inputs)
+        self._sides = tuple({(e.left, e.right, e.at_least): e for e in parts.equations}.values())
 
     def __reduce__(self) -> Any:
         return Template, (self._parts, self._fixed)
@@ -121,6 +125,23 @@ class Template:
             found += [equal(n, m, what, line) for n, m in zip(i.shape, shape)]
         found += [equal(Size({(s,): 1}), n, "bind", None) for s, n in self._fixed.items()]
         return found
+
+    def _at_once(self, shapes: Sequence[tuple[int, ...]]) -> dict[Symbol, int] | None:
+        """The symbols' sizes where each is an axis of an array and all fits; None: it has to be
+        looked at closer."""
+        known = dict(self._fixed)
+        if [len(s) for s in shapes] != [len(i.shape) for i in self._parts.inputs]:
+            return None
+        for k, axis, symbol in self._read:
+            n = shapes[k][axis]
+            if n < symbol.least or known.setdefault(symbol, n) != n:
+                return None
+        if len(known) != len(self._symbols):
+            return None
+        fits = all(value(size, known) == shapes[k][axis] for k, axis, size in self._others)
+        if fits and all(e.holds(value(e.left, known), value(e.right, known)) for e in self._sides):
+            return known
+        return None
 
     def _bound(self, facts: list[Equation]) -> dict[Symbol, int]:
         """The symbols' sizes from what is known; ValueError where they do not fit or are open."""
@@ -210,16 +231,20 @@ class Template:
 
     def __call__(self, *arrays: Any) -> Any:
         """The formula of the arrays, deferred."""
-        given = [leaves.lazy(a) for a in arrays] if self._plain else self._assumed(arrays)
+        if self._plain:
+            made = _core._lazy_template(self._in_c, arrays)
+            if made is not None:
+                return made
+            given = [leaves.lazy(a) for a in arrays]
+        else:
+            given = self._assumed(arrays)
         if [a.dtype for a in given] != self._dtypes:
             given = self._cast(given)
-        key = tuple([a.shape for a in given])
-        recipe = self._recipes.get(key)
-        if type(recipe) is Recipe:
-            made = replayed_of(recipe, given)
-        else:
-            made = self._built(key, given)
-        return made[0] if self._single else tuple(made)
+        made = _core._lazy_template(self._in_c, tuple(given))
+        if made is not None:
+            return made
+        built = self._built(tuple([a.shape for a in given]), given)
+        return built[0] if self._single else tuple(built)
 
     def _assumed(self, arrays: Sequence[Any]) -> list[Any]:
         inputs = self._parts.inputs
@@ -239,14 +264,21 @@ class Template:
     def _built(self, shapes: Any, given: Sequence[Any]) -> list[Any]:
         """The outputs at sizes of which there is no recipe: it is made when they are met again, as
         many sizes are met once."""
-        met = self._recipes.get(shapes)
+        met = self._met.get(shapes)
         if met is None:
-            if len(self._recipes) >= _MOST:
+            if len(self._met) >= _MOST:
+                self._met.clear()
                 self._recipes.clear()
-            met = self._recipes[shapes] = _Met(self._bound(self._facts(shapes)), True)
+            sizes = self._at_once(shapes)
+            if sizes is None:
+                sizes = self._bound(self._facts(shapes))
+            met = self._met[shapes] = _Met(sizes, True)
         elif met.once:
             recipe = self._recipe(met.sizes)
-            self._recipes[shapes] = recipe or met._replace(once=False)
+            self._met[shapes] = met._replace(once=False)
+            if recipe is not None:
+                values = recipe.values
+                self._recipes[shapes] = (recipe.rows, values[0] if self._single else values)
         return self._build(given, met.sizes)
 
     # -- what it does ------------------------------------------------------------------------------
@@ -285,6 +317,22 @@ class Template:
         held = sum(a.size * a.dtype.itemsize for a in values.values())
         results = sum(r.size * r.dtype.itemsize for r in ends.values())
         return Memory(operands, held, results, int(work))
+
+
+def _reader(inputs: Sequence[Input]) -> Any:
+    """Where the arrays' shapes say a symbol, (array, axis, symbol), and all their other axes,
+    (array, axis, size)."""
+    read, others = [], []
+    for k, i in enumerate(inputs):
+        for axis, n in enumerate(i.shape):
+            only = list(n.terms.items()) if isinstance(n, Size) else []
+            if len(only) == 1 and only[0][1] == 1 and len(only[0][0]) == 1:
+                atom = only[0][0][0]
+                if isinstance(atom, Symbol):
+                    read.append((k, axis, atom))
+                    continue
+            others.append((k, axis, n))
+    return read, others
 
 
 def _nodes(root: Any) -> Iterable[Any]:

@@ -82,11 +82,12 @@ INLINED static void N_(turn)(EL *restrict tile, const EL *restrict from, int64_t
         for (int64_t i = 0; i < np; i++) tile[i * TILE + j] = from[i * sp + j * sq];
 }
 
-/* In tiles; what jumps along the inner loop and not along the outer one is turned first. */
+/* In tiles; what jumps along the inner loop and not along the outer one is turned first. So a copy
+ * reads and writes whole runs: rows a page apart would put each other out of the cache. */
 LOPK_CLONES static void N_(tiled)(EL *c, const EL *a, const EL *b, const lopk_loop *p,
                                   const lopk_loop *q, bool accumulate) {
     EL tile[2][TILE * TILE];
-    const bool turn_a = b && p->a == 1 && q->a != 1 && q->a,
+    const bool turn_a = p->a == 1 && q->a != 1 && q->a && (b || q->c == 1),
                turn_b = b && p->b == 1 && q->b != 1 && q->b;
     for (int64_t i = 0; i < p->size; i += TILE)
         for (int64_t j = 0; j < q->size; j += TILE) {

@@ -3,7 +3,8 @@
 #define E_ (CPLX ? 2 : 1) /* scalars of an element */
 
 static INLINE void X(one)(const int64_t m, const int64_t n, const int64_t k, const tiny_job *g,
-                          const int64_t ycs, const int64_t bcs, T *y, const T *a, const T *b) {
+                          const int64_t ycs, const int64_t bcs, T *restrict y, const T *restrict a,
+                          const T *restrict b) {
     for (int64_t i = 0; i < m; i++) {
         T s[LOPK_TINY * E_] = {0};
         for (int64_t l = 0; l < k; l++) {
@@ -25,16 +26,86 @@ static INLINE void X(one)(const int64_t m, const int64_t n, const int64_t k, con
 }
 
 static INLINE void X(all)(const int64_t m, const int64_t n, const int64_t k, const tiny_job *g,
-                          const int64_t ycs, const int64_t bcs, T *y, const T *a, const T *b) {
+                          const int64_t ycs, const int64_t bcs, T *restrict y, const T *restrict a,
+                          const T *restrict b) {
     for (int64_t e = 0; e < g->count; e++, y += g->y_step, a += g->a_step, b += g->b_step)
         X(one)(m, n, k, g, ycs, bcs, y, a, b);
 }
 
-LOPK_CLONES static void X(run)(const tiny_job *g, T *y, const T *a, const T *b) {
+#if !CPLX
+typedef T X(four) __attribute__((vector_size(4 * sizeof(T)), aligned(sizeof(T)), may_alias));
+
+/* 4 to 8 columns: four of them, and the last four, of which the first ones may be the same. */
+static INLINE void X(wide)(const int64_t m, const int64_t n, const int64_t k, const tiny_job *g,
+                           T *restrict y, const T *restrict a, const T *restrict b) {
+    for (int64_t e = 0; e < g->count; e++, y += g->y_step, a += g->a_step, b += g->b_step)
+        for (int64_t i = 0; i < m; i++) {
+            X(four) s = {0}, t = {0};
+            for (int64_t l = 0; l < k; l++) {
+                const T v = a[i * g->ars + l * g->acs];
+                s += v * *(const X(four) *)(b + l * g->brs);
+                if (n > 4) t += v * *(const X(four) *)(b + l * g->brs + n - 4);
+            }
+            *(X(four) *)(y + i * g->yrs) = s;
+            if (n > 4) *(X(four) *)(y + i * g->yrs + n - 4) = t;
+        }
+}
+
+/* 3 columns, of rows behind each other in y: four at a time, the fourth the next row's first, which
+ * is written after it; the last row's from one element before it on. 2 rows and terms at least. */
+static INLINE void X(narrow)(const int64_t m, const int64_t k, const tiny_job *g, T *restrict y,
+                             const T *restrict a, const T *restrict b) {
+    for (int64_t e = 0; e < g->count; e++, y += g->y_step, a += g->a_step, b += g->b_step) {
+        const X(four) late = *(const X(four) *)(b + (k - 1) * g->brs - 1),
+                      last = {late[1], late[2], late[3], 0};
+        T before = 0;
+        for (int64_t i = 0; i < m; i++) {
+            X(four) s = {0};
+            for (int64_t l = 0; l < k - 1; l++)
+                s += a[i * g->ars + l * g->acs] * *(const X(four) *)(b + l * g->brs);
+            s += a[i * g->ars + (k - 1) * g->acs] * last;
+            if (i < m - 1)
+                *(X(four) *)(y + 3 * i) = s;
+            else
+                *(X(four) *)(y + 3 * i - 1) = (X(four)){before, s[0], s[1], s[2]};
+            before = s[2];
+        }
+    }
+}
+#endif
+
+LOPK_CLONES static void X(run)(const tiny_job *g, T *restrict y, const T *restrict a,
+                               const T *restrict b) {
     if (g->ycs != E_ || g->bcs != E_) {
         X(all)(g->m, g->n, g->k, g, g->ycs, g->bcs, y, a, b);
         return;
     }
+#if !CPLX
+    const bool square = g->m == g->n && g->k == g->n;
+    if (g->n == 3 && g->yrs == 3 && g->brs >= 3 && g->m > 1 && g->k > 1) {
+        if (square)
+            X(narrow)(3, 3, g, y, a, b);
+        else
+            X(narrow)(g->m, g->k, g, y, a, b);
+        return;
+    }
+#define WIDE(n)                                                                                    \
+    case n:                                                                                        \
+        if (square)                                                                                \
+            X(wide)(n, n, n, g, y, a, b);                                                          \
+        else                                                                                       \
+            X(wide)(g->m, n, g->k, g, y, a, b);                                                    \
+        return;
+    switch (g->n) {
+        WIDE(4)
+        WIDE(5)
+        WIDE(6)
+        WIDE(7)
+        WIDE(8)
+    default: break;
+    }
+#undef WIDE
+#endif
 #define COLUMNS(n)                                                                                 \
     case n:                                                                                        \
         if (n <= 4 && g->m == n && g->k == n)                                                      \

@@ -122,6 +122,10 @@ PyObject *py_direct_lazy(const py_lazy *index);
  * is made, the leaves first; -1: the argument stays), of the LazyArrays in the list `leaves`, which
  * have the shapes and dtypes that the nodes were built of: a list of all, leaves first. New. */
 PyObject *py_lazy_replay(py_state *s, PyObject *rows, PyObject *leaves);
+/* A call of a template: `self` is (a dict of (rows, value or tuple of values) by the tuple of the
+ * arrays' shapes, dtypes). New: the value, or a tuple of them; None where nothing is kept for these
+ * arrays, or they have to be cast. */
+PyObject *py_lazy_template(py_state *s, PyObject *self, PyObject *arrays);
 
 /* py_lazy_eval.c */
 /* The value of `self`, borrowed, computed now if it is not known. NULL with an exception. */

@@ -346,6 +346,11 @@ static PyObject *lazy_replay(PyObject *module, PyObject *args) {
     return py_lazy_replay(state(module), rows, leaves);
 }
 
+static PyObject *lazy_template(PyObject *module, PyObject *const *args, Py_ssize_t n) {
+    if (n != 2) return PyErr_Format(PyExc_TypeError, "_lazy_template takes two arguments");
+    return py_lazy_template(state(module), args[0], args[1]);
+}
+
 static PyObject *lazy_is_deep(PyObject *module, PyObject *o) {
     py_lazy *a = lazy_arg(module, o);
     return a ? PyBool_FromLong(py_lazy_is_deep(a)) : NULL;
@@ -406,6 +411,7 @@ static PyMethodDef functions[] = {
     {"_lazy_operator", lazy_operator, METH_O, NULL},
     {"_lazy_is_deep", lazy_is_deep, METH_O, NULL},
     {"_lazy_replay", lazy_replay, METH_VARARGS, NULL},
+    {"_lazy_template", (PyCFunction)(void (*)(void))lazy_template, METH_FASTCALL, NULL},
     {"_getrf", py_getrf, METH_VARARGS, NULL},
     {"_band_cholesky", py_band_cholesky, METH_VARARGS, NULL},
     {"_band_svd", py_band_svd, METH_VARARGS, NULL},
