@@ -2,6 +2,7 @@
 library written here has NumPy's protocol and no other; torch and JAX are tried where installed."""
 
 import ctypes
+import gc
 import sys
 import types
 
@@ -77,6 +78,67 @@ def test_torch(rng):
             A @ bad
         with pytest.raises(TypeError, match=word):
             pl.Diag(bad)
+
+
+def test_tensors_are_taken_by_c():
+    torch = pytest.importorskip("torch")
+    if not hasattr(torch.Tensor, "__dlpack_c_exchange_api__"):
+        pytest.skip("this version of torch does not export from C")
+    floats = (torch.float32, torch.float64, torch.complex64, torch.complex128)
+    whole = (torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8, torch.bool)
+    for dtype in (*floats, *whole):
+        t = (torch.arange(12).reshape(3, 4) % 2).to(dtype)
+        for view in (t, t.T, t[::2, 1:], t[:, :1].expand(3, 5), t[1, 2]):
+            a, due = pl._core._foreign(view), view.numpy()
+            np.testing.assert_array_equal(a, due)
+            assert a.dtype == due.dtype and a.strides == due.strides and a.flags.writeable
+            assert np.shares_memory(a, due)
+    t = torch.arange(5.0)
+    a = pl._core._foreign(t)
+    del t
+    gc.collect()  # the array keeps the memory that it is on
+    np.testing.assert_array_equal(a, np.arange(5))
+    x = torch.ones(3, dtype=torch.float64)
+    np.testing.assert_array_equal(pl.Diag(x) @ x, np.ones(3))
+    np.testing.assert_array_equal(x @ pl.Diag(x), np.ones(3))
+    with pytest.raises(ValueError):
+        pl.Diag(x) @ torch.ones(4)
+
+
+def test_tensors_that_c_leaves_to_python():
+    torch = pytest.importorskip("torch")
+    z = torch.ones(3, dtype=torch.complex128).conj()
+
+    class Own(torch.Tensor):
+        pass
+
+    left = (
+        torch.ones(3).requires_grad_(),
+        torch.nn.Parameter(torch.ones(3)),
+        z,
+        z.imag,
+        torch.ones(3, dtype=torch.bfloat16),
+        torch.ones(3, device="meta"),
+        torch.ones(3).to_sparse(),
+        torch.ones(0),
+        torch._efficientzerotensor(3),
+        torch.ones(3).as_subclass(Own),
+        np.ones(3),
+        [1.0],
+        None,
+    )
+    for x in left:
+        assert pl._core._foreign(x) is None
+    seen = []
+    torch.func.vmap(lambda x: seen.append(pl._core._foreign(x)) or x)(torch.ones(2, 3))
+    torch.func.grad(lambda x: seen.append(pl._core._foreign(x)) or x.sum())(torch.ones(3))
+    with torch.autograd.forward_ad.dual_level():
+        seen.append(pl._core._foreign(torch.autograd.forward_ad.make_dual(z, z)))
+        seen.append(pl._core._foreign(torch.ones(3)))
+    assert seen == [None] * 4
+    assert pl._core._foreign(torch.ones(3)) is not None or not hasattr(
+        torch.Tensor, "__dlpack_c_exchange_api__"
+    )
 
 
 def test_jax(rng):

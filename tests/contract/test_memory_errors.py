@@ -9,6 +9,7 @@ FAIL_EACH = """
 import _testcapi
 import numpy as np
 import pylinop as pl
+from pylinop import _core
 
 a = np.eye(3) + 1.0
 x = np.ones(3)
@@ -30,6 +31,15 @@ def calls():
     yield lambda: A[1]
     yield lambda: repr(pl.Kron(A, A))
     yield lambda: pl.DFT((2, 3))
+    yield lambda: _core._tape_run(tape(), (x,), (np.empty(3),))
+    yield lambda: _core._tape_put(b"8 bytes!", tape(), _core._tape_counts()[3])
+
+def tape():
+    view = lambda slot: (slot, 0, "d", (3,), (1,))
+    minus = (6, -1, None, b"", (view(0),), (), view(1))
+    twice = (2, -1, None, b"", (view(1), view(2)), (), view(3))
+    proof = ((8, 2, (), ()), (3, 1, (0,), (0,)))
+    return _core._tape_new(1, (24, 24, bytes(24), 24), (minus, twice), (view(3),), False, proof)
 
 def run(call, start):
     _testcapi.set_nomemory(start, start + 1)

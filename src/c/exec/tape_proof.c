@@ -8,11 +8,15 @@
 #include <math.h>
 #include <string.h>
 
+/* Numbers of single precision are proved of in double. */
+static double number(const lop_buf *b, int64_t i) {
+    return b->dt == LOP_f64 ? ((const double *)b->p)[i] : (double)((const float *)b->p)[i];
+}
 static double at(const lop_buf *b, int64_t i) {
-    return ((const double *)b->p)[b->shape.ndim ? i * b->stride[0] : 0];
+    return number(b, b->shape.ndim ? i * b->stride[0] : 0);
 }
 static double entry(const lop_buf *b, int64_t i, int64_t j) {
-    return ((const double *)b->p)[i * b->stride[0] + j * b->stride[1]];
+    return number(b, i * b->stride[0] + j * b->stride[1]);
 }
 static int64_t length(const lop_buf *b) { return b->shape.ndim ? b->shape.dim[0] : 1; }
 static bool is_square(const lop_buf *b) {
@@ -63,8 +67,9 @@ static double norm_of(const lop_buf *a, bool largest) {
 /* To rounding; in most cases exactly. */
 static bool symmetric(const lop_buf *a) {
     if (!is_square(a)) return false;
-    const double off = asymmetry(a), size = norm_of(a, true); /* of the diagonal too */
-    return isfinite(size) && (off == 0 || (off > 0 && off <= 8 * DBL_EPSILON * size));
+    const double off = asymmetry(a), size = norm_of(a, true), /* of the diagonal too */
+        unit = a->dt == LOP_f64 ? DBL_EPSILON : (double)FLT_EPSILON;
+    return isfinite(size) && (off == 0 || (off > 0 && off <= 8 * unit * size));
 }
 
 /* Is a + slack I positive definite, by Cholesky? */
@@ -229,9 +234,16 @@ static bool congruence(lop_ctx *ctx, const lop_proof *p, const lop_buf *in, doub
     return above(ctx, &in[p->array[1]], square > 0 ? slack / square : 0);
 }
 
+/* Is it the number of these bits? */
+static bool equal(const lop_buf *a, int64_t bits) {
+    const int32_t low = (int32_t)bits;
+    return a->dt == LOP_f64 ? memcmp(a->p, &bits, sizeof bits) == 0
+                            : memcmp(a->p, &low, sizeof low) == 0;
+}
+
 bool lop_proved(lop_ctx *ctx, const lop_proof *p, const lop_buf *in, double slack) {
     for (int i = 0; i < p->narrays; i++)
-        if (in[p->array[i]].dt != LOP_f64) return false;
+        if (in[p->array[i]].dt != LOP_f64 && in[p->array[i]].dt != LOP_f32) return false;
     const lop_buf *a = p->narrays ? &in[p->array[0]] : NULL;
     switch (p->kind) {
     case LOP_PROOF_TRUE: return true;
@@ -247,7 +259,7 @@ bool lop_proved(lop_ctx *ctx, const lop_proof *p, const lop_buf *in, double slac
     case LOP_PROOF_FRESH: return all(ctx, p, in, 0);
     case LOP_PROOF_SUM: return sum(ctx, p, in, slack);
     case LOP_PROOF_BAND: return band(p, in);
-    case LOP_PROOF_EQUAL: return memcmp(a->p, &p->offset[0], sizeof p->offset[0]) == 0;
+    case LOP_PROOF_EQUAL: return equal(a, p->offset[0]);
     case LOP_PROOF_KINDS: break;
     }
     return false;

@@ -34,7 +34,7 @@ typedef struct lop_proof {
     int64_t offset[LOP_PROOF_ARRAYS];
 } lop_proof;
 
-/* in: by number, float64. False: not told. */
+/* in: by number, float32 and float64. False: not told. */
 bool lop_proved(lop_ctx *ctx, const lop_proof *proof, const lop_buf *in, double slack);
 
 #endif

@@ -12,6 +12,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from .. import _core
+
 _CPU = (1, 3, 11)  # kDLCPU, and host memory pinned for CUDA and ROCm
 
 
@@ -123,6 +125,9 @@ def as_array(x: Any) -> Any:
 
 def taken(x: Any) -> Any:
     """The array in x's own memory (read-only where x says so)."""
+    plain = _core._foreign(x)
+    if plain is not None:
+        return plain
     if _is_traced(x):
         _refuse(
             x,

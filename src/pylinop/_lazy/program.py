@@ -27,6 +27,7 @@ from .leaves import lazy
 _VERIFY = Later("_verify.compare")
 
 _MOST = 8  # dense forms that are searched together
+_ROOM = 24  # arrays of pieces that have nothing to do with each other, in one plan
 _LINEAR = ("add", "scale", "over", "view", "inverse", "made")
 _DENSE, _DIAGONAL, _TRACE, _DET = 0, 1, 2, 4  # as in op_results.c
 _NUMBERS = {
@@ -99,6 +100,48 @@ def _pieces(roots: Any) -> list[tuple[Any, int]]:
         elif a._head in ("call", "scale", "over") or _is_taken(a):
             stack += [x for x in a._args[::-1] if isinstance(x, _core.Lazy)]
     return found
+
+
+def _arrays(a: Any) -> set[int]:
+    """The arrays that a piece is a formula of, as a plan sees them; numbers are coefficients."""
+    stack, seen, found = list(a._args), set(), set()
+    while stack:
+        x = stack.pop()
+        if id(x) in seen or not isinstance(x, _core.Lazy):
+            continue
+        seen.add(id(x))
+        if x._head in ("leaf", "operator"):
+            found.add(id(x._args[0]) if x.ndim else 0)
+        elif x._value is not None or x._head in ("call", "index"):
+            found.add(id(x) if x.ndim else 0)
+        else:
+            stack += x._args
+    return found - {0}
+
+
+def _apart(pieces: list[tuple[Any, int]]) -> list[list[tuple[Any, int]]]:
+    """Pieces for one plan each: those of an array stay together, the others do as long as there is
+    room, since a plan of very many arrays is made anew at each call (LOP_SIGN_LEAVES)."""
+    if len(pieces) <= _MOST:
+        return [pieces]
+    groups: list[tuple[set[int], list[tuple[Any, int]]]] = []
+    for piece in pieces:
+        arrays, own = _arrays(piece[0]), [piece]
+        rest = []
+        for held, members in groups:
+            if held & arrays:
+                arrays, own = held | arrays, members + own
+            else:
+                rest.append((held, members))
+        groups = [*rest, (arrays, own)]
+    plans: list[tuple[set[int], list[tuple[Any, int]]]] = []
+    for arrays, own in groups:
+        last = plans[-1] if plans else None
+        if last is not None and len(last[0] | arrays) <= _ROOM:
+            plans[-1] = last[0] | arrays, last[1] + own
+        else:
+            plans.append((arrays, own))
+    return [own for _, own in plans]
 
 
 def _form(a: Any, action: int) -> Any:
@@ -187,12 +230,13 @@ def together(roots: Any) -> None:
     unique = list({id(a): a for a in roots if a._value is None}.values())
     if len(unique) > 1:
         shared_contractions.compute(unique)
-    asked = _questions(_pieces(unique))
-    if sum(len(q.nodes) for q in asked) > 1:
-        try:
-            (_verified if config.get("verify") else _run)(asked)
-        except (errors.Apart, errors.LinAlgError, MemoryError):
-            pass  # each by itself, below
+    for pieces in _apart(_pieces(unique)):
+        asked = _questions(pieces)
+        if sum(len(q.nodes) for q in asked) > 1:
+            try:
+                (_verified if config.get("verify") else _run)(asked)
+            except (errors.Apart, errors.LinAlgError, MemoryError):
+                pass  # each by itself, below
     _core._lazy_run(_shared([a for a in unique if a._value is None]), None)
     for a in unique:
         a._computed()

@@ -9,11 +9,12 @@ from typing import Any
 
 from .freezing import consider
 
-__all__ = ["called"]
+__all__ = ["called", "road", "shapes"]
 
 OWNERS = {"pytensor": "pylinop.pytensor.running"}
 MOST = 256
 _seen: dict[Any, Any] = {}
+_roads: dict[str, str | None] = {}  # of programs: why they run in Python; None: they do not
 
 
 @functools.lru_cache(maxsize=1024)
@@ -44,4 +45,21 @@ def called(text: str, arrays: Any, outs: Any, key: bytes | None) -> None:
     owner.written_into(program, [_known(a) for a in arrays], outs)
     freezable = getattr(owner, "freezable", None)
     if key is not None and freezable is not None:
-        consider(key, lambda: freezable(program, arrays), arrays, outs)
+        if len(_roads) >= MOST:
+            _roads.clear()
+        _roads[text] = consider(key, lambda: freezable(program, arrays), arrays, outs)
+
+
+def shapes(text: str, given: tuple[tuple[int, ...], ...]) -> list[tuple[int, ...]]:
+    """The shapes of a program's values, of those of its arrays."""
+    owner, program = _owner(text)
+    found: list[tuple[int, ...]] = owner.shapes(program, given)
+    return found
+
+
+def road(text: str) -> str:
+    """How a program of this text ran when it was last called from compiled code."""
+    if text not in _roads:
+        return "not called yet"
+    why = _roads[text]
+    return "from C" if why is None else f"in Python: {why}"

@@ -23,7 +23,8 @@ from .. import _core
 from .._base import config
 from .._base.checks import is_lazy
 from .._gradients.pieces import stop
-from .._lazy import evaluate, numpy_functions
+from .._gradients.shapes import scattered
+from .._lazy import evaluate, numpy_functions, numpy_shapes
 from .._structured import determinants
 from .programs import Program, by_shapes
 
@@ -49,6 +50,7 @@ _LARGEST = 1 << 21  # elements of all arrays of a call
 _LONG = 0.1  # seconds of a try that count as a call
 _calls: dict[bytes, int] = {}
 _pinned: set[bytes] = set()  # keys of tapes that hold for certain numbers alone
+_why: dict[bytes, str] = {}  # there is no tape
 
 
 class Freezable(NamedTuple):
@@ -76,6 +78,8 @@ class _View(NamedTuple):
     def reach(self) -> tuple[int, int]:
         """The bytes from its lowest element to behind its highest, as addresses."""
         size = np.dtype(self.letter).itemsize
+        if not all(self.shape):
+            return self.at, self.at
         steps = [(n - 1) * s * size for n, s in zip(self.shape, self.strides, strict=True)]
         low = self.at + sum(s for s in steps if s < 0)
         return low, self.at + sum(s for s in steps if s > 0) + size
@@ -100,8 +104,6 @@ class _Tape:
     def placed(self, view: _View, content: bytes | None = None) -> Any:
         """A new slot for the memory of a view."""
         low, high = view.reach()
-        if not all(view.shape):
-            raise _Unfit("an array of no elements")
         self.slots.append(high - low if content is None else content)
         self.places.append((low, high))
         return self.found(view)
@@ -232,12 +234,32 @@ class _Tape:
             self.copy(of, function(of, **kwargs), v)
         elif function is np.sum:
             self.sum(a, v, **kwargs)
+        elif function is numpy_shapes.joined:
+            self.joined(a, v, **kwargs)
+        elif function is scattered:
+            self.scattered(a, v, **kwargs)
         elif function is determinants.logabs_of:
             self.step(_LOGABS, [self.value(a._args[0], a.dtype)], self.placed(v))
         elif function is stop:
             self.step(_COPY, [self.value(a._args[0], a.dtype)], self.placed(v))
         else:
             raise _Unfit(f"the function {function!r}")
+
+    def joined(self, a: Any, v: _View, axis: int) -> None:
+        parts = [self.value(x, a.dtype) for x in a._args]
+        slot, offset, letter, _, strides = self.placed(v)
+        step = strides[axis] * np.dtype(letter).itemsize
+        for part in parts:
+            self.step(_COPY, [part], (slot, offset, letter, part[3], strides))
+            offset += part[3][axis] * step
+
+    def scattered(self, a: Any, v: _View, key: Any, shape: Any) -> None:
+        seen = a._value[key]
+        if not np.may_share_memory(seen, a._value):
+            raise _Unfit("elements by their indices")
+        part, zero = self.value(a._args[0], a.dtype), self.value(0.0, a.dtype)
+        self.step(_COPY, [zero], self.placed(v))
+        self.step(_COPY, [part], self.found(_view(seen)))
 
     def sum(self, a: Any, v: _View, axis: Any = None, **rest: Any) -> None:
         slot, offset, letter, shape, strides = self.value(a._args[0], a.dtype)
@@ -388,15 +410,15 @@ def _agrees(tape: Any, arrays: Any, values: Any, outs: Any) -> bool:
 
 def _frozen(freezable: Freezable, arrays: Any, outs: Any) -> tuple[Any, tuple[int, ...]]:
     """A tape of the program on arrays of this kind, and which numbers it holds for alone."""
-    if any(a.dtype.char not in "fdFD" or a.size == 0 for a in (*arrays, *outs)):
-        raise _Unfit("arrays of other dtypes, or of no elements")
+    if any(a.dtype.char not in "fdFD" for a in (*arrays, *outs)):
+        raise _Unfit("arrays of other dtypes")
     if sum(a.size for a in (*arrays, *outs)) > _LARGEST:
         raise _Unfit("arrays so large that a call takes much longer than what a tape saves")
     if isinstance(freezable.run, Program) and not by_shapes(freezable.run, arrays):
         raise _Unfit("a value decides what is computed")
     if not all(np.isfinite(a).all() for a in arrays):
         raise _Unfit("numbers that are not finite")
-    numbers = [k for k, a in enumerate(arrays) if a.ndim == 0 and a.dtype.char == "d"]
+    numbers = [k for k, a in enumerate(arrays) if a.ndim == 0 and a.dtype.char in "fd"]
     tries = [(), *((k,) for k in numbers[::-1]), tuple(numbers)]
     for pinned in dict.fromkeys(tries):
         tape = _for_numbers(freezable, arrays, outs, pinned)
@@ -422,7 +444,7 @@ def _for_numbers(freezable: Freezable, arrays: Any, outs: Any, pinned: tuple[int
 
 def _equal(k: int, a: Any) -> Any:
     """The row of a proof: this argument is this number."""
-    return _EQUAL, 1, (k,), (int(a.view(np.int64)),)
+    return _EQUAL, 1, (k,), (int(a.view(f"i{a.itemsize}")),)
 
 
 def _runs(tape: Any, arrays: Any, outs: Any) -> bool:
@@ -443,22 +465,23 @@ def consider(
     if config.get("verify") or config.get("check") != "cheap" or config.recording():
         return "not asked for"
     if len(_calls) >= _MOST:
-        _calls.clear()
-        _pinned.clear()
+        for known in (_calls, _pinned, _why):
+            known.clear()
     if key not in _pinned and _core._tape_there(key):
-        return "there is one, which is not for these values"
+        return "its tape is not for these values"
     calls = _calls[key] = _calls.get(key, 0) + 1
     if not _FIRST < calls <= _FIRST + _TRIES:
-        return "it comes for the first time, or it could not be frozen"
+        return _why.get(key, "it comes for the first time")
     start, epoch = time.monotonic(), _core._tape_counts()[3]
     try:
         found = freezable()
         if found is None:
-            return "the program is not run as one"
+            return "its matrix is not definite for sure, or is not of one plan"
         tape, pinned = _frozen(found, arrays, outs)
     except Exception as why:  # the call itself is done: nothing is to fail for this
         _calls[key] += int((time.monotonic() - start) / _LONG)  # long ones are not tried again
-        return str(why)
+        _why[key] = str(why) or type(why).__name__
+        return _why[key]
     (_pinned.add if pinned else _pinned.discard)(key)
     _core._tape_put(key, tape, epoch)
     return None

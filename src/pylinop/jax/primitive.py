@@ -10,7 +10,6 @@ array which of them it has, in front."""
 from __future__ import annotations
 
 import functools
-import itertools
 from typing import Any
 
 import jax
@@ -20,6 +19,7 @@ from jax.core import ShapedArray
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
+from .._programs import tapes
 from .._programs.programs import Program, Pullback, Pushforward, WithGradients, as_results
 from . import handler
 from .arrays import out_dtype
@@ -58,20 +58,18 @@ def _filled(program: Program, sizes: Any, flags: Any, held: Any, out: Any) -> No
         for whole, value in zip(out, as_results(program(held), kinds, np.dtype), strict=True):
             whole[...] = value
         return
-    for at in itertools.product(*map(range, sizes)):
-        one = [
-            a[tuple(k for k, on in zip(at, f, strict=True) if on)]
-            for a, f in zip(held, flags, strict=True)
-        ]
-        for whole, value in zip(out, as_results(program(one), kinds, np.dtype), strict=True):
-            whole[at] = value
+    tapes.mapped(program, sizes, flags, held, kinds, out)
 
 
 def _executed(program: Program, results: Any, sizes: Any, flags: Any, *arrays: Any) -> Any:
     """The values, as arrays of NumPy, of the shapes and dtypes of `results`."""
+    held = [np.asarray(a) for a in arrays]
     made = [np.empty(r.shape, r.dtype) for r in results]
-    _filled(program, sizes, flags, [np.asarray(a) for a in arrays], made)
-    return tuple(made)
+    if sizes:
+        _filled(program, sizes, flags, held, made)
+        return tuple(made)
+    found = tapes.values(program, held, program.kinds(_avals(held, flags)))
+    return tuple(x.astype(r.dtype, copy=False) for x, r in zip(found, results, strict=True))
 
 
 def _at_once(*arrays: Any, program: Program, sizes: Any, flags: Any) -> list[Any]:

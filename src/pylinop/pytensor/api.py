@@ -8,8 +8,10 @@ from typing import Any
 
 import pytensor.gradient
 
+from .._programs.entry import road
 from ._compat import OTHERS, rewrite_graph, toposorted
-from .rewrites import Report, named, reported, settings
+from .ops import Structured
+from .rewrites import Report, named, reported, settings, shown
 from .views import op_of
 
 __all__ = ["Explanation", "config", "explain", "grad", "rewrite"]
@@ -68,7 +70,8 @@ class Explanation(list[Report]):
             if r.reason:
                 lines.append(f"{r.matrix}: left as it is: {r.reason}")
             else:
-                lines.append(f"{r.matrix}: {r.structure} -> {', '.join(r.asked)}, by pylinop")
+                line = f"{r.matrix}: {r.structure} -> {', '.join(r.asked)}, by pylinop"
+                lines.append(f"{line}, {r.road}" if r.road else line)
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -76,8 +79,10 @@ class Explanation(list[Report]):
     def _repr_html_(self) -> str:
         if not self:
             return f"<div>{self}</div>"
-        rows = [("th", ("matrix", "structure", "asked", "left as it is, because"))]
-        rows += [("td", (r.matrix, r.structure, ", ".join(r.asked), r.reason)) for r in self]
+        rows = [("th", ("matrix", "structure", "asked", "left as it is, because", "runs"))]
+        rows += [
+            ("td", (r.matrix, r.structure, ", ".join(r.asked), r.reason, r.road)) for r in self
+        ]
         cells = (
             "".join(f"<{tag}>{html.escape(text)}</{tag}>" for text in texts) for tag, texts in rows
         )
@@ -93,20 +98,40 @@ def _others(expr: Any) -> Iterator[Report]:
             yield Report(named(K), "", (), f"{type(op).__name__} is not among what is looked for")
 
 
+def _programs(function: Any) -> Iterator[Report]:
+    """The programs of a compiled function."""
+    is_numba = type(function.maker.linker).__name__ == "NumbaLinker"
+    for node in function.maker.fgraph.toposort():
+        if not isinstance(node.op, Structured):
+            continue
+        spec, ups = node.op.spec, 0
+        while spec[0] == "pullback":
+            spec, ups = spec[1], ups + 1
+        what = ("values", "gradients", "second derivatives")[min(ups, 2)]
+        asked = tuple(dict.fromkeys(name for name, *_ in spec[2]))
+        ran = road(f"pytensor\n{node.op.text}") if is_numba else "in Python: not numba"
+        yield Report(
+            f"{what} of {', '.join(map(str, node.inputs))}", shown(spec[1]), asked, "", ran
+        )
+
+
 def explain(what: Any) -> Explanation:
     """What is rewritten in a model or an expression, and why other matrices are not.
 
     Parameters
     ----------
-    what : pymc.Model, TensorVariable or list of them
-        A model is looked at by its log-density.
+    what : pymc.Model, TensorVariable or list of them, or a compiled function
+        A model is looked at by its log-density. Of a compiled function its programs are listed, and
+        how each ran when it was last called: from C, or in Python, and why.
 
     Returns
     -------
     Explanation
         One `Report` for each matrix that is solved with, factored, inverted or decomposed:
-        ``matrix``, ``structure``, ``asked``, ``reason``.
+        ``matrix``, ``structure``, ``asked``, ``reason``, ``road``.
     """
+    if hasattr(what, "maker"):
+        return Explanation(_programs(what))
     expr = what.logp() if hasattr(what, "logp") else what
     with reported() as found:
         made = rewrite(expr)

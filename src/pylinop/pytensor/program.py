@@ -23,6 +23,7 @@ from __future__ import annotations
 import ast
 import functools
 import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -225,7 +226,43 @@ class _Matrix:
         return slogdet(self.K)[1]
 
 
+class _Blocks:
+    """A block diagonal positive definite matrix, block by block: what is asked of a block, and its
+    gradient, has nothing to do with the others."""
+
+    def __init__(self, blocks: list[Any], sizes: list[int]) -> None:
+        self.blocks = blocks
+        stops = np.cumsum(sizes)
+        self.rows = [slice(int(e) - n, int(e)) for e, n in zip(stops, sizes, strict=True)]
+
+    def solve(self, b: Any) -> Any:
+        parts = zip(self.blocks, self.rows, strict=True)
+        return np.concatenate([K.solve(b[rows]) for K, rows in parts])
+
+    def logdet(self) -> Any:
+        return functools.reduce(operator.add, (K.logdet() for K in self.blocks))
+
+    def logabsdet(self) -> Any:
+        return functools.reduce(operator.add, (K.logabsdet() for K in self.blocks))
+
+    def squares(self, b: Any) -> Any:
+        parts = zip(self.blocks, self.rows, strict=True)
+        return functools.reduce(operator.add, (_squares(K, b[..., rows]) for K, rows in parts))
+
+
+def _asked(leaves: Any, tree: Tree) -> Any:
+    """The matrix of a tree, to be asked of."""
+    if tree[0] == "inverse":
+        return _Inverse(_operator(leaves, tree[1]))
+    if tree[0] == "blocks" and not isinstance(leaves, _General):
+        sizes = [_operator(leaves, t).shape[-1] for t in tree[1:]]
+        return _Blocks([_asked(leaves, t) for t in tree[1:]], sizes)
+    return _Matrix(_operator(leaves, tree))
+
+
 def _squares(K: Any, b: Any) -> Any:
+    if isinstance(K, _Blocks):
+        return K.squares(b)
     batch, n = b.shape[:-1], b.shape[-1]
     if math.prod(batch) == 1:
         one = np.reshape(b, (n,))
@@ -244,9 +281,7 @@ class _Values:
         tree = self.tree
         if tree[0] == "general":
             leaves, tree = _General(leaves), tree[1]
-        inverse = tree[0] == "inverse"
-        kind = _Inverse if inverse else _Matrix
-        K: Any = kind(_operator(leaves, tree[1] if inverse else tree))
+        K = _asked(leaves, tree)
         made = []
         for what, *rest in self.asked:
             if what == "solve":

@@ -14,7 +14,7 @@ from .ops import Structured
 from .recognise import Refused, recognise
 from .views import plain
 
-__all__ = ["Report", "Settings", "named", "off", "registered", "reported", "settings"]
+__all__ = ["Report", "Settings", "named", "off", "registered", "reported", "settings", "shown"]
 
 NAME = "pylinop_structure"
 
@@ -35,6 +35,7 @@ class Report(NamedTuple):
     structure: str  # "" where it was refused
     asked: tuple[str, ...]
     reason: str  # "" where it fired
+    road: str = ""  # in a compiled function: how it ran when it was last called
 
 
 settings = Settings()
@@ -175,7 +176,7 @@ def _replaced(fgraph: Any, K: Any, tree: Any, variables: list[Any], found: list[
     except TypeError as why:
         raise Refused(f"the types do not fit: {why}") from None
     fgraph.replace_all_validate(pairs, reason=NAME)
-    _hear(Report(named(K), _shown(tree), tuple(a[0] for a in spec[2]), ""))
+    _hear(Report(named(K), shown(tree), tuple(a[0] for a in spec[2]), ""))
 
 
 def named(K: Any) -> str:
@@ -184,8 +185,9 @@ def named(K: Any) -> str:
     return f"{K} ({sizes})"
 
 
-def _shown(tree: Any) -> str:
-    inner = [_shown(t) for t in tree[1:] if isinstance(t, tuple)]
+def shown(tree: Any) -> str:
+    """The structure of a tree, without its arrays."""
+    inner = [shown(t) for t in tree[1:] if isinstance(t, tuple)]
     return f"{tree[0]}({', '.join(inner)})" if inner else str(tree[0])
 
 

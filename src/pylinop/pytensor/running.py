@@ -14,19 +14,27 @@ from .._base import conditioning, config
 from .._programs.freezing import Freezable
 from .._programs.programs import as_results
 from .definite import proved
-from .program import dense, like, parsed, program
+from .program import arrays_of, dense, like, parsed, program
 from .proofs import Untold, rows
 
-__all__ = ["freezable", "results", "shape_of", "written_into"]
+__all__ = ["freezable", "results", "shape_of", "shapes", "written_into"]
 
 
-def shape_of(kind: tuple[str, int], arrays: Any) -> tuple[int, ...]:
-    """The shape of a result."""
+def shape_of(kind: tuple[str, int], given: Any) -> tuple[int, ...]:
+    """The shape of a result, of those of the arrays."""
     what, j = kind
     if what == "number":
         return ()
-    shape = tuple(arrays[j].shape)
+    shape = tuple(given[j])
     return shape if what == "same" else shape[:-1]
+
+
+def shapes(text: str, given: Any) -> list[tuple[int, ...]]:
+    """The shapes of a program's values, of those of its arrays."""
+    spec = parsed(text)
+    if len(given) != arrays_of(spec):
+        raise ValueError(f"a program of {arrays_of(spec)} arrays was given {len(given)}")
+    return [shape_of(kind, given) for kind in like(spec)]
 
 
 @contextlib.contextmanager
@@ -59,7 +67,8 @@ def freezable(text: str, arrays: Any) -> Freezable | None:
 def results(text: str, arrays: Any, dtypes: Any) -> list[Any]:
     """The values of a program, in the dtypes that were promised."""
     spec = parsed(text)
-    kinds = [(shape_of(k, arrays), np.dtype(d)) for k, d in zip(like(spec), dtypes, strict=True)]
+    given = [a.shape for a in arrays]
+    kinds = [(shape_of(k, given), np.dtype(d)) for k, d in zip(like(spec), dtypes, strict=True)]
     with _quiet():
         for way in (spec, dense(spec)):
             if way is spec and not proved(spec, arrays):

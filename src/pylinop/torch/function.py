@@ -2,7 +2,8 @@
 
 Its backward is a program again, run by the same Function, so that there are derivatives of any
 order; so is its forward-mode derivative. Of real numbers (logdet, ...) value and gradient come by
-one plan. Batches of `torch.func.vmap` are a loop over programs without them.
+one plan. Batches of `torch.func.vmap` are a loop over programs without them, from C where these
+have left a tape.
 
 PyTorch's convention is ours; programs speak JAX's, in which cotangents are conjugate."""
 
@@ -12,9 +13,11 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.autograd import forward_ad
 
 from .._namespace import formulas as in_place
-from .._programs.programs import Program, Pullback, Pushforward, WithGradients, as_results
+from .._programs import tapes
+from .._programs.programs import Program, Pullback, Pushforward, WithGradients
 from .arrays import as_array, dtype_of, out_dtype
 
 __all__ = ["run"]
@@ -49,7 +52,7 @@ def _values(program: Program, tensors: Any) -> list[Any]:
         return _in_place(program, tensors)
     held = [as_array(x) for x in tensors]
     kinds = program.kinds(_avals(tensors))
-    found = as_results(program(held), kinds, np.dtype)
+    found = tapes.values(program, held, kinds)
     return [torch.from_numpy(a if a.flags.writeable else a.copy()) for a in found]
 
 
@@ -67,6 +70,28 @@ def _like(x: Any, tensor: Any) -> Any:
     if x.is_complex() and not tensor.is_complex():
         x = x.real
     return x if x.dtype == tensor.dtype else x.to(tensor.dtype)
+
+
+def _is_bare(x: Any) -> bool:
+    """Is x a tensor by which nothing is differentiated, in no transform?"""
+    wrapped = torch._C._functorch.is_functorch_wrapped_tensor(x)
+    return not (x.requires_grad or wrapped or forward_ad._current_level >= 0)
+
+
+def _mapped(program: Program, size: int, dims: Any, tensors: Any) -> list[Any]:
+    """The values for each element of a batch, along a dimension of each tensor or none."""
+    avals = tuple(
+        (tuple(n for k, n in enumerate(x.shape) if d is None or k != d % x.ndim), dtype_of(x))
+        for x, d in zip(tensors, dims, strict=True)
+    )
+    held = [
+        as_array(x) if d is None else np.moveaxis(as_array(x), d, 0)
+        for x, d in zip(tensors, dims, strict=True)
+    ]
+    kinds = program.kinds(avals)
+    made = [np.empty((size, *shape), dtype) for shape, dtype in kinds]
+    tapes.mapped(program, (size,), [(d is not None,) for d in dims], held, kinds, made)
+    return [torch.from_numpy(a) for a in made]
 
 
 _Function: Any = torch.autograd.Function
@@ -152,12 +177,14 @@ class _Run(_Derived):
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, program: Program, by: Any, *tensors: Any) -> Any:
+        dims = in_dims[2:]
+        if not _is_elsewhere(tensors) and all(map(_is_bare, tensors)):
+            whole = WithGradients(program, by) if by else program
+            values = tuple(_mapped(whole, info.batch_size, dims, tensors))
+            return values, (0,) * len(values)
         made = []
         for at in range(info.batch_size):
-            one = [
-                x if d is None else x.select(d, at)
-                for x, d in zip(tensors, in_dims[2:], strict=True)
-            ]
+            one = [x if d is None else x.select(d, at) for x, d in zip(tensors, dims, strict=True)]
             made.append(_Run.apply(program, by, *one))
         values = tuple(torch.stack(x) for x in zip(*made, strict=True))
         return values, (0,) * len(values)

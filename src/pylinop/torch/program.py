@@ -18,6 +18,9 @@ from .function import run
 __all__ = ["program"]
 
 
+_LEAVES = (torch.Tensor, torch.nn.Parameter, int, float)  # no nests of others
+
+
 class _Calls:
     """A function on the leaves of its arguments, and how its results are nested."""
 
@@ -66,19 +69,21 @@ def program(f: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(f)
     def called(*args: Any, **kwargs: Any) -> Any:
-        leaves, structure = pytree.tree_flatten((args, kwargs))
+        flat = not kwargs and all(type(x) in _LEAVES for x in args)
+        leaves, structure = (args, None) if flat else pytree.tree_flatten((args, kwargs))
         for x in leaves:
             if not (is_array(x) or isinstance(x, (int, float, complex))):
                 raise TypeError(f"a program takes tensors and numbers, not a {type(x).__name__}")
         tensors = [
             as_leaf(x) if is_array(x) else torch.tensor(x, dtype=_number_dtype(x)) for x in leaves
         ]
-        key = str(structure)
+        key = len(args) if flat else str(structure)
         calls = known.get(key)
         if calls is None:
+            structure = pytree.tree_flatten((args, kwargs))[1]
             calls = known[key] = _Calls(f, structure)
         made = run(Written(calls, calls, len(tensors)), tensors)
-        return pytree.tree_unflatten(made, calls.nested)
+        return made[0] if calls.nested.is_leaf() else pytree.tree_unflatten(made, calls.nested)
 
     return called
 

@@ -1,6 +1,7 @@
 """Programs by the C face: from numba, from C types, in threads, from another process's cache."""
 
 import concurrent.futures
+import ctypes
 import os
 import subprocess
 import sys
@@ -11,11 +12,13 @@ import pytest
 pytensor = pytest.importorskip("pytensor")
 
 import pytensor.tensor as pt
-from contract.c_face import as_c, run_program
+from contract.c_face import Array, as_c, c_face, last_error, run_program
 from frameworks.pytensor import pytensor_graphs as graphs
 from frameworks.pytensor.test_pytensor_rewrites import compiled, same, small_sizes  # noqa: F401
 
 import pylinop.pytensor as pp
+from pylinop._base import config
+from pylinop._programs import entry
 from pylinop.pytensor import dispatch_numba  # noqa: F401  (registers)
 
 
@@ -106,6 +109,93 @@ def test_a_second_process_takes_what_was_compiled(tmp_path):
     assert list(tmp_path.rglob("*.nbc"))
 
 
+TAPED = {
+    graphs.root: "sum(root, diagonal)",
+    graphs.blocks: "blocks(dense, diagonal)",
+    graphs.toeplitz: "sum(toeplitz, identity)",
+    graphs.kron: "sum(kron(symmetric, symmetric), identity)",
+}
+
+
+@pytest.mark.skipif(config.get("verify"), reason="there are no tapes under verify=")
+@pytest.mark.parametrize("row", TAPED, ids=lambda row: row.__name__)
+def test_explain_says_how_a_function_ran(row):
+    entry._roads.clear()
+    inputs, K, values = row(23)
+    y = pt.dvector("y")
+    rows = K.eval(dict(zip(inputs, values, strict=True))).shape[0]
+    on, off = compiled([*inputs, y], graphs.by_cholesky(K, y), [*inputs, y], mode="NUMBA")
+    found = pp.explain(on)
+    assert [r.road for r in found] == ["not called yet"] * 2
+    assert {r.structure for r in found} == {TAPED[row]}
+    rhs = np.random.default_rng(3).standard_normal(rows)
+    for k in range(4):
+        given = [v * (1 + k / 100) for v in values]
+        found, due = on(*given, rhs), on(*given, rhs)
+        assert all(np.array_equal(a, b) for a, b in zip(found, due, strict=True))
+    assert [r.road for r in pp.explain(on)] == ["from C"] * 2, str(pp.explain(on))
+    assert "from C" in str(pp.explain(on)) and "from C" in pp.explain(on)._repr_html_()
+    assert "gradients of" in str(pp.explain(on)) and pp.explain(off) == []
+    on(*(-v - 1 for v in values), rhs)
+    assert all(r.road == "in Python: its tape is not for these values" for r in pp.explain(on))
+
+
+@pytest.mark.skipif(config.get("verify"), reason="there are no tapes under verify=")
+def test_single_precision_runs_from_c():
+    W, d, y = pt.fmatrix("W"), pt.fvector("d"), pt.fvector("y")
+    K = W @ W.T + pt.diag(d)
+    on, off = compiled([W, d, y], graphs.by_cholesky(K, y), [W, d, y], mode="NUMBA")
+    r = np.random.default_rng(0)
+    for _ in range(4):
+        given = r.standard_normal((20, 3)), 0.5 + r.random(20), r.standard_normal(20)
+        same(on, off, *(np.float32(v) for v in given), rtol=2e-5)
+    assert [r.road for r in pp.explain(on)] == ["from C"] * 2, str(pp.explain(on))
+
+
+def test_blocks_one_by_one():
+    parts = [pt.dmatrix(f"A{k}") for k in range(5)]
+    y, B = pt.dvector("y"), pt.dmatrix("B")
+    K = pt.linalg.block_diag(*parts)
+    x = pt.linalg.cho_solve((pt.linalg.cholesky(K), True), B, b_ndim=2)
+    f = graphs.by_cholesky(K, y) + pt.sum(pt.sin(x))
+    on, off = compiled([*parts, y, B], f, [*parts, y, B], mode="NUMBA")
+    sizes = (1, 4, 16, 17, 4)
+    values = [graphs.definite(n, k) for k, n in enumerate(sizes)]
+    r = np.random.default_rng(5)
+    for _ in range(4):
+        y, B = r.standard_normal(42), r.standard_normal((42, 3))
+        found, due = on(*values, y, B), off(*values, y, B)
+        for k, (a, b) in enumerate(zip(found, due, strict=True)):
+            if 1 <= k <= 5:  # of a free K all of the derivative is in one triangle there
+                a, b = a + a.T, b + b.T
+            np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9 * np.abs(b).max())
+    values[3] = values[3] - 9 * np.eye(17)
+    assert np.isnan(on(*values, y, B)[0]) and np.isnan(off(*values, y, B)[0])
+
+
+def test_shapes_of_results_from_c():
+    arrays, size = ctypes.POINTER(Array), ctypes.c_int64
+    sizes = ctypes.POINTER(size)
+    given = (ctypes.c_char_p, size, size, arrays, size, sizes, sizes)
+    ask = c_face("lop_capi_shapes", ctypes.c_int32, *given)
+    spec = ("values", ("sum", ("root", 0), ("diagonal", 1)), (("logdet",), ("solve", 2)), 3)
+    back = ("pullback", spec, (0, 1), 2)
+    for n, k in ((4, 2), (7, 3)):
+        held = [np.ones((n, k)), np.ones(n), np.ones((n, 5)), np.zeros(()), np.ones((n, 5))]
+        for program, count, due in ((spec, 3, [(), (n, 5)]), (back, 5, [(n, k), (n,)])):
+            text = f"pytensor\n{program!r}".encode()
+            ndim, shape = (size * 2)(), (size * 128)()
+            assert ask(text, len(text), count, as_c(held[:count]), 2, ndim, shape) == 0
+            found = [tuple(shape[64 * j : 64 * j + ndim[j]]) for j in range(2)]
+            assert found == due
+            assert ask(text, len(text), count - 1, as_c(held[: count - 1]), 2, ndim, shape) == 2
+            assert f"of {count} arrays was given {count - 1}" in last_error()[1]
+            assert ask(text, len(text), count, as_c(held[:count]), 1, ndim, shape) == 2
+            wrong = as_c(held[:count])
+            wrong[0].ndim = -1
+            assert ask(text, len(text), count, wrong, 2, ndim, shape) == 1
+
+
 def test_a_program_that_fails_says_so(monkeypatch):
     inputs, K, values = graphs.root(9)
     y = pt.dvector("y")
@@ -113,8 +203,6 @@ def test_a_program_that_fails_says_so(monkeypatch):
 
     def fails(*args):
         raise MemoryError("no room")
-
-    from pylinop._programs import entry
 
     monkeypatch.setattr(pp.running, "written_into", fails)
     entry._owner.cache_clear()

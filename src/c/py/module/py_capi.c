@@ -65,10 +65,10 @@ static void keep_error(void) {
     Py_XDECREF(trace);
 }
 
-/* The function that runs programs: new. Imports are kept by Python. */
-static PyObject *runner(void) {
+/* A function of what runs programs: new. Imports are kept by Python. */
+static PyObject *runner(const char *name) {
     PyObject *module = PyImport_ImportModule("pylinop._programs.entry");
-    PyObject *found = module ? PyObject_GetAttrString(module, "called") : NULL;
+    PyObject *found = module ? PyObject_GetAttrString(module, name) : NULL;
     Py_XDECREF(module);
     return found;
 }
@@ -76,7 +76,7 @@ static PyObject *runner(void) {
 /* `key`: of the tape that the program may leave; NULL: it is not to. */
 static int32_t called(const char *program, int64_t len, PyObject *args, PyObject *out,
                       const py_tape_key_t *key) {
-    PyObject *run = runner(), *text = NULL, *found = NULL;
+    PyObject *run = runner("called"), *text = NULL, *found = NULL;
     PyObject *under =
         key ? PyBytes_FromStringAndSize((const char *)key->bytes, key->size) : Py_NewRef(Py_None);
     if (run && under) text = PyUnicode_DecodeUTF8(program, (Py_ssize_t)len, "strict");
@@ -89,37 +89,21 @@ static int32_t called(const char *program, int64_t len, PyObject *args, PyObject
     return LOP_CAPI_OK;
 }
 
-/* The array as the core sees it; false: it is for NumPy to look at. */
-static bool buf_of(lop_buf *b, const lop_capi_array *a) {
-    static const char letter[] = {'f', 'd', 'F', 'D'};
-    int k = 0;
-    while (k < 4 && a->typecode != letter[k]) k++;
-    if (k == 4 || a->ndim < 0 || a->ndim > LOP_MAXDIM) return false;
-    memset(b, 0, sizeof *b);
-    b->p = a->data;
-    b->dt = (lop_dtype)((int)LOP_f32 + k);
-    b->shape.ndim = (int)a->ndim;
-    const int64_t size = (int64_t)lop_dtype_size(b->dt);
-    const uintptr_t align = lop_is_complex(b->dt) ? (uintptr_t)size / 2 : (uintptr_t)size;
-    for (int i = 0; i < b->shape.ndim; i++) {
-        if (a->shape[i] <= 0 || a->strides[i] % size) return false;
-        b->shape.dim[i] = a->shape[i];
-        b->stride[i] = a->strides[i] / size;
-    }
-    return b->p && (uintptr_t)b->p % align == 0;
-}
-
+/* The key of the tape of a call, and its arrays; false: they are for NumPy to look at. */
 static bool key_of(py_tape_key_t *key, const char *program, int64_t len, int64_t nargs,
                    const lop_capi_array *args, int64_t nout, const lop_capi_array *out,
                    lop_buf *buf) {
     if (nargs < 0 || nout < 0 || nargs > PY_TAPE_ARRAYS - nout || len < 0) return false;
-    py_tape_key_open(key);
-    bool fits = py_tape_key_text(key, program, len);
-    for (int64_t k = 0; fits && k < nargs + nout; k++) {
-        fits = buf_of(&buf[k], k < nargs ? &args[k] : &out[k - nargs]) &&
-               py_tape_key_array(key, &buf[k]);
+    for (int64_t k = 0; k < nargs + nout; k++) {
+        const lop_capi_array *a = k < nargs ? &args[k] : &out[k - nargs];
+        const lop_dtype dt = a->typecode == 'f'   ? LOP_f32
+                             : a->typecode == 'd' ? LOP_f64
+                             : a->typecode == 'F' ? LOP_c64
+                             : a->typecode == 'D' ? LOP_c128
+                                                  : LOP_NO_DTYPE;
+        if (!py_tape_buf(&buf[k], dt, a->data, a->ndim, a->shape, a->strides)) return false;
     }
-    return fits;
+    return py_tape_key(key, program, len, buf, nargs + nout);
 }
 
 int32_t lop_capi_frozen(const char *program, int64_t len, int64_t nargs, const lop_capi_array *args,
@@ -143,6 +127,67 @@ int32_t lop_capi_call(const char *program, int64_t len, int64_t nargs, const lop
     if (due) status = called(program, len, given, due, keyed ? &key : NULL);
     Py_XDECREF(given);
     Py_XDECREF(due);
+    if (status != LOP_CAPI_OK) keep_error();
+    PyGILState_Release(held);
+    return status;
+}
+
+/* A tuple of the sizes of an array: new. */
+static PyObject *sizes_of(const lop_capi_array *a) {
+    if (a->ndim < 0 || a->ndim > LOP_CAPI_DIMS)
+        return PyErr_Format(PyExc_TypeError, "an array of %lld dimensions", (long long)a->ndim);
+    PyObject *made = PyTuple_New((Py_ssize_t)a->ndim);
+    for (int64_t i = 0; made && i < a->ndim; i++) {
+        PyObject *n = PyLong_FromLongLong(a->shape[i]);
+        if (n)
+            PyTuple_SET_ITEM(made, (Py_ssize_t)i, n);
+        else
+            Py_CLEAR(made);
+    }
+    return made;
+}
+
+/* The sizes of a tuple, into shape[LOP_CAPI_DIMS]: their number, or -1 with an exception. */
+static int64_t read_sizes(PyObject *tuple, int64_t *shape) {
+    const Py_ssize_t n = PyTuple_CheckExact(tuple) ? PyTuple_GET_SIZE(tuple) : -1;
+    if (n < 0 || n > LOP_CAPI_DIMS) return PyErr_SetString(PyExc_TypeError, "a shape"), -1;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        shape[i] = PyLong_AsLongLong(PyTuple_GET_ITEM(tuple, i));
+        if (shape[i] < 0) return PyErr_Occurred() ? -1 : (PyErr_BadArgument(), -1);
+    }
+    return n;
+}
+
+static int read_shapes(PyObject *found, int64_t nout, int64_t *ndim, int64_t *shape) {
+    if (!PyList_CheckExact(found) || PyList_GET_SIZE(found) != nout)
+        return PyErr_Format(PyExc_ValueError, "the program has another number of values"), -1;
+    for (int64_t k = 0; k < nout; k++) {
+        ndim[k] = read_sizes(PyList_GET_ITEM(found, (Py_ssize_t)k), shape + k * LOP_CAPI_DIMS);
+        if (ndim[k] < 0) return -1;
+    }
+    return 0;
+}
+
+int32_t lop_capi_shapes(const char *program, int64_t len, int64_t nargs, const lop_capi_array *args,
+                        int64_t nout, int64_t *ndim, int64_t *shape) {
+    PyGILState_STATE held = PyGILState_Ensure();
+    PyObject *given = PyTuple_New((Py_ssize_t)nargs), *run = NULL, *text = NULL, *found = NULL;
+    for (int64_t k = 0; given && k < nargs; k++) {
+        PyObject *sizes = sizes_of(&args[k]);
+        if (sizes)
+            PyTuple_SET_ITEM(given, (Py_ssize_t)k, sizes);
+        else
+            Py_CLEAR(given);
+    }
+    int32_t status = given ? LOP_CAPI_RAISED : LOP_CAPI_WRONG_ARRAY;
+    if (given) run = runner("shapes");
+    if (run) text = PyUnicode_DecodeUTF8(program, (Py_ssize_t)len, "strict");
+    if (text) found = PyObject_CallFunctionObjArgs(run, text, given, NULL);
+    if (found && read_shapes(found, nout, ndim, shape) == 0) status = LOP_CAPI_OK;
+    Py_XDECREF(found);
+    Py_XDECREF(text);
+    Py_XDECREF(run);
+    Py_XDECREF(given);
     if (status != LOP_CAPI_OK) keep_error();
     PyGILState_Release(held);
     return status;
@@ -175,9 +220,12 @@ int py_capi_add(PyObject *module) {
         int32_t (*version)(void);
         int32_t (*frozen)(const char *, int64_t, int64_t, const lop_capi_array *, int64_t,
                           const lop_capi_array *);
+        int32_t (*shapes)(const char *, int64_t, int64_t, const lop_capi_array *, int64_t,
+                          int64_t *, int64_t *);
         void *p;
     } call = {.call = lop_capi_call}, error = {.error = lop_capi_error},
-      version = {.version = lop_capi_version}, frozen = {.frozen = lop_capi_frozen};
+      version = {.version = lop_capi_version}, frozen = {.frozen = lop_capi_frozen},
+      shapes = {.shapes = lop_capi_shapes};
     PyObject *table = PyDict_New();
     if (!table) return -1;
     int status = add(table, "lop_capi_call",
@@ -191,6 +239,11 @@ int py_capi_add(PyObject *module) {
                      "int32_t (char const *, int64_t, int64_t, lop_capi_array const *, int64_t, "
                      "lop_capi_array const *)",
                      frozen.p);
+    if (!status)
+        status = add(table, "lop_capi_shapes",
+                     "int32_t (char const *, int64_t, int64_t, lop_capi_array const *, int64_t, "
+                     "int64_t *, int64_t *)",
+                     shapes.p);
     if (!status) status = PyModule_AddObjectRef(module, "__pyx_capi__", table);
     Py_DECREF(table);
     return status;

@@ -11,7 +11,9 @@
 
 #include <stdint.h>
 
-#define LOP_CAPI_VERSION 1
+#define LOP_CAPI_VERSION 2
+
+enum { LOP_CAPI_DIMS = 64 }; /* the most dimensions of an array */
 
 enum { /* what lop_capi_call returns */
        LOP_CAPI_OK = 0,
@@ -34,6 +36,12 @@ typedef struct lop_capi_array {
  * its `nout` values into arrays of the right shapes. Nothing is kept of them after the call. */
 int32_t lop_capi_call(const char *program, int64_t len, int64_t nargs, const lop_capi_array *args,
                       int64_t nout, const lop_capi_array *out, int32_t flags);
+
+/* The shapes of a program's `nout` values, of those of its arguments, whose data is not read: of
+ * value k the number of dimensions into ndim[k], its sizes into shape[k * LOP_CAPI_DIMS]. A text
+ * holds no sizes: one program is for arrays of any. Takes the GIL. */
+int32_t lop_capi_shapes(const char *program, int64_t len, int64_t nargs, const lop_capi_array *args,
+                        int64_t nout, int64_t *ndim, int64_t *shape);
 
 /* The text of this thread's last error, cut to `size` bytes and closed by a zero; its length. */
 int64_t lop_capi_error(char *text, int64_t size);

@@ -193,6 +193,13 @@ static PyObject *results(PyObject *module, PyObject *asked) {
     return py_results(state(module), asked);
 }
 
+/* _foreign(x): see py_foreign; None where Python is to look at it. */
+static PyObject *foreign(PyObject *module, PyObject *o) {
+    (void)module;
+    PyObject *made = py_foreign(o);
+    return made || PyErr_Occurred() ? made : Py_NewRef(Py_None);
+}
+
 /* _xla_target(function): see py_xla_target. */
 static PyObject *xla_target(PyObject *module, PyObject *f) {
     (void)module;
@@ -405,6 +412,7 @@ static PyMethodDef functions[] = {
     {"_lazy_scaled", lazy_scaled, METH_VARARGS, NULL},
     {"_results", results, METH_O, NULL},
     {"_xla_target", xla_target, METH_O, NULL},
+    {"_foreign", foreign, METH_O, NULL},
     {"_cotangent", cotangent, METH_VARARGS, NULL},
     {"_lazy_run", lazy_run, METH_VARARGS, NULL},
     {"_lazy_value", lazy_value, METH_O, NULL},

@@ -95,31 +95,23 @@ static xla_error *raised(const xla_call *call) {
     return error;
 }
 
-/* The array of a buffer; false: not one for a tape. */
-static bool buf_of(lop_buf *b, const xla_buffer *from) {
-    static const int of[] = {XLA_F32, XLA_F64, XLA_C64, XLA_C128};
-    int k = 0;
-    while (k < 4 && from->dtype != of[k]) k++;
-    if (k == 4 || from->rank < 0 || from->rank > LOP_MAXDIM || !from->data) return false;
-    memset(b, 0, sizeof *b);
-    b->p = from->data;
-    b->dt = (lop_dtype)((int)LOP_f32 + k);
-    b->shape.ndim = (int)from->rank;
-    int64_t stride = 1;
-    for (int i = b->shape.ndim - 1; i >= 0; i--) {
-        if (from->dims[i] <= 0) return false;
-        b->shape.dim[i] = from->dims[i];
-        b->stride[i] = stride;
-        stride *= from->dims[i];
+static lop_dtype dtype_of(int dtype) {
+    switch (dtype) {
+    case XLA_F32: return LOP_f32;
+    case XLA_F64: return LOP_f64;
+    case XLA_C64: return LOP_c64;
+    case XLA_C128: return LOP_c128;
+    default: return LOP_NO_DTYPE;
     }
-    return true;
 }
 
-static bool bufs_of(const xla_list *list, lop_buf *buf, py_tape_key_t *key) {
-    for (int64_t k = 0; k < list->size; k++)
-        if (list->types[k] != XLA_ARGUMENT_BUFFER || !buf_of(&buf[k], list->items[k]) ||
-            !py_tape_key_array(key, &buf[k]))
+static bool bufs_of(const xla_list *list, lop_buf *buf) {
+    for (int64_t k = 0; k < list->size; k++) {
+        if (list->types[k] != XLA_ARGUMENT_BUFFER) return false;
+        const xla_buffer *b = list->items[k];
+        if (!py_tape_buf(&buf[k], dtype_of(b->dtype), b->data, b->rank, b->dims, NULL))
             return false;
+    }
     return true;
 }
 
@@ -128,10 +120,9 @@ static bool key_of(const xla_call *call, py_tape_key_t *key, lop_buf *buf) {
     const int64_t number[2] = {number_of(&call->attributes, 'a'),
                                number_of(&call->attributes, 'b')};
     const int64_t nargs = call->arguments.size, nout = call->results.size;
-    py_tape_key_open(key);
     return nargs >= 0 && nout >= 0 && nargs <= PY_TAPE_ARRAYS - nout &&
-           py_tape_key_text(key, (const char *)(const void *)number, sizeof number) &&
-           bufs_of(&call->arguments, buf, key) && bufs_of(&call->results, buf + nargs, key);
+           bufs_of(&call->arguments, buf) && bufs_of(&call->results, buf + nargs) &&
+           py_tape_key(key, number, sizeof number, buf, nargs + nout);
 }
 
 static xla_error *called(const xla_call *call, const py_tape_key_t *key) {

@@ -23,7 +23,8 @@ static PyArrayObject *take_array(py_parts *p, const lop_param *param, PyObject *
              p->op->title, param->name);
     Py_XDECREF(mask);
     if (PyErr_Occurred()) return NULL;
-    PyObject *taken = PyArray_CheckExact(o) ? Py_NewRef(o) : py_call_hook(p->s, "as_array", &o, 1);
+    PyObject *taken = PyArray_CheckExact(o) ? Py_NewRef(o) : py_foreign(o);
+    if (!taken && !PyErr_Occurred()) taken = py_call_hook(p->s, "as_array", &o, 1);
     PyArrayObject *a = (PyArrayObject *)taken;
     if (!a) return NULL;
     int type = PyArray_TYPE(a);

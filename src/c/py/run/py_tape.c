@@ -386,6 +386,44 @@ static PyObject *run(PyObject *module, PyObject *args) {
     Py_RETURN_TRUE;
 }
 
+/* Arrays of NumPy as a tape binds them; false: they are not for one. */
+static bool bufs_of(PyObject *arrays, lop_buf *buf) {
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(arrays); k++) {
+        PyArrayObject *a = (PyArrayObject *)PyTuple_GET_ITEM(arrays, k);
+        int64_t dim[LOP_MAXDIM], step[LOP_MAXDIM];
+        if (!PyArray_CheckExact(a) || PyArray_NDIM(a) > LOP_MAXDIM || !PyArray_ISNOTSWAPPED(a))
+            return false;
+        for (int i = 0; i < PyArray_NDIM(a); i++) {
+            dim[i] = PyArray_DIM(a, i);
+            step[i] = PyArray_STRIDE(a, i);
+        }
+        if (!py_tape_buf(&buf[k], py_dtype(a), PyArray_DATA(a), PyArray_NDIM(a), dim, step))
+            return false;
+    }
+    return true;
+}
+
+/* _tape_call(text, arrays, results): runs the tape of a program on arrays: True. Where there is
+ * none, or it is not for these values: the key that one would have; None: there cannot be one. */
+static PyObject *call(PyObject *module, PyObject *args) {
+    (void)module;
+    PyObject *text, *in, *out;
+    lop_buf buf[PY_TAPE_ARRAYS];
+    py_tape_key_t key;
+    if (!PyArg_ParseTuple(args, "SO!O!:_tape_call", &text, &PyTuple_Type, &in, &PyTuple_Type, &out))
+        return NULL;
+    const Py_ssize_t nin = PyTuple_GET_SIZE(in), nout = PyTuple_GET_SIZE(out);
+    if (nin > PY_TAPE_ARRAYS - nout || !bufs_of(in, buf) || !bufs_of(out, buf + nin) ||
+        !py_tape_key(&key, PyBytes_AS_STRING(text), PyBytes_GET_SIZE(text), buf, nin + nout))
+        Py_RETURN_NONE;
+    bool done;
+    Py_BEGIN_ALLOW_THREADS;
+    done = py_tape_call(&key, buf, (int)nin, (int)nout);
+    Py_END_ALLOW_THREADS;
+    if (done) Py_RETURN_TRUE;
+    return PyBytes_FromStringAndSize((const char *)key.bytes, (Py_ssize_t)key.size);
+}
+
 /* _tape_put(key, tape, epoch): it is there for calls from C, as long as the options are those of
  * the epoch. The capsule has it no more. */
 static PyObject *put(PyObject *module, PyObject *args) {
@@ -423,12 +461,9 @@ static PyObject *counts(PyObject *module, PyObject *unused) {
     return py_tape_counts();
 }
 
-PyMethodDef py_tape_methods[] = {{"_tape_record", record, METH_O, NULL},
-                                 {"_tape_note", note, METH_VARARGS, NULL},
-                                 {"_tape_new", new, METH_VARARGS, NULL},
-                                 {"_tape_run", run, METH_VARARGS, NULL},
-                                 {"_tape_put", put, METH_VARARGS, NULL},
-                                 {"_tape_there", there, METH_O, NULL},
-                                 {"_tape_forget", forget, METH_NOARGS, NULL},
-                                 {"_tape_counts", counts, METH_NOARGS, NULL},
-                                 {NULL, NULL, 0, NULL}};
+PyMethodDef py_tape_methods[] = {
+    {"_tape_record", record, METH_O, NULL},      {"_tape_note", note, METH_VARARGS, NULL},
+    {"_tape_new", new, METH_VARARGS, NULL},      {"_tape_run", run, METH_VARARGS, NULL},
+    {"_tape_call", call, METH_VARARGS, NULL},    {"_tape_put", put, METH_VARARGS, NULL},
+    {"_tape_there", there, METH_O, NULL},        {"_tape_forget", forget, METH_NOARGS, NULL},
+    {"_tape_counts", counts, METH_NOARGS, NULL}, {NULL, NULL, 0, NULL}};

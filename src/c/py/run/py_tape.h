@@ -26,11 +26,14 @@ typedef struct py_tape_key_t {
     _Alignas(8) unsigned char bytes[PY_TAPE_KEY];
 } py_tape_key_t;
 
-/* The key of a program of so many bytes on arrays of the caller's; false: too large to be kept. */
-void py_tape_key_open(py_tape_key_t *key);
-bool py_tape_key_text(py_tape_key_t *key, const char *text, int64_t size);
-/* An array as it is bound: its layout is C order, Fortran order, or another, which is copied. */
-bool py_tape_key_array(py_tape_key_t *key, const lop_buf *b);
+/* An array of a caller's as a tape binds it; strides in bytes, NULL for C order. False: none of the
+ * dtypes f32 to c128 (NO_DTYPE), or not one that loops can read where it lies. */
+bool py_tape_buf(lop_buf *b, lop_dtype dt, void *data, int64_t ndim, const int64_t *shape,
+                 const int64_t *strides);
+/* The key of a program, so many bytes, on arrays as they are bound: the layout of each is C order,
+ * Fortran order, or another, which is copied. False: too large to be kept. */
+bool py_tape_key(py_tape_key_t *key, const void *text, int64_t size, const lop_buf *buf,
+                 int64_t count);
 
 /* The arrays of a call: buf[nargs + nout]. True: done. False: there is no tape, or it is not for
  * these values. No exception is set; without the GIL. */

@@ -34,7 +34,7 @@ void py_tape_locals(int64_t contexts) { atomic_store(&locals, contexts); }
 
 /* -- keys */
 
-void py_tape_key_open(py_tape_key_t *key) {
+static void key_open(py_tape_key_t *key) {
     key->size = 0;
     key->hash = 0x9e3779b97f4a7c15u;
 }
@@ -56,14 +56,13 @@ static bool add(py_tape_key_t *key, const void *from, int64_t size) {
     return true;
 }
 
-bool py_tape_key_text(py_tape_key_t *key, const char *text, int64_t size) {
-    return add(key, &size, sizeof size) && add(key, text, size);
-}
-
-/* 'C', 'F', or 'S' where it is neither. Of no matter: strides along dimensions of one element. */
+/* 'C', 'F', or 'S' where it is neither. Of no matter: strides along dimensions of one element, and
+ * of what has none. */
 static char layout_of(const lop_buf *b) {
     int64_t next = 1;
     bool c = true, fortran = true;
+    for (int i = 0; i < b->shape.ndim; i++)
+        if (b->shape.dim[i] == 0) return 'C';
     for (int i = b->shape.ndim - 1; i >= 0; i--) {
         c = c && (b->shape.dim[i] == 1 || b->stride[i] == next);
         next *= b->shape.dim[i];
@@ -76,12 +75,42 @@ static char layout_of(const lop_buf *b) {
     return c ? 'C' : fortran ? 'F' : 'S';
 }
 
-bool py_tape_key_array(py_tape_key_t *key, const lop_buf *b) {
+static bool add_array(py_tape_key_t *key, const lop_buf *b) {
     int64_t word[LOP_MAXDIM + 1];
     const char layout = layout_of(b);
     word[0] = (int64_t)b->dt | (int64_t)b->shape.ndim << 8 | (int64_t)(layout == 'F') << 16;
     for (int i = 0; i < b->shape.ndim; i++) word[i + 1] = b->shape.dim[i];
     return add(key, word, (b->shape.ndim + 1) * (int64_t)sizeof *word);
+}
+
+bool py_tape_key(py_tape_key_t *key, const void *text, int64_t size, const lop_buf *buf,
+                 int64_t count) {
+    key_open(key);
+    bool fits = add(key, &size, sizeof size) && add(key, text, size);
+    for (int64_t k = 0; fits && k < count; k++) fits = add_array(key, &buf[k]);
+    return fits;
+}
+
+bool py_tape_buf(lop_buf *b, lop_dtype dt, void *data, int64_t ndim, const int64_t *shape,
+                 const int64_t *strides) {
+    static _Alignas(16) char nothing[16]; /* where what has no elements is said to lie */
+    if (dt == LOP_NO_DTYPE || !lop_is_blas(dt) || ndim < 0 || ndim > LOP_MAXDIM) return false;
+    memset(b, 0, sizeof *b);
+    b->dt = dt;
+    b->shape.ndim = (int)ndim;
+    const int64_t size = (int64_t)lop_dtype_size(dt);
+    const uintptr_t align = lop_is_complex(dt) ? (uintptr_t)size / 2 : (uintptr_t)size;
+    int64_t next = 1;
+    bool empty = false;
+    for (int i = b->shape.ndim - 1; i >= 0; i--) {
+        if (shape[i] < 0 || (strides && strides[i] % size)) return false;
+        b->shape.dim[i] = shape[i];
+        b->stride[i] = strides ? strides[i] / size : next;
+        empty = empty || shape[i] == 0;
+        if (!lop_mul_ok(next, shape[i], &next)) return false;
+    }
+    b->p = data || !empty ? data : nothing;
+    return b->p && (uintptr_t)b->p % align == 0;
 }
 
 /* -- the table */
@@ -103,7 +132,7 @@ bool py_tape_there(const py_tape_key_t *key) {
 
 bool py_tape_holds(const void *key, int64_t size) {
     py_tape_key_t whole;
-    py_tape_key_open(&whole);
+    key_open(&whole);
     if (size % 8 || !add(&whole, key, size)) return false;
     (void)pthread_mutex_lock(&lock);
     const bool there = find(&whole) != NULL;
@@ -173,7 +202,7 @@ int py_tape_put(py_state *s, const void *key, int64_t size, lop_tape *tape, uint
     static bool ready; /* under the GIL */
     entry *e = PyMem_RawCalloc(1, sizeof *e);
     py_tape_key_t whole;
-    py_tape_key_open(&whole);
+    key_open(&whole);
     if (e) e->key = PyMem_RawMalloc((size_t)size + 1);
     if (!e || !e->key || size % 8 || !add(&whole, key, size) ||
         (!ready && pthread_atfork(before_fork, after_fork, after_fork) != 0)) {

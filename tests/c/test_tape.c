@@ -1,0 +1,144 @@
+/* test_tape.c: tapes: what they compute; each allocation failing in turn, while a tape is made,
+ * while its proof is sought and while it runs, leaves nothing behind and no wrong answer. */
+#include "exec/tape.h"
+#include "support.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static world w;
+
+enum { N = 20 };
+
+static lop_tape_view view_of(int slot, int ndim, const int64_t *dim) {
+    lop_tape_view v = {.slot = slot, .buf = {.dt = LOP_f64, .shape = lop_shape_of(ndim, dim)}};
+    for (int64_t i = ndim - 1, next = 1; i >= 0; i--) {
+        v.buf.stride[i] = next;
+        next *= dim[i];
+    }
+    return v;
+}
+
+static lop_status fill(lop_tape_step *s, lop_tape_what what, int nargs, const lop_tape_view *arg,
+                       lop_tape_view out) {
+    s->what = what;
+    s->arg = lop_calloc(&w.ctx, (size_t)nargs, sizeof *arg);
+    if (!s->arg) return LOP_NOMEM;
+    memcpy(s->arg, arg, (size_t)nargs * sizeof *arg);
+    s->nargs = nargs;
+    s->out = out;
+    return LOP_OK;
+}
+
+/* -(A x): a plan of two leaves, then a function. */
+static lop_status tape_of(lop_plan *plan, lop_proof_kind proof, lop_tape **out) {
+    static const int64_t square[2] = {N, N}, column[2] = {N, 1};
+    const lop_tape_view arg[2] = {view_of(0, 2, square), view_of(1, 2, column)},
+                        made = view_of(2, 2, column), minus = view_of(3, 2, column);
+    lop_tape *t = NULL;
+    lop_status st = lop_tape_new(&w.ctx, 2, 4, 2, 1, &t);
+    if (st != LOP_OK) return st;
+    t->slot[0].bytes = N * N * 8;
+    for (int i = 1; i < 4; i++) t->slot[i].bytes = N * 8;
+    st = fill(&t->step[0], LOP_TAPE_PLAN, 2, arg, made);
+    if (st == LOP_OK) st = fill(&t->step[1], LOP_TAPE_NEGATIVE, 1, &made, minus);
+    const size_t keys = (size_t)lop_plan_nkeys(plan);
+    if (st == LOP_OK && !(t->step[0].key = lop_calloc(&w.ctx, keys + 1, sizeof(uint64_t))))
+        st = LOP_NOMEM;
+    if (st == LOP_OK) {
+        memcpy(t->step[0].key, plan->key, keys * sizeof(uint64_t));
+        t->step[0].plan = plan;
+        plan->refs++;
+        t->out[0] = minus;
+        t->proof = lop_calloc(&w.ctx, 1, sizeof *t->proof);
+        st = t->proof ? lop_tape_close(t, &w.err) : LOP_NOMEM;
+    }
+    if (st == LOP_OK) {
+        *t->proof = (lop_proof){.kind = proof, .behind = 1, .narrays = 1};
+        *out = t;
+    } else {
+        lop_tape_free(t);
+    }
+    return st;
+}
+
+static lop_plan *plan_of(void) {
+    static const int64_t square[2] = {N, N}, column[2] = {N, 1};
+    const lop_node *a = t_one_of(&w, "dense", NULL, t_array(&w, LOP_f64, 2, 2, square)),
+                   *x = t_array(&w, LOP_f64, 2, 2, column), *root = t_two(&w, "solve", a, x);
+    lop_plan *plan = NULL;
+    if (root && lop_plan_make(&w.ctx, w.rules, &w.options, root, &plan, &w.err) != LOP_OK)
+        plan = NULL;
+    lop_node_unref(root);
+    lop_node_unref(a);
+    lop_node_unref(x);
+    return plan;
+}
+
+/* Made, run twice, freed; with the allocation of that number failing. */
+static lop_status play(lop_plan *plan, lop_proof_kind proof, const lop_buf *in, double *made) {
+    static const int64_t column[2] = {N, 1};
+    lop_tape *t = NULL;
+    lop_buf out = view_of(0, 2, column).buf;
+    out.p = made;
+    lop_status st = tape_of(plan, proof, &t);
+    for (int turn = 0; st == LOP_OK && turn < 2; turn++) st = lop_tape_run(t, in, &out, &w.err);
+    lop_tape_free(t);
+    return st;
+}
+
+static void test_failing(lop_proof_kind proof, const char *who) {
+    static double a[N * N], x[N], made[N], again[N];
+    for (int i = 0; i < N; i++) {
+        for (int j = 0; j < N; j++) a[i * N + j] = i == j ? N : 1.0 / (1 + abs(i - j));
+        x[i] = 1.0 + i;
+    }
+    lop_buf in[2] = {{.p = a}, {.p = x}};
+    static const int64_t square[2] = {N, N}, column[2] = {N, 1};
+    for (int i = 0; i < 2; i++) {
+        void *p = in[i].p;
+        in[i] = view_of(i, 2, i ? column : square).buf;
+        in[i].p = p;
+    }
+    lop_plan *plan = plan_of();
+    if (!t_check(plan != NULL, "a plan: %s", w.err.text)) return;
+    t_check(play(plan, proof, in, made) == LOP_OK, "%s: %s", who, w.err.text);
+    double most = 0;
+    for (int i = 0; i < N; i++) { /* A (-made) = x */
+        double sum = x[i];
+        for (int j = 0; j < N; j++) sum += a[i * N + j] * made[j];
+        if (sum > most || -sum > most) most = sum < 0 ? -sum : sum;
+    }
+    t_check(most < 1e-12, "%s: off by %g", who, most);
+    const int64_t alive = w.ctx.live;
+    for (int all = 0; all < 2; all++)
+        for (int64_t i = 0;; i++) {
+            memset(again, 0xff, sizeof again);
+            w.memory = (failing){.fail_at = i, .all = all != 0};
+            const lop_status st = play(plan, proof, in, again);
+            const bool reached = w.memory.count > i;
+            w.memory.fail_at = -1;
+            t_check(w.ctx.live == alive, "%s: allocation %lld: %lld blocks lost", who, (long long)i,
+                    (long long)(w.ctx.live - alive));
+            /* a proof without memory does not tell */
+            t_check(st == LOP_OK || st == LOP_NOMEM || st == LOP_UNABLE, "%s: allocation %lld: %s",
+                    who, (long long)i, lop_status_name(st));
+            t_check(st != LOP_OK || memcmp(made, again, sizeof made) == 0,
+                    "%s: allocation %lld: another answer", who, (long long)i);
+            if (!reached) {
+                t_check(i > 5 && st == LOP_OK, "%s: %lld allocations", who, (long long)i);
+                break;
+            }
+        }
+    lop_plan_unref(plan);
+    t_group(who);
+}
+
+int main(void) {
+    world_open(&w, 1);
+    test_failing(LOP_PROOF_TRUE, "no proof");
+    test_failing(LOP_PROOF_SYMMETRIC, "a proof by Cholesky");
+    test_failing(LOP_PROOF_KRON, "of a factor");
+    world_close(&w, "test_tape");
+    return t_end();
+}
