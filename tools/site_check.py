@@ -6,7 +6,8 @@ a browser.
 Links are followed to files of the site and to the places in them; addresses elsewhere are not
 asked for. With a browser (Debian: chromium), a page of each kind is laid out at three widths,
 light and dark: nothing may be wider than the window, and what the site needs must lie in it.
---shots keeps the pictures.
+Then the search is asked for what tests/wanted.py has: of twenty things nineteen must be among the
+first ten results. --shots keeps the pictures.
 """
 
 import argparse
@@ -20,6 +21,9 @@ import sys
 import tempfile
 import urllib.parse
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+from wanted import WANTED  # noqa: E402
 
 SCREEN = 9000  # characters: a screenful of text is 3000 to 4000, tables more
 WIDTHS = 390, 820, 1400
@@ -160,6 +164,46 @@ def laid_out(browser, url, width, place, mode, shot):
     return json.loads(html.unescape(said[1]))
 
 
+# Asks the search of the theme as its page does. Names of scripts are not those of the window.
+SEARCH = """
+<script>
+const box = document.getElementById("here"), asked = ASKED;
+box.onload = () => {
+  const Search = box.contentWindow.eval("Search");
+  document.title = JSON.stringify(asked.map(words =>
+    Search._performSearch(...Search._parseQuery(words)).reverse().slice(0, FIRST).map(r => r[0])));
+};
+</script>
+"""
+FIRST = 10  # results, what one sees at once
+
+
+def searched(browser, root, place):
+    """{words: pages of the first results} of all that tests/wanted.py looks for."""
+    words = list(dict.fromkeys(w.words for w in WANTED))
+    script = SEARCH.replace("ASKED", json.dumps(words)).replace("FIRST", str(FIRST))
+    frame = f'<iframe id="here" src="{(root / "search.html").as_uri()}"></iframe>'
+    probe = place / "search.html"
+    probe.write_text("<!doctype html><title>-</title>" + frame + script, encoding="utf-8")
+    out, err = ask(browser, place, probe, "--dump-dom")
+    said = re.search(r"<title>(\[.*?\])</title>", out, re.S)
+    if not said:
+        raise SystemExit(f"{browser} got nothing from the search: {err[-500:]}")
+    return dict(zip(words, json.loads(html.unescape(said[1])), strict=True))
+
+
+def not_found(browser, root):
+    """Sentences about what the search does not show, where it is more than one in twenty."""
+    with tempfile.TemporaryDirectory() as folder:
+        found = searched(browser, root, Path(folder))
+    missed = [w for w in WANTED if f"made/api/pylinop.{w.name}" not in found[w.words]]
+    print(f"{len(WANTED) - len(missed)} of {len(WANTED)} things found by the search")
+    for w in missed:
+        print(f"  not by {w.words!r}: {w.name} is not in {', '.join(found[w.words])}")
+    if 20 * len(missed) > len(WANTED):
+        yield f"the search finds {len(WANTED) - len(missed)} of {len(WANTED)} things"
+
+
 def in_browser(browser, root, shots):
     """Sentences about what is wrong in a browser."""
     with tempfile.TemporaryDirectory() as folder:
@@ -200,6 +244,7 @@ def main():
     if options.browser:
         if options.shots:
             options.shots.mkdir(parents=True, exist_ok=True)
+        faults += not_found(options.browser, root)
         faults += in_browser(options.browser, root, options.shots)
         print(f"{len(PAGES)} pages laid out at {', '.join(map(str, WIDTHS))} pixels")
     else:

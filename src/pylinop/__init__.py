@@ -15,7 +15,7 @@ from ._base import memory as _memory
 from ._base import scipy_bridge as _scipy_bridge
 from ._base.calibration import calibrate
 from ._base.config import config, show_config
-from ._base.config import near as _near
+from ._base.config import there_are as _there_are
 from ._base.errors import (
     ConvergenceError,
     FallbackWarning,
@@ -88,7 +88,7 @@ _core._setup(
         "rmatmul": lambda x, op: _array_arguments.rmatmul(op, x),
         "rmultiply": _array_arguments.rmultiply,
         "make_error": _errors.make_error,
-        "near": _near,
+        "near": _there_are,
         "parts_of_sparse": _scipy_bridge.parts_of_sparse,
         "sparse": lambda *asked: _factor.solver(*asked),
         "sparse_ready": _scipy_bridge.sparse_ready,

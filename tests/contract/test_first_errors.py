@@ -88,6 +88,20 @@ FIRST = [
     (lambda: pl.eye(3), AttributeError, r"has no attribute 'eye': write pl\.Identity\(n\)"),
     (lambda: pl.Kronecker(A, A), AttributeError, "did you mean Kron or KronSum"),
     (lambda: pl.explain(D(), "slove"), ValueError, "did you mean solve"),
+    (lambda: pl.Kernel("rbf", b[:, None], sigma=2), TypeError,
+     r"unexpected keyword argument 'sigma'; there are function, x, y, variance, length_scale, al"),
+    (lambda: pl.Identity(3, 3), TypeError, r"dtype=3\): a dtype is due; a shape is one tuple"),
+    (lambda: pl.DFT(b), TypeError, r"DFT\(n=array.*: expected a size, or a tuple of sizes"),
+    (lambda: pl.solve(b, D()), pl.LinAlgError,
+     r"must be square: \(1, 2\); a vector counts as one row, and a matrix goes here"),
+    (lambda: pl.cholesky(b), pl.LinAlgError, r"\(1, 2\); a vector counts as one row"),
+    (lambda: D().qr(), AttributeError, r"'Dense' object has no attribute 'qr': write pl\.qr\(A\)"),
+    (lambda: D().sum(), AttributeError, r"write A @ np\.ones\(A\.shape\[1\]\) for the sums"),
+    (lambda: D().max(), AttributeError, r"A\.toarray\(\)\.max\(\), or pl\.lazy\(A\)\.max\(\)"),
+    (lambda: pl.MultivariateNormal(b, covariance=A), TypeError,
+     r"^MultivariateNormal\(\) got an .* 'covariance'; there are mean, cov, precision$"),
+    (lambda: pl.MultivariateNormal(b, A).log_prob(b), AttributeError, r"write d\.logpdf\(x\)"),
+    (lambda: pl.MultivariateNormal(b, A).logcdf(b), AttributeError, "did you mean logpdf"),
 ]  # fmt: skip
 
 
@@ -113,6 +127,17 @@ def test_names_of_other_libraries(name):
         getattr(pl, name)
     for word in re.findall(r"pl\.(\w+)", pl._base.names._CALLED[name]):
         assert hasattr(pl, word), word
+
+
+@pytest.mark.parametrize("name", sorted(pl._operators.refusals.ELSEWHERE))
+def test_attributes_that_are_functions_here(name):
+    """What an attribute's error says to write is there."""
+    instead = pl._operators.refusals.ELSEWHERE[name]
+    assert not hasattr(D(), name) and name not in dir(D())
+    for word in re.findall(r"pl\.(\w+)", instead):
+        assert hasattr(pl, word), word
+    for word in re.findall(r"(?<!\w)A\.(\w+)", instead):
+        assert hasattr(D(), word), word
 
 
 def test_other_names():

@@ -103,6 +103,14 @@ def test_tables(table):
     assert again == made and repr(again) == repr(made)
 
 
+def test_cells_are_cut_between_words():
+    for line in repr(pl.kinds()).splitlines()[1:-1]:
+        shown = line.partition("...")[0].split(None, 1)[1]
+        if "..." in line[:90]:
+            whole = next(r["what"] for r in pl.kinds() if r["name"] == line.split()[0])
+            assert whole.startswith(shown) and not whole[len(shown)].isalnum()
+
+
 def test_short_tables():
     from pylinop._api.tables import Table
 

@@ -139,6 +139,19 @@ def test_explain():
     assert "gem" in str(e) and e.flops < 1e4
 
 
+def test_explain_what_is_computed_already():
+    A = lazy(np.ones((200, 3)))
+    y = A @ (A.T @ np.ones(200))
+    before = y.explain()
+    np.asarray(y)
+    e = y.explain()
+    assert y._value is not None and e.steps == before.steps
+    assert "(its value is kept; this is how it is computed anew)" in " ".join(str(e).split())
+    assert "kept" not in str(before).partition("total")[0]
+    ran = y.explain(run=True)
+    assert ran.took is not None and [s["name"] for s in ran.steps]
+
+
 def test_arrays_of_lazy_arrays_are_not_asked_through_python():
     # NumPy asks for __array_interface__ and its like first: a __getattr__ makes that 3 us a call.
     assert not any("__getattr__" in vars(cls) for cls in pl.LazyArray.__mro__)

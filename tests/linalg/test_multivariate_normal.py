@@ -174,6 +174,7 @@ def test_maps_and_divergence(case):
         want = (np.trace(X @ C0) - n + (m1 - m0) @ X @ (m1 - m0)) / 2
         want += (np.linalg.slogdet(C1)[1] - np.linalg.slogdet(C0)[1]) / 2
         np.testing.assert_allclose(p.kl_divergence(q), want, rtol=10 * case.rtol)
+        assert p.kl(q) == p.kl_divergence(q)
     assert abs(d.kl_divergence(d)) < 1e2 * case.rtol * n
 
 

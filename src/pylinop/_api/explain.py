@@ -180,11 +180,13 @@ def of_operator(
 
 def of_lazy(root: Any, run: bool = False) -> Any:
     """Explains how the value of root is computed, on a copy whose values are arrays without memory;
-    with ``run`` on a copy that is computed."""
+    with ``run`` on a copy that is computed. A value that is kept is left out of the copy."""
     parts = []
+    kept = root._value is not None and root._head != "leaf"
 
     def title(a: Any) -> str:
-        return f"{text.formula(a)}  {a.shape} {a.dtype}"
+        anew = "  (its value is kept; this is how it is computed anew)" if kept else ""
+        return f"{text.formula(a)}  {a.shape} {a.dtype}{anew if a is copy else ''}"
 
     def pretend(a: Any) -> None:
         if a._head != "leaf":
@@ -197,7 +199,10 @@ def of_lazy(root: Any, run: bool = False) -> Any:
         if a._head != "leaf":
             parts.append((title(a), e.explanation if e.plans else "by NumPy"))
 
-    copy = text.rebuild(text.program(root))
+    rows = text.program(root)
+    if kept:
+        rows = [row if row[0] == "leaf" else (*row[:-1], None) for row in rows]
+    copy = text.rebuild(rows)
     _core._lazy_run([copy], compute if run else pretend)
     return explanation.Explanation._joined(parts)
 

@@ -17,13 +17,14 @@ Fields, section 2.2."""
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 
 from .. import _core
 from .._base.checks import is_lazy, number
 from .._base.dtypes import inexact
+from .._base.signatures import hinted
 from .._operators import draw
 from .._operators.convert import as_operator
 from . import normal_batches
@@ -113,6 +114,7 @@ class MultivariateNormal:
 
     mean: NDArray[Any]
 
+    @hinted
     def __init__(
         self,
         mean: ArrayLike | None = None,
@@ -290,6 +292,8 @@ class MultivariateNormal:
         by = G.A if other._by == "precision" else G.inv()
         both = (by @ cov).trace().real - self.dim
         return self._half * (both + other._quad(self.mean) + other._logdet() - self._logdet())
+
+    kl = kl_divergence
 
     # -- draws
 
@@ -564,6 +568,9 @@ class MultivariateNormal:
 
     def __deepcopy__(self, memo: Any) -> MultivariateNormal:
         return self
+
+    def __getattr__(self, name: str) -> NoReturn:
+        parts.elsewhere(name, dir(type(self)))
 
     def _said(self) -> str:
         several = f"{self.batch_shape} of dimension" if self.batch_shape else "dimension"

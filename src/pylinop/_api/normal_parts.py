@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Iterable
 from typing import Any, NoReturn
 
 import numpy as np
@@ -22,6 +23,34 @@ def without_noise() -> NotImplementedError:
         "observations H x without noise, of a distribution given by its precision: the "
         "result has no precision. Give cov=, or noise="
     )
+
+
+# What scipy.stats, torch and textbooks call it, and what has it here.
+_CALLED = {
+    "conditional": "d.condition(y, index)",
+    "covariance": "d.cov",
+    "covariance_matrix": "d.cov",
+    "fit": "pl.MultivariateNormal(x.mean(axis=0), np.cov(x.T))",
+    "log_prob": "d.logpdf(x)",
+    "loc": "d.mean",
+    "mu": "d.mean",
+    "posterior": "d.condition(y, H=H, noise=r)",
+    "precision_matrix": "d.precision",
+    "prob": "d.pdf(x)",
+    "rsample": "d.sample(size, rng)",
+    "stddev": "d.std()",
+    "variance": "d.var()",
+}
+
+
+def elsewhere(name: str, known: Iterable[str]) -> NoReturn:
+    """The error of an attribute that a distribution does not have."""
+    text = f"'MultivariateNormal' object has no attribute {name!r}"
+    if name in _CALLED:
+        text += f": write {_CALLED[name]}"
+    elif not name.startswith("_"):
+        text += config.near(name, [k for k in known if not k.startswith("_")])
+    raise AttributeError(text, name=name)
 
 
 _NOT = "a {what} of a normal distribution must be positive definite"

@@ -18,6 +18,14 @@ def _cell(x: Any) -> str:
     return "" if x is None else " ".join(str(x).split())
 
 
+def _short(text: str) -> str:
+    """A cell that fits: where it is too long, whole words and an ellipsis."""
+    if len(text) <= _WIDE:
+        return text
+    cut = text[: _WIDE - 3]
+    return f"{(cut.rpartition(' ')[0] or cut).rstrip(',;:')}..."
+
+
 class Table(list[dict[str, Any]]):
     """A list of dicts that prints as a table: some columns of it, and where it is long some rows.
 
@@ -37,7 +45,7 @@ class Table(list[dict[str, Any]]):
         return f"{more} more rows; each is a dict: {', '.join(self[0])}" if more > 0 else ""
 
     def __repr__(self) -> str:
-        rows = [[_cell(row.get(c))[:_WIDE] for c in self.columns] for row in self[:_SHOWN]]
+        rows = [[_short(_cell(row.get(c))) for c in self.columns] for row in self[:_SHOWN]]
         widths = [max(map(len, column)) for column in zip(self.columns, *rows, strict=True)]
         lines = [
             "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

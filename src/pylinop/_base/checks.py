@@ -10,12 +10,17 @@ from .. import _core
 from . import errors
 
 
+def row_hint(shape: tuple[int, ...]) -> str:
+    """What is said of a matrix of one row where a square one is due: it was a vector."""
+    return "; a vector counts as one row, and a matrix goes here" if shape[:-1] == (1,) else ""
+
+
 def square(op: Any, action: str = "compute") -> Any:
     """Returns the operator, which must be square; ``action`` is what the error says failed."""
     if op.shape[-1] != op.shape[-2]:
         raise errors.make_error(
             "LinAlgError",
-            f"Last 2 dimensions of the array must be square: {op.shape}",
+            f"Last 2 dimensions of the array must be square: {op.shape}" + row_hint(op.shape),
             op,
             action,
             -1,

@@ -231,6 +231,12 @@ def near(name: str, names: Iterable[str]) -> str:
     return f"; did you mean {' or '.join(close)}?" if close else ""
 
 
+def there_are(name: str, names: Iterable[str]) -> str:
+    """The end of the error of a keyword: those that there are, and which comes close."""
+    names = list(names)
+    return f"; there are {', '.join(names)}{near(name, names)}" if names else ""
+
+
 def _rules(value: Any) -> tuple[str, ...]:
     wrong = TypeError(f"disable_rules must be a list of names of rules, got {value!r}")
     if isinstance(value, str) or not isinstance(value, Iterable):

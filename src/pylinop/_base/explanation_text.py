@@ -161,7 +161,11 @@ def _road(lines: list[str], steps: list[dict[str, Any]]) -> tuple[list[str], lis
         kept.append(f"  ... {left} more")
     of = f" of {len(steps)}, the others where one fails" if reserve else ""
     names = ", ".join(dict.fromkeys(s["name"] for s in reserve))
-    other = [f"otherwise {len(reserve)} steps, all in e.steps: {names}"] if reserve else []
+    other = (
+        [f"otherwise {len(reserve)} step{'s' * (len(reserve) > 1)}, all in e.steps: {names}"]
+        if reserve
+        else []
+    )
     return [f"steps     {len(steps) - len(reserve)}{of}", *kept], other
 
 

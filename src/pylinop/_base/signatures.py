@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from . import config
-from .config import near
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Parameter = inspect.Parameter
@@ -60,10 +59,10 @@ def hinted(f: _Function) -> _Function:
             trace = error.__traceback__
             if word is None or (trace is not None and trace.tb_next is not None):
                 raise
-        known = ", ".join(names)
+        title = f.__qualname__.removesuffix(".__init__")
+        known = [name for name in names if name != "self"]
         raise TypeError(
-            f"{f.__name__}() got an unexpected keyword argument {word!r}; there are {known}"
-            f"{near(word, names)}"
+            f"{title}() got an unexpected keyword argument {word!r}{config.there_are(word, known)}"
         )
 
     return call  # type: ignore[return-value]

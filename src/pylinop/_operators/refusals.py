@@ -8,14 +8,32 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-# Attributes that people look for, and what has them here.
+# Attributes that people look for, and what has them here: functions that are no methods, then other
+# names, then what arrays have.
+_FUNCTIONS = (
+    "cond eig eigsh eigvals expm ldl logm lstsq lu matrix_rank qr sqrtm svds svdvals".split()
+)
+_OF_ENTRIES = "argmax argmin flatten max mean min ravel reshape round sum tolist".split()
 ELSEWHERE = {
+    **{name: f"pl.{name}(A)" for name in _FUNCTIONS},
+    "lstsq": "pl.lstsq(A, b)",
+    "eigsh": "pl.eigsh(A, k)",
+    "svds": "pl.svds(A, k)",
     "I": "A.inv()",
+    "determinant": "A.det()",
+    "diag": "A.diagonal()",
     "inverse": "A.inv()",
     "numpy": "A.toarray()",
+    "rank": "pl.matrix_rank(A)",
+    "sqrt": "pl.sqrtm(A)",
     "to_dense": "A.todense()",
     "to_numpy": "A.toarray()",
     "to_sparse": "A.tosparse()",
+    **{
+        name: f"A.toarray().{name}(), or pl.lazy(A).{name}() for when it is asked for"
+        for name in _OF_ENTRIES
+    },
+    "sum": "A @ np.ones(A.shape[1]) for the sums of its rows, A.toarray().sum() for all",
 }
 
 
@@ -25,6 +43,7 @@ class Elsewhere:
 
     def __init__(self, name: str, instead: str) -> None:
         self._name, self._instead = name, instead
+        self.__doc__ = f"Not there: {instead}."
 
     def __get__(self, op: Any, owner: type) -> NoReturn:
         # Without the object the interpreter adds no suggestion of its own.

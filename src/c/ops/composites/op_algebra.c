@@ -95,8 +95,10 @@ static lop_status infer_inverse(lop_node *n, lop_err *err) {
     lop_status st = infer_like_child(n, err);
     if (st == LOP_OK && !lop_is_square(n)) {
         char t[128];
-        return lop_fail(err, LOP_SINGULAR, "Last 2 dimensions of the array must be square: %s",
-                        lop_shape_text(&n->shape, t, sizeof t));
+        const bool row = lop_nbatch(n) == 0 && lop_rows(n) == 1;
+        return lop_fail(err, LOP_SINGULAR, "Last 2 dimensions of the array must be square: %s%s",
+                        lop_shape_text(&n->shape, t, sizeof t),
+                        row ? "; a vector counts as one row, and a matrix goes here" : "");
     }
     /* the inverse of a permutation is one; of other matrices of 0 and 1 it has fractions */
     const lop_node *a = n->child[0];

@@ -93,6 +93,9 @@ static int read_dtype(py_parts *p, PyObject *o) {
     p->like.dtype = LOP_f64;
     p->like.weak = LOP_WEAK;
     if (!o || o == Py_None) return 0;
+    if (PyLong_Check(o)) /* NumPy's words for it say nothing of shapes */
+        return fail(PyExc_TypeError, "%s(dtype=%R): a dtype is due; a shape is one tuple, (m, n)",
+                    p->op->title, o);
     PyArray_Descr *d;
     if (!PyArray_DescrConverter(o, &d)) return -1;
     npy_intp none = 0;

@@ -13,6 +13,9 @@ int py_take_sizes(const lop_op *op, const lop_param *param, PyObject *o, int64_t
         PyObject *one = PyNumber_Index(PyTuple_GET_ITEM(all, i));
         n[i] = one ? PyLong_AsLongLong(one) : -1;
         Py_XDECREF(one);
+        if (!one && py_not_so())
+            PyErr_Format(PyExc_TypeError, "%s(%s=%R): expected a size, or a tuple of sizes",
+                         op->title, param->name, o);
         if (!PyErr_Occurred() && n[i] < 0)
             PyErr_Format(PyExc_ValueError, "%s(%s=%R): a size cannot be negative", op->title,
                          param->name, o);
