@@ -359,7 +359,7 @@ class Question:
             return self.of_dense(op, *args) if found is None else found
         token = _memo.set({}) if _memo.get() is None else None
         try:
-            if has_small_parts(op) and not self._was_asked(op):
+            if has_small_parts(op) and not (self.kept and self._was_asked(op)):
                 return self._of_small(op, args)
             if self.kept and _is_put_together(op):
                 return self._keep(op, args, lambda: run(self._steps, op, *args), lambda: None)
@@ -369,7 +369,7 @@ class Question:
                 _memo.reset(token)
 
     def _was_asked(self, op: Any) -> bool:
-        """Was this object asked this before, or does a limit count what is made?"""
+        """Was this object asked this before?"""
         key = id(op), self.word
         known = _asked.get(key)
         if known is not None and known() is op:
@@ -377,7 +377,7 @@ class Question:
         if len(_asked) >= _MOST:
             _asked.clear()
         _asked[key] = weakref.ref(op)
-        return config.get("memory_limit") is not None
+        return False
 
     def _of_small(self, op: Any, args: tuple[Any, ...]) -> Any:
         """The answer of a Kron or BlockDiag of small arrays, when it is first asked for: by the

@@ -34,6 +34,8 @@ def _lapack(a: Any, want: str) -> Any:
 
 def _padded(s: Any, n: int) -> Any:
     """Pads with zeros to n values."""
+    if s.shape[-1] == n:
+        return s
     rest = np.zeros((*s.shape[:-1], n - s.shape[-1]), s.dtype)
     return np.concatenate([s, rest], axis=-1)
 
@@ -88,7 +90,9 @@ def _joined(join: Callable[..., Any], found: Any, want: str) -> tuple[Any, Any]:
 def cut_of(op: Any, s: Any, rcond: Any) -> Any:
     """The threshold that singular values must pass to count, as an array that fits s."""
     eps = np.finfo(s.dtype).eps
-    rcond = tolerance_of("rcond", max(op.shape[-2:]) * eps if rcond is None else rcond)
+    if rcond is None:
+        return max(op.shape[-2:]) * eps * s.max(axis=-1, keepdims=True, initial=0)
+    rcond = tolerance_of("rcond", rcond)
     rcond = np.where(rcond < 0, eps, rcond)[..., None]
     return rcond * s.max(axis=-1, keepdims=True, initial=0)
 
@@ -181,11 +185,12 @@ def lstsq(op: Any, b: Any, rcond: Any) -> Any:
             return _gelsd(a, b, rcond)
     m, n = op.shape[-2:]
     u, s, v = frames(op, "solve")
-    s = np.broadcast_to(s, (*op.shape[:-2], s.shape[-1]))
+    if s.ndim > 1 or op.ndim > 2:
+        s = np.broadcast_to(s, (*op.shape[:-2], s.shape[-1]))
     keep = s > cut_of(op, s, rcond)
     with np.errstate(divide="ignore"):
         x = v @ (np.where(keep, 1 / s, 0)[..., None] * (u.H @ b))
-    if np.iscomplexobj(x) and not (np.iscomplexobj(b) or op.dtype.kind == "c"):
+    if x.dtype.kind == "c" and not (b.dtype.kind == "c" or op.dtype.kind == "c"):
         x = np.ascontiguousarray(x.real)
     rank = keep.sum(axis=-1)
     rest = np.empty((*np.shape(rank), 0), s.dtype)

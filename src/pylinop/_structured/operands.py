@@ -64,13 +64,14 @@ def small_array(op: Any) -> Any:
 
 
 def has_small_parts(op: Any) -> bool:
-    """Is it a Kron or BlockDiag of a few arrays, each so small?"""
+    """Is it a Kron or BlockDiag of a few arrays, each so small, and counts no limit what is made of
+    it?"""
     if op._head not in ("kron", "blockdiag") or op._init is None or len(op._init) > _FEW:
         return False
     for f in op._init:
         if type(f) is not _core.Dense or small_array(f) is None:
             return False
-    return True
+    return config.get("memory_limit") is None
 
 
 def _is_put_together(op: Any) -> Any:
@@ -125,6 +126,12 @@ def factors_of(op: Any) -> list[Any]:
     """The factors of a Kron or the blocks of a BlockDiag, also of one that products, views,
     inverses or slices closed to."""
     dtype = op.dtype
+    if op._init is not None:
+        for f in op._init:
+            if type(f) is not _core.Dense or f.dtype is not dtype:
+                break
+        else:
+            return list(op._init)
     return [f if f.dtype is dtype else _as_precise(f, op) for f in parameters.factors(op)]
 
 

@@ -39,10 +39,6 @@ def largest(a: Any) -> Any:
     return np.abs(a).max(axis=(-2, -1), initial=0)
 
 
-def _turned(a: Any, name: str) -> Any:
-    return np.swapaxes(a, -1, -2) if name == "symmetric" else np.swapaxes(a, -1, -2).conj()
-
-
 def measured(A: Any, name: str, tolerance: str = EXACT) -> bool:
     """Do the entries of an array, or of an operator's dense form, show it to be "hermitian",
     "symmetric", or "centrohermitian": Hermitian, and its own conjugate with rows and columns
@@ -52,7 +48,9 @@ def measured(A: Any, name: str, tolerance: str = EXACT) -> bool:
         return False
     if name == "centrohermitian":
         return measured(a, "hermitian") and np.array_equal(a, a[..., ::-1, ::-1].conj())
-    other = _turned(a, name)
+    other = a.swapaxes(-1, -2)
+    if name == "hermitian" and a.dtype.kind == "c":
+        other = other.conj()
     same = bool((a == other).all())
     if same or tolerance == EXACT:
         return same

@@ -11,13 +11,15 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .._base import memory
+from .._base import config, memory
 from .._base.dtypes import inexact, real_of
 from .._operators.convert import as_operator
 from . import determinants
 from .dispatch import dense
 from .operands import _as_precise, factors_of
 from .questions import hermitian, outer, svdvals
+
+_ROOM = 1 << 20  # bytes up to which only a limit that is set matters
 
 # -- values --
 
@@ -29,7 +31,9 @@ def floats(a: Any) -> Any:
 
 def vector_room(op: Any) -> None:
     """Checks the memory of all eigenvalues at once: a vector, which the memory rule covers too."""
-    memory.materialising(op, op.shape[-1] * real_of(op.dtype).itemsize, False)
+    nbytes = op.shape[-1] * real_of(op.dtype).itemsize
+    if nbytes > _ROOM or config.get("memory_limit") is not None or memory.warns(nbytes):
+        memory.materialising(op, nbytes, False)
 
 
 def descending(s: Any) -> Any:

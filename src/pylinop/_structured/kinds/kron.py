@@ -241,7 +241,7 @@ def _(op: Any, full: bool) -> Generator[Any, Any, Any]:
 def _first(f: Any) -> Any:
     """The first element of each matrix of a batch, real."""
     held = f._head == "dense" and f._init is not None
-    return np.real(dense(f)[..., 0, 0] if held else f.diagonal()[..., 0])
+    return (np.asarray(f._given("a"))[..., 0, 0] if held else f.diagonal()[..., 0]).real
 
 
 @cholesky.row(
@@ -251,12 +251,14 @@ def _first(f: Any) -> Any:
 )
 def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     factors = factors_of(op)
-    if any(f.shape[-1] != f.shape[-2] or not is_hermitian(f) for f in factors):
-        return NotImplemented  # (iA) (x) (-iB) may be definite
-    negative = [_first(f) < 0 for f in factors]
-    if any(s.ndim and s.any() != s.all() for s in negative):
-        return NotImplemented
-    turned = [bool(s.any()) for s in negative]
+    turned = []
+    for f in factors:
+        if f.shape[-1] != f.shape[-2] or not is_hermitian(f):
+            return NotImplemented  # (iA) (x) (-iB) may be definite
+        negative = _first(f) < 0
+        if negative.ndim and negative.any() != negative.all():
+            return NotImplemented
+        turned.append(bool(negative.any()))
     if sum(turned) % 2:
         raise not_definite(np.ones(op.shape[:-2], bool))
     found = []
