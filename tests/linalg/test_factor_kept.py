@@ -4,6 +4,7 @@ shared, within the bound, forgotten when that is asked for."""
 import copy
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -324,3 +325,20 @@ def test_the_interpreter_ends_with_factors_kept():
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert run.returncode == 0 and not run.stderr, run.stderr
+
+
+@pytest.mark.parametrize("name", ["svdvals", "eigvalsh", "eigh"])
+def test_the_warning_of_a_dense_form_is_repeated(name):
+    """An answer by a row that makes a dense form warns as often as it is given, from the cache
+    too; a row that makes none never does."""
+    T = pl.Toeplitz(0.5 ** np.arange(40.0))
+    with pl.config(warn_limit=1000):
+        for _ in range(3):
+            with pytest.warns(pl.MaterializationWarning, match="is made dense"):
+                getattr(pl, name)(T)
+    B = pl.Tridiagonal(np.ones(39), np.full(40, 4.0), np.ones(39))
+    if name != "eigh":  # whose vectors are an array
+        with pl.config(warn_limit=1000), warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for _ in range(2):
+                getattr(pl, name)(B)

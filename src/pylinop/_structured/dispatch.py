@@ -177,7 +177,7 @@ class Question:
     def row(
         self, *heads: str, how: str = "", cost: str = "", kept: bool = False, guard: str = "",
         asks: Callable[..., Any] | None = None, by: str = "structure", called: str = "",
-        calls: int = 1,
+        calls: int = 1, holds: str = "",
     ) -> Callable[[Registered], Registered]:  # fmt: skip
         """Registers an answer: a function of (op, *args), or a generator that yields
         (operand, *args) and is sent its answer; NotImplemented sends op to the dense form. The rule
@@ -185,7 +185,7 @@ class Question:
 
         def add(answer: Registered) -> Registered:
             name = f"{self.word}-{called or heads[0]}" if self.word else ""
-            made = Row(name, answer, how, cost, guard, asks, by, calls)
+            made = Row(name, answer, how, cost, guard, asks, by, calls, holds)
             made.kept = kept  # of a function, not of a generator
             if name:
                 config.structure_rules[name] = made
@@ -242,6 +242,8 @@ class Question:
         row = self.row_of(op)
         if row is not None and 0 not in op.shape[-2:] and self.allows(row, op, node, True):
             ran = True
+            if row.holds:
+                row.keep_within(op)
             if row.kept:
                 found, ran = self._kept_row(row, op, args)
             else:
@@ -322,8 +324,8 @@ class Question:
         if cost is None and self.word in memory.CUBES and self.word != "eigh":
             own = own._replace(seconds=self._measured(op))
         arrays = self.arrays(*op.shape[-2:], *args) if callable(self.arrays) else self.arrays
-        held = int(arrays * op.size * inexact(op.dtype).itemsize) if 0 not in op.shape else 0
-        return own._replace(memory=max(held, own.memory))
+        held = int(arrays * op.size * inexact(op.dtype).itemsize)
+        return own._replace(memory=held or own.memory)
 
     def _measured(self, op: Any) -> float:
         """What LAPACK and SciPy were measured to take on the dense form."""

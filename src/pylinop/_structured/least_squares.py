@@ -158,7 +158,9 @@ def tree(op: Any, b: Any, rcond: Any = None) -> trees.Node:
         tall = op if op.shape[-2] >= op.shape[-1] else op.H
         found = trees.planned(qr, tall, "reduced")
         if found.rule:  # and the singular values of R, which say whether the rank is full
-            node = trees.leaf("lstsq-within-band", op, prices.read("12 n^2 w").price(tall, "band"))
+            price = prices.read("12 n^2 w").price(tall, "band")
+            held = int(prices.entries("5 n w + 5 n", tall) * inexact(op.dtype).itemsize)
+            node = trees.leaf("lstsq-within-band", op, price._replace(memory=held))
             node.parts = [found]
             return node
     if len(op.shape) > 2 or _structured(op):

@@ -7,6 +7,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
+from .._base import config, memory
+from .._base.dtypes import inexact
 from .._operators.convert import as_operator
 from . import prices
 from .operands import factors_of, within
@@ -80,20 +84,35 @@ class Row:
     ``guard`` names what must hold; ``cost`` says the row's own share of the price and what it asks
     of the parts (prices.py), ``asks`` what it asks where those words do not: a function of (op,
     *args), which returns a list of (question or its name, operand, *its arguments). ``by``: the way
-    that it is, "structure", "band" or "dense"; ``calls``: how many rows' Python it is worth."""
+    that it is, "structure", "band" or "dense"; ``calls``: how many rows' Python it is worth;
+    ``holds``: how many entries it has in memory at once, as a formula, where that does not follow
+    from the cost; the memory limit is held by it."""
 
     def __init__(
         self, name: str, answer: Callable[..., Any], how: str, cost: str, guard: str, asks: Any,
-        by: str, calls: int,
+        by: str, calls: int, holds: str,
     ) -> None:  # fmt: skip
         self.name, self.answer, self.how, self.cost = name, answer, how, cost
         self.guards, self.asks, self.by = guard.split(), asks, by
-        self.fired, self.kept, self.calls = 0, False, calls
+        self.fired, self.kept, self.calls, self.holds = 0, False, calls, holds
 
     def price(self, op: Any) -> prices.Price:
         """Its own share, without what it asks."""
         more = prices.Price(self.by, 0.0, (self.calls - 1) * prices.ROW, 0.0, 0)
-        return self.own.price(op, self.by).plus(more)
+        whole = self.own.price(op, self.by).plus(more)
+        return whole._replace(memory=self.memory(op)) if self.holds else whole
+
+    def memory(self, op: Any) -> int:
+        """The bytes that it ``holds``, in double precision at least."""
+        wide = np.result_type(inexact(op.dtype), np.float64).itemsize
+        return int(prices.entries(self.holds, op) * wide)
+
+    def keep_within(self, op: Any) -> None:
+        """Raises where what it ``holds`` passes the memory limit, if one is set."""
+        limit = config.get("memory_limit")
+        if self.holds and limit is not None and 0 not in op.shape:
+            if (needed := self.memory(op)) > limit:
+                raise memory.beyond(op, needed, f"{self.name} holds {self.holds} numbers")
 
     def __call__(self, op: Any, *args: Any) -> Any:
         return self.answer(op, *args)

@@ -31,7 +31,7 @@ def _(op: Any) -> Any:
     return all(np.array_equal(d.get(-k, np.zeros_like(v)), v.conj()) for k, v in d.items())
 
 
-@eigvalsh.row("tridiagonal", how="LAPACK's sterf", cost="20 n^2", by="band")
+@eigvalsh.row("tridiagonal", how="LAPACK's sterf", cost="20 n^2", by="band", holds="9 n")
 def _(op: Any, uplo: str) -> Any:
     bands = bands_of(op)
     if bands is None or not all(np.isfinite(d).all() for _, d in bands):
@@ -54,6 +54,7 @@ def _(op: Any, uplo: str) -> Any:
     how="SciPy's eigvals_banded",
     cost="6 n^2 w",
     by="band",
+    holds="5 n w + 5 n",
 )
 def _(op: Any, uplo: str) -> Any:
     """The eigenvalues by LAPACK's sbevd within the band, where SciPy is installed."""
@@ -83,6 +84,7 @@ def _(op: Any, uplo: str) -> Any:
     how="LAPACK's gbbrd, bdsqr; of a Hermitian A moduli of `eigvalsh`",
     cost="12 n^2 w",
     kept=True,
+    holds="5 n w + 5 n",
 )
 def _(op: Any) -> Any:
     if hermitian(op):
@@ -192,6 +194,7 @@ def _band_factor(half: Any) -> Any:
     called="bands",
     how="within the band (pbtrf), a Banded",
     cost="n w^2",
+    holds="5 n w + 5 n",
     kept=True,
 )
 def _(op: Any, uplo: str) -> Any:
@@ -217,6 +220,7 @@ BANDS = ("tridiagonal", "banded", "blocktridiagonal")
     called="bands",
     how="gbtrf (SciPy); U a Banded, L one too or, where rows were exchanged, a SparseTriangular",
     cost="2 n l (l + u)",
+    holds="9 n w + 9 n",
 )
 def _(op: Any) -> Any:
     bands = bands_of(op)
@@ -234,6 +238,7 @@ def _(op: Any) -> Any:
     called="bands",
     how="of definite ones within the band, L a Banded, D a Diag",
     cost="n w^2",
+    holds="5 n w + 5 n",
 )
 def _(op: Any, lower: bool, hermitian: bool) -> Any:
     if not lower or not (hermitian or op.dtype.kind != "c"):
@@ -259,6 +264,7 @@ def _(op: Any, lower: bool, hermitian: bool) -> Any:
     how="Cholesky within the band; where that fails as a dense one",
     cost="O(n w^2)",
     guard="hermitian",
+    holds="5 n w + 5 n",
     calls=3,
 )
 def _(op: Any) -> Any:
