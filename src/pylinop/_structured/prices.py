@@ -202,7 +202,7 @@ class Cost:
 
 def entries(text: str, op: Any) -> float:
     """What a formula in the sizes of the operator comes to, over its batch."""
-    return math.prod(op.shape[:-2]) * _Term(text).value(_Sizes(op))
+    return float(math.prod(op.shape[:-2])) * _Term(text).value(_Sizes(op))
 
 
 _read: dict[str, Cost] = {}
