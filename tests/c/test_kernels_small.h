@@ -1,4 +1,5 @@
 /* test_kernels_small.h: part of test_kernels.c: small products and their batches. */
+#include "../../src/c/kernels/kron/k_kron.h"
 
 /* count matrices of m x n one after another: by rows (C layouts) or by columns. */
 static lop_mat make_stack(lop_dtype dt, int64_t m, int64_t n, int64_t count, int layout,
@@ -67,6 +68,44 @@ static void test_small(lop_dtype dt, int64_t m, int64_t k, int64_t n, int64_t co
         check(ok, "batch of products", dt, m * 1000 + k, n * 10 + count, q);
     }
     free(a.p), free(b.p), free(y.p), free(was.p), free(one.p);
+}
+
+/* Batches of a few columns each: taken where they are said to be, against long double; a NaN stays
+ * in its column of its element, and nothing beyond the last one is written. */
+static void test_few(lop_dtype dt, int64_t m, int64_t k, int64_t n, int64_t count, int q) {
+    int64_t ys, bs;
+    const bool conj = q & 1, due = m <= 4 && k <= 4 && count >= 4 && (n == 1 || n == 2 || n == 4);
+    lop_mat a = make(dt, m, k, q / 2 % 4), y = make_stack(dt, m, n, count + 1, 0, &ys),
+            b = make_stack(dt, k, n, count + 1, 0, &bs), one = make(dt, m, n, 0);
+    const int64_t spoilt = (int64_t)(random_bits() % (uint64_t)count),
+                  bad = (int64_t)(random_bits() % (uint64_t)n);
+    memset((char *)b.p + (spoilt * bs + bad) * size_of[dt], 0xff, (size_t)size_of[dt]); /* NaN */
+    const lop_mat beyond = moved(&y, count * ys);
+    lopk_copy(&one, &beyond);
+    for (int64_t e = 0; e < count; e++) {
+        const lop_mat ye = moved(&y, e * ys);
+        poison(&ye);
+    }
+    bool ok = lopk_kron_few(&y, ys, &a, conj, &b, bs, count) == due;
+    check(ok, "few columns: taken", dt, m * 1000 + k, n * 100 + count, q);
+    for (int64_t e = 0; due && e <= count; e++) {
+        const lop_mat ye = moved(&y, e * ys), be = moved(&b, e * bs);
+        for (int64_t i = 0; i < m; i++)
+            for (int64_t j = 0; j < n; j++) {
+                const val v = at(&ye, i, j);
+                val s = {0, 0, 0, 0};
+                for (int64_t l = 0; l < k; l++)
+                    s = add(dt, s, mul(dt, cj(at(&a, i, l), conj), at(&be, l, j)));
+                if (e == count)
+                    ok = ok && v.re == at(&one, i, j).re;
+                else if (e == spoilt && j == bad)
+                    ok = ok && v.re != v.re;
+                else
+                    ok = ok && same(dt, v, s, (double)(2 * k + 8));
+            }
+    }
+    check(ok, "few columns", dt, m * 1000 + k, n * 100 + count, q);
+    free(a.p), free(b.p), free(y.p), free(one.p);
 }
 
 /* Padding and gaps of y are not written; NaN and inf stay in their rows and columns. */
@@ -203,6 +242,11 @@ static void test_small_all(void) {
             test_small(dt, 2, 5, 3, 40, (int)(random_bits() % 192)); /* groups */
             test_small(dt, 140, 257, 9, 18, 0);
             test_small_care(dt);
+            for (int64_t m = 1; m < 6; m++)
+                for (int64_t k = 1; k < 6; k++)
+                    for (int64_t n = 1; n < 6; n++)
+                        test_few(dt, m, k, n, 1 + (int64_t)(random_bits() % 9),
+                                 (int)(random_bits() % 8));
         }
     }
     lopk_small_force = 0;

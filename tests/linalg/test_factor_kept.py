@@ -4,6 +4,7 @@ shared, within the bound, forgotten when that is asked for."""
 import copy
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -138,6 +139,8 @@ def test_what_is_put_together_is_kept_where_it_is_small(name, kind, rng):
         return [p.toarray() if isinstance(p, pl.LinearOperator) else p for p in parts]
 
     first = values(FUNCTIONS[name](op))
+    second = values(FUNCTIONS[name](op))  # kept from here on: at first that takes as long
+    assert all(np.array_equal(x, y) for x, y in zip(first, second, strict=True))
     hits, misses = counts()
     again = values(FUNCTIONS[name](op))
     assert counts() == (hits + 1, misses)
@@ -246,7 +249,8 @@ def test_clear_cache_forgets_one_operator(rng):
     for B in (A, *others):
         pl.cholesky(B)
     x = pl.solve(A, b)
-    L = pl.cholesky(pl.Kron(A, A)).toarray()
+    K = pl.Kron(A, A)
+    L = [pl.cholesky(K).toarray() for _ in range(2)][1]  # small: kept when it is asked again
     entries = _core._store()["entries"]
     assert entries == 11  # nine factors, the LU of solve, what the Kron puts together
     assert A.clear_cache() is None
@@ -254,7 +258,7 @@ def test_clear_cache_forgets_one_operator(rng):
     assert 2 <= left <= entries - 2  # a few more may share its bit of 64
     misses = counts()[1]
     assert pl.solve(A, b).tobytes() == x.tobytes()
-    assert pl.cholesky(pl.Kron(A, A)).toarray().tobytes() == L.tobytes()
+    assert pl.cholesky(K).toarray().tobytes() == L.tobytes()
     assert counts()[1] == misses + 2  # of the Kron as a whole: small parts are made, not looked up
     pl.MatVec((3, 3), lambda x: x, dtype=float).clear_cache()  # nothing is kept of it
     with pytest.raises(TypeError, match="operator"):
@@ -321,3 +325,20 @@ def test_the_interpreter_ends_with_factors_kept():
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert run.returncode == 0 and not run.stderr, run.stderr
+
+
+@pytest.mark.parametrize("name", ["svdvals", "eigvalsh", "eigh"])
+def test_the_warning_of_a_dense_form_is_repeated(name):
+    """An answer by a row that makes a dense form warns as often as it is given, from the cache
+    too; a row that makes none never does."""
+    T = pl.Toeplitz(0.5 ** np.arange(40.0))
+    with pl.config(warn_limit=1000):
+        for _ in range(3):
+            with pytest.warns(pl.MaterializationWarning, match="is made dense"):
+                getattr(pl, name)(T)
+    B = pl.Tridiagonal(np.ones(39), np.full(40, 4.0), np.ones(39))
+    if name != "eigh":  # whose vectors are an array
+        with pl.config(warn_limit=1000), warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for _ in range(2):
+                getattr(pl, name)(B)

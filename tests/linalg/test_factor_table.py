@@ -117,3 +117,20 @@ def test_solves_take_the_step_that_is_named(make, step):
     names = [s["name"] for s in op.explain("solve", np.ones(op.shape[0])).steps]
     assert any(step in name for name in names), names
     assert isinstance(op, _core.Operator)
+
+
+def test_each_kind_has_one_file():
+    """Rows of one head are in `kinds`, and all of a head in one file; rows of heads of several
+    files are where the question is."""
+    home, shared = {}, 0
+    for question in dispatch.QUESTIONS.values():
+        for row in dict.fromkeys(question.rows.values()):
+            heads = [h for h, one in question.rows.items() if one.answer is row.answer]
+            *_, folder, file = row.answer.__module__.split(".")
+            if folder == "kinds":
+                for head in heads:
+                    assert home.setdefault(head, file) == file, (row.name, head)
+            else:
+                shared += 1
+                assert len(heads) > 1, row.name
+    assert len(home) > 35 and shared < 40

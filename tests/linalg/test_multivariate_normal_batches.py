@@ -85,3 +85,27 @@ def test_errors():
         p.condition(np.ones(2), H=np.ones((2, 4)))
     with pytest.raises(NotImplementedError, match="K.toarray"):
         pl.MultivariateNormal(np.zeros(4), pl.lazy(batch(4, rng))).marginal([0])
+
+
+def test_the_element_at_fault_is_named():
+    """Whatever shows it: the diagonal, the determinant or a quadratic form, an eigenvalue."""
+    rng = fresh()
+
+    def text(spoil, error=np.linalg.LinAlgError, shape=(3,), **options):
+        A = batch(4, rng, shape=shape)
+        spoil(A[(2,) if len(shape) == 1 else (1, 0)])
+        with pl.config(**options), pytest.raises(error) as caught:
+            pl.MultivariateNormal(np.zeros(4), A).logpdf(np.ones(4))
+        return str(caught.value)
+
+    def entry(value, *places):
+        def spoil(a):
+            for i, j in places:
+                a[i, j] = value
+
+        return spoil
+
+    assert "this one (batch element 2) has -3 on its diagonal" in text(entry(-3.0, (1, 1)))
+    assert "(batch element (1, 0)) has" in text(entry(-3.0, (1, 1)), shape=(2, 2))
+    assert "(batch element 2) " in text(entry(99.0, (0, 1), (1, 0)))
+    assert "(batch element 2) has the eigenvalue" in text(entry(99.0, (0, 1), (1, 0)), check="full")

@@ -369,3 +369,29 @@ def test_writes_are_seen(rng):
             np.testing.assert_allclose(pl.det(X), np.linalg.det(a), rtol=1e-9)
         c[2] += 1
         d[1] -= 3
+
+
+@pytest.mark.parametrize("p", ["fro", "nuc", 1, -1, np.inf, -np.inf])
+def test_cond_of_singular_matrices_is_inf(p):
+    """In every norm but 2 and -2, where rounding may hide it, also where NumPy's SVD gives up."""
+    rng = np.random.default_rng()
+    one = np.ones((3, 3))
+    regular = rng.standard_normal((3, 3)) + 5 * np.eye(3)
+    singular = [
+        one,
+        np.zeros((3, 3)),
+        pl.Diag([1.0, 0.0, 2.0]),
+        pl.Zeros(3),
+        pl.Toeplitz([1.0, 1.0]),
+    ]
+    singular += [pl.Kron(one, np.eye(2)), pl.Kron(pl.Diag([1.0, 0.0]), regular), 2 * pl.Dense(one)]
+    singular += [pl.Circulant([1.0, 1.0]), pl.BlockDiag(one, regular), 1j * pl.Dense(one)]
+    for A in singular:
+        assert pl.cond(A, p) == np.inf, A
+    both = pl.cond(np.stack([one, regular]), p)
+    assert both[0] == np.inf
+    np.testing.assert_allclose(both[1], np.linalg.cond(regular, p), rtol=1e-12)
+    np.testing.assert_allclose(pl.cond(1j * regular, p), np.linalg.cond(regular, p), rtol=1e-12)
+    bad = regular.copy()
+    bad[0, 0] = np.nan
+    assert np.isnan(pl.cond(bad, p))

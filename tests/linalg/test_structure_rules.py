@@ -1,6 +1,8 @@
 """The functions on structure are rules as all else: listed, priced, seen, switched off; and what a
 plan says is what runs."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import ref
@@ -9,6 +11,7 @@ from samples import leaf
 import pylinop as pl
 from pylinop._api import explain_functions
 from pylinop._structured import dispatch, prices, trees
+from pylinop._structured.rows import GUARDS, rules
 
 FUNCTIONS = {
     **explain_functions.FUNCTIONS,
@@ -22,7 +25,7 @@ ARGS = {
     "sqrt_inv_matmul": (np.arange(6.0),),
 }
 KINDS = [k for k in ref.LEAVES if k not in ("MatVec", "Block", "Sparse", "KhatriRao")]
-OURS = {row["name"] for row in dispatch.rules()}
+OURS = {row["name"] for row in rules()}
 
 
 def gram(rng, m, n):
@@ -92,7 +95,7 @@ def test_the_rows_are_listed():
         assert (
             one["source"]
             and one["price"]
-            and all(name in dispatch.GUARDS for name in (one["guard"] or "").split())
+            and all(name in GUARDS for name in (one["guard"] or "").split())
         )
     pl.eigh(pl.Kron(symmetric(np.random.default_rng(), 3), np.eye(2)))
     assert next(r["fired"] for r in pl.rules() if r["name"] == "eigh-kron") == row["fired"] + 1
@@ -323,3 +326,45 @@ def test_a_trace_ends_with_its_call(rng):
     with pytest.raises(np.linalg.LinAlgError), pl.explaining() as e:
         pl.cholesky(pl.Kron(np.eye(3), -np.eye(13)))
     assert trees.here() is None and str(e)
+
+
+# -- the memory limit --
+
+LIMITED = {
+    "Triangular": lambda r, n: pl.Triangular(np.tril(r.standard_normal((n, n)) + n * np.eye(n))),
+    "BlockTridiagonal": lambda r, n: pl.BlockTridiagonal(
+        np.full((n // 10 - 1, 10, 10), 0.1),
+        np.tile(10.0 * np.eye(10), (n // 10, 1, 1)),
+        np.full((n // 10 - 1, 10, 10), 0.1),
+    ),
+    "Banded": lambda r, n: pl.Banded((30, 30), np.r_[np.full((60, n), 0.1), np.full((1, n), 9.0)][
+        np.r_[0:30, 60, 30:60]
+    ]),
+    "Laplacian": lambda r, n: -pl.Laplacian((n // 20, 20), "dirichlet", np.float64),
+    "Tridiagonal": lambda r, n: pl.Tridiagonal(np.ones(n - 1), np.full(n, 4.0), np.ones(n - 1)),
+    "Kron": lambda r, n: pl.Kron(symmetric(r, 20) + 30 * np.eye(20), np.eye(n // 20)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", LIMITED)
+def test_rows_keep_to_the_memory_limit(kind, rng):
+    """What passes the limit is refused before it is made, by the figure that explain() prints."""
+    n, limit, refused = 400, 200_000, 0
+    args = {"lstsq": (np.ones(n),), "sqrt_inv_matmul": (np.ones(n),)} | {
+        k: v for k, v in ARGS.items() if k not in ("lstsq", "sqrt_inv_matmul")
+    }
+    for name, (function, _) in FUNCTIONS.items():
+        op = LIMITED[kind](rng, n)
+        tracemalloc.start()
+        try:
+            with pl.config(memory_limit=limit):
+                function(op, *args.get(name, ()))
+        except pl.MaterializationError as error:
+            refused += 1
+            assert "200,000" in str(error)
+        except (np.linalg.LinAlgError, ValueError):
+            pass
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 1.5 * limit, (name, peak)
+    assert refused > 0 or kind in ("Tridiagonal", "Kron")

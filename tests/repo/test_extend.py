@@ -86,7 +86,10 @@ def test_only_the_listed_places_changed(tree):
         "src/c/ops/kinds/op_reversal.c",
         "src/c/expr/kinds.def",
         "src/c/rules/rules.c",
+        "src/pylinop/_structured/kinds/reversal.py",
+        "src/pylinop/_structured/table.py",
     }
+    assert library["src/pylinop/_structured/table.py"] == 1  # the line
     assert library["src/c/expr/kinds.def"] == 1  # the line
     assert library["src/c/rules/rules.c"] == 2  # the row, on two lines
 
@@ -213,6 +216,39 @@ same(deep @ x, x[::-1])
 assert pickle.loads(pickle.dumps(deep)).shape == (4, 4)
 huge = pl.Reversal(10**6)
 assert (huge @ np.arange(10**6))[0] == 10**6 - 1
+
+# functions by structure, and that they are
+from pylinop._structured import dispatch
+
+def never(op):
+    raise AssertionError(f"the dense form of {op!r}")
+
+plain, dispatch._made = dispatch._made, never
+for n in (1, 2, 5, 8):
+    for dtype in ("f4", "f8", "c16", "i4"):
+        R = pl.Reversal(n, dtype)
+        for K in (R, -2 * R, pl.Kron(R, J)):
+            a = K.toarray()
+            w, Q = pl.eigh(K)
+            np.testing.assert_allclose(w, np.linalg.eigvalsh(a), atol=1e-6)
+            np.testing.assert_allclose(pl.eigvalsh(K), w, atol=1e-6)
+            q = Q.toarray()
+            assert w.dtype == np.linalg.eigvalsh(a).dtype and q.dtype == np.linalg.eigh(a)[1].dtype
+            np.testing.assert_allclose(q * w @ q.conj().T, a, atol=1e-6)
+            np.testing.assert_allclose(q.conj().T @ q, np.eye(len(q)), atol=1e-6)
+            np.testing.assert_allclose(pl.svdvals(K), np.linalg.svdvals(a), atol=1e-6)
+            np.testing.assert_allclose(pl.matrix_norm(K, 2), np.linalg.norm(a, 2), rtol=1e-6)
+            np.testing.assert_allclose(pl.cond(K), np.linalg.cond(a), rtol=1e-6)
+            if K._head == "scaled":
+                continue
+            try:
+                L = pl.cholesky(K).toarray()
+                np.testing.assert_allclose(L @ L.T, a, atol=1e-6)
+            except np.linalg.LinAlgError:
+                assert np.linalg.eigvalsh(a)[0] < 0.5
+dispatch._made = plain
+fired_by = J.explain("eigh")
+assert fired_by.fired == ["eigh-reversal"] and J.explain("cholesky").fired == ["cholesky-reversal"]
 
 # the rule, and where it must not act
 def fired():

@@ -13,6 +13,7 @@ from .._base import config, dlpack, errors
 from .._base.checks import is_lazy, square
 from .._base.dtypes import inexact
 from .._operators.convert import as_operator
+from .._structured.cholesky import element_text
 from .factorized import Factorized
 from .norms import eigvalsh
 
@@ -82,27 +83,41 @@ class Held(Factorized):
     def _look(self) -> None:
         A: Any = self.A
         found = A.diagonal() if A._init is not None else np.ones(1)
-        if np.isnan(found).any():
-            raise _unusable(self._what, "holds NaN", A, ValueError)
-        if not (found.real > 0).all():
-            raise _unusable(self._what, f"has {found.real.min():.3g} on its diagonal", A)
-        if config.get("check") == "full" and (least := eigvalsh(A).min()) <= 0:
-            raise _unusable(self._what, f"has the eigenvalue {least:.3g}", A)
+        if (bad := np.isnan(found).any(axis=-1)).any():
+            raise _unusable(self._what, "holds NaN", A, ValueError, bad)
+        if (bad := (found.real <= 0).any(axis=-1)).any():
+            least = found.real[_first(bad)].min()
+            raise _unusable(self._what, f"has {least:.3g} on its diagonal", A, bad=bad)
+        if config.get("check") == "full" and (bad := (w := eigvalsh(A)).min(axis=-1) <= 0).any():
+            raise _unusable(
+                self._what, f"has the eigenvalue {w[_first(bad)].min():.3g}", A, bad=bad
+            )
         try:
             sign, size = self.slogdet()
         except errors.LinAlgError as error:
-            raise _unusable(self._what, "is not", A) from error
-        if np.isnan(size).any():
-            raise _unusable(self._what, "holds NaN", A, ValueError)
-        if (np.real(sign) <= 0).any():
-            raise _unusable(self._what, "has a determinant that is not positive", A)
+            held = A.ndim > 2 and A._head == "dense" and A._init is not None
+            bad = np.linalg.eigvalsh(A._given("a")).min(axis=-1) <= 0 if held else False
+            raise _unusable(self._what, "is not", A, bad=bad) from error
+        if (bad := np.isnan(size)).any():
+            raise _unusable(self._what, "holds NaN", A, ValueError, bad)
+        if (bad := np.real(sign) <= 0).any():
+            raise _unusable(self._what, "has a determinant that is not positive", A, bad=bad)
         z = np.random.default_rng(7).choice([-1.0, 1.0], self.shape[-1])
-        if not (np.real(self.inv_quad(z)) > 0).all():
-            raise _unusable(self._what, "has a negative quadratic form", A)
+        if (bad := ~(np.real(self.inv_quad(z)) > 0)).any():
+            raise _unusable(self._what, "has a negative quadratic form", A, bad=bad)
 
 
-def _unusable(what: str, has: str, op: Any, kind: Any = errors.LinAlgError) -> Exception:
-    text = f"{_NOT.format(what=what)}, and this one {has}"
+def _first(bad: Any) -> tuple[int, ...]:
+    """The position of the first True."""
+    return tuple(int(i) for i in np.argwhere(bad)[0]) if np.ndim(bad) else ()
+
+
+def _unusable(
+    what: str, has: str, op: Any, kind: Any = errors.LinAlgError, bad: Any = False
+) -> Exception:
+    """The error; of a batch it names the first element of the ``bad`` ones."""
+    which = element_text(bad) if np.any(bad) else ""
+    text = f"{_NOT.format(what=what)}, and this one{which} {has}"
     made: Exception = kind(f"{text}\n  in: {errors.describe(op)}{errors.built(op)}")
     return made
 

@@ -17,7 +17,7 @@ from .._base.signatures import hinted, listed
 from .._lazy import decompositions
 from .._lazy import matrix_functions as _deferred
 from .._operators.convert import as_operator
-from .._structured import dispatch, norms, questions
+from .._structured import norms, operands, questions
 from .._structured import pinv as _pinv
 from .._structured.pinv import Rtol, pinv_words
 
@@ -50,7 +50,7 @@ def svdvals(A: Any) -> Any:
     if is_lazy(A) and (later := decompositions.later("svdvals", A)) is not None:
         return later
     op = as_operator(A)
-    if (a := dispatch.small_dense(op)) is not None:
+    if (a := operands.small_dense(op)) is not None:
         return np.asarray(questions.svdvals.dense(a))
     return np.asarray(questions.svdvals(op)).astype(real_of(op.dtype), copy=False)
 
@@ -208,10 +208,10 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any =
     s = np.abs(eigvalsh(op)) if hermitian else svdvals(op)
     if tol is None:
         rtol = max(op.shape[-2:]) * np.finfo(s.dtype).eps if rtol is None else rtol
-        rtol = dispatch.tolerance_of("rtol", rtol)[..., None]
+        rtol = operands.tolerance_of("rtol", rtol)[..., None]
         tol = s.max(axis=-1, keepdims=True, initial=0) * rtol
     else:
-        tol = dispatch.tolerance_of("tol", tol)[..., None]
+        tol = operands.tolerance_of("tol", tol)[..., None]
     return np.count_nonzero(s > tol, axis=-1)
 
 
@@ -274,7 +274,7 @@ def eigvalsh(
     if method != "auto" or k is not None or how or config.recording():
         values = _eigenpairs.pairs(op, uplo, method, k, False, {**how})[0]
         return np.asarray(values).astype(real_of(op.dtype), copy=False)
-    if (a := dispatch.small_dense(op)) is not None:
+    if (a := operands.small_dense(op)) is not None:
         return np.asarray(questions.eigvalsh.dense(a, uplo))
     return np.asarray(questions.eigvalsh(op, uplo)).astype(real_of(op.dtype), copy=False)
 

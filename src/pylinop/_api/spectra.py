@@ -15,9 +15,9 @@ from .._base.lazy_import import Later
 from .._base.signatures import listed
 from .._lazy import matrix_functions as _deferred
 from .._operators.convert import as_operator
-from .._structured import dispatch, matrix_functions, questions
 from .._structured import eig as _eig
 from .._structured import eigh as _eigh
+from .._structured import matrix_functions, operands, questions
 from .._structured import svd as _svd
 from .._structured.scalar_function import Function
 from .basic import inv
@@ -266,7 +266,7 @@ def log_pdet(A: Any, *, rtol: Any = None) -> Any:
     w = eigvalsh(A)
     size = np.abs(w)
     r = w.shape[-1] * np.finfo(w.dtype).eps if rtol is None else rtol
-    r = dispatch.tolerance_of("rtol", r)[..., None]
+    r = operands.tolerance_of("rtol", r)[..., None]
     kept = ~(size <= r * size.max(axis=-1, keepdims=True, initial=0))
     log = np.log(np.where(kept, size, 1)).sum(axis=-1)
     odd = (kept & (w < 0)).sum(axis=-1) % 2 == 1

@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import _core
 from .._base.lazy_import import Standard
-from .._structured import dispatch as _dispatch
+from .._structured import rows as _rows
 
 __all__ = ["Table", "kinds", "rules"]
 _html = Standard("html")
@@ -122,5 +122,5 @@ def rules() -> Table:
     made = [row | {"price": None} for row in _core.rules()]
     table = [row for row in made if row["origin"] == "table"]
     users = [row for row in made if row["origin"] != "table"]
-    rows = [*table, *_dispatch.rules(), *users]
+    rows = [*table, *_rows.rules(), *users]
     return Table(rows, ("name", "phase", "left", "source", "fired"))

@@ -22,7 +22,7 @@ from .._base.progress import Meter
 from .._iterative.scipy_api_least_squares import lsmr
 from .._operators.convert import as_operator, inverse
 from .._operators.parameters import written
-from .._structured import dispatch, eigh_price, questions, svd
+from .._structured import dispatch, eigh_price, operands, questions, svd
 from .._structured.eigenvalues_hermitian import shift_of
 from .._structured.eigh import eigenbasis
 from . import memory, thick_restart_lanczos
@@ -63,7 +63,7 @@ def _small_parts(op: Any) -> Any:
         found = shift_of(op)
         return False if found is None else (yield (found[0],))
     if head in ("kron", "kronsum", "blockdiag"):
-        for f in dispatch.factors_of(op):
+        for f in operands.factors_of(op):
             if f.shape[0] != f.shape[1]:
                 return False
             if f.shape[0] > min(_SMALL, op.shape[0] // 2) and not (yield (f,)):
@@ -443,7 +443,7 @@ def _thin(op: Any) -> bool:
     if op._head in ("lowrank",) and op._init is not None:
         return bool(as_operator(op._given("U")).shape[-1] <= _SMALL)
     if op._head == "kron" and op._init is not None:
-        return all(max(f.shape) <= min(_SMALL, max(op.shape) // 2) for f in dispatch.factors_of(op))
+        return all(max(f.shape) <= min(_SMALL, max(op.shape) // 2) for f in operands.factors_of(op))
     return op._head in ("diag", "identity", "circulant", "permutation", "zeros", "hadamard")
 
 

@@ -55,6 +55,8 @@ def kind_shape(shape: Any, square: bool) -> Any:
 
 def as_operator(A: Any) -> LinearOperator:
     """``A`` as a pylinop operator: itself, or wrapped without copying."""
+    if type(A) is np.ndarray and A.ndim >= 2:  # of which most operators are made
+        return _core.Dense(A)
     if isinstance(A, _core.Operator):
         return A  # type: ignore[return-value]  # LinearOperator is its one child
     if scipy_bridge.issparse(A):
@@ -119,6 +121,8 @@ def operands_of(args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def operand(A: Any, kind: str, name: str, several: bool) -> LinearOperator:
     """An operand of a kind. A vector is a column where the kind says so, and never a row."""
+    if type(A) is np.ndarray and A.ndim >= 2:
+        return _core.Dense(A)
     if several and _are_listed(A, 2):
         raise ValueError(
             f"{kind}: {name} is a list of {len(A)} matrices: give them as operands of their own, "

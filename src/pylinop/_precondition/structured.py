@@ -13,7 +13,8 @@ from .._base.dtypes import inexact
 from .._base.errors import NotFit
 from .._base.memory import room
 from .._operators.convert import inverse
-from .._structured.dispatch import dense, factors_of
+from .._structured.dispatch import dense
+from .._structured.operands import factors_of
 from .terms import (
     is_diagonal,
     is_sparse,

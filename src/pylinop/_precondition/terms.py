@@ -10,7 +10,7 @@ from .._base import errors, sparse_arrays
 from .._base.dtypes import inexact
 from .._base.multiples import product
 from .._operators.parameters import written
-from .._structured.dispatch import diagonal_of
+from .._structured.operands import diagonal_of
 
 if TYPE_CHECKING:
     from .._operators.linear_operator import LinearOperator

@@ -11,15 +11,6 @@ from typing import Any
 import numpy as np
 
 
-def is_centrohermitian(a: Any) -> bool:
-    """Is the array (..., n, n) exactly its own adjoint, and its own conjugate with rows and columns
-    reversed?"""
-    return bool(
-        np.array_equal(a, np.swapaxes(a, -1, -2).conj())
-        and np.array_equal(a, a[..., ::-1, ::-1].conj())
-    )
-
-
 def _parts(a: Any) -> tuple[Any, Any, Any, Any]:
     """A + B J and A - B J of the upper half [A x B]; for odd n also x and the element in the
     middle."""

@@ -1,5 +1,5 @@
-"""Cholesky factors, of the kinds by their structure, of all others by NumPy on the dense form; and
-updates of a given factor.
+"""Cholesky factors: of the dense form, what the rows in `kinds` share, and updates of a given
+factor.
 
 As in NumPy, the factorisation trusts one triangle and does not read the other; answers are lower
 factors, whichever triangle was read."""
@@ -10,20 +10,20 @@ import functools
 import math
 import numbers
 import warnings
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from .. import _core
 from .._base import errors
-from .._base.dtypes import CONJUGATED, TRANSPOSED, inexact
-from .._operators import quasiseparable
+from .._base.dtypes import TRANSPOSED, inexact
 from .._operators.parameters import written
-from . import qr
-from .dispatch import Question, dense, diagonal_of, factors_of, within
+from .dispatch import Question, dense
+from .operands import factors_of, small_array
+from .properties import ROUNDED, largest, measured, rounding
 from .questions import hermitian
-from .singular_values import adjoint, bands_of
+from .singular_values import adjoint
 
 
 class NotDefinite(np.linalg.LinAlgError):
@@ -42,30 +42,13 @@ def not_definite(bad: Any, why: str = "is not positive definite") -> Any:
     return NotDefinite(f"The matrix {why}{element_text(bad)}")
 
 
-def rounding(op_or_array: Any) -> Any:
-    """How far two elements that should be equal may differ, relative to the largest."""
-    a = op_or_array
-    return 16 * max(a.shape[-1], 1) * np.finfo(inexact(a.dtype)).eps
-
-
-def _largest(a: Any) -> Any:
-    return np.abs(a).max(axis=(-2, -1), initial=0)
-
-
-def nearly(a: Any, hermitian: bool = True) -> bool:
-    """Is the array its own adjoint, or its own transpose, up to rounding?"""
-    other = adjoint(a) if hermitian else np.swapaxes(a, -1, -2)
-    return bool((_largest(a - other) <= rounding(a) * _largest(a)).all())
-
-
 def is_hermitian(f: Any) -> Any:
     """Is a factor its own adjoint, up to rounding?"""
-    if f._head == "dense" and f._init is not None:
-        a = dense(f)
-        return np.array_equal(a, adjoint(a)) or nearly(a)
-    if hermitian(f):
+    held = f._head == "dense" and f._init is not None
+    if not held and hermitian(f):
         return True
-    return f.size <= 1 << 24 and nearly(dense(f))
+    a = small_array(f) if held else None
+    return (held or f.size <= 1 << 24) and measured(f if a is None else a, "hermitian", ROUNDED)
 
 
 def refuse_symmetric(a: Any) -> None:
@@ -74,8 +57,8 @@ def refuse_symmetric(a: Any) -> None:
     if not np.iscomplexobj(a) or 0 in a.shape:
         return
     real_diagonal(np.diagonal(a, axis1=-2, axis2=-1))
-    apart = _largest(a - np.swapaxes(a, -1, -2))
-    refuse_where_symmetric(apart, _largest(a.imag), rounding(a) * _largest(a))
+    apart = largest(a - np.swapaxes(a, -1, -2))
+    refuse_where_symmetric(apart, largest(a.imag), rounding(a) * largest(a))
 
 
 def refuse_where_symmetric(apart: Any, imaginary: Any, size: Any) -> None:
@@ -147,21 +130,6 @@ cholesky = Question(
 )
 
 
-@cholesky.row("diag", how="square roots, a Diag", cost="O(n)")
-def _(op: Any, uplo: str) -> Any:
-    d = diagonal_of(op)
-    w = real_diagonal(d)
-    bad = ~(w > 0).all(axis=-1)
-    if bad.any():
-        raise not_definite(bad)
-    return _core.Diag(np.sqrt(w).astype(d.dtype, copy=False))
-
-
-@cholesky.row("identity", how="itself", cost="O(1)")
-def _(op: Any, uplo: str) -> Any:
-    return op if op._weak or op.dtype.kind in "fc" else _core.Identity(op.shape, np.float64)
-
-
 def times(c: Any, factor: Any) -> Any:
     """c times a factor, within its kind where c is an array."""
     if factor._init is not None and factor._head == "triangular":
@@ -177,90 +145,7 @@ def times(c: Any, factor: Any) -> Any:
     return c * factor
 
 
-def multiple_of(op: Any) -> tuple[Any, Any]:
-    """(c, A) for a multiple c A with a positive c; the sign of a negative c goes into the first
-    factor of a Kron. None for anything else."""
-    c, inner = complex(op._operands[1]), within(op)
-    if c.imag or not 0 < abs(c.real) < math.inf or (c.real < 0 and inner._head != "kron"):
-        return None, inner
-    if c.real < 0:
-        first, *rest = factors_of(inner)
-        inner = _core.Kron(-first, *rest)
-    return abs(c.real), inner
-
-
-@cholesky.row("scaled", how="sqrt(c) times A's, for c > 0; of -c times a Kron too", cost="A's")
-def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
-    c, inner = multiple_of(op)
-    if c is None:  # -c times a negative definite operator
-        return cholesky._keep(op, (uplo,), lambda: cholesky.rows["sparse"](op, uplo), lambda: None)
-    return times(math.sqrt(c), (yield inner, uplo))
-
-
-@cholesky.row("view", how="A's, conjugated for `.T` and `.conj()`", cost="A's")
-def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
-    other = {"L": "U", "U": "L"}[uplo] if op._mode & TRANSPOSED else uplo
-    factor = yield op._operands[0], other
-    return conjugate(factor) if op._mode in (TRANSPOSED, CONJUGATED) else factor
-
-
-def conjugate(factor: Any) -> Any:
-    """The conjugate of a factor; that of a Banded is a Banded."""
-    if factor._head == "banded" and factor._init is not None:
-        widths, ab = factor._given("l_and_u", "ab")
-        return _core.Banded(widths, np.conj(ab))
-    return factor.conj()
-
-
-def _first(f: Any) -> Any:
-    """The first element of each matrix of a batch, real."""
-    held = f._head == "dense" and f._init is not None
-    return np.real(dense(f)[..., 0, 0] if held else f.diagonal()[..., 0])
-
-
-@cholesky.row(
-    "kron",
-    how="a Kron of the factors', of Hermitian factors, all definite, an even number negative",
-    cost="sum of the factors'",
-)
-def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
-    factors = factors_of(op)
-    if any(f.shape[-1] != f.shape[-2] or not is_hermitian(f) for f in factors):
-        return NotImplemented  # (iA) (x) (-iB) may be definite
-    negative = [_first(f) < 0 for f in factors]
-    if any(s.ndim and s.any() != s.all() for s in negative):
-        return NotImplemented
-    turned = [bool(s.any()) for s in negative]
-    if sum(turned) % 2:
-        raise not_definite(np.ones(op.shape[:-2], bool))
-    found = []
-    for f, minus in zip(factors, turned, strict=True):
-        found.append((yield -f if minus else f, uplo))
-    return _core.Kron(*found)
-
-
-@cholesky.row("blockdiag", how="a BlockDiag of the blocks'", cost="sum of the blocks'")
-def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
-    blocks = factors_of(op)
-    if any(f.shape[-1] != f.shape[-2] for f in blocks):
-        return NotImplemented
-    found = []
-    for f in blocks:
-        found.append((yield f, uplo))
-    return _core.BlockDiag(*found)
-
-
 # -- bands --
-
-
-def _lower_half(bands: Any, op: Any, uplo: str) -> Any:
-    """The half that is read, as a lower one: element (j + t, j) at [..., j, t]."""
-    n, sign = op.shape[-1], -1 if uplo == "L" else 1
-    wanted = {sign * k: d for k, d in bands if sign * k >= 0}
-    half = np.zeros((*op.shape[:-2], n, max(wanted, default=0) + 1), inexact(op.dtype))
-    for t, d in wanted.items():
-        half[..., : n - t, t] = np.conj(d) if uplo == "U" else d
-    return half
 
 
 def _adjoint(factor: Any) -> Any:
@@ -272,48 +157,6 @@ def _adjoint(factor: Any) -> Any:
             ..., up - k, max(k, 0) : n + min(k, 0)
         ].conj()
     return _core.Banded((up, low), other)
-
-
-def _band_factor(half: Any) -> Any:
-    """The Cholesky factor of bands, in place."""
-    n, rows = half.shape[-2:]
-    bad = np.zeros(half.shape[:-2], bool)
-    for i in np.ndindex(*half.shape[:-2]):
-        bad[i] = _core._band_cholesky(half.dtype.char, rows, n, half[i]) != 0
-        if bad[i]:
-            raise not_definite(bad)
-    return half
-
-
-@cholesky.row(
-    "tridiagonal",
-    "banded",
-    "blocktridiagonal",
-    called="bands",
-    how="within the band (pbtrf), a Banded",
-    cost="n w^2",
-    kept=True,
-)
-def _(op: Any, uplo: str) -> Any:
-    bands = bands_of(op)
-    if bands is None or op.shape[-1] != op.shape[-2]:
-        return NotImplemented
-    main = dict(bands).get(0)
-    if main is None:
-        raise not_definite(np.ones(op.shape[:-2], bool))
-    real_diagonal(main)
-    half = _band_factor(_lower_half(bands, op, uplo))
-    return _core.Banded((half.shape[-1] - 1, 0), np.ascontiguousarray(np.swapaxes(half, -1, -2)))
-
-
-@cholesky.row("quasiseparable", how="L D L^H in O(n), a QuasiSeparable", cost="O(n J^2)", kept=True)
-def _(op: Any, uplo: str) -> Any:
-    if quasiseparable.is_triangular(op):
-        return NotImplemented
-    factor, bad = quasiseparable.cholesky_of(op)
-    if bad.any():
-        raise not_definite(bad)
-    return factor
 
 
 def upper_of(factor: Any) -> Any:
@@ -337,47 +180,6 @@ def is_lower(op: Any) -> Any:
         return False
     lower = (op if op._init is not None else op._operands[0])._given("lower")
     return lower if op._init is not None or not op._mode & TRANSPOSED else not lower
-
-
-def positive(factor: Any) -> Any:
-    """A lower triangular operator with its columns scaled so that its diagonal is real and
-    positive; None where its kind is not known to be triangular, or its diagonal has zeros."""
-    if factor._head in ("kron", "blockdiag"):
-        join = _core.Kron if factor._head == "kron" else _core.BlockDiag
-        found = [positive(f) for f in factors_of(factor)]
-        return None if any(f is None for f in found) else join(*found)
-    banded = factor._head == "banded" and factor._init is not None
-    banded = banded and factor._given("l_and_u")[1] == 0
-    if not (banded or is_lower(factor) or factor._head in ("diag", "identity")):
-        return None
-    d = diagonal_of(factor) if factor._head in ("diag", "identity") else factor.diagonal()
-    if not (np.abs(d) > 0).all():
-        return None
-    phase = np.conj(d / np.abs(d))
-    if (phase == 1).all():
-        return factor
-    if factor._head == "triangular":
-        return _core.Triangular(dense(factor) * phase[..., None, :])
-    if banded:
-        widths, ab = factor._given("l_and_u", "ab")
-        return _core.Banded(widths, ab * phase[..., None, :])
-    return _core.Diag(np.abs(d).astype(d.dtype, copy=False))
-
-
-@cholesky.row(
-    "root",
-    how="L itself where it is lower triangular, else by QR of L^H, which nothing squares",
-    cost="qr of L^H",
-)
-def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
-    if op._init is None or op._given("L").shape[-1] < op.shape[-1]:
-        return NotImplemented
-    inner = op._given("L")
-    found = positive(inner) if inner.shape[-1] == inner.shape[-2] else None
-    if found is None:
-        found = positive(upper_of(qr.qr(inner.H, "r")))
-    return NotImplemented if found is None else found
-    yield  # a row is a generator
 
 
 # -- updates of a factor --

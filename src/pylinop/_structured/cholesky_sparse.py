@@ -102,7 +102,7 @@ def factor_of(op: Any, a: Any, uplo: str) -> Any:
     below = sp.tril(low, -1, format="csc")
     if not np.isfinite(below.data).all() or not np.isfinite(main).all():
         raise not_definite(True)
-    _refuse_fill(op, 2 * _envelope(low) * (dtype.itemsize + 4))
+    _refuse_fill(op, 5 * _envelope(low) * (dtype.itemsize + 4))  # 4.4 of a Laplacian, 2026-11-26
     whole = (below + below.conj().T + sp.diags_array(main.astype(dtype))).tocsc()
     whole.indices, whole.indptr = whole.indices.astype(np.intc), whole.indptr.astype(np.intc)
     try:

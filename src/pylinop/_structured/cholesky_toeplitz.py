@@ -11,10 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from .. import _core
-from .._base.dtypes import inexact
-from .cholesky import cholesky, not_definite, real_diagonal, refuse_where_symmetric
-from .dispatch import announce, keep_within
 from .singular_values import toeplitz_of
 
 # Rows from which the rotations, one call of NumPy each, take less than LAPACK on the dense form:
@@ -64,31 +60,3 @@ def schur(c: Any) -> tuple[Any, Any]:
             factor[..., k, k:] = u.conj()
             v = v[..., 1:]
     return factor, bad | ~np.isfinite(factor).all(axis=(-2, -1))
-
-
-@cholesky.row(
-    "toeplitz",
-    how="of 700 rows or more: Schur's algorithm, backward stable; a Triangular",
-    cost="5 n^2",
-    kept=True,
-    asks=lambda op, uplo: [] if op.shape[-1] >= _ROWS else None,
-)
-def _(op: Any, uplo: str) -> Any:
-    ends = ends_of(op) if op.shape[-1] >= _ROWS else None
-    if ends is None:
-        return NotImplemented
-    announce(op)
-    keep_within(op, 1)
-    c, r = (np.broadcast_to(x, (*op.shape[:-2], op.shape[-1])).copy() for x in ends)
-    r[..., 0] = c[..., 0]  # what a Toeplitz was given there does not count
-    real_diagonal(c[..., :1])
-    if c.dtype.kind == "c":
-        size = 16 * c.shape[-1] * np.finfo(c.dtype).eps * np.abs(c).max(axis=-1)
-        refuse_where_symmetric(np.abs(c - r).max(axis=-1), np.abs(c.imag).max(axis=-1), size)
-    dtype = inexact(op.dtype)
-    c = (c if uplo == "L" else r.conj()).astype(np.result_type(dtype, np.float64))
-    c[..., 0] = c[..., 0].real
-    factor, bad = schur(c)
-    if bad.any():
-        raise not_definite(bad)
-    return _core.Triangular(np.swapaxes(factor, -1, -2).conj().astype(dtype, copy=False))

@@ -3,7 +3,7 @@
 A question is a table: it has a row for each head that answers by structure; all others go by NumPy
 on the dense form. A row that asks the same question of an operand yields the request, so that no
 expression is too deep. The questions themselves are in questions.py and in the modules of the
-factorisations."""
+factorisations, the rows of a kind in `kinds`."""
 
 from __future__ import annotations
 
@@ -11,60 +11,39 @@ import contextlib
 import functools
 import math
 import types
+import weakref
 from collections.abc import Callable, Generator, Iterator
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import _core
 from .._base import config, memory
-from .._base.dtypes import inexact, real_of
+from .._base.dtypes import inexact
 from .._base.trampoline import run
 from .._fallback import interpreter
 from .._operators import parameters
-from .._operators.convert import as_operator
 from . import prices, result_cache, trees
-from .unitary import is_unitary
+from .operands import (
+    _is_put_together,
+    announce,
+    has_small_parts,
+    keep_within,
+    small_array,
+    small_dense,
+)
+from .rows import GUARDS, QUESTIONS, Row
 
 if TYPE_CHECKING:
     from .._base.type_variables import Registered
 
-_LITTLE = 1 << 14  # entries up to which an answer joined from those of factors is cached too
+_asked: dict[tuple[int, str], weakref.ref[Any]] = {}  # small Krons, of late
+_MOST = 512  # of those
 _QUICK = 1 << 16  # entries up to which no answer takes long
 _HALF = 300  # rows at which LAPACK runs at half its speed (dgetrf, dpotrf, 2026-11-26, one core)
-_SMALL = 144  # entries up to which LAPACK's spectra are as quick as a look into the cache
 
 # -- operands --
-
-
-def tolerance_of(name: str, value: Any) -> Any:
-    """A user's tolerance, which must be numbers, as an array."""
-    a = np.asarray(value)
-    if a.dtype.kind not in "biuf":
-        raise TypeError(f"{name} must be a number or an array of such, got {value!r}")
-    return a
-
-
-def keep_within(op: Any, arrays: Any, *args: Any) -> None:
-    """Raises where the dense form and so many arrays of op's size, as LAPACK needs them, would pass
-    the memory limit, if one is set; NumPy computes in double precision. ``arrays`` may be a
-    function of (m, n, *args)."""
-    limit = config.get("memory_limit")
-    if limit is None or 0 in op.shape:
-        return
-    if callable(arrays):
-        arrays = arrays(*op.shape[-2:], *args)
-    dtype = inexact(op.dtype)
-    own = op.size * dtype.itemsize
-    wide = np.result_type(dtype, np.float64).itemsize
-    if wide > dtype.itemsize:
-        arrays += 1  # the cast
-    if op._head == "dense" and op._init is not None and dtype == op.dtype:
-        own = 0
-    needed = own + int(arrays * op.size * wide)
-    if needed > limit:
-        raise memory.beyond(op, needed, f"{own:,} of them for the dense form")
 
 
 def dense(op: Any, arrays: float = 0.0) -> Any:
@@ -101,202 +80,7 @@ def _made(op: Any) -> Any:
     return interpreter.toarray(op @ _core.Identity(op.shape[-1], np.float64))
 
 
-def small_dense(op: Any) -> Any:
-    """The array of a Dense so small that its spectra are computed at once, without a look into the
-    cache; None for all others."""
-    if op._head != "dense" or op._init is None or not 0 < math.prod(op.shape) <= _SMALL:
-        return None
-    if config.recording():  # the question's own road is the one that is seen
-        return None
-    a, assumed = op._given("a", "assume_a")
-    return a if assumed is None and type(a) is np.ndarray and a.dtype.char in "fdFD" else None
-
-
-def _is_put_together(op: Any) -> Any:
-    """Are answers about it cached as a whole? They are for a Kron or BlockDiag so small that making
-    the answer says nothing about dense forms, which an answer from the cache would not repeat."""
-    size = math.prod(op.shape)
-    if op._head not in ("kron", "blockdiag") or op.dtype is None or size > _LITTLE:
-        return False
-    bytes_ = size * inexact(op.dtype).itemsize
-    return config.get("memory_limit") is None and bytes_ <= config.get("warn_limit")
-
-
-def announce(op: Any) -> None:
-    """Warns that the dense form is needed, where it is large."""
-    if op._head != "dense" or op._init is None:
-        memory.materialising(op, op.size * inexact(op.dtype).itemsize, False)
-
-
-def diagonal_of(op: Any) -> Any:
-    """The main diagonal of a Diag or Identity, inexact."""
-    if op.dtype.kind not in "biu":
-        return op.diagonal()
-    if op._init is None and op._head == "diag":
-        op = op @ _core.Diag(np.ones(op.shape[-1]))
-    return op.diagonal().astype(np.float64)
-
-
-def within(op: Any) -> Any:
-    """The operand of a multiple or a view, in the precision of the whole operator."""
-    return _as_precise(op._operands[0], op)
-
-
-def _as_precise(f: Any, op: Any) -> Any:
-    real = real_of(op.dtype)
-    if f.dtype is None or real_of(f.dtype).itemsize >= real.itemsize:
-        return f
-    dtype = np.result_type(f.dtype, real)
-    if f._init is None and f._head == "diag":
-        return f @ _core.Diag(np.ones(f.shape[-1], dtype))
-    return f.astype(dtype)
-
-
-def modulus(c: Any) -> float:
-    return abs(complex(c))
-
-
-def _view(op: Any, mode: int) -> Any:
-    return _core._build("view", op, None, mode)
-
-
-def factors_of(op: Any) -> list[Any]:
-    """The factors of a Kron or the blocks of a BlockDiag, also of one that products, views,
-    inverses or slices closed to."""
-    dtype = op.dtype
-    return [f if f.dtype is dtype else _as_precise(f, op) for f in parameters.factors(op)]
-
-
-def blocks_of(op: Any) -> list[list[Any]]:
-    """The rows of a Block, likewise."""
-    return [[_as_precise(block, op) for block in row] for row in op._given("blocks")]
-
-
-QUESTIONS: dict[str, Question] = {}  # those with a name: docs/factorisations.md, pl.rules()
-
 # -- guards, and what rows ask --
-
-
-class Guard(NamedTuple):
-    """A condition on rows: a sentence; what decides when a row runs; and what is known before, by
-    how the operator is written (None: not known)."""
-
-    doc: str
-    holds: Callable[[Any], Any]
-    known: Callable[[Any], bool | None]
-
-
-def _is_given(op: Any) -> bool:
-    return op._init is not None
-
-
-def _guard(doc: str, holds: Callable[[Any], Any]) -> Guard:
-    """One that needs no numbers, so that it is known before."""
-    return Guard(doc, holds, lambda op: bool(holds(op)))
-
-
-GUARDS = {
-    "given": _guard("of the kind as it was given, not what an operation closed to", _is_given),
-    "single": _guard("one matrix, not a batch", lambda op: op.ndim == 2),
-    "unitary_q": _guard("its Q is known to be unitary", lambda op: is_unitary(op._given("Q"))),
-    "unitary_a": _guard("its A is known to be unitary", lambda op: is_unitary(op._given("A"))),
-    "upper": _guard(
-        "an upper triangle as it was given", lambda op: _is_given(op) and not op._given("lower")
-    ),
-    "real_constant": _guard("its c is real", lambda op: not complex(op._given("c")).imag),
-}
-
-# The operand that "A" means in a row's cost, of heads where it is not the first.
-OPERAND: dict[str, Callable[[Any], Any]] = {
-    "scaled": lambda op: within(op),
-    "congruence": lambda op: as_operator(op._given("B")) if op._init is not None else None,
-}
-
-
-def _operand(op: Any) -> Any:
-    by = op._by if op._init is None else ""
-    if op._head in OPERAND:
-        return OPERAND[op._head](op)
-    return op._operands[0] if by and op._operands else None
-
-
-def _operands(op: Any, of: str) -> list[Any] | None:
-    """The parts that a cost names; None where the row will find none either."""
-    if of == "itself":
-        return [op]
-    if of == "parts":
-        return factors_of(op) if op._init is not None or op._by else None
-    if of in ("B", "L"):
-        return [as_operator(op._given(of))] if op._init is not None else None
-    found = _operand(op)
-    return None if found is None else [found]
-
-
-class Row:
-    """How a question is answered for some heads: a rule, as `pl.rules()` lists it.
-
-    ``guard`` names what must hold; ``cost`` says the row's own share of the price and what it asks
-    of the parts (prices.py), ``asks`` what it asks where those words do not: a function of (op,
-    *args), which returns a list of (question or its name, operand, *its arguments). ``by``: the way
-    that it is, "structure", "band" or "dense"; ``calls``: how many rows' Python it is worth."""
-
-    def __init__(
-        self, name: str, answer: Callable[..., Any], how: str, cost: str, guard: str, asks: Any,
-        by: str, calls: int,
-    ) -> None:  # fmt: skip
-        self.name, self.answer, self.how, self.cost = name, answer, how, cost
-        self.guards, self.asks, self.by = guard.split(), asks, by
-        self.fired, self.kept, self.calls = 0, False, calls
-
-    def price(self, op: Any) -> prices.Price:
-        """Its own share, without what it asks."""
-        more = prices.Price(self.by, 0.0, (self.calls - 1) * prices.ROW, 0.0, 0)
-        return self.own.price(op, self.by).plus(more)
-
-    def __call__(self, op: Any, *args: Any) -> Any:
-        return self.answer(op, *args)
-
-    @property
-    def own(self) -> prices.Cost:
-        """Its cost, read."""
-        return prices.read(self.cost)
-
-    @property
-    def passes(self) -> bool:
-        """Does it hand the question on to its operand?"""
-        return self.own.asks == [("", "A")]
-
-    def parts(self, question: Question, op: Any, args: tuple[Any, ...]) -> Any:
-        """What it asks, as (question, operand, arguments); None where it will refuse."""
-        if self.asks is not None:
-            given = self.asks(op, *args)
-            if given is None:
-                return None
-            return [(QUESTIONS.get(q, q) if isinstance(q, str) else q, o, more)
-                    for q, o, *more in given]  # fmt: skip
-        found = []
-        for name, of in self.own.asks:
-            which: Any = QUESTIONS.get(name, name) if name else question
-            operands = _operands(op, of)
-            if operands is None:
-                return None
-            more = args if which is question else getattr(which, "defaults", ())
-            found += [(which, one, more) for one in operands]
-        return found
-
-
-def rules() -> list[dict[str, Any]]:
-    """The rows as `pl.rules()` lists them."""
-    made = []
-    for question in QUESTIONS.values():
-        for row in dict.fromkeys(question.rows.values()):
-            heads = "|".join(head for head, r in question.rows.items() if r is row)
-            made.append(
-                {"name": row.name, "phase": "structure", "left": f"({question.word} ({heads}))",
-                 "right": None, "guard": " ".join(row.guards) or None, "cost": "always",
-                 "source": row.how, "origin": "table", "fired": row.fired, "price": row.cost}
-            )  # fmt: skip
-    return made
 
 
 # -- one call --
@@ -393,7 +177,7 @@ class Question:
     def row(
         self, *heads: str, how: str = "", cost: str = "", kept: bool = False, guard: str = "",
         asks: Callable[..., Any] | None = None, by: str = "structure", called: str = "",
-        calls: int = 1,
+        calls: int = 1, holds: str = "",
     ) -> Callable[[Registered], Registered]:  # fmt: skip
         """Registers an answer: a function of (op, *args), or a generator that yields
         (operand, *args) and is sent its answer; NotImplemented sends op to the dense form. The rule
@@ -401,7 +185,7 @@ class Question:
 
         def add(answer: Registered) -> Registered:
             name = f"{self.word}-{called or heads[0]}" if self.word else ""
-            made = Row(name, answer, how, cost, guard, asks, by, calls)
+            made = Row(name, answer, how, cost, guard, asks, by, calls, holds)
             made.kept = kept  # of a function, not of a generator
             if name:
                 config.structure_rules[name] = made
@@ -409,6 +193,10 @@ class Question:
             return answer
 
         return add
+
+    def like(self, head: str, *heads: str) -> None:
+        """Has these heads answered by the row of ``head``, which several kinds share."""
+        self.rows.update(dict.fromkeys(heads, self.rows[head]))
 
     def row_of(self, op: Any) -> Row | None:
         """The row that answers. A view or multiple uses the row "view" or "scaled", whatever kind
@@ -454,6 +242,8 @@ class Question:
         row = self.row_of(op)
         if row is not None and 0 not in op.shape[-2:] and self.allows(row, op, node, True):
             ran = True
+            if row.holds:
+                row.keep_within(op)
             if row.kept:
                 found, ran = self._kept_row(row, op, args)
             else:
@@ -479,7 +269,8 @@ class Question:
             ran.append(row)
             return row.answer(op, *args)
 
-        return self._keep(op, args, make, lambda: None), bool(ran)
+        again = announce if row.by == "dense" else lambda op: None
+        return self._keep(op, args, make, lambda: again(op)), bool(ran)
 
     def _keep(
         self, op: Any, args: tuple[Any, ...], make: Callable[[], Any], announce: Callable[[], None]
@@ -533,8 +324,8 @@ class Question:
         if cost is None and self.word in memory.CUBES and self.word != "eigh":
             own = own._replace(seconds=self._measured(op))
         arrays = self.arrays(*op.shape[-2:], *args) if callable(self.arrays) else self.arrays
-        held = int(arrays * op.size * inexact(op.dtype).itemsize) if 0 not in op.shape else 0
-        return own._replace(memory=max(held, own.memory))
+        held = int(arrays * op.size * inexact(op.dtype).itemsize)
+        return own._replace(memory=held or own.memory)
 
     def _measured(self, op: Any) -> float:
         """What LAPACK and SciPy were measured to take on the dense form."""
@@ -570,12 +361,51 @@ class Question:
             return self.of_dense(op, *args) if found is None else found
         token = _memo.set({}) if _memo.get() is None else None
         try:
+            if has_small_parts(op) and not (self.kept and self._was_asked(op)):
+                return self._of_small(op, args)
             if self.kept and _is_put_together(op):
                 return self._keep(op, args, lambda: run(self._steps, op, *args), lambda: None)
             return run(self._steps, op, *args)
         finally:
             if token is not None:
                 _memo.reset(token)
+
+    def _was_asked(self, op: Any) -> bool:
+        """Was this object asked this before?"""
+        key = id(op), self.word
+        known = _asked.get(key)
+        if known is not None and known() is op:
+            return True
+        if len(_asked) >= _MOST:
+            _asked.clear()
+        _asked[key] = weakref.ref(op)
+        return False
+
+    def _of_small(self, op: Any, args: tuple[Any, ...]) -> Any:
+        """The answer of a Kron or BlockDiag of small arrays, when it is first asked for: by the
+        same row as any, but each part by LAPACK at once, and nothing kept, since keeping takes as
+        long as making."""
+        row = self.rows.get(op._head)
+        if row is None or row.kept or not self.allows(row, op, None, True):
+            return self.of_dense(op, *args)
+        found = row.answer(op, *args)
+        if type(found) is types.GeneratorType:
+            try:
+                asked = next(found)
+                while True:
+                    part, *more = asked
+                    a = small_array(part) if part._head == "dense" else None
+                    if a is None or "dense" in self.rows:
+                        value = run(self._steps, part, *more)
+                    else:
+                        value = self.dense(a, *more, part) if self.whole else self.dense(a, *more)
+                    asked = found.send(value)
+            except StopIteration as done:
+                found = done.value
+        if found is NotImplemented:
+            return self.of_dense(op, *args)
+        row.fired += 1
+        return found
 
     def _traced(self, op: Any, args: tuple[Any, ...]) -> Any:
         """The answer, with a node of the tree that `pl.explaining()` shows."""

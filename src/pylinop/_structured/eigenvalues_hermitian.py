@@ -1,4 +1,4 @@
-"""Shifts, thin updates and powers: which are Hermitian, and their eigenvalues and singular values.
+"""Shifts, thin updates and powers, and their eigenvalues and singular values.
 
 A + c I has the eigenvectors of A, and c I + U C U^H those of the thin part: the helpers here find
 them."""
@@ -11,69 +11,14 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .._base.dtypes import inexact, real_of
 from .._base.multiples import product
 from .._operators.convert import as_operator
 from .._operators.parameters import written
-from . import banded_svd
-from .centrohermitian import is_centrohermitian, values
-from .dispatch import GUARDS, OPERAND, Guard, _as_precise, dense, diagonal_of
+from .operands import _as_precise, diagonal_of
 from .questions import eigvalsh, hermitian, svdvals
-from .singular_values import bands_of, descending, determinant, undoes_transform
-
-# -- Hermitian because of its parts --
+from .rows import GUARDS, OPERAND, Guard
+from .singular_values import descending, determinant, undoes_transform
 from .unitary import is_unitary
-
-
-@hermitian.row("lowrank")
-def _(op: Any) -> Any:
-    if op._init is None:
-        return NotImplemented
-    u, v, c = op._given("U", "V", "C")
-    if v is not None and v is not u and not np.array_equal(dense(u), dense(v)):
-        return False  # not by its factors
-    return c is None or hermitian(as_operator(c)) or NotImplemented
-
-
-@hermitian.row("lowrankupdate")
-def _(op: Any) -> Generator[Any, Any, Any]:
-    parts = update_parts(op)
-    if parts is None:
-        return NotImplemented
-    for part in parts:
-        if not (yield (part,)):
-            return NotImplemented
-    return True
-
-
-@hermitian.row("full")
-def _(op: Any) -> Any:
-    if op._init is None:
-        return NotImplemented
-    return complex(op._given("c")).imag == 0 and op.shape[-1] == op.shape[-2]
-
-
-@hermitian.row("congruence")
-def _(op: Any) -> Generator[Any, Any, Any]:
-    if op._init is None:
-        return NotImplemented
-    return (yield (as_operator(op._given("B")),)) or NotImplemented
-
-
-@hermitian.row("inverse", "power")
-def _(op: Any) -> Generator[Any, Any, Any]:
-    if op._operands[0].shape[-1] != op._operands[0].shape[-2]:
-        return NotImplemented
-    return (yield (op._operands[0],)) or NotImplemented
-
-
-@hermitian.row("sum")
-def _(op: Any) -> Generator[Any, Any, Any]:
-    found = shift_of(op)
-    if found is None or complex(found[1]).imag:
-        return NotImplemented
-    return (yield (found[0],))
-
 
 # -- shifts --
 
@@ -139,103 +84,7 @@ GUARDS["thin_shift"] = Guard(
 )
 
 
-def shifted_thin(op: Any) -> tuple[Any, Any] | None:
-    """(U C U^H, c) of a Hermitian matrix c I + U C U^H, else None."""
-    parts = update_parts(op)
-    if parts is None or parts[0].shape[-1] != parts[0].shape[-2]:
-        return None
-    c = constant_of(parts[0])
-    return None if c is None or complex(c).imag or not hermitian(parts[1]) else (parts[1], c)
-
-
 # -- values alone, for heads that eigvalsh and svdvals do not have yet --
-
-
-@eigvalsh.row("sum", how="of A + c I: those of A, + c", cost="those of A")
-def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
-    found = shift_of(op)
-    if found is None or complex(found[1]).imag:
-        return NotImplemented
-    return (yield found[0], uplo) + complex(found[1]).real
-
-
-@eigvalsh.row(
-    "banded",
-    "blocktridiagonal",
-    called="bands",
-    how="SciPy's eigvals_banded",
-    cost="6 n^2 w",
-    by="band",
-)
-def _(op: Any, uplo: str) -> Any:
-    """The eigenvalues by LAPACK's sbevd within the band, where SciPy is installed."""
-    bands = bands_of(op)
-    if bands is None or not all(np.isfinite(d).all() for _, d in bands):
-        return NotImplemented
-    try:
-        from scipy.linalg import eigvals_banded  # type: ignore[import-untyped, unused-ignore]
-    except ImportError:
-        return NotImplemented
-    batch, n = op.shape[:-2], op.shape[-1]
-    side = {-k if uplo == "L" else k: d for k, d in bands}
-    below = np.zeros((*batch, max(side) + 1, n), inexact(op.dtype))
-    for k in range(max(side) + 1):
-        below[..., k, : n - k] = side[k] if uplo == "L" else side[k].conj()
-    w = np.empty((*batch, n), real_of(op.dtype))
-    for i in np.ndindex(*batch):
-        w[i] = eigvals_banded(below[i], lower=True)
-    return w
-
-
-def halves(op: Any, question: Any, found: Any, uplo: str) -> Any:
-    """The answer of ``found`` for a Hermitian Toeplitz matrix, else the question's dense answer."""
-    if op.shape[-1] < 2 or (op._head == "toeplitz" and not hermitian(op)):
-        return NotImplemented
-    a = dense(op)
-    good = np.isfinite(a).all() and is_centrohermitian(a)
-    return found(a) if good else question.dense(a, uplo)
-
-
-@eigvalsh.row(
-    "toeplitz",
-    "multitoeplitz",
-    by="dense",
-    how="Hermitian: two real problems of half the size, or one where complex",
-    cost="n^3 / 3",
-    kept=True,
-)
-def _(op: Any, uplo: str) -> Any:
-    return halves(op, eigvalsh, values, uplo)
-
-
-@svdvals.row(
-    "toeplitz",
-    "hankel",
-    how="real square ones: moduli of the eigenvalues of a symmetric Hankel matrix, as of Hermitian",
-    cost="4 n^3 / 3; n^3 / 3 Hermitian",
-    kept=True,
-)
-def _(op: Any) -> Any:
-    if op.shape[-1] != op.shape[-2]:
-        return NotImplemented
-    if op._head == "toeplitz" and hermitian(op):
-        return descending(np.abs(eigvalsh(op, "L")))
-    if op.dtype.kind == "c":
-        return NotImplemented
-    a = dense(op)
-    if not np.isfinite(a).all():
-        return NotImplemented
-    return descending(np.abs(np.linalg.eigvalsh(a if op._head == "hankel" else a[..., ::-1, :])))
-
-
-@eigvalsh.row(
-    "lowrankupdate", how="of c I + U U^H: QR of U, + c", cost="O(n k^2)", guard="thin_shift"
-)
-def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
-    found = shifted_thin(op)
-    if found is None:
-        return NotImplemented
-    return (yield found[0], uplo) + complex(found[1]).real
 
 
 @eigvalsh.row(
@@ -258,24 +107,6 @@ def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     if op._by == "power":
         return np.sort(w ** op._operands[1], axis=-1)
     return np.sort(reciprocal(w, op._operands[0]), axis=-1)
-
-
-@svdvals.row(
-    "banded",
-    "tridiagonal",
-    "blocktridiagonal",
-    called="bands",
-    how="LAPACK's gbbrd, bdsqr; of a Hermitian A moduli of `eigvalsh`",
-    cost="12 n^2 w",
-    kept=True,
-)
-def _(op: Any) -> Any:
-    if hermitian(op):
-        return descending(np.abs(eigvalsh(op, "L")))
-    bands = bands_of(op)
-    if not bands or not all(np.isfinite(d).all() for _, d in bands):
-        return NotImplemented
-    return banded_svd.values(op, bands)
 
 
 @svdvals.row(

@@ -5,24 +5,20 @@ Of a sum this is A + c I with an A of such a kind: Kron(K, L) + s I has Kron(Q_K
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from typing import Any
 
 import numpy as np
 
 from .. import _core
-from .._base.dtypes import inexact, real_of
-from .._operators.convert import as_operator
-from .dispatch import Question, _as_precise
-from .eigh import eigenbasis, thin_hermitian
+from .._base.dtypes import real_of
+from .dispatch import Question
+from .eigh import eigenbasis
 from .least_squares import frames
 from .norms import cond_of_values
 from .pinv import _reciprocals, _relative
-from .questions import cond, hermitian, norm, norm_of_values, pinv, svdvals
-from .singular_values import floats
-from .square_roots import _powers, by_basis, nonnegative, power
+from .questions import cond, norm, norm_of_values, pinv, svdvals
+from .square_roots import by_basis, power
 from .svd import of_basis
-from .unitary import is_unitary
 
 
 def _basis(op: Any) -> tuple[Any, Any]:
@@ -45,32 +41,6 @@ def _(op: Any, p: Any) -> Any:
     return by_basis(op, p)
 
 
-@power.row("inverse", how="of a Hermitian A: A's with the other sign", cost="A's")
-def _(op: Any, p: Any) -> Generator[Any, Any, Any]:
-    if op._init is not None or op._by != "inverse" or not hermitian(op._operands[0]):
-        return NotImplemented
-    return (yield op._operands[0], -p)
-
-
-@power.row(
-    "congruence", how="A f(B) A^H where A is known to be unitary", cost="that of B",
-    guard="given unitary_a",
-)  # fmt: skip
-def _(op: Any, p: Any) -> Generator[Any, Any, Any]:
-    inner = yield _as_precise(as_operator(op._given("B")), op), p
-    return _core.Congruence(op._given("A").copy(), inner)
-
-
-@power.row("lowrank", how="of A^1/2: QR of U, eigh of k x k; A^-1/2 has none", cost="O(n k^2)")
-def _(op: Any, p: Any) -> Any:
-    found = thin_hermitian(op)
-    if found is None or p < 0:
-        return NotImplemented
-    q, m = found
-    w, v = np.linalg.eigh(m)
-    return _core.LowRank(q @ v, None, _core.Diag(_powers(nonnegative(w), p)))
-
-
 # -- pseudo-inverses --
 
 
@@ -87,26 +57,6 @@ def _(op: Any, how: Any) -> Any:
     return _core.Eigen(q, _reciprocals(w, cut))
 
 
-@pinv.row(
-    "congruence", how="A pinv(B) A^H where A is known to be unitary", cost="that of B",
-    guard="given unitary_a",
-)  # fmt: skip
-def _(op: Any, how: Any) -> Generator[Any, Any, Any]:
-    inner = yield _as_precise(as_operator(op._given("B")), op), how
-    return _core.Congruence(op._given("A").copy(), inner)
-
-
-@pinv.row(
-    "offdiag", how="reciprocals on the other side of the diagonal", cost="O(n)", guard="given"
-)
-def _(op: Any, how: Any) -> Any:
-    d, k = op._given("d", "k")
-    d = floats(d)
-    cut = _relative(how, op) * np.abs(d).max(axis=-1, initial=0)
-    shape = (op.shape[-1], op.shape[-2])
-    return _core.Diag(_reciprocals(d, np.asarray(cut)[..., None]), -int(k), shape)
-
-
 # -- least squares, null spaces, ranges --
 
 
@@ -120,22 +70,6 @@ def _(op: Any, how: Any) -> Any:
 def _(op: Any, want: str) -> Any:
     found = of_basis(*_basis(op))
     return found.u, found.s, found.v
-
-
-@frames.row("hadamard", how="itself over sqrt(n)", cost="a product", guard="given")
-def _(op: Any, want: str) -> Any:
-    n = op.shape[-1]
-    s = np.full(op.shape[:-1], n**0.5, real_of(op.dtype))
-    return n**-0.5 * op, s, _core.Identity(n, inexact(op.dtype))
-
-
-@frames.row("congruence", how="A times B's where A is known to be unitary", cost="that of B")
-def _(op: Any, want: str) -> Generator[Any, Any, Any]:
-    if op._init is None or not is_unitary(op._given("A")):
-        return NotImplemented
-    u, s, v = yield _as_precise(as_operator(op._given("B")), op), want
-    outer = op._given("A")
-    return None if u is None else outer @ u, s, outer @ v
 
 
 # -- norms and condition by singular values that a structure has --

@@ -7,24 +7,20 @@ values of the whole matrix decide which of them count as zero, as in NumPy."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from .. import _core
-from .._base.dtypes import TRANSPOSED, inexact, real_of
+from .._base.dtypes import inexact, real_of
 from . import banded_qr, prices, trees
-from .dispatch import Question, dense, diagonal_of, factors_of, one_call, step, tolerance_of, within
+from .dispatch import Question, dense, one_call, step
+from .operands import tolerance_of
 from .qr import eye, orthonormal, qr
-from .questions import outer, svdvals
+from .questions import svdvals
 from .singular_values import (
     check_permutation,
-    core_of,
-    eigenvalues_of,
-    floats,
-    joined,
-    vector_room,
 )
 from .unitary import is_unitary
 
@@ -38,6 +34,8 @@ def _lapack(a: Any, want: str) -> Any:
 
 def _padded(s: Any, n: int) -> Any:
     """Pads with zeros to n values."""
+    if s.shape[-1] == n:
+        return s
     rest = np.zeros((*s.shape[:-1], n - s.shape[-1]), s.dtype)
     return np.concatenate([s, rest], axis=-1)
 
@@ -65,21 +63,6 @@ def phases(d: Any) -> tuple[Any, Any]:
     return np.divide(d, size, where=size != 0, out=np.ones_like(d)), size
 
 
-@frames.row("diag", "identity", how="element by element", cost="O(n)")
-def _(op: Any, want: str) -> Any:
-    d = diagonal_of(op)
-    phase, size = phases(d)
-    return _core.Diag(phase), size, eye(op, d.shape[-1], d.shape[-1])
-
-
-@frames.row("zeros", how="an Identity, no values", cost="O(n)")
-def _(op: Any, want: str) -> Any:
-    m, n = op.shape[-2:]
-    vector_room(op)
-    k = n if want == "null" else min(m, n)
-    return eye(op, m, min(m, n)), np.zeros((*op.shape[:-2], k), real_of(op.dtype)), eye(op, n, k)
-
-
 @frames.row(
     *("permutation", "householder", "reflections", "dft", "dct"),
     called="unitary",
@@ -95,92 +78,10 @@ def _(op: Any, want: str) -> Any:
     return op, np.ones((*op.shape[:-2], n), real_of(op.dtype)), eye(op, n, n)
 
 
-@frames.row(
-    "circulant",
-    how="a DFT and the spectrum, of one level; bases of real ones are dense",
-    cost="O(n log n)",
-    asks=lambda op, want: [] if want == "solve" or op.dtype.kind == "c" else None,
-)
-def _(op: Any, want: str) -> Any:
-    if op._init is None or (op._given("levels") or 1) != 1:
-        return NotImplemented
-    if want != "solve" and op.dtype.kind != "c":
-        return NotImplemented
-    phase, size = phases(eigenvalues_of(op))
-    f = _core.DFT(op.shape[-1], "ortho", phase.dtype)
-    return f.H @ _core.Diag(phase), size, f.H
-
-
-@frames.row("scaled", how="A's", cost="A's")
-def _(op: Any, want: str) -> Generator[Any, Any, Any]:
-    c = complex(op._operands[1])  # in double precision, whatever the number's own is
-    size = abs(c)
-    if not 0 < size < np.inf:
-        return NotImplemented
-    u, s, v = yield within(op), want
-    if want != "null" and c != size:
-        u = (c / size if c.imag else c.real / size) * u
-    return u, size * s, v
-
-
-@frames.row("view", how="A's, exchanged for a transpose", cost="A's")
-def _(op: Any, want: str) -> Generator[Any, Any, Any]:
-    if want == "null" and op._mode & TRANSPOSED:
-        return NotImplemented
-    u, s, v = yield op._operands[0], want
-    u, v = (v, u) if op._mode & TRANSPOSED else (u, v)
-    if op._mode in (TRANSPOSED, 2):
-        u, v = None if want == "null" else u.conj(), v.conj()
-    return u, s, v
-
-
 def _joined(join: Callable[..., Any], found: Any, want: str) -> tuple[Any, Any]:
     """U and V of a Kron or BlockDiag from those of its parts."""
     u = None if want == "null" else join(*(one[0] for one in found))
     return u, join(*(one[2] for one in found))
-
-
-@frames.row("kron", how="Krons of the factors', of any rank", cost="sum of the factors'")
-def _(op: Any, want: str) -> Generator[Any, Any, Any]:
-    vector_room(op)
-    found, s = [], np.ones(1, real_of(op.dtype))
-    for f in factors_of(op):
-        found.append((yield f, want))
-        s = outer(s, found[-1][1])
-    u, v = _joined(_core.Kron, found, want)
-    return u, s, v
-
-
-@frames.row("blockdiag", how="BlockDiags of the blocks', of any rank", cost="sum of the blocks'")
-def _(op: Any, want: str) -> Generator[Any, Any, Any]:
-    found = []
-    for f in factors_of(op):
-        found.append((yield f, want))
-    u, v = _joined(_core.BlockDiag, found, want)
-    return u, joined(op, [one[1] for one in found]), v
-
-
-@frames.row(
-    "lowrank",
-    how="QR of U and V, SVD of what is between; not null spaces",
-    cost="O((m + n) k^2)",
-    asks=lambda op, want: None if want == "null" else [],
-)
-def _(op: Any, want: str) -> Any:
-    found = None if want == "null" else core_of(op)
-    if found is None:
-        return NotImplemented
-    q, middle, p = found
-    u, s, vh = np.linalg.svd(middle)
-    return _core.Dense(q @ u), s, _core.Dense(p @ np.swapaxes(vh, -1, -2).conj())
-
-
-@frames.row(
-    "eigen", how="Q and d where Q is known to be unitary", cost="O(n)", guard="given unitary_q"
-)
-def _(op: Any, want: str) -> Any:
-    phase, size = phases(floats(op._given("d")))
-    return op._given("Q") @ _core.Diag(phase), size, op._given("Q")
 
 
 # -- least squares --
@@ -189,7 +90,9 @@ def _(op: Any, want: str) -> Any:
 def cut_of(op: Any, s: Any, rcond: Any) -> Any:
     """The threshold that singular values must pass to count, as an array that fits s."""
     eps = np.finfo(s.dtype).eps
-    rcond = tolerance_of("rcond", max(op.shape[-2:]) * eps if rcond is None else rcond)
+    if rcond is None:
+        return max(op.shape[-2:]) * eps * s.max(axis=-1, keepdims=True, initial=0)
+    rcond = tolerance_of("rcond", rcond)
     rcond = np.where(rcond < 0, eps, rcond)[..., None]
     return rcond * s.max(axis=-1, keepdims=True, initial=0)
 
@@ -250,7 +153,9 @@ def tree(op: Any, b: Any, rcond: Any = None) -> trees.Node:
         tall = op if op.shape[-2] >= op.shape[-1] else op.H
         found = trees.planned(qr, tall, "reduced")
         if found.rule:  # and the singular values of R, which say whether the rank is full
-            node = trees.leaf("lstsq-within-band", op, prices.read("12 n^2 w").price(tall, "band"))
+            price = prices.read("12 n^2 w").price(tall, "band")
+            held = int(prices.entries("5 n w + 5 n", tall) * inexact(op.dtype).itemsize)
+            node = trees.leaf("lstsq-within-band", op, price._replace(memory=held))
             node.parts = [found]
             return node
     if len(op.shape) > 2 or _structured(op):
@@ -277,11 +182,12 @@ def lstsq(op: Any, b: Any, rcond: Any) -> Any:
             return _gelsd(a, b, rcond)
     m, n = op.shape[-2:]
     u, s, v = frames(op, "solve")
-    s = np.broadcast_to(s, (*op.shape[:-2], s.shape[-1]))
+    if s.ndim > 1 or op.ndim > 2:
+        s = np.broadcast_to(s, (*op.shape[:-2], s.shape[-1]))
     keep = s > cut_of(op, s, rcond)
     with np.errstate(divide="ignore"):
         x = v @ (np.where(keep, 1 / s, 0)[..., None] * (u.H @ b))
-    if np.iscomplexobj(x) and not (np.iscomplexobj(b) or op.dtype.kind == "c"):
+    if x.dtype.kind == "c" and not (b.dtype.kind == "c" or op.dtype.kind == "c"):
         x = np.ascontiguousarray(x.real)
     rank = keep.sum(axis=-1)
     rest = np.empty((*np.shape(rank), 0), s.dtype)

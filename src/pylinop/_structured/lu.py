@@ -1,4 +1,4 @@
-"""LU and LDL factors, of the kinds by their structure, of all others by LAPACK on the dense form.
+"""LU and LDL factors: by LAPACK on the dense form, and what the rows in `kinds` share.
 
 The answers of LU are triples (P, L, U) with A = P L U, those of LDL are (L, D, perm) with A = L D
 L^H (or L^T), as in SciPy."""
@@ -11,13 +11,10 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .._base.dtypes import TRANSPOSED, inexact
-from .._operators import quasiseparable
-from . import banded_lu, mixed_shapes
-from .cholesky import NotDefinite, cholesky, is_hermitian, nearly, real_diagonal
-from .dispatch import Question, dense, diagonal_of, factors_of, within
+from .._base.dtypes import inexact
+from .cholesky import real_diagonal
+from .dispatch import Question
 from .qr import eye, upper
-from .singular_values import bands_of, check_permutation
 
 # -- LU --
 
@@ -81,58 +78,9 @@ lu = Question(
 )
 
 
-@lu.row("diag", "identity", how="U is itself", cost="O(1)")
-def _(op: Any) -> Any:
-    one = eye(op, op.shape[-1], op.shape[-1])
-    if op._head == "identity":
-        return one, one, one
-    return one, one, op if op.dtype.kind in "fc" else _core.Diag(diagonal_of(op))
-
-
-@lu.row("zeros", how="Identities and Zeros", cost="O(1)")
-def _(op: Any) -> Any:
-    m, n = op.shape[-2:]
-    k = min(m, n)
-    shape = (*op.shape[:-2], k, n)
-    return eye(op, m, m), eye(op, m, k), _core.Zeros(shape, inexact(op.dtype))
-
-
-@lu.row("permutation", how="P is itself", cost="O(n); its indices are read")
-def _(op: Any) -> tuple[Any, Any, Any]:
-    check_permutation(op)
-    one = eye(op, op.shape[-1], op.shape[-1])
-    return op, one, one
-
-
-@lu.row("triangular", how="an upper one itself: P and L are Identities", cost="O(1)", guard="upper")
-def _(op: Any) -> Any:
-    return _itself(op) if op.dtype.kind in "fc" else NotImplemented
-
-
 def _itself(op: Any) -> tuple[Any, Any, Any]:
     one = eye(op, op.shape[-1], op.shape[-1])
     return one, one, op
-
-
-@lu.row("scaled", how="A's, U times c", cost="A's")
-def _(op: Any) -> Generator[Any, Any, Any]:
-    p, low, up = yield (within(op),)
-    return p, low, op._operands[1] * up
-
-
-@lu.row("view", how="of `.conj()` A's, conjugated; of a triangle turned upper, itself", cost="A's")
-def _(op: Any) -> Generator[Any, Any, Any]:
-    if op._mode & TRANSPOSED:
-        below = op._operands[0]
-        if op._head == "permutation":
-            check_permutation(op)
-            one = eye(op, op.shape[-1], op.shape[-1])
-            return op, one, one
-        if op._head != "triangular" or below._init is None or not below._given("lower"):
-            return NotImplemented
-        return _itself(op) if op.dtype.kind in "fc" else NotImplemented
-    p, low, up = yield (op._operands[0],)
-    return p, low.conj(), up.conj()
 
 
 def _joined(join: Callable[..., Any], factors: Any) -> Generator[Any, Any, Any]:
@@ -140,48 +88,6 @@ def _joined(join: Callable[..., Any], factors: Any) -> Generator[Any, Any, Any]:
     for f in factors:
         found.append((yield (f,)))
     return tuple(join(*one) for one in zip(*found, strict=True))
-
-
-@lu.row(
-    "kron", how="Krons of the factors', rows exchanged of tall ones", cost="sum of the factors'"
-)
-def _(op: Any) -> Generator[Any, Any, Any]:
-    factors = factors_of(op)
-    if not all(f.shape[-2] <= f.shape[-1] for f in factors):
-        return (yield from mixed_shapes.lu(op, _core.Kron, factors))
-    return (yield from _joined(_core.Kron, factors))
-
-
-@lu.row(
-    "blockdiag",
-    how="BlockDiags of the blocks', rows exchanged of tall ones",
-    cost="sum of the blocks'",
-)
-def _(op: Any) -> Generator[Any, Any, Any]:
-    blocks = factors_of(op)
-    if not all(f.shape[-2] <= f.shape[-1] for f in blocks):
-        return (yield from mixed_shapes.lu(op, _core.BlockDiag, blocks))
-    return (yield from _joined(_core.BlockDiag, blocks))
-
-
-BANDS = ("tridiagonal", "banded", "blocktridiagonal")
-
-
-@lu.row(
-    *BANDS,
-    called="bands",
-    how="gbtrf (SciPy); U a Banded, L one too or, where rows were exchanged, a SparseTriangular",
-    cost="2 n l (l + u)",
-)
-def _(op: Any) -> Any:
-    bands = bands_of(op)
-    if bands is None or op.ndim != 2 or not bands:
-        return NotImplemented
-    found = banded_lu.lu(op, bands)
-    if found is None:
-        return NotImplemented
-    order, low, up = found
-    return _core.Permutation(inverse_order(order), inexact(op.dtype)), low, up
 
 
 # -- L D L^H --
@@ -253,103 +159,3 @@ ldl = Question(
     plans=_ldl_of_plans,
     arrays=3.3,
 )
-
-
-@ldl.row(
-    *BANDS,
-    called="bands",
-    how="of definite ones within the band, L a Banded, D a Diag",
-    cost="n w^2",
-)
-def _(op: Any, lower: bool, hermitian: bool) -> Any:
-    if not lower or not (hermitian or op.dtype.kind != "c"):
-        return NotImplemented
-    try:
-        factor = cholesky(op, "L")
-    except NotDefinite:
-        return NotImplemented
-    if factor._head != "banded" or factor._init is None:
-        return NotImplemented
-    n = op.shape[-1]
-    return *banded_lu.ldl(factor), np.broadcast_to(np.arange(n), (*op.shape[:-2], n)).copy()
-
-
-@ldl.row(
-    "quasiseparable", how="of definite ones in O(n), L a QuasiSeparable, D a Diag", cost="O(n J^2)"
-)
-def _(op: Any, lower: bool, hermitian: bool) -> Any:
-    if not lower or not (hermitian or op.dtype.kind != "c") or quasiseparable.is_triangular(op):
-        return NotImplemented
-    outer, d, bad = quasiseparable.ldl_of(op)
-    if bad.any():
-        return NotImplemented
-    n = op.shape[-1]
-    return outer, _core.Diag(d), np.broadcast_to(np.arange(n), (*op.shape[:-2], n)).copy()
-
-
-@ldl.row("diag", "identity", how="D is itself", cost="O(1)")
-def _(op: Any, lower: bool, hermitian: bool) -> Any:
-    n = op.shape[-1]
-    d = diagonal_of(op)
-    order = np.broadcast_to(np.arange(n), (*op.shape[:-2], n)).copy()
-    d = real_diagonal(d).astype(d.dtype) if hermitian else d
-    return eye(op, n, n), _core.Diag(d), order
-
-
-@ldl.row("scaled", how="A's, D times c; c real", cost="A's")
-def _(op: Any, lower: bool, hermitian: bool) -> Generator[Any, Any, Any]:
-    c = complex(op._operands[1])
-    if hermitian and c.imag:
-        return NotImplemented
-    outer, middle, order = yield within(op), lower, hermitian
-    return outer, (c if c.imag else c.real) * middle, order
-
-
-@ldl.row("view", how="of `.conj()` A's, conjugated", cost="A's")
-def _(op: Any, lower: bool, hermitian: bool) -> Generator[Any, Any, Any]:
-    if op._mode & TRANSPOSED:
-        return NotImplemented
-    outer, middle, order = yield op._operands[0], lower, hermitian
-    return outer.conj(), middle.conj(), order
-
-
-@ldl.row("blockdiag", how="BlockDiags of the blocks'", cost="sum of the blocks'")
-def _(op: Any, lower: bool, hermitian: bool) -> Generator[Any, Any, Any]:
-    blocks = factors_of(op)
-    if any(f.shape[-1] != f.shape[-2] for f in blocks):
-        return NotImplemented
-    outer, middle, orders, at = [], [], [], 0
-    for f in blocks:
-        one, d, order = yield f, lower, hermitian
-        outer.append(one)
-        middle.append(d)
-        orders.append(np.broadcast_to(order, (*op.shape[:-2], f.shape[-1])) + at)
-        at += f.shape[-1]
-    return _core.BlockDiag(*outer), _core.BlockDiag(*middle), np.concatenate(orders, axis=-1)
-
-
-@ldl.row(
-    "kron", how="Krons of the factors', where each has a diagonal D", cost="sum of the factors'"
-)
-def _(op: Any, lower: bool, hermitian: bool) -> Generator[Any, Any, Any]:
-    factors = factors_of(op)
-    if any(f.shape[-1] != f.shape[-2] or not symmetric(f, hermitian) for f in factors):
-        return NotImplemented
-    outer, middle, order = [], [], np.zeros(1, np.intp)
-    for f in factors:
-        one, d, own = yield f, lower, hermitian
-        if d._head not in ("diag", "identity"):
-            return NotImplemented
-        outer.append(one)
-        middle.append(d)
-        both = order[..., :, None] * f.shape[-1] + own[..., None, :]
-        order = both.reshape(*both.shape[:-2], order.shape[-1] * f.shape[-1])
-    order = np.broadcast_to(order, (*op.shape[:-2], op.shape[-1])).copy()
-    return _core.Kron(*outer), _core.Kron(*middle), order
-
-
-def symmetric(f: Any, hermitian: bool) -> Any:
-    """Is a factor its own adjoint, or transpose, up to rounding?"""
-    if hermitian or f.dtype.kind != "c":
-        return is_hermitian(f)
-    return f._head in ("diag", "identity") or (f.size <= 1 << 24 and nearly(dense(f), False))

@@ -138,6 +138,10 @@ class _Term:
     def _value(sizes: dict[str, float], code: Any) -> float:
         return float(eval(code, {"__builtins__": {}, **_CALLS}, sizes))
 
+    def value(self, sizes: dict[str, float]) -> float:
+        """The formula itself."""
+        return self._value(sizes, self._code)
+
     def price(self, op: Any, by: str, slow: float) -> Price:
         sizes = _Sizes(op)
         count, dtype = math.prod(op.shape[:-2]), inexact(op.dtype)
@@ -194,6 +198,11 @@ class Cost:
         thin = any(term.thin for term in self._terms)
         own = Price(by, 0.0, THIN if thin else ROW, 0.0, 0)
         return own.plus(*(term.price(op, by, slow) for term in self._terms))
+
+
+def entries(text: str, op: Any) -> float:
+    """What a formula in the sizes of the operator comes to, over its batch."""
+    return float(math.prod(op.shape[:-2])) * _Term(text).value(_Sizes(op))
 
 
 _read: dict[str, Cost] = {}

@@ -33,11 +33,12 @@ def word_of(name: str, args: tuple[Any, ...]) -> str | None:
 
 
 def _arrays(value: Any, found: list[Any]) -> list[Any]:
-    if isinstance(value, np.ndarray):
+    kind = type(value)  # isinstance would ask operators for their __class__
+    if issubclass(kind, np.ndarray):
         found.append(value)
-    elif isinstance(value, _core.Operator):
+    elif issubclass(kind, _core.Operator):
         found += arrays_of(value)
-    elif isinstance(value, (tuple, list)):
+    elif issubclass(kind, (tuple, list)):
         for part in value:
             _arrays(part, found)
     return found
@@ -45,11 +46,12 @@ def _arrays(value: Any, found: list[Any]) -> list[Any]:
 
 def _handed(value: Any) -> Any:
     """The answer for the caller: copies of arrays, but the cached operators themselves."""
-    if isinstance(value, np.ndarray):
+    kind = type(value)
+    if issubclass(kind, np.ndarray):
         return value.copy()
-    if isinstance(value, tuple):
+    if issubclass(kind, tuple):
         parts = map(_handed, value)
-        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+        return kind(*parts) if hasattr(value, "_fields") else tuple(parts)
     return value
 
 

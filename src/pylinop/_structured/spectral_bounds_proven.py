@@ -18,7 +18,8 @@ from .._base import scipy_bridge, sparse_arrays
 from .._base.trampoline import run
 from .._operators.convert import as_operator
 from .._operators.parameters import written
-from . import dispatch, norms, questions
+from . import norms, operands, questions
+from .properties import measured
 from .singular_values import bands_of, eigenvalues_of, floats, toeplitz_of
 
 EPS = 2.0**-52
@@ -87,7 +88,7 @@ def _ends(w: Any, ulps: float = 4) -> Pair:
 
 @_row("diag", "identity")
 def _(op: Any) -> Pair:
-    d = dispatch.diagonal_of(op)
+    d = operands.diagonal_of(op)
     return NOTHING if np.iscomplexobj(d) and d.imag.any() else _ends(d.real, 0)
 
 
@@ -148,7 +149,7 @@ def _operand_ends(f: Any) -> Any:
 @_row("kron")
 def _(op: Any) -> Any:
     ends: Any = (1.0, 1.0)
-    for f in dispatch.factors_of(op):
+    for f in operands.factors_of(op):
         pair = yield from _operand_ends(f)
         if None in pair:
             both = ends[0] is not None and min(ends[0], pair[0] if pair[0] is not None else -1) >= 0
@@ -166,7 +167,7 @@ def _(op: Any) -> Any:
 @_row("kronsum")
 def _(op: Any) -> Any:
     pairs = []
-    for f in dispatch.factors_of(op):
+    for f in operands.factors_of(op):
         pairs.append((yield from _operand_ends(f)))
     return _summed(pairs)
 
@@ -174,7 +175,7 @@ def _(op: Any) -> Any:
 @_row("blockdiag")
 def _(op: Any) -> Any:
     lows, highs = [], []
-    for f in dispatch.factors_of(op):
+    for f in operands.factors_of(op):
         if 0 in f.shape:
             continue
         low, high = yield from _operand_ends(f)
@@ -312,7 +313,7 @@ def _(op: Any) -> Pair:
         return NOTHING
     a, assumed = op._given("a", "assume_a")
     a = np.asarray(a)
-    if not np.array_equal(a, np.swapaxes(a, -1, -2).conj()):
+    if not measured(a, "hermitian"):
         return (0.0, None) if assumed in _WORDS else NOTHING
     if op.shape[-1] <= _EXACT and op.ndim == 2:
         return _ends(np.linalg.eigvalsh(floats(a)), 4 * op.shape[-1])

@@ -13,12 +13,10 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .._operators import quasiseparable
 from .._operators.convert import as_operator
-from .cholesky import cholesky, not_definite
-from .dispatch import dense, diagonal_of
+from .dispatch import dense
 from .eigenvalues_hermitian import constant_of, update_parts
-from .lu import ldl
+from .operands import diagonal_of
 from .questions import hermitian
 
 
@@ -57,40 +55,3 @@ def as_quasiseparable(op: Any) -> Any:
 
 def _in_precision(found: Any, op: Any) -> Any:
     return found if found.dtype == op.dtype else found.astype(op.dtype)
-
-
-@cholesky.row(
-    "lowrankupdate",
-    how="of a diagonal base and k < n / 8: L D L^H in O(n), a QuasiSeparable of k states",
-    cost="O(n k^2)",
-    kept=True,
-    asks=_asks,
-)
-def _(op: Any, uplo: str) -> Any:
-    whole = as_quasiseparable(op)
-    if whole is None:
-        return NotImplemented
-    factor, bad = quasiseparable.cholesky_of(whole)
-    if bad.any():
-        raise not_definite(bad)
-    return _in_precision(factor, op)
-
-
-@ldl.row(
-    "lowrankupdate",
-    how="of definite ones with a diagonal base, k < n / 8: L a QuasiSeparable, D a Diag",
-    cost="O(n k^2)",
-    asks=_asks,
-)
-def _(op: Any, lower: bool, hermitian: bool) -> Any:
-    if not lower or not (hermitian or op.dtype.kind != "c"):
-        return NotImplemented
-    whole = as_quasiseparable(op)
-    if whole is None:
-        return NotImplemented
-    outer, d, bad = quasiseparable.ldl_of(whole)
-    if bad.any():
-        return NotImplemented
-    n = op.shape[-1]
-    order = np.broadcast_to(np.arange(n), (*op.shape[:-2], n)).copy()
-    return _in_precision(outer, op), _core.Diag(d.astype(op.dtype, copy=False)), order

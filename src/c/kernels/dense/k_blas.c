@@ -12,6 +12,7 @@
 #include "k_small_gemm.h"
 #include "k_tiny_gemm.h"
 #include "kernels/common/kernels.h"
+#include "kernels/kron/k_kron.h"
 
 #include <complex.h>
 #include <math.h>
@@ -164,6 +165,7 @@ bool lopk_gemm_add(const lop_mat *y, double _Complex alpha, const lop_mat *a, bo
 
 void lopk_gemm_batch(const lop_mat *y, int64_t y_step, const lop_mat *a, bool conj_a,
                      const lop_mat *b, int64_t b_step, int64_t count) {
+    if (lopk_kron_few(y, y_step, a, conj_a, b, b_step, count)) return;
     if (lopk_small_suits(y, a, b, count)) {
         lopk_small_gemm(y, y_step, a, conj_a, b, b_step, count, false);
         return;

@@ -132,6 +132,20 @@ static void product(const lopk_kron *g, int axis, int64_t L, int64_t R, void *x,
     }
 }
 
+static bool in_rows(const lop_mat *x, int64_t step) {
+    return step == x->m * x->n && (x->n == 1 ? x->rs == 1 : x->cs == 1 && x->rs == x->n);
+}
+
+bool lopk_kron_few(const lop_mat *y, int64_t y_step, const lop_mat *a, bool conj_a,
+                   const lop_mat *b, int64_t b_step, int64_t count) {
+    const int64_t R = y->n;
+    if (a->m > SHORT || a->n > SHORT || a->n < 1 || count < SHORT) return false;
+    if ((R != 1 && R != 2 && R != SHORT) || !in_rows(y, y_step) || !in_rows(b, b_step))
+        return false;
+    few(a, conj_a && lop_is_complex(a->dt), count, R, b->p, y->p);
+    return true;
+}
+
 /* One step on a block of the axes from lo on. */
 static char *take(walk *w, int64_t n);
 static void pass(walk *w, int lo, int step, char *x, char *y) {

@@ -34,4 +34,10 @@ lop_status lopk_kron_plan(lopk_kron *g) LOP_MUST_CHECK;
  * `room`, `moved` and `flops` are not read. scratch: NULL where the plan's room was 0. */
 void lopk_kron_run(lopk_kron *g, const lop_mat *y, const lop_mat *x, void *scratch);
 
+/* y[e] = op(a) b[e] for e < count, as lopk_gemm_batch has it, for an `a` of at most 4 x 4 and
+ * products of 1, 2 or 4 columns that lie one behind the other in C order: vectors run across
+ * columns and rows. False, and nothing is done, for all others. */
+bool lopk_kron_few(const lop_mat *y, int64_t y_step, const lop_mat *a, bool conj_a,
+                   const lop_mat *b, int64_t b_step, int64_t count);
+
 #endif

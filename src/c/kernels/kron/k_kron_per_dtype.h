@@ -75,6 +75,31 @@ static INLINE void X(last)(const int64_t m, const int64_t n, int64_t L, const T 
         }
 }
 
+#if !CPLX
+/* For R = 2: vectors of two rows of y. */
+static INLINE void X(pair)(const int64_t m, const int64_t n, int64_t L, const T *a, int64_t ars,
+                           int64_t acs, const T *x, T *y) {
+    X(vec) cols[FEW / 2][FEW];
+    for (int64_t p = 0; 2 * p < m; p++)
+        for (int64_t j = 0; j < n; j++) {
+            const T one = a[2 * p * ars + j * acs],
+                    two = 2 * p + 1 < m ? a[(2 * p + 1) * ars + j * acs] : 0;
+            cols[p][j] = (X(vec)){one, one, two, two};
+        }
+    for (; L > 0; L--, x += 2 * n, y += 2 * m)
+        for (int64_t p = 0; 2 * p < m; p++) {
+            X(vec) s = {0};
+            for (int64_t j = 0; j < n; j++)
+                s += cols[p][j] * (X(vec)){x[2 * j], x[2 * j + 1], x[2 * j], x[2 * j + 1]};
+            T *to = y + 4 * p;
+            if (2 * p + 1 < m)
+                *(X(mem) *)to = s;
+            else
+                to[0] = s[0], to[1] = s[1];
+        }
+}
+#endif
+
 LOPK_CLONES static void X(few)(const lop_mat *a, bool conj, int64_t L, int64_t R, const void *x,
                                void *y) {
     const int64_t ars = a->rs * E_, acs = a->cs * E_;
@@ -83,6 +108,12 @@ LOPK_CLONES static void X(few)(const lop_mat *a, bool conj, int64_t L, int64_t R
             X(last)(4, 4, L, a->p, ars, acs, conj, x, y);
         else
             X(last)(a->m, a->n, L, a->p, ars, acs, conj, x, y);
+#if !CPLX
+    } else if (R == 2 && a->m == 4 && a->n == 4) {
+        X(pair)(4, 4, L, a->p, ars, acs, x, y);
+    } else if (R == 2) {
+        X(pair)(a->m, a->n, L, a->p, ars, acs, x, y);
+#endif
     } else if (a->m == 4 && a->n == 4) {
         X(wide)(4, 4, L, R * E_, a->p, ars, acs, conj, x, y);
     } else if (a->m == 2 && a->n == 2) {

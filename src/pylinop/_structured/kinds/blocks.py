@@ -1,0 +1,289 @@
+"""Functions of `BlockDiag` and `Block`, block by block."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Generator
+from typing import Any
+
+import numpy as np
+
+from ... import _core
+from ..._base.dtypes import inexact
+from .. import mixed_shapes
+from ..cholesky import cholesky
+from ..eig import _pair, _split, pairs_row
+from ..eigh import eigenbasis
+from ..least_squares import _joined as least_squares_joined
+from ..least_squares import frames
+from ..lu import _joined as lu_joined
+from ..lu import ldl, lu
+from ..matrix_functions import functions_row
+from ..norms import _root_of_squares, frobenius, sums
+from ..operands import blocks_of, factors_of
+from ..pinv import _relative
+from ..qr import _joined, alike, qr
+from ..questions import eigvalsh, norm, pinv, svdvals
+from ..singular_values import _padded, descending
+from ..square_roots import power, root
+from ..svd import Matched, _same_side, singular
+
+# -- singular values, norms, eigenvalues --
+
+
+def joined(op: Any, parts: Any) -> Any:
+    """Joins the vectors of the blocks, over the whole batch."""
+    batch = op.shape[:-2]
+    return np.concatenate([np.broadcast_to(p, (*batch, p.shape[-1])) for p in parts], axis=-1)
+
+
+@svdvals.row("blockdiag", how="the blocks', joined", cost="sum of the blocks'")
+def _(op: Any) -> Generator[Any, Any, Any]:
+    parts = []
+    for block in factors_of(op):
+        if 0 not in block.shape[-2:]:
+            parts.append((yield (block,)))
+    if not parts:
+        return np.zeros((*op.shape[:-2], min(op.shape[-2:])))
+    return _padded(descending(joined(op, parts)), op)
+
+
+@eigvalsh.row("blockdiag", how="the blocks', joined", cost="sum of the blocks'")
+def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
+    parts = []
+    for block in factors_of(op):
+        if block.shape[-1] != block.shape[-2]:
+            return NotImplemented
+        if block.shape[-1]:
+            parts.append((yield block, uplo))
+    return np.sort(joined(op, parts), axis=-1)
+
+
+# -- norms --
+
+
+@sums.row("blockdiag")
+def _(op: Any, axis: int) -> Generator[Any, Any, Any]:
+    parts = []
+    for block in factors_of(op):
+        parts.append((yield block, axis))
+    return joined(op, parts)
+
+
+@sums.row("block")
+def _(op: Any, axis: int) -> Generator[Any, Any, Any]:
+    if op._init is None:
+        return NotImplemented
+    rows: Any = blocks_of(op)
+    rows = rows if axis == -1 else list(zip(*rows, strict=True))
+    parts = []
+    for line in rows:
+        total = 0.0
+        for block in line:
+            total = total + (yield block, axis)
+        parts.append(total)
+    return joined(op, parts)
+
+
+@frobenius.row("blockdiag")
+def _(op: Any) -> Generator[Any, Any, Any]:
+    parts = []
+    for block in factors_of(op):
+        parts.append((yield (block,)))
+    return _root_of_squares(parts) + np.zeros(op.shape[:-2])
+
+
+@frobenius.row("block")
+def _(op: Any) -> Generator[Any, Any, Any]:
+    if op._init is None:
+        return NotImplemented
+    parts = []
+    for line in blocks_of(op):
+        for block in line:
+            parts.append((yield (block,)))
+    return _root_of_squares(parts) + np.zeros(op.shape[:-2])
+
+
+# -- pseudo-inverses --
+
+
+@pinv.row("blockdiag", how="a BlockDiag of the blocks'", cost="sum of the blocks'")
+def _(op: Any, how: Any) -> Generator[Any, Any, Any]:
+    blocks = factors_of(op)
+    if any(f.shape[:-2] != op.shape[:-2] for f in blocks):  # each batch element has its own cut-off
+        return NotImplemented
+    tops = [np.zeros(()) if 0 in f.shape[-2:] else norm(f, 2) for f in blocks]
+    cut = _relative(how, op) * functools.reduce(np.maximum, tops)
+    parts = []
+    for f, top in zip(blocks, tops, strict=True):
+        if 0 in f.shape[-2:]:
+            parts.append(_core.Zeros((*f.shape[:-2], f.shape[-1], f.shape[-2]), inexact(f.dtype)))
+            continue
+        own = np.divide(cut, top, where=np.asarray(top) > 0, out=np.ones(np.shape(cut + top)))
+        hermitian_too = {"hermitian": True} if how.get("hermitian") else {}
+        parts.append((yield f, {"rcond": own} | hermitian_too))
+    return _core.BlockDiag(*parts)
+
+
+# -- eigh --
+
+
+@eigenbasis.row("blockdiag", how="block by block; Q is a BlockDiag", cost="sum of the blocks'")
+def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
+    parts, vectors = [], []
+    for block in factors_of(op):
+        if block.shape[-1] != block.shape[-2]:
+            return NotImplemented
+        one, q = yield block, uplo
+        parts.append(one)
+        vectors.append(q)
+    return joined(op, parts), _core.BlockDiag(*vectors)
+
+
+# -- eig --
+
+
+@pairs_row(
+    "blockdiag", how="block by block, square ones; V is a BlockDiag", cost="sum of the blocks'"
+)
+def _(op: Any, vectors: bool) -> Generator[Any, Any, Any]:
+    blocks = factors_of(op)
+    if any(f.shape[-1] != f.shape[-2] for f in blocks):
+        return NotImplemented
+    values, parts = [], []
+    for block in blocks:
+        one, v = _split((yield (block,)), vectors)
+        values.append(one)
+        parts.append(v)
+    return _pair(joined(op, values), lambda: _core.BlockDiag(*parts), vectors)
+
+
+# -- svd --
+
+
+@singular.row("blockdiag", how="block by block; U and V are BlockDiags", cost="sum of the blocks'")
+def _(op: Any, full: bool) -> Generator[Any, Any, Any]:
+    blocks = factors_of(op)
+    full = full or not _same_side([f.shape[-2:] for f in blocks])
+    us, vs, parts, rows, cols = [], [], [], [], []
+    at = beside = 0
+    for block in blocks:
+        one = yield block, full
+        us.append(one.u)
+        vs.append(one.v)
+        parts.append(one.s)
+        rows.append(one.rows + at)
+        cols.append(one.cols + beside)
+        at, beside = at + one.u.shape[-1], beside + one.v.shape[-1]
+    s = joined(op, parts)
+    u, v = _core.BlockDiag(*us), _core.BlockDiag(*vs)
+    return Matched(u, s, v, np.concatenate(rows), np.concatenate(cols))
+
+
+# -- cholesky --
+
+
+@cholesky.row("blockdiag", how="a BlockDiag of the blocks'", cost="sum of the blocks'")
+def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
+    blocks = factors_of(op)
+    if any(f.shape[-1] != f.shape[-2] for f in blocks):
+        return NotImplemented
+    found = []
+    for f in blocks:
+        found.append((yield f, uplo))
+    return _core.BlockDiag(*found)
+
+
+# -- qr --
+
+
+@qr.row(
+    "blockdiag",
+    how="BlockDiags of the blocks', columns exchanged of tall and wide ones",
+    cost="sum of the blocks'",
+)
+def _(op: Any, mode: str) -> Generator[Any, Any, Any]:
+    blocks = factors_of(op)
+    if not alike(blocks, mode):
+        return (yield from mixed_shapes.qr(op, _core.BlockDiag, blocks, mode))
+    return (yield from _joined(_core.BlockDiag, blocks, mode))
+
+
+# -- lu, ldl --
+
+
+@lu.row(
+    "blockdiag",
+    how="BlockDiags of the blocks', rows exchanged of tall ones",
+    cost="sum of the blocks'",
+)
+def _(op: Any) -> Generator[Any, Any, Any]:
+    blocks = factors_of(op)
+    if not all(f.shape[-2] <= f.shape[-1] for f in blocks):
+        return (yield from mixed_shapes.lu(op, _core.BlockDiag, blocks))
+    return (yield from lu_joined(_core.BlockDiag, blocks))
+
+
+@ldl.row("blockdiag", how="BlockDiags of the blocks'", cost="sum of the blocks'")
+def _(op: Any, lower: bool, hermitian: bool) -> Generator[Any, Any, Any]:
+    blocks = factors_of(op)
+    if any(f.shape[-1] != f.shape[-2] for f in blocks):
+        return NotImplemented
+    outer, middle, orders, at = [], [], [], 0
+    for f in blocks:
+        one, d, order = yield f, lower, hermitian
+        outer.append(one)
+        middle.append(d)
+        orders.append(np.broadcast_to(order, (*op.shape[:-2], f.shape[-1])) + at)
+        at += f.shape[-1]
+    return _core.BlockDiag(*outer), _core.BlockDiag(*middle), np.concatenate(orders, axis=-1)
+
+
+# -- least squares, null spaces, ranges --
+
+
+@frames.row("blockdiag", how="BlockDiags of the blocks', of any rank", cost="sum of the blocks'")
+def _(op: Any, want: str) -> Generator[Any, Any, Any]:
+    found = []
+    for f in factors_of(op):
+        found.append((yield f, want))
+    u, v = least_squares_joined(_core.BlockDiag, found, want)
+    return u, joined(op, [one[1] for one in found]), v
+
+
+# -- exp, log, powers --
+
+
+@functions_row("blockdiag", how="block by block, square ones", cost="sum of the blocks'")
+def _(op: Any, f: Any) -> Generator[Any, Any, Any]:
+    blocks, found = factors_of(op), []
+    if any(b.shape[-1] != b.shape[-2] for b in blocks):
+        return NotImplemented
+    for block in blocks:
+        found.append((yield block, f) if block.shape[-1] else block)
+    return _core.BlockDiag(*found)
+
+
+# -- square roots, samples --
+
+
+@power.row("blockdiag", how="a BlockDiag of the blocks'", cost="sum of the blocks'")
+def _(op: Any, p: Any) -> Generator[Any, Any, Any]:
+    blocks = factors_of(op)
+    if any(f.shape[-1] != f.shape[-2] for f in blocks):
+        return NotImplemented
+    found = []
+    for f in blocks:
+        found.append((yield f, p))
+    return _core.BlockDiag(*found)
+
+
+@root.row("blockdiag", how="a BlockDiag of the blocks'", cost="sum of the blocks'")
+def _(op: Any) -> Generator[Any, Any, Any]:
+    blocks = factors_of(op)
+    if any(f.shape[-1] != f.shape[-2] for f in blocks):
+        return NotImplemented
+    found = []
+    for f in blocks:
+        found.append((yield (f,)))
+    return _core.BlockDiag(*found)

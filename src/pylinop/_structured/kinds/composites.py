@@ -1,0 +1,225 @@
+"""Functions of sums, products, inverses, powers and slices; of a sum, A + c I has a row."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+import numpy as np
+
+from ..._operators.convert import as_operator, inverse
+from ..._operators.parameters import written
+from ..cholesky import cholesky, is_hermitian
+from ..eig import _pair, _split, pairs_row
+from ..eigenvalues_hermitian import reciprocal, shift_of
+from ..eigh import eigenbasis
+from ..matrix_functions import _by_basis, functions_row
+from ..operands import _as_precise
+from ..questions import eigvalsh, hermitian
+from ..square_roots import _beside, power, root
+from ..svd import Matched, singular
+from ..unitary import is_unitary
+
+# -- singular values, norms, eigenvalues --
+
+
+@hermitian.row("inverse", "power")
+def _(op: Any) -> Generator[Any, Any, Any]:
+    if op._operands[0].shape[-1] != op._operands[0].shape[-2]:
+        return NotImplemented
+    return (yield (op._operands[0],)) or NotImplemented
+
+
+@hermitian.row("sum")
+def _(op: Any) -> Generator[Any, Any, Any]:
+    found = shift_of(op)
+    if found is None or complex(found[1]).imag:
+        return NotImplemented
+    return (yield (found[0],))
+
+
+@eigvalsh.row("sum", how="of A + c I: those of A, + c", cost="those of A")
+def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
+    found = shift_of(op)
+    if found is None or complex(found[1]).imag:
+        return NotImplemented
+    return (yield found[0], uplo) + complex(found[1]).real
+
+
+# -- eigh --
+
+
+@eigenbasis.row("sum", how="of A + c I: A's Q, c added to its values", cost="that of A")
+def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
+    found = shift_of(op)
+    if found is None or complex(found[1]).imag:
+        return NotImplemented
+    w, q = yield found[0], uplo
+    return w + complex(found[1]).real, q
+
+
+@eigenbasis.row("inverse", how="of a Hermitian A: its Q, 1 / w", cost="that of A")
+def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
+    if op._init is not None or op._by != "inverse" or not hermitian(op._operands[0]):
+        return NotImplemented
+    w, q = yield op._operands[0], uplo
+    return reciprocal(w, op._operands[0]), q
+
+
+@eigenbasis.row("power", how="of a Hermitian A: its Q, w^p", cost="that of A")
+def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
+    if op._operands[0].dtype.kind in "biu" or not hermitian(op._operands[0]):
+        return NotImplemented
+    w, q = yield op._operands[0], uplo
+    return w ** op._operands[1], q
+
+
+# -- eig --
+
+
+@pairs_row("sum", how="of A + c I: A's V, c added to its values", cost="that of A")
+def _(op: Any, vectors: bool) -> Generator[Any, Any, Any]:
+    found = shift_of(op)
+    if found is None:
+        return NotImplemented
+    w, v = _split((yield (found[0],)), vectors)
+    return _pair(w + found[1], lambda: v, vectors)
+
+
+@pairs_row("inverse", how="A's V, 1 / w", cost="that of A")
+def _(op: Any, vectors: bool) -> Generator[Any, Any, Any]:
+    if op._init is not None or op._by != "inverse":
+        return NotImplemented
+    w, v = _split((yield (op._operands[0],)), vectors)
+    return _pair(reciprocal(w, op._operands[0]), lambda: v, vectors)
+
+
+@pairs_row("power", how="A's V, w^p", cost="that of A")
+def _(op: Any, vectors: bool) -> Generator[Any, Any, Any]:
+    if op._operands[0].dtype.kind in "biu":
+        return NotImplemented
+    w, v = _split((yield (op._operands[0],)), vectors)
+    return _pair(w ** op._operands[1], lambda: v, vectors)
+
+
+# -- svd --
+
+
+@singular.row("inverse", how="A's, 1 / s, U and V exchanged", cost="that of A")
+def _(op: Any, full: bool) -> Generator[Any, Any, Any]:
+    if op._init is not None or op._by != "inverse":
+        return NotImplemented
+    u, s, v, rows, cols = yield op._operands[0], full
+    if s.shape[-1] < op.shape[-1]:
+        raise np.linalg.LinAlgError("Singular matrix")
+    return Matched(v, reciprocal(s, op._operands[0]), u, cols, rows)
+
+
+def _beside_unitary(op: Any, full: bool) -> Any:
+    """What is asked of a product: A of U A or A V."""
+    if op._by != "prod" or op.dtype.kind in "biu":
+        return None
+    a, b = op._operands
+    return [("svd", b if is_unitary(a) else a, full)] if is_unitary(a) or is_unitary(b) else None
+
+
+@singular.row(
+    "prod",
+    how="of U A or A V with a U or V known to be unitary: A's",
+    cost="that of A",
+    asks=_beside_unitary,
+)
+def _(op: Any, full: bool) -> Generator[Any, Any, Any]:
+    if op._by != "prod" or op.dtype.kind in "biu":
+        return NotImplemented
+    a, b = (_as_precise(f, op) for f in op._operands)
+    if b._head == "identity" and a._by == "prod" and a._operands[0] is op._operands[0]:
+        return NotImplemented  # op equals its left factor after astype: it would be asked again
+    if is_unitary(a):
+        found = yield b, full
+        return found._replace(u=a.copy() @ found.u)
+    if is_unitary(b):
+        found = yield a, full
+        return found._replace(v=b.copy().H @ found.v)
+    return NotImplemented
+
+
+# -- exp, log, powers --
+
+
+@functions_row("sum", how="of A + c I: of A, the shift within the function", cost="that of A")
+def _(op: Any, f: Any) -> Generator[Any, Any, Any]:
+    found = shift_of(op)
+    if found is None:
+        return NotImplemented
+    return (yield found[0], f.shifted(found[1]))
+
+
+@functions_row("inverse", "power", how="of a Hermitian A: by its eigenvectors", cost="that of eigh")
+def _(op: Any, f: Any) -> Any:
+    if op._init is not None or op._by not in ("inverse", "power") or not hermitian(op):
+        return NotImplemented
+    return _by_basis(op, f)
+
+
+# -- square roots, samples --
+
+
+def _terms(op: Any) -> list[Any] | None:
+    """The terms of a sum, if there are at most 16, all of kinds with a root of their own; else
+    None."""
+    found: list[Any] = []
+    stack = [op]
+    while stack:
+        o = stack.pop()
+        if written(o, "sum") and len(found) + len(stack) < 16:
+            stack += o._operands[::-1]
+            continue
+        inner = o
+        while written(inner, "view", "scaled"):
+            inner = inner._operands[0]
+        if o._head == "sum" or inner._head not in root.rows:
+            return None
+        found.append(o)
+    return found
+
+
+def _term_asks(op: Any) -> Any:
+    terms = _terms(op)
+    return None if terms is None else [("sample", as_operator(t)) for t in terms]
+
+
+@root.row(
+    "sum",
+    how="roots beside each other, of semidefinite terms in this table",
+    cost="theirs",
+    asks=_term_asks,
+)
+def _(op: Any) -> Any:
+    terms = _terms(op)
+    return NotImplemented if terms is None else _beside(terms)
+
+
+@root.row(
+    "inverse",
+    how="the inverse of L^H of A's Cholesky",
+    cost="A's",
+    asks=lambda op: [("cholesky", op._operands[0], "L")] if op._operands else None,
+)
+def _(op: Any) -> Any:
+    if op._init is not None or op._by != "inverse":
+        return NotImplemented
+    inner = op._operands[0]
+    if not is_hermitian(inner):
+        return NotImplemented
+    return inverse(cholesky(inner, "L").H)
+
+
+# -- by known eigenvectors --
+
+
+@power.row("inverse", how="of a Hermitian A: A's with the other sign", cost="A's")
+def _(op: Any, p: Any) -> Generator[Any, Any, Any]:
+    if op._init is not None or op._by != "inverse" or not hermitian(op._operands[0]):
+        return NotImplemented
+    return (yield op._operands[0], -p)

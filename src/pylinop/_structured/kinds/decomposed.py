@@ -1,0 +1,311 @@
+"""Functions of what is given decomposed: `Eigen`, `Root`, `Congruence`."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+import numpy as np
+
+from ... import _core
+from ..._operators.convert import as_operator
+from .. import qr
+from ..cholesky import cholesky, is_lower, not_definite, real_diagonal, upper_of
+from ..dispatch import dense
+from ..eig import _pair, _split, pairs_row
+from ..eigh import eigenbasis
+from ..least_squares import frames, phases
+from ..matrix_functions import _by_basis, _hermitian_only, _thin, functions_row
+from ..operands import _as_precise, diagonal_of, factors_of
+from ..pinv import _reciprocals, _relative
+from ..qr import orthonormal
+from ..questions import eigvalsh, hermitian, pinv, svdvals
+from ..singular_values import _padded, descending, floats
+from ..square_roots import _beside, _powers, nonnegative, power, root
+from ..svd import Matched, of_basis, singular
+from ..unitary import is_unitary
+
+# -- singular values, norms, eigenvalues --
+
+
+@svdvals.row(
+    "eigen",
+    how="moduli of d where Q is known to be unitary",
+    cost="O(n log n)",
+    guard="given unitary_q",
+)
+def _(op: Any) -> Any:
+    return _padded(descending(np.abs(floats(op._given("d")))), op)
+
+
+@svdvals.row("root", how="squares of L's", cost="L's", guard="given")
+def _(op: Any) -> Generator[Any, Any, Any]:
+    return _padded((yield (op._given("L"),)) ** 2, op)
+
+
+@hermitian.row("eigen")
+def _(op: Any) -> Any:
+    if op._init is None:
+        return NotImplemented
+    return not np.imag(op._given("d")).any() or NotImplemented
+
+
+@hermitian.row("root")
+def _(op: Any) -> bool:
+    return True
+
+
+@eigvalsh.row(
+    "eigen",
+    how="d, sorted, where Q is known to be unitary",
+    cost="O(n log n)",
+    guard="given unitary_q hermitian",
+)
+def _(op: Any, uplo: str) -> Any:
+    w = np.sort(floats(op._given("d")).real, axis=-1)
+    return np.broadcast_to(w, (*op.shape[:-2], op.shape[-1]))
+
+
+@eigvalsh.row("root", how="squares of L's singular values", cost="svdvals of L")
+def _(op: Any, uplo: str) -> Any:
+    return NotImplemented if op._init is None else svdvals(op)[..., ::-1]
+
+
+@hermitian.row("congruence")
+def _(op: Any) -> Generator[Any, Any, Any]:
+    if op._init is None:
+        return NotImplemented
+    return (yield (as_operator(op._given("B")),)) or NotImplemented
+
+
+# -- pseudo-inverses --
+
+
+@pinv.row(
+    "eigen", how="an Eigen where Q is known to be unitary", cost="O(n)", guard="given unitary_q"
+)
+def _(op: Any, how: Any) -> Any:
+    d = floats(op._given("d"))
+    cut = _relative(how, op) * np.abs(d).max(axis=-1)
+    return _core.Eigen(op._given("Q"), _reciprocals(d, np.asarray(cut)[..., None]))
+
+
+# -- eigh --
+
+
+@eigenbasis.row(
+    "eigen",
+    how="its own, where Q is known to be unitary",
+    cost="O(1)",
+    guard="given unitary_q hermitian",
+)
+def _(op: Any, uplo: str) -> Any:
+    return floats(op._given("d")).real, op._given("Q").copy()
+
+
+@eigenbasis.row(
+    "congruence",
+    how="A Q of B's, where A is known to be unitary",
+    cost="that of B",
+    guard="given unitary_a",
+)
+def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
+    if not hermitian(as_operator(op._given("B"))):
+        return NotImplemented
+    w, q = yield as_operator(op._given("B")), uplo
+    return w, op._given("A").copy() @ q
+
+
+# -- eig --
+
+
+@pairs_row("eigen", how="its own, where Q is known to be unitary", cost="O(n)")
+def _(op: Any, vectors: bool) -> Any:
+    if op._init is None or not is_unitary(op._given("Q")):
+        return NotImplemented
+    return _pair(floats(op._given("d")), lambda: op._given("Q").copy(), vectors)
+
+
+@pairs_row("congruence", how="A V of B's, where A is known to be unitary", cost="that of B")
+def _(op: Any, vectors: bool) -> Generator[Any, Any, Any]:
+    if op._init is None or not is_unitary(op._given("A")):
+        return NotImplemented
+    w, v = _split((yield (as_operator(op._given("B")),)), vectors)
+    return _pair(w, lambda: op._given("A").copy() @ v, vectors)
+
+
+# -- svd --
+
+
+@singular.row(
+    "eigen", how="moduli of d, where Q is known to be unitary", cost="O(n)", guard="given unitary_q"
+)
+def _(op: Any, full: bool) -> Any:
+    return of_basis(floats(op._given("d")), op._given("Q").copy())
+
+
+@singular.row("root", how="squares of L's; U is L's", cost="that of L", guard="given")
+def _(op: Any, full: bool) -> Generator[Any, Any, Any]:
+    found = yield _as_precise(as_operator(op._given("L")), op), True
+    return Matched(found.u, found.s**2, found.u, found.rows, found.rows)
+
+
+@eigenbasis.row("root", how="by the svd of L, all of its U", cost="svd of L", guard="given")
+def _(op: Any, uplo: str) -> Any:
+    found = singular(op._given("L"), True)
+    w = np.zeros((*found.s.shape[:-1], op.shape[-1]), found.s.dtype)
+    w[..., found.rows] = found.s**2
+    return w, found.u
+
+
+# -- cholesky --
+
+
+def positive(factor: Any) -> Any:
+    """A lower triangular operator with its columns scaled so that its diagonal is real and
+    positive; None where its kind is not known to be triangular, or its diagonal has zeros."""
+    if factor._head in ("kron", "blockdiag"):
+        join = _core.Kron if factor._head == "kron" else _core.BlockDiag
+        found = [positive(f) for f in factors_of(factor)]
+        return None if any(f is None for f in found) else join(*found)
+    banded = factor._head == "banded" and factor._init is not None
+    banded = banded and factor._given("l_and_u")[1] == 0
+    if not (banded or is_lower(factor) or factor._head in ("diag", "identity")):
+        return None
+    d = diagonal_of(factor) if factor._head in ("diag", "identity") else factor.diagonal()
+    if not (np.abs(d) > 0).all():
+        return None
+    phase = np.conj(d / np.abs(d))
+    if (phase == 1).all():
+        return factor
+    if factor._head == "triangular":
+        return _core.Triangular(dense(factor) * phase[..., None, :])
+    if banded:
+        widths, ab = factor._given("l_and_u", "ab")
+        return _core.Banded(widths, ab * phase[..., None, :])
+    return _core.Diag(np.abs(d).astype(d.dtype, copy=False))
+
+
+@cholesky.row(
+    "root",
+    how="L itself where it is lower triangular, else by QR of L^H, which nothing squares",
+    cost="qr of L^H",
+)
+def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
+    if op._init is None or op._given("L").shape[-1] < op.shape[-1]:
+        return NotImplemented
+    inner = op._given("L")
+    found = positive(inner) if inner.shape[-1] == inner.shape[-2] else None
+    if found is None:
+        found = positive(upper_of(qr.qr(inner.H, "r")))
+    return NotImplemented if found is None else found
+    yield  # a row is a generator
+
+
+# -- least squares, null spaces, ranges --
+
+
+@frames.row(
+    "eigen", how="Q and d where Q is known to be unitary", cost="O(n)", guard="given unitary_q"
+)
+def _(op: Any, want: str) -> Any:
+    phase, size = phases(floats(op._given("d")))
+    return op._given("Q") @ _core.Diag(phase), size, op._given("Q")
+
+
+# -- exp, log, powers --
+
+
+@functions_row("eigen", how="of d, where Q is known to be unitary", cost="O(n)")
+def _(op: Any, f: Any) -> Any:
+    if op._init is None or not is_unitary(as_operator(op._given("Q"))):
+        return _hermitian_only(op, f)
+    return _core.Eigen(op._given("Q").copy(), f(floats(op._given("d"))))
+
+
+@functions_row("congruence", how="A f(B) A^H where A is known to be unitary", cost="that of B")
+def _(op: Any, f: Any) -> Generator[Any, Any, Any]:
+    if op._init is None or not is_unitary(op._given("A")):
+        return _hermitian_only(op, f)
+    inner = yield _as_precise(as_operator(op._given("B")), op), f
+    return _core.Congruence(op._given("A").copy(), inner)
+
+
+@functions_row(
+    "root", how="as the low rank it is, L thin; by the svd of L", cost="O(n k^2)", guard="given"
+)
+def _(op: Any, f: Any) -> Any:
+    root = _as_precise(as_operator(op._given("L")), op)
+    if root._head == "dense" and 2 * root.shape[-1] <= root.shape[-2]:
+        return _thin(_core.LowRank(root), f)
+    return _by_basis(op, f)
+
+
+# -- square roots, samples --
+
+
+@power.row(
+    "eigen", how="Q f(d) Q^H where Q is known to be unitary", cost="O(n)", guard="given unitary_q"
+)
+def _(op: Any, p: Any) -> Any:
+    w = nonnegative(real_diagonal(floats(op._given("d"))), p > 0, exact=True)
+    return _core.Eigen(op._given("Q"), _powers(w, p))
+
+
+@power.row("root", how="SVD of L, which nothing squares", cost="14 n k^2", guard="given")
+def _(op: Any, p: Any) -> Any:
+    n, k = op._given("L").shape[-2:]
+    if n > k and p < 0:
+        raise not_definite(np.ones(op.shape[:-2], bool), f"has rank {k} at most")
+    q, s, _ = np.linalg.svd(dense(op._given("L")), full_matrices=False)
+    s = nonnegative(s, p > 0)
+    return _core.Eigen(orthonormal(q), s if p > 0 else 1 / s)
+
+
+@root.row("root", how="L itself", cost="O(1)")
+def _(op: Any) -> Any:
+    return NotImplemented if op._init is None else op._given("L")
+
+
+@root.row("congruence", how="A times B's", cost="B's", guard="given")
+def _(op: Any) -> Any:
+    inner = _beside([op._given("B")])
+    return inner if inner is NotImplemented else as_operator(op._given("A")) @ inner
+
+
+@root.row("eigen", how="Q d^1/2", cost="O(n)", guard="given")
+def _(op: Any) -> Any:
+    w = real_diagonal(floats(op._given("d")))
+    if (w < 0).any() and not is_unitary(op._given("Q")):
+        return NotImplemented
+    return as_operator(op._given("Q")) @ _core.Diag(np.sqrt(nonnegative(w)))
+
+
+# -- by known eigenvectors --
+
+
+@power.row(
+    "congruence", how="A f(B) A^H where A is known to be unitary", cost="that of B",
+    guard="given unitary_a",
+)  # fmt: skip
+def _(op: Any, p: Any) -> Generator[Any, Any, Any]:
+    inner = yield _as_precise(as_operator(op._given("B")), op), p
+    return _core.Congruence(op._given("A").copy(), inner)
+
+
+@pinv.row(
+    "congruence", how="A pinv(B) A^H where A is known to be unitary", cost="that of B",
+    guard="given unitary_a",
+)  # fmt: skip
+def _(op: Any, how: Any) -> Generator[Any, Any, Any]:
+    inner = yield _as_precise(as_operator(op._given("B")), op), how
+    return _core.Congruence(op._given("A").copy(), inner)
+
+
+@frames.row("congruence", how="A times B's where A is known to be unitary", cost="that of B")
+def _(op: Any, want: str) -> Generator[Any, Any, Any]:
+    if op._init is None or not is_unitary(op._given("A")):
+        return NotImplemented
+    u, s, v = yield _as_precise(as_operator(op._given("B")), op), want
+    outer = op._given("A")
+    return None if u is None else outer @ u, s, outer @ v

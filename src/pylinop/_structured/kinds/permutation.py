@@ -1,0 +1,166 @@
+"""Functions of a `Permutation`, by its cycles."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+import numpy as np
+
+from ... import _core
+from ..._base.dtypes import inexact
+from ..eig import _pair, by_eigh, pairs_row
+from ..eigh import eigenbasis
+from ..lu import lu
+from ..matrix_functions import functions_row
+from ..norms import sums
+from ..qr import eye
+from ..questions import eigvalsh, hermitian, pinv, svdvals
+from ..singular_values import check_permutation
+from ..svd import _ones, singular
+from ..unitary import fourier, hartley
+
+# -- singular values, norms, eigenvalues --
+
+
+@svdvals.row("permutation", how="ones; its indices are read", cost="O(n)")
+def _(op: Any) -> Any:
+    check_permutation(op)
+    return np.ones((*op.shape[:-2], op.shape[-1]))
+
+
+@hermitian.row("permutation")
+def _(op: Any) -> bool:
+    at = np.arange(op.shape[-1], dtype=float)[:, None]
+    return bool((op @ (op @ at) == at).all())
+
+
+@eigvalsh.row(
+    "permutation", how="-1 and 1, where it is its own inverse", cost="O(n)", guard="hermitian"
+)
+def _(op: Any, uplo: str) -> Any:
+    n = op.shape[-1]
+    minus = np.round((n - np.asarray(op.trace().real, float)) / 2)
+    return np.where(np.arange(n) < minus[..., None], -1.0, 1.0)
+
+
+# -- norms --
+
+
+@sums.row("permutation")
+def _(op: Any, axis: int) -> Any:
+    check_permutation(op)
+    return np.ones((*op.shape[:-2], op.shape[-1]))
+
+
+# -- pseudo-inverses --
+
+
+@pinv.row("permutation", how="the transpose", cost="O(n); its indices are read")
+def _(op: Any, how: Any) -> Any:
+    check_permutation(op)
+    return op.T
+
+
+# -- eigh --
+
+
+def cycles_of(op: Any) -> Any:
+    """(order, lengths, counts) of a Permutation: its rows in that order fall into cycles,
+    ``counts`` of them of each length; None for batches."""
+    if op.ndim != 2:
+        return None
+    p = np.rint((op @ np.arange(op.shape[-1], dtype=np.float64)).real).astype(np.int64)
+    seen = np.zeros(p.size, bool)
+    cycles: dict[int, list[int]] = {}
+    for start in range(p.size):
+        cycle, at = [], start
+        while not seen[at]:
+            seen[at] = True
+            cycle.append(at)
+            at = p[at]
+        if cycle:
+            cycles.setdefault(len(cycle), []).extend(cycle)
+    lengths = sorted(cycles)
+    order = np.concatenate([np.array(cycles[k], np.int64) for k in lengths])
+    return order, lengths, [len(cycles[k]) // k for k in lengths]
+
+
+def by_cycles(op: Any, one: Any) -> Any:
+    """S^T diag(I (x) one(length)) S, the cycles of each length together."""
+    order, lengths, counts = cycles_of(op)
+    blocks = [_core.Kron(_core.Identity(m), one(k)) for k, m in zip(lengths, counts, strict=True)]
+    return _core.Congruence(_core.Permutation(order).T, _core.BlockDiag(*blocks))
+
+
+def cycle_vectors(op: Any, one: Any) -> Any:
+    """S^T diag(I (x) one(length)): vectors of the cycles."""
+    order, lengths, counts = cycles_of(op)
+    blocks = [_core.Kron(_core.Identity(m), one(k)) for k, m in zip(lengths, counts, strict=True)]
+    return _core.Permutation(order).T @ _core.BlockDiag(*blocks)
+
+
+def cycle_values(op: Any) -> Any:
+    """The eigenvalues in the order of `cycle_vectors`: roots of unity."""
+    _, lengths, counts = cycles_of(op)
+    return np.concatenate(
+        [np.tile(np.exp(2j * np.pi * np.arange(k) / k), m) for k, m in zip(lengths, counts)]
+    )
+
+
+@eigenbasis.row(
+    "permutation", how="of exchanges: 2 x 2 blocks", cost="O(n)", guard="single hermitian"
+)
+def _(op: Any, uplo: str) -> Any:
+    q = cycle_vectors(op, lambda k: hartley((k,), inexact(op.dtype)))
+    return np.rint(cycle_values(op).real), q
+
+
+# -- eig --
+
+
+@pairs_row("permutation", how="roots of unity, a DFT a cycle length", cost="O(n)", calls=10)
+def _(op: Any, vectors: bool) -> Any:
+    if op.ndim != 2:
+        return NotImplemented
+    check_permutation(op)
+    if hermitian(op):
+        return by_eigh(op, vectors)
+    complex_ = np.result_type(inexact(op.dtype), np.complex64)
+    basis = lambda: cycle_vectors(op, lambda k: fourier((k,), complex_))
+    return _pair(cycle_values(op), basis, vectors)
+
+
+# -- svd --
+
+
+@singular.row("permutation", how="itself; ones", cost="O(n)")
+def _(op: Any, full: bool) -> Any:
+    check_permutation(op)
+    return _ones(op, op.copy())
+
+
+# -- lu, ldl --
+
+
+@lu.row("permutation", how="P is itself", cost="O(n); its indices are read")
+def _(op: Any) -> tuple[Any, Any, Any]:
+    check_permutation(op)
+    one = eye(op, op.shape[-1], op.shape[-1])
+    return op, one, one
+
+
+# -- exp, log, powers --
+
+
+@functions_row(
+    "permutation", how="a circulant a cycle length", cost="O(n log n)", guard="single", calls=25
+)
+def _(op: Any, f: Any) -> Generator[Any, Any, Any]:
+    op.diagonal()  # each index once
+    dtype, found = inexact(op.dtype), {}
+    for k in cycles_of(op)[1]:
+        first = np.zeros(k, dtype)
+        first[-1] = 1
+        found[k] = yield _core.Circulant(first), f
+    return by_cycles(op, lambda k: found[k])

@@ -1,0 +1,118 @@
+"""Functions of `DFT`, `DCT` and `Hadamard`: closed forms."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ... import _core
+from ..._base.dtypes import inexact, real_of
+from ..._operators.convert import inverse
+from ..eigh import eigenbasis, eye
+from ..least_squares import frames
+from ..qr import _of, qr
+from ..questions import eigvalsh, outer, pinv
+from ..singular_values import _level_values, vector_room
+from ..svd import _matched, _ones, singular
+from ..unitary import unitary
+
+# -- singular values, norms, eigenvalues --
+
+
+@eigvalsh.row("hadamard", how="half of them sqrt(n), half -sqrt(n)", cost="O(n)", guard="given")
+def _(op: Any, uplo: str) -> Any:
+    n = op.shape[-1]
+    return np.where(np.arange(n) < n // 2, -1.0, 1.0) * math.sqrt(n)
+
+
+# -- pseudo-inverses --
+
+
+@pinv.row("dft", "dct", "hadamard", called="transforms", how="the inverse", cost="O(1)")
+def _(op: Any, how: Any) -> Any:
+    return inverse(op)
+
+
+# -- eigh --
+
+
+@eigenbasis.row("hadamard", how="Kron of 2 x 2 rotations", cost="O(n)")
+def _(op: Any, uplo: str) -> Any:
+    n = op.shape[-1]
+    if op._init is None or n == 1:
+        return NotImplemented
+    c, s = math.cos(math.pi / 8), math.sin(math.pi / 8)
+    turn = np.array([[c, -s], [s, c]], inexact(op.dtype).char.lower())
+    w, root = np.ones(1), math.sqrt(2.0)
+    levels = n.bit_length() - 1
+    for _ in range(levels):
+        w = np.concatenate([root * w, -root * w])
+    one = unitary(turn)
+    return w, one if levels == 1 else _core.Kron(*[one] * levels)
+
+
+# -- svd --
+
+
+@singular.row(
+    "dft",
+    "hadamard",
+    called="transforms",
+    how="itself, scaled to be unitary; all one value",
+    cost="O(n)",
+    guard="given",
+)
+def _(op: Any, full: bool) -> Any:
+    vector_room(op)
+    n = op.shape[-1]
+    if op._head == "hadamard":
+        return _ones(op, n**-0.5 * op, n**0.5)
+    size, norm = op._given("n", "norm")
+    unit = _core.DFT(size, "ortho", None if op._weak else op.dtype)
+    return _ones(op, unit, {"ortho": 1.0, "forward": n**-0.5}.get(norm, n**0.5))
+
+
+@singular.row(
+    "dct", how="the orthogonal DCT of its type; two values a level", cost="O(n)", guard="given"
+)
+def _(op: Any, full: bool) -> Any:
+    sizes, type_, norm = op._given("n", "type", "norm")
+    type_ = type_ or 2
+    sizes = tuple(sizes) if np.iterable(sizes) else (int(sizes),)
+    s = np.ones(1)
+    vector_room(op)
+    for n in sizes:
+        values = _level_values("dct", n, type_, norm)
+        if values is None:
+            return NotImplemented
+        s = outer(s, values)
+    unit = _core.DCT(sizes, type_, "ortho", None if op._weak else op.dtype)
+    return _matched(eye(op), s, unit.T) if type_ == 2 else _matched(unit, s, eye(op))
+
+
+# -- qr --
+
+
+@qr.row(
+    "hadamard",
+    how="Q is itself / sqrt(n), R a multiple of the Identity",
+    cost="O(1)",
+    guard="given",
+)
+def _(op: Any, mode: str) -> Any:
+    n, dtype = op.shape[-1], inexact(op.dtype)
+    root = float(np.sqrt(n))
+    r = _core.Diag(np.full(n, root, dtype))
+    return _of(mode, (1 / root) * (op if op.dtype == dtype else op.astype(dtype)), r)
+
+
+# -- by known eigenvectors --
+
+
+@frames.row("hadamard", how="itself over sqrt(n)", cost="a product", guard="given")
+def _(op: Any, want: str) -> Any:
+    n = op.shape[-1]
+    s = np.full(op.shape[:-1], n**0.5, real_of(op.dtype))
+    return n**-0.5 * op, s, _core.Identity(n, inexact(op.dtype))

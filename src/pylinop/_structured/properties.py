@@ -1,0 +1,62 @@
+"""What is known of an operator by how it is written, and what its entries show.
+
+`known` asks the core, which computes nothing. `measured` compares the entries of a dense form, with
+itself turned round: the only place that does. Its tolerances:
+
+- EXACT, each entry equal: it decides which algorithm runs, where both are right, as between `eig`
+  and `eigh`, so what is nearly Hermitian is not taken for it.
+- ROUNDED, 16 n eps of the largest entry: of what ought to be Hermitian, as the factors of a Kron
+  that are to have a Cholesky factor; what is further off is refused, or goes by the dense form.
+- GRAM, n eps sqrt(a_ii a_jj), the rounding of forming X^H X: functions with a branch cut, where
+  rounding alone would decide on which side of it the least eigenvalues lie."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from .._base.dtypes import inexact
+from .dispatch import dense
+
+EXACT, ROUNDED, GRAM = "exact", "rounded", "gram"
+
+
+def known(op: Any, name: str) -> Any:
+    """Is it "hermitian", "semidefinite", "unitary", "regular", "real" or "diagonal": True, False or
+    None, not known; or its "rank", at the most, or its "band", (below, above)."""
+    return op._known(name)
+
+
+def rounding(a: Any) -> Any:
+    """How far two entries that should be equal may differ, relative to the largest."""
+    return 16 * max(a.shape[-1], 1) * np.finfo(inexact(a.dtype)).eps
+
+
+def largest(a: Any) -> Any:
+    """The largest modulus of each matrix."""
+    return np.abs(a).max(axis=(-2, -1), initial=0)
+
+
+def measured(A: Any, name: str, tolerance: str = EXACT) -> bool:
+    """Do the entries of an array, or of an operator's dense form, show it to be "hermitian",
+    "symmetric", or "centrohermitian": Hermitian, and its own conjugate with rows and columns
+    reversed?"""
+    a = dense(A) if isinstance(A, _core.Operator) else A
+    if a.shape[-1] != a.shape[-2]:
+        return False
+    if name == "centrohermitian":
+        return measured(a, "hermitian") and np.array_equal(a, a[..., ::-1, ::-1].conj())
+    other = a.swapaxes(-1, -2)
+    if name == "hermitian" and a.dtype.kind == "c":
+        other = other.conj()
+    same = bool((a == other).all())
+    if same or tolerance == EXACT:
+        return same
+    if tolerance == ROUNDED:
+        return bool((largest(a - other) <= rounding(a) * largest(a)).all())
+    d = np.sqrt(np.maximum(np.diagonal(a, 0, -2, -1).real, 0))
+    off = a.shape[-1] * np.finfo(a.dtype).eps
+    with np.errstate(invalid="ignore", over="ignore"):
+        return bool((np.abs(a - other) <= off * d[..., :, None] * d[..., None, :]).all())

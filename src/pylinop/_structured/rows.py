@@ -1,0 +1,160 @@
+"""Rows: how a question is answered for some heads, under which guards, at which price.
+
+Each is a rule of `pl.rules()`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .._base import config, memory
+from .._base.dtypes import inexact
+from .._operators.convert import as_operator
+from . import prices
+from .operands import factors_of, within
+from .unitary import is_unitary
+
+if TYPE_CHECKING:
+    from .dispatch import Question
+
+QUESTIONS: dict[str, Question] = {}  # those with a name: docs/factorisations.md, pl.rules()
+
+
+class Guard(NamedTuple):
+    """A condition on rows: a sentence; what decides when a row runs; and what is known before, by
+    how the operator is written (None: not known)."""
+
+    doc: str
+    holds: Callable[[Any], Any]
+    known: Callable[[Any], bool | None]
+
+
+def _is_given(op: Any) -> bool:
+    return op._init is not None
+
+
+def _guard(doc: str, holds: Callable[[Any], Any]) -> Guard:
+    """One that needs no numbers, so that it is known before."""
+    return Guard(doc, holds, lambda op: bool(holds(op)))
+
+
+GUARDS = {
+    "given": _guard("of the kind as it was given, not what an operation closed to", _is_given),
+    "single": _guard("one matrix, not a batch", lambda op: op.ndim == 2),
+    "unitary_q": _guard("its Q is known to be unitary", lambda op: is_unitary(op._given("Q"))),
+    "unitary_a": _guard("its A is known to be unitary", lambda op: is_unitary(op._given("A"))),
+    "upper": _guard(
+        "an upper triangle as it was given", lambda op: _is_given(op) and not op._given("lower")
+    ),
+    "real_constant": _guard("its c is real", lambda op: not complex(op._given("c")).imag),
+}
+
+
+# The operand that "A" means in a row's cost, of heads where it is not the first.
+OPERAND: dict[str, Callable[[Any], Any]] = {
+    "scaled": lambda op: within(op),
+    "congruence": lambda op: as_operator(op._given("B")) if op._init is not None else None,
+}
+
+
+def _operand(op: Any) -> Any:
+    by = op._by if op._init is None else ""
+    if op._head in OPERAND:
+        return OPERAND[op._head](op)
+    return op._operands[0] if by and op._operands else None
+
+
+def _operands(op: Any, of: str) -> list[Any] | None:
+    """The parts that a cost names; None where the row will find none either."""
+    if of == "itself":
+        return [op]
+    if of == "parts":
+        return factors_of(op) if op._init is not None or op._by else None
+    if of in ("B", "L"):
+        return [as_operator(op._given(of))] if op._init is not None else None
+    found = _operand(op)
+    return None if found is None else [found]
+
+
+class Row:
+    """How a question is answered for some heads: a rule, as `pl.rules()` lists it.
+
+    ``guard`` names what must hold; ``cost`` says the row's own share of the price and what it asks
+    of the parts (prices.py), ``asks`` what it asks where those words do not: a function of (op,
+    *args), which returns a list of (question or its name, operand, *its arguments). ``by``: the way
+    that it is, "structure", "band" or "dense"; ``calls``: how many rows' Python it is worth;
+    ``holds``: how many entries it has in memory at once, as a formula, where that does not follow
+    from the cost; the memory limit is held by it."""
+
+    def __init__(
+        self, name: str, answer: Callable[..., Any], how: str, cost: str, guard: str, asks: Any,
+        by: str, calls: int, holds: str,
+    ) -> None:  # fmt: skip
+        self.name, self.answer, self.how, self.cost = name, answer, how, cost
+        self.guards, self.asks, self.by = guard.split(), asks, by
+        self.fired, self.kept, self.calls, self.holds = 0, False, calls, holds
+
+    def price(self, op: Any) -> prices.Price:
+        """Its own share, without what it asks."""
+        more = prices.Price(self.by, 0.0, (self.calls - 1) * prices.ROW, 0.0, 0)
+        whole = self.own.price(op, self.by).plus(more)
+        return whole._replace(memory=self.memory(op)) if self.holds else whole
+
+    def memory(self, op: Any) -> int:
+        """The bytes that it ``holds``, in double precision at least."""
+        wide = np.result_type(inexact(op.dtype), np.float64).itemsize
+        return int(prices.entries(self.holds, op) * wide)
+
+    def keep_within(self, op: Any) -> None:
+        """Raises where what it ``holds`` passes the memory limit, if one is set."""
+        limit = config.get("memory_limit")
+        if self.holds and limit is not None and 0 not in op.shape:
+            if (needed := self.memory(op)) > limit:
+                raise memory.beyond(op, needed, f"{self.name} holds {self.holds} numbers")
+
+    def __call__(self, op: Any, *args: Any) -> Any:
+        return self.answer(op, *args)
+
+    @property
+    def own(self) -> prices.Cost:
+        """Its cost, read."""
+        return prices.read(self.cost)
+
+    @property
+    def passes(self) -> bool:
+        """Does it hand the question on to its operand?"""
+        return self.own.asks == [("", "A")]
+
+    def parts(self, question: Question, op: Any, args: tuple[Any, ...]) -> Any:
+        """What it asks, as (question, operand, arguments); None where it will refuse."""
+        if self.asks is not None:
+            given = self.asks(op, *args)
+            if given is None:
+                return None
+            return [(QUESTIONS.get(q, q) if isinstance(q, str) else q, o, more)
+                    for q, o, *more in given]  # fmt: skip
+        found = []
+        for name, of in self.own.asks:
+            which: Any = QUESTIONS.get(name, name) if name else question
+            operands = _operands(op, of)
+            if operands is None:
+                return None
+            more = args if which is question else getattr(which, "defaults", ())
+            found += [(which, one, more) for one in operands]
+        return found
+
+
+def rules() -> list[dict[str, Any]]:
+    """The rows as `pl.rules()` lists them."""
+    made = []
+    for question in QUESTIONS.values():
+        for row in dict.fromkeys(question.rows.values()):
+            heads = "|".join(head for head, r in question.rows.items() if r is row)
+            made.append(
+                {"name": row.name, "phase": "structure", "left": f"({question.word} ({heads}))",
+                 "right": None, "guard": " ".join(row.guards) or None, "cost": "always",
+                 "source": row.how, "origin": "table", "fired": row.fired, "price": row.cost}
+            )  # fmt: skip
+    return made
