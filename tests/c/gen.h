@@ -53,7 +53,9 @@ const lop_node *gen_normal(gen *g);
 const lop_node *gen_sparse_pair(gen *g, const char *rule);
 /* The results of a program, as one column. */
 const lop_node *gen_results(gen *g);
+/* gen_blocktri.c: traces of, and blocks of, inverses of BlockTridiagonals. */
 const lop_node *gen_blocktri_trace(gen *g, const char *rule);
+const lop_node *gen_blocktri_blocks(gen *g, const char *rule);
 const lop_node *gen_band_product(gen *g, const char *rule);
 /* a + c I and the like, for the rows of that name. */
 const lop_node *gen_shift(gen *g, const char *rule);
@@ -75,7 +77,6 @@ const lop_node *gen_some_composite(gen *g, int64_t m, int64_t n, int depth);
 const lop_node *gen_entries(gen *g, const char *rule);
 /* For the rows named between, and those of blocks of inverses. */
 const lop_node *gen_between(gen *g, const char *rule);
-const lop_node *gen_blocktri_blocks(gen *g, const char *rule);
 /* Which sums along diagonals: often plain ones, over i + j, modulo n, the other way round. */
 lop_attr gen_lines(gen *g);
 

@@ -415,25 +415,6 @@ const lop_node *gen_bordered(gen *g, const char *rule) {
     return t_two_of(w, "solve", block, gen_array(g, 2, p + q, 1 + pick(g, 2)));
 }
 
-/* tr(A^-1 B) of block tridiagonal A and B, of blocks of one size. */
-const lop_node *gen_blocktri_trace(gen *g, const char *rule) {
-    const int64_t n = 2 + pick(g, 5);
-    const lop_node *f[2] = {0};
-    lop_status st = LOP_OK;
-    world *w = g->w;
-    for (int i = 0; i < 2; i++)
-        for (int tries = 0; tries < 40; tries++) {
-            lop_node_unref(f[i]);
-            f[i] = gen_instance(g, &lop_op_blocktridiagonal, n, n, &st);
-            if (f[i] && (i == 0 || !f[0] || f[i]->attr.i[0] == f[0]->attr.i[0])) break;
-        }
-    const bool first = strstr(rule, "inverse-blocktri") != NULL;
-    const lop_node *inverse = t_one_of(w, "inverse", NULL, f[0]),
-                   *both = first ? t_two_of(w, "prod", inverse, f[1])
-                                 : t_two_of(w, "prod", f[1], inverse);
-    return t_one_of(w, "trace", NULL, both);
-}
-
 /* The diagonal or trace of a product of two bands that is far narrower than it is long. */
 const lop_node *gen_band_product(gen *g, const char *rule) {
     const int64_t n = 10 + pick(g, 3);
@@ -576,27 +557,5 @@ const lop_node *gen_between(gen *g, const char *rule) {
     if (child[0] && child[1]) out = t_node(w, "kron_partial", &side, 2, child);
     lop_node_unref(child[0]);
     lop_node_unref(child[1]);
-    return out;
-}
-
-/* The blocks of the inverse of a BlockTridiagonal, or of a view. */
-const lop_node *gen_blocktri_blocks(gen *g, const char *rule) {
-    world *w = g->w;
-    lop_status st = LOP_OK;
-    const int64_t b = 1 + pick(g, 2), n = b * (1 + pick(g, 3));
-    const lop_attr at = t_ints(3, pick(g, 3) - 1, 0, 0), /* LOP_AT_BLOCKS */
-        mode = t_ints(1 + pick(g, 3), 0, 0, 0);
-    const lop_node *a = gen_instance(g, &lop_op_blocktridiagonal, n, n, &st), *out = NULL;
-    if (!a) return NULL;
-    const lop_node like = {
-        .shape = {.ndim = 1, .dim = {a->attr.i[0]}}, .dtype = LOP_f64, .weak = LOP_WEAK};
-    const lop_node *size = NULL;
-    if (lop_node_make(&w->ctx, &lop_op_sizes, NULL, 0, NULL, &like, &size, &w->err) != LOP_OK)
-        size = NULL;
-    if (strstr(rule, "view")) a = t_one_of(w, "view", &mode, a);
-    const lop_node *child[3] = {t_one_of(w, "inverse", NULL, a), size, size};
-    if (child[0] && size) out = t_node(w, "entry_sums", &at, 3, child);
-    lop_node_unref(child[0]);
-    lop_node_unref(size);
     return out;
 }

@@ -12,10 +12,11 @@ import numpy as np
 
 from .. import _core
 from .._base.dtypes import inexact, real_of
-from .dispatch import GUARDS, Guard, Question, one_call
+from .dispatch import Question, one_call
 from .eigenvalues_hermitian import shift_of
 from .operands import small_dense
 from .questions import hermitian, read_hermitian, refuse_two_of_nan
+from .rows import GUARDS, Guard
 from .singular_values import (
     core_of,
 )

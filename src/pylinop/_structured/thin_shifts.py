@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from .._operators.convert import as_operator
-from .dispatch import GUARDS, Guard
 from .eigenvalues_hermitian import constant_of, update_parts
+from .rows import GUARDS, Guard
 from .singular_values import low_rank_parts
 
 
