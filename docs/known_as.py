@@ -13,7 +13,7 @@ cholesky_update: rank-one update, update a Cholesky factor
 ldl: LDL, indefinite factorization
 lu: LU, Gaussian elimination, pivoting
 qr: QR, orthogonal factor
-eigh: eigenvectors, eigenvalues, eigendecomposition, spectral decomposition, symmetric eigenvalue problem
+eigh: eigenvectors, eigenvalues, eigendecomposition, spectral decomposition
 eigvalsh: eigenvalues, spectrum
 eig: eigenvectors of a general matrix, nonsymmetric eigenvalues
 eigvals: eigenvalues
@@ -74,7 +74,7 @@ estimate_logdet: stochastic Lanczos quadrature, log determinant estimate
 estimate_diagonal: diagonal estimation
 spectral_density: density of states, eigenvalue distribution
 sample: random draws, draw samples, sampling from a covariance
-MultivariateNormal: normal distribution, Gaussian distribution, log density, logpdf, conditioning, posterior
+MultivariateNormal: normal distribution, Gaussian distribution, logpdf, conditioning, posterior
 inv_quad_logdet: Gaussian likelihood, marginal likelihood, quadratic form
 grad: gradient, automatic differentiation, derivative
 value_and_grad: gradient of a likelihood, value and gradient

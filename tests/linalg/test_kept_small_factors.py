@@ -1,5 +1,5 @@
-"""What made a small Gram matrix, of many rows maybe, does not run again where its Cholesky factor is
-kept; where there is no such factor, LU takes the matrix that was kept in its place."""
+"""What made a small Gram matrix, of many rows maybe, does not run again where its Cholesky factor
+is kept; where there is no such factor, LU takes the matrix that was kept in its place."""
 
 import numpy as np
 import pytest
