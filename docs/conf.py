@@ -5,6 +5,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+import known_as
 import site_pages
 
 import pylinop
@@ -33,6 +34,7 @@ napoleon_use_rtype = False
 napoleon_use_param = False  # else the n of "shape (n, n)" is looked for as a name
 napoleon_use_ivar = True
 autosummary_generate = True
+autosummary_context = {"known_as": known_as.words()}
 autodoc_typehints = "none"
 copybutton_prompt_text = ">>> "
 copybutton_only_copy_prompt_lines = True

@@ -25,10 +25,10 @@ ROOT = Path(__file__).resolve().parents[1]
 SYSTEM = ("libc.so", "libm.so", "libpthread.so", "libdl.so", "ld-linux")
 # The quick tests that ask for no SciPy, and some that do.
 ALONE = """tests/contract/test_fork.py tests/contract/test_import.py tests/contract/test_methods.py
-    tests/contract/test_typing.py tests/kinds/test_powers.py tests/kinds/test_tiny_batches.py
+    tests/kinds/test_powers.py tests/kinds/test_tiny_batches.py
     tests/linalg/test_inverse_diagonals.py tests/linalg/test_kron_solves.py
     tests/rewriting/test_woodbury_sums.py""".split()
-WITH_SCIPY = """tests/contract/test_threads.py tests/lazy/test_lazy.py
+WITH_SCIPY = """tests/contract/test_threads.py tests/contract/test_typing.py tests/lazy/test_lazy.py
     tests/protocols/test_scipy_interface.py""".split()
 
 

@@ -13,6 +13,7 @@ import pylinop as pl
 pytest.importorskip("scipy")
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "docs"))
+import known_as  # noqa: E402
 import site_pages  # noqa: E402
 
 sys.path.remove(str(ROOT / "docs"))
@@ -23,6 +24,14 @@ def test_every_public_name_has_one_place():
     wanted = {name for name in pl.__all__ if not inspect.ismodule(getattr(pl, name))}
     assert len(found) == len(set(found))
     assert set(found) == wanted | set(site_pages.CLASSES.split())
+
+
+def test_words_of_the_index_are_of_public_names():
+    words = known_as.words()
+    assert set(words) <= {name for names in site_pages.by_subject().values() for name in names}
+    assert all(
+        word and "!" not in word and ";" not in word for row in words.values() for word in row
+    )
 
 
 def test_kinds_are_shown_as_they_are():

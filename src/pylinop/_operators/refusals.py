@@ -22,6 +22,8 @@ ELSEWHERE = {
     "I": "A.inv()",
     "determinant": "A.det()",
     "diag": "A.diagonal()",
+    "dims": "pylops.aslinearoperator(A), which PyLops' functions take",
+    "dimsd": "pylops.aslinearoperator(A), which PyLops' functions take",
     "inverse": "A.inv()",
     "numpy": "A.toarray()",
     "rank": "pl.matrix_rank(A)",

@@ -349,7 +349,7 @@ static lop_status lower_stack_det(lop_emit *e, const lop_node *self, int *in, in
     int mask = lop_emit_mask(e, out, &st);
     if (mask < 0) return st;
     int roots =
-        lop_emit_stack_roots(e, lop_rows(a), a->dtype, in[0], mask, self->attr.i[0] != 0, &st);
+        lop_emit_stack_roots(e, lop_rows(a), a->dtype, &in[0], mask, self->attr.i[0] != 0, &st);
     if (roots < 0) return st;
     lop_step *s = lop_emit_step(e, "cholesky_det", run_detroots, out, 1, &roots);
     if (!s) return LOP_NOMEM;

@@ -66,8 +66,8 @@ bool lop_stack_fits(int64_t n, lop_dtype dt); /* are matrices of n x n so small?
 lop_status lop_emit_stack_solve(lop_emit *e, int64_t n, lop_dtype dt, int a, int b, int out,
                                 bool quiet) LOP_MUST_CHECK;
 /* The slot of vectors that hold the diagonals of a's Cholesky factors, where `mask` is not set; -1
- * with the status in *st. */
-int lop_emit_stack_roots(lop_emit *e, int64_t n, lop_dtype dt, int a, int mask, bool quiet,
+ * with the status in *st. *a then is the slot to read where it is set. */
+int lop_emit_stack_roots(lop_emit *e, int64_t n, lop_dtype dt, int *a, int mask, bool quiet,
                          lop_status *st);
 /* out <- the factors, lower triangles, NaN in the first place where there is none. */
 lop_status lop_emit_stack_triangles(lop_emit *e, int64_t n, lop_dtype dt, int a,

@@ -4,6 +4,8 @@
  *
  * Derived value of the last batch dimension's P matrices: one stretch for every LOPK_STACK of them,
  * the factors, then a byte whose bits say which have none. Where one has none, LU of that matrix.
+ * A matrix alone that has none is kept behind its mark, so that what made it, a Gram matrix of many
+ * rows maybe, need not run again where the factor is at hand.
  * Arrays: cholesky_batch puts p matrices of one shape behind each other, as a batch. */
 #include "ops/shared/factor.h"
 #include "kernels/dense/k_blas.h"
@@ -42,13 +44,26 @@ static unsigned char *marks_of(char *group, int64_t n, lop_dtype dt) {
     return (unsigned char *)group + lopk_stack_bytes(n, dt);
 }
 
+static size_t kept_at(int64_t n, lop_dtype dt) {
+    return ((size_t)group_bytes(n, dt) + 63) & ~(size_t)63;
+}
+static lop_mat kept_in(char *group, int64_t n, lop_dtype dt) {
+    return (lop_mat){group + kept_at(n, dt), n, n, n, 1, dt};
+}
+
 static lop_status run_factor(const lop_call *c) {
     const lop_mat *a = c->a[1];
+    const bool keeps =
+        !c->more && c->a[0]->m >= (int64_t)(kept_at(a->m, a->dt) + lop_factor_bytes(a->m, a->dt));
     for (int64_t from = 0; from <= c->more; from += LOPK_STACK) {
         const lop_mat first = moved(a, from, c->x_step);
         char *group = group_at(c->a[0], c->y_step, from, a->m, a->dt);
         *marks_of(group, a->m, a->dt) =
             (unsigned char)lopk_stack_factor(used_of(c, from), group, &first, c->x_step);
+        if (keeps && *marks_of(group, a->m, a->dt)) {
+            const lop_mat own = kept_in(group, a->m, a->dt);
+            lopk_copy(&own, a);
+        }
     }
     return LOP_OK;
 }
@@ -58,9 +73,36 @@ static int emit_factor(lop_emit *e, int64_t n, lop_dtype dt, int a, lop_status *
     const lop_shape s = lop_emit_shape(e, a, n, n);
     const int64_t p = s.ndim > 2 && s.dim[s.ndim - 3] > 1 ? s.dim[s.ndim - 3] : 1;
     const int64_t groups = (p + LOPK_STACK - 1) / LOPK_STACK;
-    const int64_t bytes = (groups * group_bytes(n, dt) + 64 + p - 1) / p;
+    const int64_t bytes = s.ndim == 2 ? (int64_t)(kept_at(n, dt) + lop_factor_bytes(n, dt)) + 64
+                                      : (groups * group_bytes(n, dt) + 64 + p - 1) / p;
     const double cube = (double)n * (double)n * (double)n;
     return lop_emit_derived_group(e, "potrf", run_factor, (size_t)bytes, a, cube / 3, st);
+}
+
+static lop_status run_matrix(const lop_call *c) {
+    const lop_mat *y = c->a[0];
+    const lop_mat own = kept_in(group_at(c->a[1], 0, 0, y->m, y->dt), y->m, y->dt);
+    lopk_copy(y, &own);
+    return LOP_OK;
+}
+/* The slot that LU reads where `mask` says that the factor f of slot `a` is none: of a matrix alone
+ * what is kept beside the factor, else `a`. */
+static int emit_matrix(lop_emit *e, int64_t n, lop_dtype dt, int a, int f, int mask,
+                       lop_status *st) {
+    const lop_shape shape = lop_emit_shape(e, a, n, n);
+    int64_t batch;
+    lop_slot_sizes(e, mask, NULL, NULL, &batch);
+    if (shape.ndim > 2 || batch != 1) return a;
+    const int out = lop_emit_temp(e, dt, 2, &shape, st);
+    if (out < 0) return -1;
+    lop_step *s = lop_emit_step(e, "matrix", run_matrix, out, 1, &f);
+    if (!s) {
+        *st = LOP_NOMEM;
+        return -1;
+    }
+    s->when = mask;
+    s->when_set = true;
+    return out;
 }
 
 /* By the range of the pivots, squares of the factor's diagonal. */
@@ -127,6 +169,8 @@ lop_status lop_emit_stack_solve(lop_emit *e, int64_t n, lop_dtype dt, int a, int
     s->flags = LOP_STEP_GROUP | (quiet ? LOP_STEP_QUIET : 0);
     s->fail = mask;
     s->flops = 2 * (double)n * (double)n * (double)k * (double)batch;
+    plain[0] = emit_matrix(e, n, dt, a, in[0], mask, &st);
+    if (plain[0] < 0) return st;
     s = lop_emit_step(e, "gesv", run_gesv, out, 2, plain);
     if (!s) return LOP_NOMEM;
     s->when = mask;
@@ -163,11 +207,11 @@ static lop_status run_roots(const lop_call *c) {
     }
     return LOP_OK;
 }
-int lop_emit_stack_roots(lop_emit *e, int64_t n, lop_dtype dt, int a, int mask, bool quiet,
+int lop_emit_stack_roots(lop_emit *e, int64_t n, lop_dtype dt, int *a, int mask, bool quiet,
                          lop_status *st) {
-    const int f = emit_factor(e, n, dt, a, st);
+    const int f = emit_factor(e, n, dt, *a, st);
     if (f < 0) return -1;
-    lop_shape shape = lop_emit_shape(e, a, 0, n);
+    lop_shape shape = lop_emit_shape(e, *a, 0, n);
     shape.dim[shape.ndim - 2] = n;
     shape.ndim--;
     const int out = lop_emit_temp(e, dt, 1, &shape, st);
@@ -179,7 +223,8 @@ int lop_emit_stack_roots(lop_emit *e, int64_t n, lop_dtype dt, int a, int mask, 
     }
     s->flags = LOP_STEP_GROUP | (quiet ? LOP_STEP_QUIET : 0);
     s->fail = mask;
-    return out;
+    *a = emit_matrix(e, n, dt, *a, f, mask, st);
+    return *a < 0 ? -1 : out;
 }
 
 /* The triangle of each, zeros above it; zeros below a mark that there is none. */

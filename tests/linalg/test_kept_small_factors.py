@@ -1,0 +1,66 @@
+"""What made a small Gram matrix, of many rows maybe, does not run again where its Cholesky factor
+is kept; where there is no such factor, LU takes the matrix that was kept in its place."""
+
+import numpy as np
+import pytest
+
+import pylinop as pl
+
+SIZES = (1, 2, 15, 16, 17, 30, 31, 32, 33, 100)
+
+
+def ran(call):
+    """What a call gives, and the names of the steps that ran."""
+    with pl.explaining() as e:
+        value = call()
+    return value, [s["name"] for p in e.explanation.plans for s in p.steps if s["took"] is not None]
+
+
+@pytest.mark.parametrize(
+    "rank", [30, 32, 40, 100]
+)  # of lower rank it is made sooner than looked up
+@pytest.mark.parametrize("n", [400, 1500])
+def test_the_gram_matrix_of_an_update_is_made_once(rank, n, rng):
+    U, d, y = rng.standard_normal((n, rank)), rng.uniform(1, 2, n), rng.standard_normal(n)
+    A, F = pl.LowRank(U) + pl.Diag(d), U @ U.T + np.diag(d)
+    with pl.config(check_plans=True):  # verified answers are computed twice
+        _, first = ran(lambda: pl.solve(A, y))
+        x, again = ran(lambda: pl.solve(A, 2 * y))
+        found, names = ran(lambda: pl.logdet(A))
+    assert "weighted-gram" in first
+    assert "weighted-gram" not in again and "potrf" not in again
+    assert "weighted-gram" not in names and "potrf" not in names
+    np.testing.assert_allclose(F @ x, 2 * y, atol=1e-10 * np.abs(F).max())
+    np.testing.assert_allclose(found, np.linalg.slogdet(F)[1], rtol=1e-10)
+    d[0] *= 1000  # written to: made again
+    F[0, 0] += d[0] * 0.999
+    x, names = ran(lambda: pl.solve(A, y))
+    assert "weighted-gram" in names
+    np.testing.assert_allclose(F @ x, y, atol=1e-9 * np.abs(F).max())
+
+
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("dtype", [float, np.float32])
+def test_lu_takes_the_matrix_that_is_kept(n, dtype, rng):
+    B = rng.standard_normal((n, n + 3)).astype(dtype)
+    A = pl.Dense(B) @ pl.Dense(B).T - dtype(n) * pl.Identity(n, dtype)  # Hermitian, indefinite
+    F = (B @ B.T).astype(float) - n * np.eye(n)
+    b = rng.standard_normal((n, 2)).astype(dtype)
+    tol = 1e-9 if dtype is float else 1e-2
+    sign, log = np.linalg.slogdet(F)
+    with pl.config(check_plans=True, verify=dtype is float):
+        for k in (1, 2, 3):  # the second and third time the factor is kept
+            x = pl.solve(A, k * b)
+            # by the residual: F may be near singular
+            scale = np.abs(F).max() * np.abs(x).max() + np.abs(k * b).max()
+            np.testing.assert_allclose(F @ x, k * b, atol=tol * scale)
+            found = pl.slogdet(A)
+            assert found.sign == sign and abs(found.logabsdet - log) < tol * n * max(1, abs(log))
+        stack = pl.solve(A, np.stack([b, -b, 3 * b]))
+    np.testing.assert_allclose(stack[2], 3 * pl.solve(A, b), rtol=tol, atol=tol * np.abs(x).max())
+    B[0] *= 2
+    F = (B @ B.T).astype(float) - n * np.eye(n)
+    x = pl.solve(A, b)
+    np.testing.assert_allclose(
+        F @ x, b, atol=tol * (np.abs(F).max() * np.abs(x).max() + np.abs(b).max())
+    )
