@@ -186,16 +186,6 @@ def test_a_kronecker_sum_of_narrow_bands_is_a_band(rng):
     np.testing.assert_allclose(A.toarray() @ pl.solve(A, b), b, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("number", [np.inf, -np.inf, np.nan])
-def test_a_multiple_of_the_identity_by_no_number_fills_the_matrix(number, rng):
-    """0 times it is NaN: what adds to the diagonal alone is not for it."""
-    a = rng.standard_normal((9, 9))
-    with np.errstate(invalid="ignore"):
-        want = a + number * np.eye(9)
-        np.testing.assert_array_equal((pl.Dense(a) + number * pl.Identity(9)).toarray(), want)
-    assert np.isnan(want).sum() >= 72
-
-
 def test_equal_leaves_made_apart_are_one(rng):
     """Two numbers that fill matrices of one size: one factor serves."""
     n = 20
@@ -250,3 +240,16 @@ def test_a_plan_is_taken_again_with_other_numbers(rng, n, dtype):
         )  # fmt: skip
         for got, want in formulas:
             np.testing.assert_allclose(got, want, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("n", [4, 60])
+def test_half_a_cholesky_is_for_what_is_positive_definite(rng, n):
+    """X^H A^-1 X of any other matrix is a solve and a product; so it is of small ones."""
+    a = rng.standard_normal((n, n)) + n * np.eye(n)
+    X = pl.Dense(rng.standard_normal((n, 3)))
+    for matrix, word in ((a + a.T, "her"), (a + a.T, "sym"), (a, None), (a @ a.T, "pos")):
+        A = X.T @ pl.inv(pl.Dense(matrix, assume_a=word)) @ X
+        half = word == "pos" and n > 32
+        assert ("trsm-syrk" in A.explain("dense")) == half
+        x = X.toarray()
+        np.testing.assert_allclose(A.toarray(), x.T @ np.linalg.solve(matrix, x), rtol=1e-9)
