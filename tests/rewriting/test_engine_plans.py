@@ -197,20 +197,6 @@ def test_equal_leaves_made_apart_are_one(rng):
     assert apart.explain("apply").count("getrf ") == 2
 
 
-def test_a_block_is_eliminated_by_what_is_cheap_to_solve_alone(rng):
-    """Neither by a dense block, however large it is, nor by a cheap one that is much smaller."""
-    p, q = 12, 30
-    B, C, D = (rng.standard_normal(s) for s in ((p, q), (q, p), (q, q)))
-    for A in (
-        pl.Block([[pl.Diag(1 + rng.random(p)), B], [C, D]]),
-        pl.Block([[D, C], [B, pl.Diag(1 + rng.random(p))]]),
-        pl.Block([[D, C], [B, D[:p, :p]]]),
-    ):
-        assert A.explain("solve").startswith("solve by LU of 42 x 42")
-    good = pl.Block([[D[:p, :p], B], [C, pl.Diag(1 + rng.random(q))]])
-    assert good.explain("solve").startswith("solve by LU of 12 x 12")
-
-
 def test_the_order_of_a_chain_and_the_next_best_are_told(rng):
     A, B, C, S = (rng.standard_normal(s) for s in ((30, 400), (400, 20), (20, 300), (30, 30)))
     A, B, C, S = (pl.Dense(a) for a in (A, B, C, S))
