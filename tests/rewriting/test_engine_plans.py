@@ -239,3 +239,19 @@ def test_half_a_cholesky_is_for_what_is_positive_definite(rng, n):
         assert ("trsm-syrk" in A.explain("dense")) == half
         x = X.toarray()
         np.testing.assert_allclose(A.toarray(), x.T @ np.linalg.solve(matrix, x), rtol=1e-9)
+
+
+@pytest.mark.parametrize("terms", [15, 16, 17, 24, 47, 48, 49])
+@pytest.mark.parametrize("n", [3, 20])
+def test_sums_of_more_terms_than_are_planned_together(rng, n, terms):
+    """16 of one sum, 48 of all in a formula; what is beyond is a term by itself."""
+    a, b = rng.standard_normal((2, terms, n, n))
+    x = rng.standard_normal((n, 2))
+    products = (pl.Dense(p) @ pl.Dense(q) for p, q in zip(a[1:], b[1:], strict=True))
+    A = sum(products, start=pl.Dense(a[0]))
+    want = (a[1:] @ b[1:]).sum(0) + a[0]
+    C = pl.Dense(b[0]) @ A @ A.T
+    with pl.config(check_plans=True, verify=True):
+        np.testing.assert_allclose(A.toarray(), want, rtol=1e-11, atol=1e-11)
+        np.testing.assert_allclose(A @ x, want @ x, rtol=1e-11, atol=1e-11)
+        np.testing.assert_allclose(C @ x, b[0] @ want @ (want.T @ x), rtol=1e-10, atol=1e-9)
