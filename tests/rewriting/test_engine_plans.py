@@ -255,3 +255,36 @@ def test_sums_of_more_terms_than_are_planned_together(rng, n, terms):
         np.testing.assert_allclose(A.toarray(), want, rtol=1e-11, atol=1e-11)
         np.testing.assert_allclose(A @ x, want @ x, rtol=1e-11, atol=1e-11)
         np.testing.assert_allclose(C @ x, b[0] @ want @ (want.T @ x), rtol=1e-10, atol=1e-9)
+
+
+def test_sums_are_multiplied_out_where_parts_are_shared(rng):
+    """(A + B) C beside A C and B C is their sum; (A + B) C T + A C S + B C U is
+    A C (T + S) + B C (T + U)."""
+    n = 60
+    a, b, c, *more = rng.standard_normal((6, n, n))
+    x, y, z = (pl.lazy(v) for v in (a, b, c))
+    with pl.explaining() as told:
+        got = pl.evaluate((x + y) @ z, x @ z, y @ z)
+    assert str(told).count(" gemm ") == 2
+    for one, want in zip(got, ((a + b) @ c, a @ c, b @ c), strict=True):
+        np.testing.assert_allclose(one, want, rtol=1e-11, atol=1e-11)
+    A, B, C, S, T, U = (pl.Dense(v) for v in (a, b, c, *more))
+    E = (A + B) @ C @ T + A @ C @ S + B @ C @ U
+    assert sum(s.startswith("gemm") for s in steps(E.explain("dense"))) == 4
+    s, t, u = more
+    want = (a + b) @ c @ t + a @ c @ s + b @ c @ u
+    np.testing.assert_allclose(E.toarray(), want, rtol=1e-9, atol=1e-9)
+
+
+def test_a_product_within_an_inverse_and_beside_it_is_computed_once(rng):
+    n = 60
+    a, b, c, p = rng.standard_normal((4, n, n))
+    p += 20 * n * np.eye(n)
+    P, A, B, C = (pl.Dense(v) for v in (p, a, b, c))
+    inverse = np.linalg.inv(p + a @ b)
+    for E, want, gemms in (
+        (pl.inv(P + A @ B) @ (A @ B), inverse @ (a @ b), 1),
+        (pl.inv(P + A @ B) @ C + (A @ B) @ C, (inverse + a @ b) @ c, 2),
+    ):
+        assert sum(s.startswith("gemm") for s in steps(E.explain("dense"))) == gemms
+        np.testing.assert_allclose(E.toarray(), want, rtol=1e-9, atol=1e-9)
