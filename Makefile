@@ -57,7 +57,7 @@ help:
 	@echo "exhaustive all pairs and triples of kinds in sums, products and solves"
 	@echo "sweep      what make test takes a part of, whole: composites of kinds, kernels, cases of pytest; other plans"
 	@echo "long       what .ci/run leaves out: sanitizers over more of pytest, the other Pythons, NumPy 2.0, the sweep"
-	@echo "mutants    plant each fault of tests/mutants; the tests must fail (hours; NAMES='fuse plan' are some)"
+	@echo "mutants    plant each fault of tests/mutants; the tests must fail (hours; QUICK=1: quick tests alone; NAMES='fuse plan' are some)"
 	@echo "fmt        format C and Python (fmt-check only looks)"
 	@echo "lint       ruff and the layer check (layers: only that)"
 	@echo "types      mypy --strict on all of src/pylinop"
@@ -287,7 +287,7 @@ large: $(VENV)/.package
 	OPENBLAS_CORETYPE=$${CORETYPE:-$$OPENBLAS_CORETYPE} $(PY) tools/large.py $(BUILD)/tests/test_large $(LARGE)
 
 mutants: $(VENV)/.package
-	$(PY) tools/mutants.py --jobs $(JOBS) $(NAMES)
+	$(PY) tools/mutants.py --jobs $(JOBS) $(if $(QUICK),--quick) $(NAMES)
 
 bench: $(VENV)/.package $(VENV)/.bench
 	$(PY) benchmarks/run.py

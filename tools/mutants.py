@@ -39,7 +39,10 @@ SLOW = (
     "test_chains oom fuzz_expr pytest battery_rules test_krylov battery_kinds test_threads".split()
 )
 FORMULAS = ("1", "300")  # the first seed, and how many: make test draws 1,800 fresh ones
-FEW = ["tests/rewriting/test_engine_plans.py", "tests/rewriting/test_engine_inference.py"]
+FEW = (
+    "tests/rewriting/test_engine_plans.py tests/rewriting/test_engine_inference.py "
+    "tests/contract/test_assumed_sums.py"
+).split()
 PYTEST = (
     "tests/rewriting/test_fused_sums.py tests/kinds/test_stacks.py tests/rewriting/test_laab.py "
     "tests/rewriting/test_several_results.py tests/linalg/test_factor_kept.py "
@@ -53,7 +56,7 @@ PYTEST = (
     "tests/contract/test_due_results.py tests/rewriting/test_plan_data.py "
     "tests/linalg/test_band_inverse_traces.py tests/linalg/test_toeplitz_one_factor.py "
     "tests/rewriting/test_nested_sums.py tests/contract/test_slow_and_large.py "
-    "tests/contract/test_assumed_sums.py tests/contract/test_out_of_range.py "
+    "tests/contract/test_out_of_range.py "
 ).split()
 HANGS = 10  # times what a stage takes without a fault, and a minute
 UNKNOWN = 90.0  # seconds of a stage, where that was not looked at

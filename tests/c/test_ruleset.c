@@ -289,9 +289,38 @@ static void closed_by_the_first_row(void) {
     t_group("closed by the first row");
 }
 
+/* What a table holds is one node, however often it is made: leaves by their attributes, dtype and
+ * shape, others by their children. */
+static void made_twice(void) {
+    lop_tab tab;
+    lop_tab_init(&tab, &w.ctx);
+    const lop_maker mk = {.ctx = &w.ctx, .tab = &tab, .err = &w.err};
+    const lop_node square = {.shape = {.ndim = 2, .dim = {4, 4}}, .dtype = LOP_f64, .core = 2},
+                   single = {.shape = {.ndim = 2, .dim = {4, 4}}, .dtype = LOP_f32, .core = 2},
+                   large = {.shape = {.ndim = 2, .dim = {5, 5}}, .dtype = LOP_f64, .core = 2},
+                   *const like[] = {&square, &square, &single, &large};
+    const lop_attr turn = {.i = {LOP_T, 0, 0, 0}};
+    const lop_node *leaf[4] = {NULL}, *view[3] = {NULL};
+    for (int i = 0; i < 4; i++)
+        t_check(lop_make(&mk, "zeros", NULL, 0, NULL, like[i], &leaf[i]) == LOP_OK, "%s",
+                w.err.text);
+    for (int i = 0; i < 3; i++)
+        t_check(lop_make(&mk, "view", &turn, 1, &leaf[i], NULL, &view[i]) == LOP_OK, "%s",
+                w.err.text);
+    t_check(leaf[0] == leaf[1] && view[0] == view[1], "equal ones are one");
+    t_check(leaf[0] != leaf[2] && view[0] != view[2], "of another dtype");
+    t_check(leaf[0] != leaf[3], "of another shape");
+    for (int i = 0; i < 4; i++) lop_node_unref(leaf[i]);
+    for (int i = 0; i < 3; i++) lop_node_unref(view[i]);
+    lop_tab_clear(&tab);
+    world_leaves(&w);
+    t_group("made twice");
+}
+
 int main(int argc, char **argv) {
     world_open(&w, (uint64_t)t_number(argc, argv, 1, 3));
     closed_by_the_first_row();
+    made_twice();
     added_and_removed();
     many();
     explored();

@@ -186,16 +186,6 @@ def test_a_kronecker_sum_of_narrow_bands_is_a_band(rng):
     np.testing.assert_allclose(A.toarray() @ pl.solve(A, b), b, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("number", [np.inf, -np.inf, np.nan])
-def test_a_multiple_of_the_identity_by_no_number_fills_the_matrix(number, rng):
-    """0 times it is NaN: what adds to the diagonal alone is not for it."""
-    a = rng.standard_normal((9, 9))
-    with np.errstate(invalid="ignore"):
-        want = a + number * np.eye(9)
-        np.testing.assert_array_equal((pl.Dense(a) + number * pl.Identity(9)).toarray(), want)
-    assert np.isnan(want).sum() >= 72
-
-
 def test_equal_leaves_made_apart_are_one(rng):
     """Two numbers that fill matrices of one size: one factor serves."""
     n = 20
@@ -205,20 +195,6 @@ def test_equal_leaves_made_apart_are_one(rng):
     assert text.count("getrf ") == 1 and text.count("fill ") == 1
     apart = pl.inv(A + pl.Full((n, n), 2.0)) + pl.inv(A + pl.Full((n, n), 3.0))
     assert apart.explain("apply").count("getrf ") == 2
-
-
-def test_a_block_is_eliminated_by_what_is_cheap_to_solve_alone(rng):
-    """Neither by a dense block, however large it is, nor by a cheap one that is much smaller."""
-    p, q = 12, 30
-    B, C, D = (rng.standard_normal(s) for s in ((p, q), (q, p), (q, q)))
-    for A in (
-        pl.Block([[pl.Diag(1 + rng.random(p)), B], [C, D]]),
-        pl.Block([[D, C], [B, pl.Diag(1 + rng.random(p))]]),
-        pl.Block([[D, C], [B, D[:p, :p]]]),
-    ):
-        assert A.explain("solve").startswith("solve by LU of 42 x 42")
-    good = pl.Block([[D[:p, :p], B], [C, pl.Diag(1 + rng.random(q))]])
-    assert good.explain("solve").startswith("solve by LU of 12 x 12")
 
 
 def test_the_order_of_a_chain_and_the_next_best_are_told(rng):
@@ -250,3 +226,65 @@ def test_a_plan_is_taken_again_with_other_numbers(rng, n, dtype):
         )  # fmt: skip
         for got, want in formulas:
             np.testing.assert_allclose(got, want, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("n", [4, 60])
+def test_half_a_cholesky_is_for_what_is_positive_definite(rng, n):
+    """X^H A^-1 X of any other matrix is a solve and a product; so it is of small ones."""
+    a = rng.standard_normal((n, n)) + n * np.eye(n)
+    X = pl.Dense(rng.standard_normal((n, 3)))
+    for matrix, word in ((a + a.T, "her"), (a + a.T, "sym"), (a, None), (a @ a.T, "pos")):
+        A = X.T @ pl.inv(pl.Dense(matrix, assume_a=word)) @ X
+        half = word == "pos" and n > 32
+        assert ("trsm-syrk" in A.explain("dense")) == half
+        x = X.toarray()
+        np.testing.assert_allclose(A.toarray(), x.T @ np.linalg.solve(matrix, x), rtol=1e-9)
+
+
+@pytest.mark.parametrize("terms", [15, 16, 17, 24, 47, 48, 49])
+@pytest.mark.parametrize("n", [3, 20])
+def test_sums_of_more_terms_than_are_planned_together(rng, n, terms):
+    """16 of one sum, 48 of all in a formula; what is beyond is a term by itself."""
+    a, b = rng.standard_normal((2, terms, n, n))
+    x = rng.standard_normal((n, 2))
+    products = (pl.Dense(p) @ pl.Dense(q) for p, q in zip(a[1:], b[1:], strict=True))
+    A = sum(products, start=pl.Dense(a[0]))
+    want = (a[1:] @ b[1:]).sum(0) + a[0]
+    C = pl.Dense(b[0]) @ A @ A.T
+    with pl.config(check_plans=True, verify=True):
+        np.testing.assert_allclose(A.toarray(), want, rtol=1e-11, atol=1e-11)
+        np.testing.assert_allclose(A @ x, want @ x, rtol=1e-11, atol=1e-11)
+        np.testing.assert_allclose(C @ x, b[0] @ want @ (want.T @ x), rtol=1e-10, atol=1e-9)
+
+
+def test_sums_are_multiplied_out_where_parts_are_shared(rng):
+    """(A + B) C beside A C and B C is their sum; (A + B) C T + A C S + B C U is
+    A C (T + S) + B C (T + U)."""
+    n = 60
+    a, b, c, *more = rng.standard_normal((6, n, n))
+    x, y, z = (pl.lazy(v) for v in (a, b, c))
+    with pl.explaining() as told:
+        got = pl.evaluate((x + y) @ z, x @ z, y @ z)
+    assert str(told).count(" gemm ") == 2
+    for one, want in zip(got, ((a + b) @ c, a @ c, b @ c), strict=True):
+        np.testing.assert_allclose(one, want, rtol=1e-11, atol=1e-11)
+    A, B, C, S, T, U = (pl.Dense(v) for v in (a, b, c, *more))
+    E = (A + B) @ C @ T + A @ C @ S + B @ C @ U
+    assert sum(s.startswith("gemm") for s in steps(E.explain("dense"))) == 4
+    s, t, u = more
+    want = (a + b) @ c @ t + a @ c @ s + b @ c @ u
+    np.testing.assert_allclose(E.toarray(), want, rtol=1e-9, atol=1e-9)
+
+
+def test_a_product_within_an_inverse_and_beside_it_is_computed_once(rng):
+    n = 60
+    a, b, c, p = rng.standard_normal((4, n, n))
+    p += 20 * n * np.eye(n)
+    P, A, B, C = (pl.Dense(v) for v in (p, a, b, c))
+    inverse = np.linalg.inv(p + a @ b)
+    for E, want, gemms in (
+        (pl.inv(P + A @ B) @ (A @ B), inverse @ (a @ b), 1),
+        (pl.inv(P + A @ B) @ C + (A @ B) @ C, (inverse + a @ b) @ c, 2),
+    ):
+        assert sum(s.startswith("gemm") for s in steps(E.explain("dense"))) == gemms
+        np.testing.assert_allclose(E.toarray(), want, rtol=1e-9, atol=1e-9)

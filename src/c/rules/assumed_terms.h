@@ -10,10 +10,9 @@
  * attr.i[2] where in its parameters one stands that was assumed positive definite: digits of base
  * LOP_PATH, the last operation's the lowest. */
 enum {
-    LOP_PATH_BESIDE_DIAGONAL =
-        1,                    /* the first term of what is added to the diagonal; + 1: the second */
-    LOP_PATH_BESIDE_KIND = 3, /* the first of two of the kind; + 1: the second */
-    LOP_PATH_WITHIN = 5,      /* what is multiplied, or conjugated */
+    LOP_PATH_BESIDE_DIAGONAL = 1, /* the first term, beside a diagonal; + 1: the second */
+    LOP_PATH_BESIDE_KIND = 3,     /* the first of two of the kind; + 1: the second */
+    LOP_PATH_WITHIN = 5,          /* what is multiplied, or conjugated */
     LOP_PATH = 6
 };
 /* The path in a result, `digit` after `path` (0: there is none) or after what was assumed. */

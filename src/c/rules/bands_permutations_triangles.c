@@ -105,12 +105,11 @@ static lop_attr tridiagonal_left(const lop_attr *a, bool real, bool positive) {
 
 LOP_BUILD(scaled_tridiagonal) {
     const lop_node *a = m->root->child[0], *v[3] = {NULL, NULL, NULL};
-    const lop_attr *c = &m->root->attr,
-                   left = tridiagonal_left(&a->attr, c->im == 0, lop_is_positive_multiple(m->root));
-    lop_attr attr = left;
+    const bool positive = lop_is_positive_multiple(m->root);
+    const lop_attr *c = &m->root->attr;
+    lop_attr attr = tridiagonal_left(&a->attr, c->im == 0, positive);
     lop_status st = LOP_OK;
-    if (lop_is_positive_multiple(m->root))
-        attr.i[2] = lop_path_on(a->attr.i[2], false, LOP_PATH_WITHIN);
+    if (positive) attr.i[2] = lop_path_on(a->attr.i[2], false, LOP_PATH_WITHIN);
     for (int i = 0; st == LOP_OK && i < 3; i++)
         st = lop_join(mk, &lop_op_scale, c, a->child[i], NULL, &v[i]);
     return tridiagonal(mk, &attr, v, st, out);

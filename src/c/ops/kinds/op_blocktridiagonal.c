@@ -3,8 +3,8 @@
  *
  * Storage: the raveled blocks, children L ((N - 1) b b), D (N b b) and U; without U the adjoints of
  * L stand above the diagonal. attr.i: b, the assumption (LOP_ASSUME_*), the path to one that was
- * assumed positive definite (rules/assumed_terms.h). Products by blocks, 2
- * (3 N - 2) b^2 k flops. Solves: op_blocktridiagonal_solve.c.
+ * assumed positive definite (rules/assumed_terms.h). Products by blocks, 2 (3 N - 2) b^2 k flops.
+ * Solves: op_blocktridiagonal_solve.c.
  *
  * blockband  children L, D, (U): the matrix as Banded stores it, 2 b - 1 diagonals on either side
  * blockplus  children D, v: D with the vector v added to the diagonals of its blocks
