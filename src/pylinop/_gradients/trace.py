@@ -188,8 +188,8 @@ def _rebuilt(op: Any, values: dict[int, Any]) -> Any:
 def finished(
     trace: Trace, extra: list[Any], groups: list[list[Any]]
 ) -> tuple[list[Any], list[Any]]:
-    """The values of LazyArrays and of gradients, computed by one plan. Where results are NaN for want
-    of a definite matrix, so are the gradients of such a value."""
+    """The values of LazyArrays and of gradients, computed by one plan. Where results are NaN for
+    want of a definite matrix, so are the gradients of such a value."""
     flat = [g for group in groups for g in group]
     values = evaluate(*extra, *flat) if len(extra) + len(flat) > 1 else (evaluate(*extra, *flat),)
     head, rest = list(values[: len(extra)]), list(values[len(extra) :])
