@@ -396,3 +396,46 @@ double gen_slack(const lop_node *root) {
     bool wide = root->dtype == LOP_f64 || root->dtype == LOP_c128;
     return wide && has_single(root) ? 0x1p29 : 1;
 }
+
+/* -- for the rows named between */
+
+static const lop_node *held(const lop_node *a) { return a ? lop_node_ref(a) : NULL; }
+/* A Hermitian quasi-separable matrix of n rows. */
+static const lop_node *quasi(gen *g, int64_t n, int64_t states) {
+    const lop_attr plain = t_ints(0, 0, 0, 0);
+    const lop_node *v[4] = {gen_array(g, 1, n, 1), gen_array(g, 2, n, states),
+                            gen_array(g, 2, n, states), gen_array(g, 2, n, states)},
+                   *out = NULL;
+    if (v[0] && v[1] && v[2] && v[3]) out = t_node(g->w, "quasiseparable", &plain, 4, v);
+    for (int i = 0; i < 4; i++) lop_node_unref(v[i]);
+    return out;
+}
+/* What is read off S^-1 X S^-1, S and X quasi-separable or Toeplitz. */
+const lop_node *gen_between_alike(gen *g, const char *rule) {
+    world *w = g->w;
+    lop_status st = LOP_OK;
+    const int64_t n = 1 + pick(g, 5);
+    const bool toeplitz = strstr(rule, "toeplitz") != NULL;
+    const lop_attr all = t_ints(0, 0, 0, 0);
+    const lop_node *s = toeplitz ? gen_instance(g, &lop_op_toeplitz, n, n, &st)
+                                 : quasi(g, n, 1 + pick(g, 2)),
+                   *x = toeplitz ? gen_instance(g, &lop_op_toeplitz, n, n, &st)
+                                 : quasi(g, n, 1 + pick(g, 2)),
+                   *inverse = t_one_of(w, "inverse", NULL, held(s)),
+                   *half = t_two_of(w, "prod", held(inverse), x),
+                   *both = t_two_of(w, "prod", half, inverse), *out = NULL;
+    if (!strncmp(rule, "trace", 5)) {
+        out = t_one_of(w, "trace", &all, held(both));
+    } else if (!strncmp(rule, "diagonal", 8)) {
+        out = t_one_of(w, "diagonal", &all, held(both));
+    } else if (toeplitz) {
+        const lop_attr how = gen_lines(g);
+        out = t_one_of(w, "diagonal_sums", &how, held(both));
+    } else if (s && both) {
+        const lop_node *child[4] = {both, s->child[1], s->child[2], s->child[3]};
+        out = t_node(w, "generator_sums", &all, 4, child);
+    }
+    lop_node_unref(both);
+    lop_node_unref(s);
+    return out;
+}

@@ -482,46 +482,6 @@ lop_attr gen_lines(gen *g) {
     return t_ints(anti, circular, !anti && world_pick(g->w, 0, 3) == 0, 0);
 }
 
-/* A Hermitian quasi-separable matrix of n rows. */
-static const lop_node *quasi(gen *g, int64_t n, int64_t states) {
-    const lop_attr plain = t_ints(0, 0, 0, 0);
-    const lop_node *v[4] = {gen_array(g, 1, n, 1), gen_array(g, 2, n, states),
-                            gen_array(g, 2, n, states), gen_array(g, 2, n, states)},
-                   *out = NULL;
-    if (v[0] && v[1] && v[2] && v[3]) out = t_node(g->w, "quasiseparable", &plain, 4, v);
-    for (int i = 0; i < 4; i++) lop_node_unref(v[i]);
-    return out;
-}
-/* What is read off S^-1 X S^-1, S and X quasi-separable or Toeplitz. */
-static const lop_node *between_alike(gen *g, const char *rule) {
-    world *w = g->w;
-    lop_status st = LOP_OK;
-    const int64_t n = 1 + pick(g, 5);
-    const bool toeplitz = strstr(rule, "toeplitz") != NULL;
-    const lop_attr all = t_ints(0, 0, 0, 0);
-    const lop_node *s = toeplitz ? gen_instance(g, &lop_op_toeplitz, n, n, &st)
-                                 : quasi(g, n, 1 + pick(g, 2)),
-                   *x = toeplitz ? gen_instance(g, &lop_op_toeplitz, n, n, &st)
-                                 : quasi(g, n, 1 + pick(g, 2)),
-                   *inverse = t_one_of(w, "inverse", NULL, keep(s)),
-                   *half = t_two_of(w, "prod", keep(inverse), x),
-                   *both = t_two_of(w, "prod", half, inverse), *out = NULL;
-    if (!strncmp(rule, "trace", 5)) {
-        out = t_one_of(w, "trace", &all, keep(both));
-    } else if (!strncmp(rule, "diagonal", 8)) {
-        out = t_one_of(w, "diagonal", &all, keep(both));
-    } else if (toeplitz) {
-        const lop_attr how = gen_lines(g);
-        out = t_one_of(w, "diagonal_sums", &how, keep(both));
-    } else if (s && both) {
-        const lop_node *child[4] = {both, s->child[1], s->child[2], s->child[3]};
-        out = t_node(w, "generator_sums", &all, 4, child);
-    }
-    lop_node_unref(both);
-    lop_node_unref(s);
-    return out;
-}
-
 /* S^-1 X S^-1 of a low-rank update with X diagonal, and of Kron + c I with X a Kron. */
 const lop_node *gen_between(gen *g, const char *rule) {
     world *w = g->w;
@@ -529,7 +489,7 @@ const lop_node *gen_between(gen *g, const char *rule) {
     one.batch = (lop_shape){0};
     one.exprs = 0;
     if (strstr(rule, "quasi") || strstr(rule, "toeplitz") || strstr(rule, "generators"))
-        return between_alike(&one, rule);
+        return gen_between_alike(&one, rule);
     const lop_attr all = t_ints(0, 0, 0, 0), side = t_ints(pick(g, 2), 0, 0, 0);
     const lop_node *s = NULL, *x = NULL;
     int64_t n[2] = {2 + pick(g, 2), 2 + pick(g, 2)};

@@ -135,3 +135,15 @@ def test_without_it_a_solve_goes_on_by_lu():
 def test_words():
     with pytest.raises(ValueError, match="'fallback', 'raise' or 'nan', got 'NaN'"):
         pl.config(not_definite="NaN")
+
+
+def test_gradients_of_what_is_nan_are_nan():
+    """Also where a part of them would be a number, as the trace of an inverse by LU."""
+    A, n = pl.Dense(np.diag([1.0, -2.0, 3.0, -4.0]), "pos"), 4
+    y = np.ones(n)
+    f = lambda c: sum(pl.inv_quad_logdet(A + c * pl.Identity(n), y))  # noqa: E731
+    with pl.config(not_definite="nan"):
+        value, g = pl.value_and_grad(f)(0.1)
+        assert np.isnan(value) and np.isnan(g)
+        assert np.isnan(pl.grad(f)(0.1))
+        assert np.isfinite(pl.grad(f)(5.0))

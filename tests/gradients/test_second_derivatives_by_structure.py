@@ -173,6 +173,26 @@ def test_markov_processes(n, kernel):
         check_second(f, p, rtol=1e-6)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n", [1, 2, 16, 40])
+def test_by_the_diagonal_alone(n, dtype):
+    """What lies between the inverses is diagonal."""
+    K = pl.QuasiSeparable(*generators(n, 2, True, dtype))
+    f = lambda d: np.real(pl.logdet(K + pl.Diag(d)))  # noqa: E731
+    with pl.config(check_plans=True, verify=True):
+        check_second(f, 1 + RNG.random(n))
+
+
+@pytest.mark.no_verify  # whose own plans would be counted
+def test_by_the_diagonal_of_many_rows():
+    n = 3000
+    K = pl.quasiseparable("matern32", np.sort(RNG.random(n)) * n / 10)
+    f = lambda d: pl.logdet(K + pl.Diag(d))  # noqa: E731
+    with pl.config(memory_limit=n * n):  # bytes: a dense form takes eight times as many
+        names = steps(pl.hvp(f), 1 + RNG.random(n), drawn(n))
+    assert "quasi_between_diagonal" in names
+
+
 @pytest.mark.no_verify  # whose own plans would be counted
 def test_no_matrix_of_the_size_of_a_markov_process():
     n = 4000
@@ -214,6 +234,7 @@ def test_no_matrices_of_the_size_of_those_of_a_stack():
         np.stack(x)
         for x in zip(*(generators(n, 2, False, "float64") for _ in range(B)), strict=True)
     ]
+    args[0] += 60  # definite, whatever was drawn
     f = lambda *x: np.sum(pl.logdet(pl.QuasiSeparable(*x)))  # noqa: E731
     every = (0, 1, 2, 3)
     with pl.config(memory_limit=B * n * n):  # bytes: a dense form takes eight times as many

@@ -26,7 +26,10 @@ static lop_fingerprint fingerprint_slot(const lop_frame *f, int number, lop_fing
     int nb = slot->shape.ndim - slot->core;
     int64_t at[LOP_MAXDIM] = {0};
     lop_mat whole;
-    if (in_one_run(f, number, &whole)) return lopk_fingerprint(print, &whole);
+    if (in_one_run(f, number, &whole)) {
+        print.hi ^= (uint64_t)slot->batch; /* not as one matrix of as many rows */
+        return lopk_fingerprint(print, &whole);
+    }
     for (int64_t e = 0; e < slot->batch; e++) {
         lop_mat m = f->mat[number];
         int64_t offset = 0;

@@ -25,6 +25,7 @@ class Said(NamedTuple):
     degree: int
     one_set: bool  # y is x
     given: tuple[str, ...]  # the arrays that are given, in order, without y where it is x
+    points: bool = True  # of cotangents: are those of points asked for? else they are zeros
 
 
 class Values(NamedTuple):
@@ -222,6 +223,58 @@ class _Block:
         return e
 
 
+def _is_plain(said: Said, d: Values, lengths: int) -> bool:
+    """Is q a multiple of one sum over coordinates, the same one along the direction?"""
+    moves = np.any(d.x) or np.any(d.y)
+    return said.function != "periodic" and lengths == 1 and not moves
+
+
+class _Plain:
+    """Rows of a kernel matrix of one length, along a direction of its numbers alone."""
+
+    def __init__(self, said: Said, at: Values, d: Values, rows: slice) -> None:
+        self.said, self.at, self.d = said, at, d
+        self.s = self._sums(at.x[rows], at.y)
+        length = at.length[0] if at.length.size else 1.0
+        change = d.length[0] if d.length.size else 0.0
+        self.by_w, self.by_dw = -2 / length**3, 6 * change / length**4
+        self.q, self.dq = self.s / length**2, self.s * (self.by_w * change)
+        if said.function == "polynomial":
+            self.q, self.dq = self.q + at.e, self.dq + d.e
+        self.f = _function(said, self.q, at.e)
+
+    def _sums(self, x: Any, y: Any) -> Any:
+        if _is_dot(self.said):
+            return x @ y.T
+        total = np.zeros((len(x), len(y)))
+        for c in range(x.shape[1]):
+            t = x[:, c, None] - y[None, :, c]
+            t *= t
+            total += t
+        return total
+
+    def tangent(self) -> Any:
+        f, fq, _, fe, _, _ = self.f
+        made = self.d.v * f + self.at.v * (fq * self.dq)
+        return made + self.at.v * self.d.e * fe if fe is not None else made
+
+    def cotangents(self, g: Any, to: Values) -> float:
+        """Adds those of v and the length to `to`; gives that of e."""
+        f, fq, fqq, fe, fqe, fee = self.f
+        v, d, e = self.at.v, self.d, 0.0
+        slope, by_v = d.v * fq + v * (fqq * self.dq), fq * self.dq
+        if fe is not None:
+            slope, by_v = slope + v * d.e * fqe, by_v + fe * d.e
+            e += float(np.vdot(g, d.v * fe + v * fqe * self.dq + v * d.e * fee))
+        to.v[...] += np.vdot(g, by_v)
+        slope *= g
+        if self.said.function == "polynomial":
+            e += float(np.sum(slope))
+        by_dw = v * np.vdot(g, fq * self.s)
+        to.length[0] += self.by_w * np.vdot(slope, self.s) + self.by_dw * by_dw
+        return e
+
+
 def _values(said: Said, arrays: tuple[Any, ...], at: tuple[int, ...]) -> tuple[Values, int]:
     """The arrays of one matrix of a stack, in double precision; how many lengths there are."""
     held: dict[str, Any] = {}
@@ -245,10 +298,15 @@ def _values(said: Said, arrays: tuple[Any, ...], at: tuple[int, ...]) -> tuple[V
     ), lengths
 
 
-def _blocks(said: Said, at: Values) -> Iterator[_Block]:
+def _rows(at: Values) -> Iterator[slice]:
     high = max(1, _BLOCK // max(1, len(at.y)))
     for start in range(0, len(at.x), high):
-        yield _Block(said, at, slice(start, start + high))
+        yield slice(start, start + high)
+
+
+def _blocks(said: Said, at: Values) -> Iterator[_Block]:
+    for rows in _rows(at):
+        yield _Block(said, at, rows)
 
 
 def _stack(one: Any, said: Said, arrays: Any, batch: Any, shape: Any, dtype: Any, rest: Any) -> Any:
@@ -271,7 +329,10 @@ def tangent(*args: Any, said: Said, batch: Any, dtype: Any) -> Any:
 
     def one(at: Values, lengths: int, a: Any) -> Any:
         d = _split(at.x, at.y, a, lengths)
-        parts = [b.tangent(b.along(d)) for b in _blocks(said, at)]
+        if _is_plain(said, d, lengths):
+            parts = [_Plain(said, at, d, rows).tangent() for rows in _rows(at)]
+        else:
+            parts = [b.tangent(b.along(d)) for b in _blocks(said, at)]
         return np.concatenate(parts) if parts else np.zeros((0, len(at.y)))
 
     m, n = args[0].shape[-2], args[0 if said.one_set else 1].shape[-2]
@@ -299,8 +360,13 @@ def cotangents(*args: Any, said: Said, batch: Any, dtype: Any) -> Any:
     def one(at: Values, lengths: int, a: Any, g: Any) -> Any:
         d, e = _split(at.x, at.y, a, lengths), 0.0
         to = Values(np.zeros(at.x.shape), np.zeros(at.y.shape), np.zeros(()), np.zeros(lengths), 0)
-        for b in _blocks(said, at):
-            e += b.cotangents(b.along(d), d, np.real(g[b.rows]), to, lengths)
+        if not said.points and _is_plain(said, d, lengths):
+            for rows in _rows(at):
+                block = np.ascontiguousarray(np.real(g[rows]), np.float64)
+                e += _Plain(said, at, d, rows).cotangents(block, to)
+        else:
+            for b in _blocks(said, at):
+                e += b.cotangents(b.along(d), d, np.real(g[b.rows]), to, lengths)
         return np.concatenate([to.x.ravel(), to.y.ravel(), [to.v], to.length, [e]])
 
     return _stack(one, said, arrays, batch, a.shape[-1:], dtype, [_lead(a, 1), _lead(g, 2)])

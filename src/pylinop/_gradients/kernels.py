@@ -65,7 +65,7 @@ def _batch(said: Said, arrays: tuple[Any, ...], *rest: tuple[Any, int]) -> tuple
 
 def _made(f: Any, said: Said, arrays: tuple[Any, ...], *rest: Any) -> Any:
     """A node, found again where it is there."""
-    key = tuple(map(id, (f, *arrays, *rest)))
+    key = (*map(id, (f, *arrays, *rest)), said.points)
     found = _together.get(key)
     if found is not None and found._more[1]["said"] == said:
         return found
@@ -153,12 +153,13 @@ def _part(said: Said, arrays: tuple[Any, ...], k: int, whole: Any) -> Any:
 
 def cotangent(y: Any, g: Any, k: int) -> Any:
     """The cotangent of argument k of a node of `kernel_sums`."""
-    f, said = y._more[0], y._more[1]["said"]
+    f, said = y._more[0], y._more[1]["said"]._replace(points=True)
     count = len(said.given)
     arrays, rest = y._args[:count], y._args[count:]
     if f is kernel_sums.tangent:
         if k < count:
-            return _part(said, arrays, k, _made(kernel_sums.cotangents, said, arrays, *rest, g))
+            some = said._replace(points=said.given[k] in ("x", "y"))
+            return _part(said, arrays, k, _made(kernel_sums.cotangents, some, arrays, *rest, g))
         found = _first(said, arrays, g)
     elif k < count:
         raise NotImplementedError(

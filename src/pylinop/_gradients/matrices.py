@@ -505,12 +505,27 @@ def sources(y: Any) -> list[tuple[Any, Any]]:
     return [(-1, y._args[1]), *enumerate(unique.values())]
 
 
+_last: tuple[Any, ...] = ()  # a cotangent, its own, both results of `_tangent_of`: weakly
+
+
+def _tangent_of(y: Any, h: Any) -> tuple[Any, Any]:
+    """The cotangent h of a cotangent, in the shape of the parameter, and the operator's tangent:
+    the same ones for all arguments of y, which are asked for one after the other."""
+    global _last
+    held = [ref() for ref in _last]
+    if held and held[0] is y and held[1] is h and held[2] is not None and held[3] is not None:
+        return held[2], held[3]
+    part = _as_parameter(y, h)
+    grown = lazy(tangent(y._args[0], y._more[0].key, part, y._more[0].child))
+    _last = tuple(weakref.ref(x) for x in (y, h, part, grown))
+    return part, grown
+
+
 def of_cotangent(y: Any, h: Any, key: int, grown: Any = None) -> Any:
     """The cotangent of an argument of a `Through` or a `Cotangent`; `grown` is its tangent, where
     the caller knows it."""
     if grown is None:
-        h = _as_parameter(y, h)
-        grown = tangent(y._args[0], y._more[0].key, h, y._more[0].child)
+        h, grown = _tangent_of(y, h)
     if key < 0:
         return lazy(grown)
     return Through(lazy(grown), y._args[1], (h, *(x for k, x in sources(y) if k >= 0)))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .._base import errors
+from .._base import config, errors
 from .._base.checks import is_lazy
 from .._lazy.leaves import lazy
 from .._lazy.program import evaluate
@@ -188,10 +188,13 @@ def _rebuilt(op: Any, values: dict[int, Any]) -> Any:
 def finished(
     trace: Trace, extra: list[Any], groups: list[list[Any]]
 ) -> tuple[list[Any], list[Any]]:
-    """The values of LazyArrays and of gradients, computed by one plan."""
+    """The values of LazyArrays and of gradients, computed by one plan. Where results are NaN for
+    want of a definite matrix, so are the gradients of such a value."""
     flat = [g for group in groups for g in group]
     values = evaluate(*extra, *flat) if len(extra) + len(flat) > 1 else (evaluate(*extra, *flat),)
     head, rest = list(values[: len(extra)]), list(values[len(extra) :])
+    if config.get("not_definite") == "nan" and any(np.isnan(x).any() for x in head):
+        rest = [np.full(x.shape, np.nan, x.dtype) for x in rest]
     made = []
     for p, group in zip(trace.parameters, groups, strict=True):
         own, rest = rest[: len(group)], rest[len(group) :]
