@@ -1,5 +1,5 @@
-"""inv(S) + H^H inv(R) H: solves, its determinant and the diagonal of its inverse, without the inverse
-of S; diagonals with updates that are negative."""
+"""inv(S) + H^H inv(R) H: solves, its determinant, the diagonal of its inverse, without that of S;
+diagonals with updates that are negative."""
 
 import numpy as np
 import pytest
