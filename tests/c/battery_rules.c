@@ -9,7 +9,6 @@
 #include "rules/builds.h"
 #include "rewrite/guards.h"
 #include "gen.h"
-
 #include "ops/projections/projections.h"
 
 #include <stdio.h>
@@ -229,11 +228,12 @@ static const lop_node *fill(draw *d, int id, const lop_op *parent, int place) {
 /* Left sides that random filling would hardly ever make. */
 static const lop_node *by_name(gen *g, const char *rule) {
     if (!strcmp(rule, "solve-thin-sum")) return gen_thin_solve(g);
-    if (!strcmp(rule, "dense-results")) return gen_results(g);
+    if (strstr(rule, "dense-results")) return gen_results(g);
     if (!strcmp(rule, "solve-normal")) return gen_normal(g);
     if (!strcmp(rule, "scaledet-thin-sum") || !strcmp(rule, "diagonal-inverse-thin-sum"))
         return gen_thin_det(g, rule);
-    if (!strcmp(rule, "apply-inverses-alike")) return gen_inverse_blocks(g);
+    if (strstr(rule, "inverses-alike")) return gen_inverse_blocks(g);
+    if (strstr(rule, "blockdiag-plain")) return gen_plain_blocks(g);
     if (strstr(rule, "settled")) return gen_settled(g, rule);
     if (strstr(rule, "-line")) return gen_line(g, rule);
     if (strstr(rule, "-between")) return gen_between(g, rule);
@@ -263,7 +263,7 @@ static const lop_node *a_left(const lop_rule *rule, const lop_text *text, bool v
               .kernels = !strncmp(rule->name, "first-elementwise-kernel", 24),
               .grids = strstr(rule->name, "grid-sum") != NULL,
               .eyes = strstr(rule->name, "kron") && strstr(rule->name, "blockdiag")};
-    int64_t what = world_pick(&w, 0, 10);
+    const int64_t what = world_pick(&w, 0, 10);
     lop_dtype dt = what < 5 ? LOP_c128 : what < 7 ? LOP_NO_DTYPE : exact[world_pick(&w, 0, 4)];
     d.g = (gen){
         .w = &w, .dtype = dt, .solves = dt == LOP_c128, .views = views, .exprs = 2, .largest = 3};

@@ -63,6 +63,8 @@ const lop_node *gen_shift(gen *g, const char *rule);
 const lop_node *gen_digits(gen *g, const char *rule);
 /* diag(A^-1, B^-1, ...) x, all of one size: what apply-inverses-alike is for. */
 const lop_node *gen_inverse_blocks(gen *g);
+/* diag(A, B, ...) x of Denses of floats, or of one view of them. */
+const lop_node *gen_plain_blocks(gen *g);
 /* Solves and determinants of Kron + c I and kin, for the rows named spectral-sum and kronsum. */
 const lop_node *gen_spectral(gen *g, const char *rule);
 /* Actions on Matern kernels of points on a line, and on Circulant + c I, for rows of these names.

@@ -269,6 +269,27 @@ const lop_node *gen_inverse_blocks(gen *g) {
     return t_two_of(g->w, "apply", all, gen_array(&one, 2, n * count, k));
 }
 
+const lop_node *gen_plain_blocks(gen *g) {
+    const lop_node *f[6] = {0};
+    const int count = 4 + (int)pick(g, 3);
+    const lop_attr mode = t_ints(pick(g, 4), 0, 0, 0);
+    int64_t cols = 0;
+    bool ok = true;
+    gen one = *g;
+    one.batch = (lop_shape){0};
+    one.dtype = LOP_c128;
+    for (int i = 0; i < count; i++) {
+        const int64_t m = 1 + pick(g, 3), n = 1 + pick(g, 3);
+        f[i] = t_one_of(g->w, "dense", NULL, gen_array(&one, 2, m, n));
+        if (mode.i[0]) f[i] = t_one_of(g->w, "view", &mode, f[i]);
+        ok = ok && f[i];
+        cols += mode.i[0] & LOP_T ? m : n;
+    }
+    const lop_node *all = ok ? made(&one, &lop_op_blockdiag, NULL, count, f) : NULL;
+    for (int i = 0; !ok && i < count; i++) lop_node_unref(f[i]);
+    return t_two_of(g->w, "apply", all, gen_array(&one, 2, cols, 1 + pick(g, 2)));
+}
+
 /* -- sums of Krons that one basis makes diagonal */
 
 /* Hermitian, or `sure` positive definite; half of them without saying so. */
@@ -368,12 +389,31 @@ const lop_node *gen_line(gen *g, const char *rule) {
     return acted_on(&one, rule, k);
 }
 
+/* D + [E u] [E u]^H, where E E^T is a diagonal. */
+static const lop_node *beside_a_diagonal(gen *g, int64_t n) {
+    const lop_attr row = t_ints(1, 2, 0, 0), turn = t_ints(LOP_T, 0, 0, 0);
+    lop_status st = LOP_OK;
+    const lop_node *d = diagonal(g, n), *f[2] = {NULL};
+    f[0] = t_one_of(g->w, "view", &turn, gen_instance(g, &lop_op_selection, n / 2, n, &st));
+    f[1] = t_one_of(g->w, "dense", NULL, gen_array(g, 2, n, 1));
+    const lop_node *u = f[0] && f[1] ? made(g, &lop_op_block, &row, 2, f) : NULL;
+    const lop_node *child[3] = {d, u, u};
+    const lop_node *all = d && u ? t_node(g->w, "lowrankupdate", NULL, 3, child) : NULL;
+    lop_node_unref(d);
+    lop_node_unref(u);
+    return all;
+}
+
 const lop_node *gen_settled(gen *g, const char *rule) {
     const int64_t n = 1 + pick(g, 4);
     const lop_attr mode = t_ints(1 + pick(g, 3), 0, 0, 0);
     gen one = *g;
     one.batch = (lop_shape){0};
     lop_status st = LOP_UNABLE;
+    if (strstr(rule, "update-settled")) {
+        one.dtype = LOP_c128;
+        return acted_on(&one, rule, beside_a_diagonal(&one, 2 + pick(g, 4)));
+    }
     const lop_node *c = gen_instance(&one, &lop_op_circulant, n, n, &st), *s;
     s = pick(g, 2) ? t_two_of(g->w, "sum", c, some_identity(&one, n))
                    : t_two_of(g->w, "sum", some_identity(&one, n), c);

@@ -65,7 +65,8 @@ lop_truth lop_when_low_update(const lop_match *m) {
         base = a->child[last ? 0 : 1];
         u = a->child[last ? 1 : 0]->child[0];
     }
-    return truth(lop_cols(u) <= lop_rows(a) / 2 && lop_cheap_to_solve(base) && floats_below(a, 12));
+    const bool solved = lop_cheap_to_solve(base) || base->op == &lop_op_inverse;
+    return truth(lop_cols(u) <= lop_rows(a) / 2 && solved && floats_below(a, 12));
 }
 
 static bool diagonals(const lop_node *k) {

@@ -181,9 +181,13 @@ static bool pays(const lop_thin *s, int64_t k) {
     lop_price direct = lop_price_gemm(table, s->dt, s->n, s->n, s->rank, 0.5),
               factor = lop_price_gemm(table, s->dt, s->n, s->n, s->n, 1.0 / 6),
               small = lop_price_gemm(table, s->dt, s->rank, s->rank, s->n + s->rank / 3, 1),
-              thin = lop_price_gemm(table, s->dt, s->n, k, s->rank, 5);
+              thin = lop_price_gemm(table, s->dt, s->n, k, s->rank, 5),
+              base = lop_price_gemm(table, s->dt, s->n, s->rank, s->n, 1);
+    /* of a base that is an inverse the check takes its factor, and the whole the inverse */
+    const bool inverse = lop_sym_inverse(s->base);
     return s->rank <= s->n / 2 &&
-           small.seconds + thin.seconds + 40 * table->overhead < direct.seconds + factor.seconds;
+           small.seconds + thin.seconds + (inverse ? base.seconds : 0) + 40 * table->overhead <
+               direct.seconds + (inverse ? 3 : 1) * factor.seconds;
 }
 
 /* B^-1 U and the factor that it takes. */
@@ -226,7 +230,7 @@ static lop_status as_update(const lop_thin *s, const lop_node **out) {
     const bool based = s->base != LOP_CH_PROXY;
     int n = 0;
     lop_status st = LOP_OK;
-    if (based) st = make_view(s->mk, lop_sym_mode(s->base), lop_thin_node(s, s->base), &seen);
+    if (based) st = lop_thin_factor(s, s->base, false, &seen);
     if (st == LOP_OK && based) st = lop_thin_multiple(s->mk, s->b, seen, &base);
     bool same = s->term.n == 2 * s->half + s->mid;
     for (int i = 0; same && i < s->half; i++)
@@ -342,9 +346,8 @@ LOP_BUILD(solve_thin_sum) {
     const lop_node *x = m->root->child[1];
     if (!read_update(&s, mk, m->root->dtype, m->root->child[0])) return LOP_NOMATCH;
     if (s.half && !lop_sym_inverse(s.base) && better_whole(&s, lop_cols(x))) return LOP_NOMATCH;
-    const bool thin = !s.half || s.rank < s.n, read = thin && lop_thin_read_right(&s, x, &r),
-               base_solved = !lop_sym_inverse(s.base);
-    if (s.half && !read && !(base_solved && pays(&s, lop_cols(x)))) return LOP_NOMATCH;
+    const bool thin = !s.half || s.rank < s.n, read = thin && lop_thin_read_right(&s, x, &r);
+    if (s.half && !read && !pays(&s, lop_cols(x))) return LOP_NOMATCH;
     const bool parts =
         read && (s.half || (lop_thin_beside(&s) && lop_coef_test(mk->ctx, s.c, LOP_COEF_POSITIVE)));
     lop_status st = open(&s);
@@ -360,8 +363,8 @@ LOP_BUILD(solve_thin_sum) {
 LOP_BUILD(det_thin_sum) {
     lop_thin s;
     const lop_node *all = NULL, *sum = m->root->child[0];
-    if (!read_update(&s, mk, sum->dtype, sum) || !s.half || lop_sym_inverse(s.base) ||
-        !pays(&s, 1) || better_whole(&s, 1))
+    if (!read_update(&s, mk, sum->dtype, sum) || !s.half || !pays(&s, 1) ||
+        (!lop_sym_inverse(s.base) && better_whole(&s, 1)))
         return LOP_NOMATCH;
     lop_status st = open(&s);
     if (st == LOP_OK) st = as_update(&s, &all);
@@ -375,8 +378,8 @@ LOP_BUILD(det_thin_sum) {
 LOP_BUILD(inverse_diagonal_thin_sum) {
     lop_thin s;
     const lop_node *all = NULL, *inverse = NULL, *sum = m->root->child[0]->child[0];
-    if (!read_update(&s, mk, m->root->dtype, sum) || !s.half || lop_sym_inverse(s.base) ||
-        !pays(&s, s.rank) || better_whole(&s, 1))
+    if (!read_update(&s, mk, m->root->dtype, sum) || !s.half || !pays(&s, s.rank) ||
+        (!lop_sym_inverse(s.base) && better_whole(&s, 1)))
         return LOP_NOMATCH;
     lop_status st = open(&s);
     if (st == LOP_OK) st = as_update(&s, &all);

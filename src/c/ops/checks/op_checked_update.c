@@ -1,5 +1,6 @@
 /* op_checked_update.c: what a diagonal with a positive update of low rank shows by itself, so that
- * no probe is sent through it: A = D + c U U^H, D > 0 real, c > 0.
+ * no probe is sent through it: A = D + c U U^H, D > 0 real, c > 0, or both of them negative: then
+ * what follows is said of -A.
  *
  *   checked_update      children x, b, y, e, g, t, d, alt. x = D^-1 (b - U y), e = y - C U^H x; g
  *                holds U^H D^-1 U and the squares of U's columns (weighted_gram), t = C U^H D^-1 U.
@@ -42,7 +43,7 @@
 #include <float.h>
 #include <math.h>
 
-/* What is kept: |U|_F; max_j c_j |u_j|^2; tr S. NaN of a c_j that is not positive. */
+/* What is kept: |U|_F; max_j |c_j| |u_j|^2; tr S. NaN of a c_j that has not the sign of D. */
 enum { FROBENIUS, LARGEST, TRACE, FACTS };
 
 static lop_status run_facts(const lop_call *c) {
@@ -54,8 +55,8 @@ static lop_status run_facts(const lop_call *c) {
         const double v = creal(lop_get(g->dt, g->p, k * g->rs + j * g->cs)),
                      own = creal(lop_get(g->dt, g->p, j * (g->rs + g->cs))),
                      scaled = creal(lop_get(t->dt, t->p, j * (t->rs + t->cs))),
-                     by = own > 0 ? scaled / own : 0; /* c_j, to some u */
-        if (!(by >= 0)) trace = NAN;
+                     by = own != 0 ? fabs(scaled / own) : 0; /* |c_j|, to some u */
+        if (!(scaled >= 0)) trace = NAN;                     /* c_j has not the sign of D */
         most = by * v > most ? by * v : most;
         trace += scaled;
         sum += v + (single ? FLT_MIN : DBL_MIN); /* what may have gone below the range */
@@ -71,9 +72,9 @@ static int emit_facts(lop_emit *e, const lop_node *g, const lop_node *t, lop_sta
                             4 * (double)lop_cols(t), st);
 }
 
-/* The least and the largest; false of what is not positive or not finite. */
+/* The least and the largest size; false of what is not finite or not of one sign. */
 static bool range_of(const lop_mat *d, double *least, double *most) {
-    double low = INFINITY, high = 0, rest = 0;
+    double low = INFINITY, high = -INFINITY, rest = 0;
     for (int64_t i = 0; i < d->m; i++) {
         const double v = d->dt == LOP_f32 ? (double)((const float *)d->p)[i * d->rs]
                                           : ((const double *)d->p)[i * d->rs];
@@ -81,9 +82,9 @@ static bool range_of(const lop_mat *d, double *least, double *most) {
         high = v > high ? v : high;
         rest += v - v;
     }
-    *least = low;
-    *most = high;
-    return low > 0 && rest == 0;
+    *least = low > 0 ? low : -high;
+    *most = low > 0 ? high : -low;
+    return (low > 0 || high < 0) && rest == 0;
 }
 
 /* a: out, x, b, y, e, the facts, d. */
@@ -156,7 +157,8 @@ static lop_status run_accept_det(const lop_call *c) {
     if (!range_of(d, &least, &most)) return LOP_SINGULAR;
     if (c->step->attr.i[0] == 1) return isfinite(fact[TRACE]) ? LOP_OK : LOP_SINGULAR;
     if (!(100 * k * lop_rounding(dt) * fact[TRACE] <= 1)) return LOP_SINGULAR;
-    for (int64_t i = 0; i < d->m; i++) near += creal(lop_get(dt, d->p, i * d->rs)) <= 10 * least;
+    for (int64_t i = 0; i < d->m; i++)
+        near += fabs(creal(lop_get(dt, d->p, i * d->rs))) <= 10 * least;
     return near > c->step->attr.i[0] ? LOP_OK : LOP_SINGULAR;
 }
 static lop_status check_det(lop_emit *e, const lop_node *self, int value, int mask) {
