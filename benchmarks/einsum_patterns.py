@@ -3,10 +3,10 @@ torch and jax.jit, over thirty equations that people have complained of, and con
 
     python benchmarks/einsum_patterns.py [--rounds 7] [NAME ...]
 
-Interleaved in one process, CPU time of one call on one thread (on more the time that passes), minimum
-over the rounds; each answer is checked first. Threads: OPENBLAS_NUM_THREADS, 1 if it is not set. Sources of the equations: issues of
-NumPy, opt_einsum and PyTorch, TCCG (Springer and Bientinesi 2018), attention, convolutions in the
-layout of images."""
+Interleaved in one process, CPU time of one call on one thread (on more the time that passes),
+minimum over the rounds; each answer is checked first. Threads: OPENBLAS_NUM_THREADS, 1 if it is not
+set. Sources of the equations: issues of NumPy, opt_einsum and PyTorch, TCCG (Springer and
+Bientinesi 2018), attention, convolutions in the layout of images."""
 
 import argparse
 import math

@@ -6,8 +6,8 @@ opt_einsum's kept expression and torch.
 Equations and the rule for sizes: Springer and Bientinesi, Design of a high-performance GEMM-like
 tensor-tensor multiplication (ACM TOMS 44, 2018), github.com/HPAC/tccg. There the largest array has
 200 MiB; here it has --bytes. Arrays are row-major, so that each term is written from the other end.
-By turns in one process, CPU time of a call on one thread (on more the time that passes), minimum over
-the rounds; each answer is checked first. Threads: OPENBLAS_NUM_THREADS, 1 if it is not set."""
+By turns in one process, CPU time of a call on one thread (on more the time that passes), minimum
+over the rounds; each answer is checked first. Threads: OPENBLAS_NUM_THREADS, 1 if it is not set."""
 
 import argparse
 import math
