@@ -3,10 +3,10 @@ torch and jax.jit, over thirty equations that people have complained of, and con
 
     python benchmarks/einsum_patterns.py [--rounds 7] [NAME ...]
 
-Interleaved in one process, wall time of one call, minimum over the rounds; each answer is checked
-first. Threads: OPENBLAS_NUM_THREADS, 1 if it is not set. Sources of the equations: issues of
-NumPy, opt_einsum and PyTorch, TCCG (Springer and Bientinesi 2018), attention, convolutions in the
-layout of images."""
+Interleaved in one process, CPU time of one call on one thread (on more the time that passes),
+minimum over the rounds; each answer is checked first. Threads: OPENBLAS_NUM_THREADS, 1 if it is not
+set. Sources of the equations: issues of NumPy, opt_einsum and PyTorch, TCCG (Springer and
+Bientinesi 2018), attention, convolutions in the layout of images."""
 
 import argparse
 import math
@@ -24,6 +24,7 @@ parser.add_argument("--rounds", type=int, default=7)
 parser.add_argument("names", nargs="*")
 options = parser.parse_args()
 THREADS = int(os.environ["OPENBLAS_NUM_THREADS"])
+clock = time.process_time if THREADS == 1 else time.perf_counter
 
 
 def optional(name):
@@ -88,15 +89,15 @@ def timed(contenders):
     batch = {}
     for name, f in contenders.items():
         f()
-        start = time.perf_counter()
+        start = clock()
         f()
-        batch[name] = max(1, int(3e-3 / max(time.perf_counter() - start, 1e-7)))
+        batch[name] = max(1, int(3e-3 / max(clock() - start, 1e-7)))
     for _ in range(options.rounds):
         for name, f in contenders.items():
-            start = time.perf_counter()
+            start = clock()
             for _ in range(batch[name]):
                 f()
-            times[name] = min(times[name], (time.perf_counter() - start) / batch[name] * 1e6)
+            times[name] = min(times[name], (clock() - start) / batch[name] * 1e6)
     return times
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import pylinop as pl
-from pylinop._verify import compare
+from pylinop._verify import compare, contractions
 
 
 @pytest.fixture
@@ -129,3 +129,34 @@ def test_gradients_are_verified(rng, checked):
 
     pl.value_and_grad(f, argnums=(0, 1))(x, w)
     assert checked() >= 3
+
+
+LARGE = [
+    ("b (y + i) (x + j) c, i j c d -> b y x d", ((3, 40, 41, 8), (3, 3, 8, 16))),
+    ("ij,jk->ik", ((300, 310), (310, 290))),
+    ("aij,bij->ab", ((90, 80, 30), (91, 80, 30))),
+]
+
+
+@pytest.mark.parametrize("text, shapes", LARGE)
+def test_large_parts_are_verified_at_drawn_entries(text, shapes, rng, checked, monkeypatch):
+    monkeypatch.setattr(contractions, "_MOST", 1 << 13)
+    arrays = [rng.normal(size=s) for s in shapes]
+    pl.einsum(text, *arrays)
+    assert checked() == 1
+
+    def perturb(action, made):
+        made *= 1 + 1e-8
+
+    monkeypatch.setattr(compare, "perturb", perturb)
+    with pytest.raises(pl.VerificationError, match="drawn entries"):
+        pl.einsum(text, *arrays)
+
+
+def test_a_sum_of_too_many_entries_is_not_verified_and_says_so(rng, checked, monkeypatch):
+    monkeypatch.setattr(contractions, "_MOST", 1 << 13)
+    a = rng.normal(size=(3000, 1500))
+    said = ("einsum", "not verified: a sum over more than 2^24 entries of an operand")
+    before = compare.tally[said]
+    pl.einsum("ij,ij->", a, a)
+    assert (checked(), compare.tally[said]) == (0, before + 1)

@@ -362,3 +362,42 @@ def test_the_same_result_as_an_input():
     one, other = f(a)
     np.testing.assert_array_equal(one, a)
     np.testing.assert_array_equal(other, a)
+
+
+def test_a_call_of_sizes_that_were_met_is_the_same_as_the_first(rng):
+    N, K = pl.symbols("N K")
+    X, y = pl.placeholder((N, K)), pl.placeholder(N)
+    f = pl.function((X, y), (X.T @ y, np.exp(y), X))
+    x, v = rng.normal(size=(17, 16)), rng.normal(size=17)
+    wide = rng.normal(size=(16, 34)).T[::2]
+    for a in (x, x, x, wide, wide.astype(">f8"), pl.lazy(x), x.astype(np.float32), x.tolist()):
+        for b in (v, pl.lazy(v) + 0.0, v.astype("i4")):
+            made = f(a, b)
+            assert isinstance(made, tuple) and all(isinstance(m, pl.LazyArray) for m in made)
+            one, other = np.asarray(a, float), np.asarray(b, float)
+            np.testing.assert_allclose(made[0], one.T @ other, atol=1e-12)
+            np.testing.assert_allclose(made[1], np.exp(other))
+            np.testing.assert_array_equal(made[2], one)
+    for wrong, error in (((x,), TypeError), ((x, v, v), TypeError), ((x, v + 1j), TypeError)):
+        with pytest.raises(error):
+            f(*wrong)
+    with pytest.raises(ValueError, match="no sizes fit"):
+        f(x, v[1:])
+    with pytest.raises(ValueError, match="dimensions"):
+        f(v, v)
+
+
+def test_what_is_given_to_the_core_is_looked_at():
+    leaf = pl.lazy(np.ones(2))
+    for wrong in (((),), ({}, ()), (({}, []), ()), (({}, ()), [])):
+        with pytest.raises(TypeError):
+            pl._core._lazy_template(*wrong)
+    double = (np.dtype(float),)
+    for kept in (1, (1, 2), ((1,), 0), ((), 1, 2)):
+        with pytest.raises(TypeError):
+            pl._core._lazy_template(({((2,),): kept}, double), (leaf,))
+    for place in (1, -1, 2**70):
+        with pytest.raises((IndexError, OverflowError)):
+            pl._core._lazy_template(({((2,),): ((), place)}, double), (leaf,))
+    assert pl._core._lazy_template(({((2,),): ((), 0)}, double), (leaf,)) is leaf
+    assert pl._core._lazy_template(({}, double), (leaf,)) is None

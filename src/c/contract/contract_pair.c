@@ -28,11 +28,11 @@ static const double RATE = 6e10, THIN = 8, BANDWIDTH = 1.5e10, CALL = 1e-7, EACH
  * terms and few rows add, each a share of the work at one; a row of the result that ends within a
  * vector; an element of an operand that is turned on its way into one, from near and from pages of
  * their own, of one that lies alone in its cache line; bytes of a result that leaves the second
- * cache in rows of a larger one; rows that fall on the same places of the caches. */
+ * cache, in one piece and in rows of a larger one; rows of it hundreds of kB apart, a share. */
 static const double FEW_TERMS = 6, FEW_ROWS = 1, ROW_END = 8e-9, TURNED = 1e-9, TURNED_FAR = 2e-9,
-                    ALONE = 1.5e-9, LEAVES_IN_ROWS = 1e10, SECOND_CACHE = 1 << 20,
-                    SAME_PLACES = 1.4;
-enum { VECTOR = 64, PAGE = 4096, WAYS = 8 }; /* bytes; lines of a cache at one place */
+                    ALONE = 1.5e-9, LEAVES = 2.7e10, LEAVES_IN_ROWS = 1e10, SECOND_CACHE = 1 << 20,
+                    PAGES_APART = 1.4;
+enum { VECTOR = 64, APART = 1 << 18 }; /* bytes */
 
 typedef struct axis {
     int label;
@@ -174,11 +174,11 @@ static double gemm_seconds(lop_dtype dt, const lop_contract_step *g, bool adds) 
     const int64_t step = llabs(rows ? g->bn : g->am), between = llabs(rows ? g->cm : g->cn);
     if (small && step != 1)
         work += along * k * ((double)step * size < 4 * VECTOR ? TURNED : TURNED_FAR);
-    if (small && across > WAYS && between * (int64_t)size % PAGE == 0) work *= SAME_PLACES;
+    if (small && between * (int64_t)size > APART) work *= PAGES_APART;
     if (!plain && (rows ? g->am != 1 && g->ak != 1 : g->bk != 1 && g->bn != 1))
         work += across * k * ALONE;
-    if (m * n * size > SECOND_CACHE && (rows ? g->cm > g->n : g->cn > g->m))
-        work += m * n * size / LEAVES_IN_ROWS;
+    if (m * n * size > SECOND_CACHE)
+        work += m * n * size / ((rows ? g->cm > g->n : g->cn > g->m) ? LEAVES_IN_ROWS : LEAVES);
     return CALL + work + move;
 }
 
@@ -463,7 +463,7 @@ static void settle_result(lop_contract_work *w, const lop_tensor *a, const lop_t
     lop_tensor own = {.slot = c->slot, .same = c->same};
     lop_axes *r = &w->plan->result;
     const choice fixed = choose(w, &room[0], t, 0, &room[1], &room[2]);
-    const double most = (fixed.packed & PACK_C ? 0.95 : 0.75) * fixed.seconds;
+    const double most = (fixed.packed & PACK_C ? 0.99 : 0.75) * fixed.seconds;
     collect(w, a, b, NULL, kept, &room[3]);
     if (!lay_out(&room[3], kept, a, b, &own)) return;
     t[C_] = &own;

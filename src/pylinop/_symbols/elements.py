@@ -143,6 +143,10 @@ def _axes(axis: Any, ndim: int) -> tuple[int, ...]:
     return tuple(np.lib.array_utils.normalize_axis_tuple(axis, ndim, "axis"))
 
 
+def turned(a: Any) -> Any:
+    return a.T
+
+
 @rule(np.transpose)
 def _transpose(a: Any, axes: Any = None) -> Any:
     order = tuple(range(a.ndim))[::-1] if axes is None else _axes(tuple(axes), a.ndim)
@@ -150,7 +154,10 @@ def _transpose(a: Any, axes: Any = None) -> Any:
         raise ValueError("axes don't match array")
     if order == tuple(range(a.ndim)):
         return a
-    return formula(np.transpose, (a, order), (a.shape[k] for k in order), a.dtype)
+    shape = tuple(a.shape[k] for k in order)
+    if order == (1, 0):
+        return formula(turned, (a,), shape, a.dtype)
+    return formula(np.transpose, (a, order), shape, a.dtype)
 
 
 @rule(np.swapaxes)

@@ -102,6 +102,7 @@ class Template:
         self._single = parts.single
         self._in_c = (self._recipes, tuple(self._dtypes))
         self._read, self._others = _reader(parts.inputs)
+        self._places = [_places(args, kwargs) for _, args, kwargs in parts.rows]
         self._sides = tuple({(e.left, e.right, e.at_least): e for e in parts.equations}.values())
 
     def __reduce__(self) -> Any:
@@ -208,8 +209,12 @@ class Template:
                 return {k: filled(v) for k, v in x.items()}
             return replaced(x, lambda n: value(n, known)) if type(x) in (Size, slice) else x
 
-        for f, args, kwargs in self._parts.rows:
-            made.append(leaves.lazy(f(*filled(args), **filled(kwargs))))
+        for (f, args, kwargs), places in zip(self._parts.rows, self._places):
+            if places is None:
+                x = f(*filled(args), **filled(kwargs))
+            else:
+                x = f(*[a if k < 0 else made[k] for k, a in zip(places, args)])
+            made.append(x if is_lazy(x) else leaves.lazy(x))
         return [made[r.at] for r in self._parts.outputs]
 
     def _recipe(self, known: Mapping[Symbol, int]) -> Recipe | None:
@@ -333,6 +338,16 @@ def _reader(inputs: Sequence[Input]) -> Any:
                     continue
             others.append((k, axis, n))
     return read, others
+
+
+def _places(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[int] | None:
+    """Of a function's arguments that are formulas the place, of others -1; None where sizes or
+    formulas may be within them."""
+    if kwargs or any(
+        isinstance(a, (list, tuple, dict, slice, Size)) and type(a) is not Ref for a in args
+    ):
+        return None
+    return [a.at if type(a) is Ref else -1 for a in args]
 
 
 def _nodes(root: Any) -> Iterable[Any]:

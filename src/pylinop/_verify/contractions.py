@@ -58,6 +58,8 @@ def _read(a: Any, k: int, axis: Index, at: dict[str, Any], outside: Any) -> Any:
         raise NotVerified("an index beyond its axis")
     if n == 0:
         return np.zeros((*a.shape[:k], *there.shape, *a.shape[k + 1 :]), a.dtype)
+    if a.size // n * there.size > 4 * _MOST:  # on the way; further axes may make it smaller
+        raise NotVerified("a part of an operand has more than 2^26 entries on the way")
     where = np.asarray(where) % n
     seen = np.take(a, where.reshape(-1), k)
     seen = seen.reshape(*a.shape[:k], *there.shape, *a.shape[k + 1 :])
@@ -70,12 +72,14 @@ def _read(a: Any, k: int, axis: Index, at: dict[str, Any], outside: Any) -> Any:
 def _operand(a: Any, axes: Any, s: Sized, part: _Part, outside: Any) -> tuple[Any, list[str]]:
     """What of an operand the part needs, and its labels."""
     labels: list[str] = []
+    for k, axis in enumerate(axes):  # what gets smaller first
+        if isinstance(axis, str):
+            a = _taken(a, k, part.at[axis], s.sizes[axis])
     for axis in axes:
         k = len(labels)
         if isinstance(axis, int):
             a = a.reshape(a.shape[:k] + a.shape[k + 1 :])
         elif isinstance(axis, str):
-            a = _taken(a, k, part.at[axis], s.sizes[axis])
             labels.append(axis)
         elif isinstance(axis, Group):
             a = a.reshape(*a.shape[:k], *(s.sizes[x] for x in axis.labels), *a.shape[k + 1 :])
@@ -85,8 +89,6 @@ def _operand(a: Any, axes: Any, s: Sized, part: _Part, outside: Any) -> tuple[An
         else:
             a = _read(a, k, axis, part.at, outside)
             labels += [label for label, _ in axis.terms]
-        if a.size > _MOST:
-            raise NotVerified("a part of an operand has more than 2^24 entries")
     return a, labels
 
 
