@@ -46,7 +46,7 @@ def toeplitz(leaves):
 
 
 def precision(leaves):
-    """Its gradient takes diagonals of the inverse; where these are not accurate, a sparse factor."""
+    """Its gradient is of diagonals of the inverse; where these are inaccurate, a sparse factor."""
     d, e = leaves
     return [pl.logdet(pl.Tridiagonal(e, d, e, "pos"))]
 

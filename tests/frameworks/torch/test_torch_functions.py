@@ -342,3 +342,13 @@ def test_each_element_of_a_batch_runs_from_c(size):
         live = d.clone().requires_grad_()
         mapped(live, U, s).sum().backward()
         torch.testing.assert_close(live.grad, grads, rtol=1e-12, atol=0)
+
+
+def test_arrays_that_a_function_holds_are_read_at_each_call():
+    weights, factor = np.ones(5), np.array(1.0)
+    f = pt.program(lambda d: (pl.lazy(weights) * d).sum() * pl.lazy(factor))
+    d = torch.arange(5.0, dtype=torch.float64)
+    for k in range(6):
+        weights[:] = k + 1
+        factor[...] = 2 + k
+        assert f(d).item() == 10 * (k + 1) * (k + 2)
