@@ -347,8 +347,11 @@ def test_each_element_of_a_batch_runs_from_c(size):
 def test_arrays_that_a_function_holds_are_read_at_each_call():
     weights, factor = np.ones(5), np.array(1.0)
     f = pt.program(lambda d: (pl.lazy(weights) * d).sum() * pl.lazy(factor))
-    d = torch.arange(5.0, dtype=torch.float64)
+    d = torch.arange(5.0, dtype=torch.float64).requires_grad_()
     for k in range(6):
         weights[:] = k + 1
         factor[...] = 2 + k
-        assert f(d).item() == 10 * (k + 1) * (k + 2)
+        value = f(d)
+        assert value.item() == 10 * (k + 1) * (k + 2)
+        (grad,) = torch.autograd.grad(value, d)
+        np.testing.assert_array_equal(grad, np.full(5, (k + 1.0) * (k + 2)))
