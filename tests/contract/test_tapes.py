@@ -45,6 +45,12 @@ def toeplitz(leaves):
     return [quad + logdet]
 
 
+def precision(leaves):
+    """Its gradient is of diagonals of the inverse; where these are inaccurate, a sparse factor."""
+    d, e = leaves
+    return [pl.logdet(pl.Tridiagonal(e, d, e, "pos"))]
+
+
 def solved(leaves):
     d, U, b = leaves
     return [pl.solve(pl.Diag(d) + pl.LowRank(U), b)]
@@ -85,6 +91,10 @@ PROGRAMS = {
     "toeplitz, gradients": (
         WithGradients(Written(toeplitz, toeplitz, 2), (0,)),
         lambda rng, n: [stationary(rng, n), rng.standard_normal(n)],
+    ),
+    "precision, gradients": (
+        WithGradients(Written(precision, precision, 2), (0, 1)),
+        lambda rng, n: [2.5 + rng.random(n), -rng.random(n - 1)],
     ),
     "solve, pulled back": (
         Pullback(Written(solved, solved, 3), (0, 1, 2), 1),
@@ -188,6 +198,34 @@ def test_a_tape_gives_the_bits_of_the_program(name, n, rng):
         outs = outs_of(name, arrays)
         assert without_python(name, arrays, outs)
         assert same_bits(outs, PROGRAMS[name][0](arrays))
+
+
+def test_a_sparse_factor_that_is_not_needed_is_no_hindrance(rng):
+    name, n = "precision, gradients", 1500
+    d, e = frozen(name, rng, n)
+    outs = outs_of(name, [d, e])
+    assert without_python(name, [d, e], outs)
+    K = np.diag(d) + np.diag(e, 1) + np.diag(e, -1)
+    inverse = np.linalg.inv(K)
+    np.testing.assert_allclose(outs[0], np.linalg.slogdet(K)[1], rtol=1e-12)
+    np.testing.assert_allclose(outs[1], np.diag(inverse), rtol=1e-10)
+    np.testing.assert_allclose(outs[2], 2 * np.diag(inverse, 1), rtol=1e-10)
+    d[7] = -3  # not definite: for Python, which says so
+    before = Owner.runs
+    assert called(name, [d, e], outs) == 2 and Owner.runs == before + 1
+    assert "positive definite" in last_error()[1]
+
+
+def test_empty_arrays(rng):
+    name = "low rank, gradients"
+    for n, k in ((0, 0), (0, 2), (5, 0)):
+        arrays = [1 + rng.random(n), rng.standard_normal((n, k)), rng.standard_normal(n)]
+        outs = outs_of(name, arrays)
+        for _ in range(4):
+            assert called(name, arrays, outs) == 0, last_error()
+        for a, b in zip(outs, PROGRAMS[name][0](arrays), strict=True):
+            np.testing.assert_array_equal(a, b)
+        assert is_frozen(name, arrays, outs), freezing._why
 
 
 def test_the_answer_is_right(rng):

@@ -364,6 +364,7 @@ static double seconds(void) {
 
 static lop_status do_step(lop_frame *f, const lop_step *s, void *scratch, lop_err *err) {
     lop_step own;
+    if (f->alone && (s->flags & LOP_STEP_FOREIGN)) return LOP_UNABLE;
     if (f->number && s->attr.num) {
         own = *s;
         own.attr.re = f->number[s->attr.num].re;

@@ -61,6 +61,7 @@ typedef struct lop_frame {
     uint64_t fingerprinted, hit; /* bits of fingerprinted leaves, of derived values found */
     uint64_t frozen;             /* set by the caller: leaves whose memory cannot change */
     uint64_t owner;              /* set by the caller: whose the derived values are; 0: nobody's */
+    bool alone;          /* set by the caller: a step that is not ours ends the run, UNABLE */
     bool again;          /* it has run: derived values serve again, and no leaf is read anew */
     unsigned char *work; /* workspace then scratch */
     void *block;         /* what was allocated, NULL when the inline room sufficed */

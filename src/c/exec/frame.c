@@ -32,7 +32,7 @@ lop_status lop_frame_open(lop_frame *f, const lop_plan *plan, const uint64_t *ke
     f->fingerprint = f->inline_fingerprint;
     f->onto = f->inline_onto;
     f->fingerprinted = f->hit = f->frozen = f->owner = 0;
-    f->again = false;
+    f->again = f->alone = false;
     f->work = f->inline_work;
     size_t leaves = (size_t)(plan->nleaf + 1) * sizeof *f->leaf,
            mats = (size_t)plan->nslot * sizeof *f->mat,

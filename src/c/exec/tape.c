@@ -58,10 +58,11 @@ static bool lies_within(const lop_tape *t, const lop_tape_view *v) {
     return low >= 0 && high <= t->slot[v->slot].bytes - size;
 }
 
-/* A step of which nothing calls Python, or what is not ours. */
+/* Does nothing call Python, or what is not ours, on the way that the plan takes if nothing fails? A
+ * fallback branch that does ends the run. */
 static bool is_free(const lop_plan *p) {
     for (int i = 0; i < p->nstep; i++)
-        if (p->step[i].flags & LOP_STEP_FOREIGN) return false;
+        if ((p->step[i].flags & LOP_STEP_FOREIGN) && p->step[i].late < 0) return false;
     return true;
 }
 
@@ -147,6 +148,7 @@ static lop_status run_plan(const lop_tape *t, const lop_tape_step *s, void *cons
     lop_status st = lop_frame_open(&frame, p, key, NULL, err);
     if (st != LOP_OK) return st;
     frame.team.threads = 1;
+    frame.alone = true;
     frame.frozen = ~(uint64_t)0; /* for as long as the run: what it rests on is told by its place */
     for (int i = 0; st == LOP_OK && i <= p->nleaf; i++) {
         const lop_buf b = placed(slot, i < p->nleaf ? &s->arg[i] : &s->out);

@@ -56,11 +56,13 @@ _why: dict[bytes, str] = {}  # there is no tape
 class Freezable(NamedTuple):
     """How a program is run: its values of arrays, as they are computed, and whether it says
     nothing of matrices that are singular to working precision. `proof` (exec/tape_proof.h) is what
-    must be so of the arguments."""
+    must be so of the arguments. `open`: it may hold arrays that others write to, whose content a
+    tape would keep as it was."""
 
     run: Callable[[Any], list[Any]]
     quiet: bool
     proof: tuple[Any, ...] = ()
+    open: bool = False
 
 
 class _Unfit(Exception):
@@ -98,6 +100,7 @@ class _Tape:
         self.places: list[tuple[int, int]] = []
         self.steps: list[Any] = []
         self.constants: list[int] = []  # their addresses
+        self.may_change = False  # one of them
         for a in arrays:
             self.placed(_view(a))
 
@@ -116,14 +119,19 @@ class _Tape:
                 return (k, view.at - start, view.letter, view.shape, view.strides)
         return None
 
-    def taken(self, view: _View) -> Any:
-        """Likewise; a constant where it is nothing that is known."""
+    def taken(self, view: _View, of: Any = None) -> Any:
+        """Likewise; a constant where it is nothing that is known: the memory of that array."""
         place = self.found(view)
         if place is None:
+            self.note(of)
             low, high = view.reach()
             self.constants.append(view.at)
             place = self.placed(view, ctypes.string_at(low, high - low))
         return place
+
+    def note(self, a: Any) -> None:
+        fixed = a is not None and a.flags.owndata and not a.flags.writeable
+        self.may_change = self.may_change or not fixed
 
     def value(self, x: Any, like: Any) -> Any:
         """An argument of a function: of a LazyArray its value, of a number a constant."""
@@ -143,7 +151,8 @@ class _Tape:
         """An array in memory; a constant in the dtype that the function computes in."""
         view = _view(a)
         if a.dtype == like or self.found(view) is not None:
-            return self.taken(view)
+            return self.taken(view, a)
+        self.note(a)
         self.constants.append(view.at)
         self.slots.append(np.ascontiguousarray(a, like).tobytes())
         self.places.append((0, 0))
@@ -165,10 +174,10 @@ class _Tape:
     def leaf(self, view: _View, given: Any) -> Any:
         """A leaf of a plan; of an array that was laid out anew for it a copy."""
         if given is None or self.found(view) is not None:
-            return self.taken(view)
+            return self.taken(view, given)
         seen = _view(given)
         if self.found(seen) is None or seen.letter != view.letter:
-            return self.taken(view)
+            return self.taken(view, given)
         if seen.shape != view.shape:
             if math.prod(seen.shape) != math.prod(view.shape):
                 raise _Unfit("a leaf of another shape")
@@ -384,6 +393,8 @@ def _tape(freezable: Freezable, first: Any, second: Any) -> tuple[Any, list[Any]
     (tape, out), (again, _) = tapes
     if tape.constants != again.constants:
         raise _Unfit("a step that is not written down")
+    if freezable.open and tape.may_change:
+        raise _Unfit("it holds an array of its own, which may change")
     made = _core._tape_new(
         len(first),
         tuple(tape.slots),

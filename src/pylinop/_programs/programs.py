@@ -183,7 +183,7 @@ class WithGradients(_Derived):
         values = [lazy(x) for x in self.base.build(leaves)]
         made = list(values)
         for value in values:
-            found = sweep(value, self.wanted(leaves), lazy(np.ones((), value.dtype)))
+            found = sweep(value, self.wanted(leaves), lazy(_fixed(np.ones((), value.dtype))))
             made += [_gradient(found, leaves[k]) for k in self.by]
         return made
 
@@ -239,6 +239,12 @@ class Pushforward(_Derived):
         one = lazy(np.ones((), total.dtype))
         back = sweep(total, {id(u): u for u in units}, one)
         return [back.get(id(u), u) for u in units]
+
+
+def _fixed(a: Any) -> Any:
+    """A constant that nobody writes to."""
+    a.flags.writeable = False
+    return a
 
 
 def _conj(x: Any) -> Any:

@@ -21,8 +21,16 @@ class Recipe(NamedTuple):
     values: tuple[Any, ...]
 
 
+def _may_change(a: Any) -> bool:
+    """Is it an array that others may write to, or an operator, which holds some?"""
+    if a._head == "leaf":
+        flags = getattr(a._args[0], "flags", None)
+        return flags is None or flags.writeable or not flags.owndata
+    return bool(a._head == "operator")
+
+
 def _dependent(roots: list[Any], leaves: list[Any]) -> list[Any]:
-    """LazyArrays that depend on the leaves, arguments first."""
+    """LazyArrays that depend on the leaves, or on arrays that may change, arguments first."""
     live: dict[int, bool] = {id(x): True for x in leaves}
     order: list[Any] = []
     stack = [(r, False) for r in roots]
@@ -33,7 +41,9 @@ def _dependent(roots: list[Any], leaves: list[Any]) -> list[Any]:
                 live[id(a)] = True
                 order.append(a)
         elif id(a) not in live:
-            live[id(a)] = False
+            live[id(a)] = _may_change(a)
+            if live[id(a)]:
+                continue
             stack.append((a, True))
             stack += [(x, False) for x in a._args if is_lazy(x) and id(x) not in live]
     return order

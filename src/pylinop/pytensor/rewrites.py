@@ -25,7 +25,7 @@ class Settings:
     structure counts as large and what is dense as small."""
 
     least = 192
-    least_dense = 1200
+    least_dense = 200
 
 
 class Report(NamedTuple):

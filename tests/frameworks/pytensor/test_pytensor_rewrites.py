@@ -192,7 +192,7 @@ def test_near_misses_say_why():
     L = pt.linalg.cholesky(stack)
     [report] = pp.explain(pt.sum(pt.log(pt.diagonal(L, axis1=-2, axis2=-1))))
     assert report.reason == "a batch of matrices"
-    pp.config(least=192, least_dense=1200)
+    pp.config(least=192, least_dense=200)
     fixed = pt.tensor("W", dtype="float64", shape=(8, 2))
     assert "8 rows are fewer" in refused(fixed @ fixed.T + pt.eye(8))
     small = pt.tensor("K", dtype="float64", shape=(30, 30))

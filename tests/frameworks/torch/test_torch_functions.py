@@ -12,6 +12,7 @@ torch = pytest.importorskip("torch")
 
 import pylinop as pl
 import pylinop.torch as pt
+from pylinop._base import config
 
 N, K = 12, 3
 
@@ -293,3 +294,64 @@ def test_modes_and_threads(arrays):
         for got in pool.map(again, range(24)):
             for a, b in zip(got, due, strict=True):
                 assert torch.equal(a, b)
+
+
+@pytest.mark.skipif(config.get("verify"), reason="there are no tapes under verify=")
+def test_programs_run_from_c():
+    f = pt.program(lambda d, U, y, s: pl.inv_quad_logdet(s * pl.Diag(d) + pl.LowRank(U), y)[0])
+    r = torch.Generator().manual_seed(3)
+
+    def drawn(*shape):
+        return torch.rand(shape, dtype=torch.float64, generator=r) + 0.5
+
+    for _ in range(5):
+        before = pl._core._tape_counts()[1]
+        d, U, y, s = drawn(9).requires_grad_(), drawn(9, 2), drawn(9), drawn()
+        value = f(d, U, y, s)
+        value.backward()
+        K = torch.diag(s * d.detach()) + U @ U.T
+        x = torch.linalg.solve(K, y)
+        torch.testing.assert_close(value.detach(), y @ x, rtol=1e-10, atol=0)
+        torch.testing.assert_close(d.grad, -s * x**2, rtol=1e-9, atol=0)
+    assert pl._core._tape_counts()[1] > before
+    with pytest.warns(pl.IllConditionedWarning):  # for Python, which says so
+        f(torch.zeros(9, dtype=torch.float64), U, y, s)
+
+
+@pytest.mark.skipif(config.get("verify"), reason="there are no tapes under verify=")
+@pytest.mark.parametrize("size", [0, 1, 7])
+def test_each_element_of_a_batch_runs_from_c(size):
+    f = pt.program(lambda d, U, s: pl.logdet(s * pl.Diag(d) + pl.LowRank(U)))
+    d, U = torch.rand(size, 6, dtype=torch.float64) + 1, torch.rand(6, 2, size).double()
+    s = torch.rand(size, dtype=torch.float64) + 0.5
+    mapped = torch.func.vmap(f, in_dims=(0, 2, 0))
+    for _ in range(4):
+        before = pl._core._tape_counts()[1]
+        found = mapped(d, U, s)
+        assert found.shape == (size,) and found.dtype == torch.float64
+    assert pl._core._tape_counts()[1] == before + size
+    for k in range(size):
+        K = s[k] * torch.diag(d[k]) + U[:, :, k] @ U[:, :, k].T
+        torch.testing.assert_close(found[k], torch.logdet(K), rtol=1e-11, atol=1e-12)
+    if size:
+        grads = torch.func.vmap(torch.func.grad(f), in_dims=(0, 2, 0))(d, U, s)
+        for k in range(size):
+            K = s[k] * torch.diag(d[k]) + U[:, :, k] @ U[:, :, k].T
+            due = s[k] * torch.diagonal(torch.linalg.inv(K))
+            torch.testing.assert_close(grads[k], due, rtol=1e-10, atol=1e-12)
+        live = d.clone().requires_grad_()
+        mapped(live, U, s).sum().backward()
+        torch.testing.assert_close(live.grad, grads, rtol=1e-12, atol=0)
+
+
+def test_arrays_that_a_function_holds_are_read_at_each_call():
+    weights, factor = np.ones(5), np.array(1.0)
+    f = pt.program(lambda d: (pl.lazy(weights) * d).sum() * pl.lazy(factor))
+    d = torch.arange(5.0, dtype=torch.float64).requires_grad_()
+    for k in range(6):
+        weights[:] = k + 1
+        factor[...] = 2 + k
+        value = f(d)
+        assert value.item() == 10 * (k + 1) * (k + 2)
+        (grad,) = torch.autograd.grad(value, d)
+        np.testing.assert_array_equal(grad, np.full(5, (k + 1.0) * (k + 2)))
