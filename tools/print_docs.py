@@ -383,7 +383,7 @@ FORMS = {
 BLANK: list[tuple[str, str, str]] = [
     (
         "cholesky",
-        "circulant multitoeplitz hankel block",
+        "circulant multitoeplitz hankel",
         "the triangle of such a matrix has no structure of its own: n^2 / 2 numbers, in "
         "O(n^3) or, by displacements, O(n^2) times the rank of these",
     ),

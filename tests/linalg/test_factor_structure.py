@@ -501,3 +501,61 @@ except ImportError as error:
     print(error)
 """
     assert "pip install scipy" in python(code)
+
+
+# -- bordered matrices --
+
+
+def _bordered(rng, first, k, complex_=False):
+    """[A B; B^H D], definite, with that A."""
+    n = first.shape[0]
+    B = rng.standard_normal((n, k)) + (1j * rng.standard_normal((n, k)) if complex_ else 0)
+    B *= 0.5 / np.linalg.norm(B)
+    D = rng.standard_normal((k, k))
+    return pl.Block([[first, B], [B.conj().T, D @ D.T + np.eye(k)]])
+
+
+FIRSTS = {
+    "Diag": lambda r, n: pl.Diag(r.uniform(1, 2, n)),
+    "Banded": lambda r, n: pl.Banded((1, 1), np.array([[0.3], [1.0], [0.3]]).repeat(n, axis=1)),
+    "Kron": lambda r, n: pl.Kron(np.diag([1.0, 2.0]) + 0.5, np.eye(n // 2) + 0.2),
+    "BlockDiag": lambda r, n: pl.BlockDiag(np.eye(n // 2) + 0.1, pl.Diag(np.full(n // 2, 3.0))),
+    "Identity": lambda r, n: pl.Identity(n),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("complex_", [False, True])
+@pytest.mark.parametrize("k", [1, 3])
+@pytest.mark.parametrize("kind", FIRSTS)
+def test_cholesky_of_bordered_matrices(kind, k, complex_, rng):
+    A = _bordered(rng, FIRSTS[kind](rng, 32), k, complex_)
+    want = np.linalg.cholesky(A.toarray())
+    for upper in (False, True):
+        L = pl.cholesky(A, upper=upper)
+        assert type(L) is pl.Block and L.dtype == want.dtype
+        got = L.toarray()
+        np.testing.assert_allclose(got, want.conj().T if upper else want, rtol=1e-10, atol=1e-13)
+    b = rng.standard_normal(32 + k)
+    x = pl.solve(pl.cholesky(A), b)
+    np.testing.assert_allclose(want @ x, b, atol=1e-11)
+    assert {"cholesky-block"} <= set(A.explain("cholesky").fired)
+
+
+def test_cholesky_of_bordered_matrices_reads_one_triangle(rng):
+    A = _bordered(rng, pl.Diag(rng.uniform(1, 2, 32)), 2)
+    (a, b), (c, d) = ([x.toarray() for x in row] for row in A._given("blocks"))
+    want = np.linalg.cholesky(A.toarray())
+    lower = pl.Block([[pl.Diag(np.diagonal(a)), np.full_like(b, 9.0)], [c, np.tril(d)]])
+    np.testing.assert_allclose(pl.cholesky(lower).toarray(), want, atol=1e-13)
+    upper = pl.Block([[pl.Diag(np.diagonal(a)), b], [np.full_like(c, 9.0), np.triu(d)]])
+    np.testing.assert_allclose(pl.cholesky(upper, upper=True).toarray(), want.T, atol=1e-13)
+
+
+def test_cholesky_of_bordered_matrices_that_are_not_definite(rng):
+    for first, last in ((np.ones(32), 0.1), (np.r_[np.ones(31), -1.0], 99.0)):
+        A = pl.Block([[pl.Diag(first), np.ones((32, 1))], [np.ones((1, 32)), [[last]]]])
+        with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
+            pl.cholesky(A)
+    wide = _bordered(rng, pl.Diag(np.ones(8)), 4)  # too wide a border: the dense form
+    np.testing.assert_allclose(pl.cholesky(wide).toarray(), np.linalg.cholesky(wide.toarray()))
+    assert "cholesky-block" not in wide.explain("cholesky").fired

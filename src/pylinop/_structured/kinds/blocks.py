@@ -11,7 +11,8 @@ import numpy as np
 from ... import _core
 from ..._base.dtypes import inexact
 from .. import mixed_shapes
-from ..cholesky import cholesky
+from ..cholesky import _lapack, cholesky, real_diagonal
+from ..dispatch import dense
 from ..eig import _pair, _split, pairs_row
 from ..eigh import eigenbasis
 from ..least_squares import _joined as least_squares_joined
@@ -192,6 +193,53 @@ def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     for f in blocks:
         found.append((yield f, uplo))
     return _core.BlockDiag(*found)
+
+
+# First blocks whose factor is cheap to have and to solve with.
+_FIRST = frozenset("diag identity banded tridiagonal blocktridiagonal kron blockdiag".split())
+
+
+def bordered(op: Any) -> Any:
+    """The four blocks of a matrix [A B; C D] with a square A of structure and a D of at most an
+    eighth of its rows, as an arrowhead has; None for anything else."""
+    if op._init is None or op.ndim != 2:
+        return None
+    rows = blocks_of(op)
+    if len(rows) != 2 or len(rows[0]) != 2:
+        return None
+    (a, b), (c, d) = rows
+    fits = a.shape[0] == a.shape[1] and 8 * d.shape[-1] <= a.shape[-1]
+    return (a, b, c, d) if fits and a._head in _FIRST else None
+
+
+def _bordered_asks(op: Any, uplo: str) -> Any:
+    found = bordered(op)
+    return None if found is None else [("cholesky", found[0], uplo)]
+
+
+@cholesky.row(
+    "block",
+    how="of [A B; B^H D] with a Diag, band, Kron or BlockDiag A and few rows in D, as arrowheads: "
+    "A's, and of the Schur complement, a Block",
+    cost="O(n k^2)",
+    asks=_bordered_asks,
+)
+def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
+    found = bordered(op)
+    if found is None:
+        return NotImplemented
+    a, b, c, d = found
+    first = yield a, uplo
+    dtype = inexact(op.dtype)
+    side = dense(c).conj().T if uplo == "L" else dense(b)
+    left = np.asarray(_core._build("solver", first) @ side.astype(dtype)).conj().T
+    rest = dense(d).astype(dtype)
+    np.fill_diagonal(rest, real_diagonal(np.diagonal(rest)))
+    rest -= left @ left.conj().T
+    np.fill_diagonal(rest, np.diagonal(rest).real)
+    zeros = _core.Zeros((a.shape[0], d.shape[1]), dtype)
+    last = _core.Triangular(_lapack(rest, uplo))
+    return _core.Block([[first, zeros], [_core.Dense(left), last]])
 
 
 # -- qr --
