@@ -419,11 +419,12 @@ BLANK: list[tuple[str, str, str]] = [
         "products alone",
     ),
     (
-        "eigh svd",
+        "svd eig eigvals",
         "block",
         "a bordered diagonal (arrowhead) has the secular equation (Gu and Eisenstat 1995), "
-        "O(n^2) with n^2 numbers for the vectors; block circulants are a `Kron` of a DFT and "
-        "blocks. Neither is recognised in a `Block` yet",
+        "O(n^2) with n^2 numbers for the vectors: its eigenpairs go by the dense form. Block "
+        "circulants have the blocks of their DFT: Hermitian ones their eigenvalues, complex ones "
+        "their vectors (real vectors would need pairs of frequencies joined)",
     ),
     (
         "lu ldl",

@@ -559,3 +559,62 @@ def test_cholesky_of_bordered_matrices_that_are_not_definite(rng):
     wide = _bordered(rng, pl.Diag(np.ones(8)), 4)  # too wide a border: the dense form
     np.testing.assert_allclose(pl.cholesky(wide).toarray(), np.linalg.cholesky(wide.toarray()))
     assert "cholesky-block" not in wide.explain("cholesky").fired
+
+
+# -- block circulants --
+
+
+def _block_circulant(rng, p, m, dtype, hermitian):
+    """The operator, of p blocks, and its dense form."""
+    c = [rng.standard_normal((m, m)).astype(dtype) for _ in range(p)]
+    if dtype == np.complex128:
+        c = [x + 1j * rng.standard_normal((m, m)) for x in c]
+    if hermitian:
+        c[0] = c[0] + c[0].conj().T
+        for k in range(1, p):
+            c[-k] = c[k].conj().T if k != p - k else c[k] + c[k].conj().T
+        if p % 2 == 0:
+            c[p // 2] = c[p // 2] + c[p // 2].conj().T
+    A = pl.Block([[c[(i - j) % p] for j in range(p)] for i in range(p)])
+    return A, np.block([[c[(i - j) % p] for j in range(p)] for i in range(p)])
+
+
+@pytest.mark.parametrize("p, m", [(2, 3), (3, 1), (4, 2), (5, 4), (8, 3)])
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+def test_block_circulants(p, m, dtype, rng):
+    A, a = _block_circulant(rng, p, m, dtype, False)
+    assert A.explain("svdvals").fired == ["svdvals-block"]
+    np.testing.assert_allclose(pl.svdvals(A), np.linalg.svdvals(a), atol=1e-12)
+    np.testing.assert_allclose(pl.matrix_norm(A, 2), np.linalg.norm(a, 2))
+    np.testing.assert_allclose(pl.eigvalsh(A), np.linalg.eigvalsh(a), atol=1e-12)  # one triangle
+    H, h = _block_circulant(rng, p, m, dtype, True)
+    assert np.array_equal(h, h.conj().T)
+    with pl.explaining() as e:
+        w = pl.eigvalsh(H)
+    assert "eigvalsh-block" in e.explanation.fired
+    np.testing.assert_allclose(w, np.linalg.eigvalsh(h), atol=1e-12)
+    w, Q = pl.eigh(H)
+    q = Q.toarray()
+    assert q.dtype == dtype and w.dtype == np.float64
+    np.testing.assert_allclose(q * w @ q.conj().T, h, atol=1e-12)
+    np.testing.assert_allclose(q.conj().T @ q, np.eye(p * m), atol=1e-12)
+    assert ("eigh-block" in H.explain("eigh").fired) == (dtype == np.complex128)
+
+
+def test_what_is_no_block_circulant(rng):
+    """Equal numbers in other arrays, other shapes, NaN: the dense form, and the same answer."""
+    A, a = _block_circulant(rng, 3, 2, np.float64, False)
+    rows = [[x.toarray() for x in row] for row in A._given("blocks")]
+    copies = pl.Block(rows)
+    assert copies.explain("svdvals").fired == []
+    np.testing.assert_allclose(pl.svdvals(copies), pl.svdvals(A), atol=1e-12)
+    rows = A._given("blocks")
+    other = pl.Block([rows[0], rows[1], [rows[2][1], rows[2][0], rows[2][2]]])
+    np.testing.assert_allclose(pl.svdvals(other), np.linalg.svdvals(other.toarray()), atol=1e-12)
+    x, zero = rng.standard_normal((2, 2)), pl.Zeros(2)
+    Z = pl.Block([[x, zero, zero], [zero, x, zero], [zero, zero, x]])
+    assert Z.explain("svdvals").fired == ["svdvals-block"]
+    np.testing.assert_allclose(pl.svdvals(Z), np.linalg.svdvals(Z.toarray()), atol=1e-12)
+    x[0, 0] = np.nan
+    with pytest.raises(np.linalg.LinAlgError):
+        pl.svdvals(pl.Block([[x, x], [x, x]]))

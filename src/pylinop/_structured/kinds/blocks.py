@@ -10,7 +10,7 @@ import numpy as np
 
 from ... import _core
 from ..._base.dtypes import inexact
-from .. import mixed_shapes
+from .. import block_circulant, mixed_shapes
 from ..cholesky import _lapack, cholesky, real_diagonal
 from ..dispatch import dense
 from ..eig import _pair, _split, pairs_row
@@ -28,6 +28,7 @@ from ..questions import eigvalsh, norm, pinv, svdvals
 from ..singular_values import _padded, descending
 from ..square_roots import power, root
 from ..svd import Matched, _same_side, singular
+from ..unitary import fourier, unitary
 
 # -- singular values, norms, eigenvalues --
 
@@ -335,3 +336,48 @@ def _(op: Any) -> Generator[Any, Any, Any]:
     for f in blocks:
         found.append((yield (f,)))
     return _core.BlockDiag(*found)
+
+
+# -- block circulants --
+
+
+@svdvals.row(
+    "block",
+    how="of block circulants (one object along each diagonal): of the p blocks of its DFT",
+    cost="O(n k^2)",
+    asks=block_circulant.asks,
+)
+def _(op: Any) -> Any:
+    found = block_circulant.spectrum(op)
+    if found is None:
+        return NotImplemented
+    return descending(np.linalg.svdvals(found[0]).ravel())
+
+
+@eigvalsh.row(
+    "block",
+    how="of Hermitian block circulants (one object along each diagonal): of the blocks of its DFT",
+    cost="O(n k^2)",
+    asks=block_circulant.asks,
+)
+def _(op: Any, uplo: str) -> Any:
+    found = block_circulant.spectrum(op)
+    if found is None or not found[1]:
+        return NotImplemented
+    return np.sort(np.linalg.eigvalsh(found[0]).ravel())
+
+
+@eigenbasis.row(
+    "block",
+    how="of complex Hermitian block circulants: Q is a DFT times a BlockDiag; real ones dense",
+    cost="O(n k^2)",
+    asks=lambda op, uplo: block_circulant.asks(op) if op.dtype.kind == "c" else None,
+)
+def _(op: Any, uplo: str) -> Any:
+    found = block_circulant.spectrum(op) if op.dtype.kind == "c" else None
+    if found is None or not found[1]:
+        return NotImplemented
+    w, q = np.linalg.eigh(found[0])
+    p, m = w.shape
+    turn = _core.Kron(fourier((p,), op.dtype), _core.Identity(m))
+    return w.ravel(), turn @ _core.BlockDiag(*map(unitary, q))
