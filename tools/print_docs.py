@@ -389,7 +389,7 @@ FORMS = {
 BLANK: list[tuple[str, str, str]] = [
     (
         "cholesky",
-        "circulant multitoeplitz hankel block",
+        "circulant multitoeplitz hankel",
         "the triangle of such a matrix has no structure of its own: n^2 / 2 numbers, in "
         "O(n^3) or, by displacements, O(n^2) times the rank of these",
     ),
@@ -425,11 +425,12 @@ BLANK: list[tuple[str, str, str]] = [
         "products alone",
     ),
     (
-        "eigh svd",
+        "svd eig eigvals",
         "block",
         "a bordered diagonal (arrowhead) has the secular equation (Gu and Eisenstat 1995), "
-        "O(n^2) with n^2 numbers for the vectors; block circulants are a `Kron` of a DFT and "
-        "blocks. Neither is recognised in a `Block` yet",
+        "O(n^2) with n^2 numbers for the vectors: its eigenpairs go by the dense form. Block "
+        "circulants have the blocks of their DFT: Hermitian ones their eigenvalues, complex ones "
+        "their vectors (real vectors would need pairs of frequencies joined)",
     ),
     (
         "lu ldl",

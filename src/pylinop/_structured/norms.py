@@ -108,7 +108,6 @@ def _cond_asks(op: Any, p: Any) -> Any:
     how="from `svdvals` or by the parameters ([which](linalg.md))",
     cost="O(m n)",
     asks=_norm_asks,
-    holds="3 m n",
 )
 def _(op: Any, ord: Any) -> Any:
     if ord == "fro":

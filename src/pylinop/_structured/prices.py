@@ -52,6 +52,8 @@ def rated(by: str, flops: float, nbytes: float, memory: float) -> Price:
 
 
 def _rank(op: Any) -> int:
+    if op._head == "block" and op._init is not None:  # of the border, where there is one
+        return int(op._given("blocks")[-1][-1].shape[-1])
     names = {"lowrank": "U", "lowrankupdate": "U", "root": "L", "reflections": "V"}
     if op._init is None or op._head not in names:
         return int(min(op.shape[-2:]))

@@ -10,8 +10,9 @@ import numpy as np
 
 from ... import _core
 from ..._base.dtypes import inexact
-from .. import mixed_shapes
-from ..cholesky import cholesky
+from .. import block_circulant, mixed_shapes
+from ..cholesky import _lapack, cholesky, real_diagonal
+from ..dispatch import dense
 from ..eig import _pair, _split, pairs_row
 from ..eigh import eigenbasis
 from ..least_squares import _joined as least_squares_joined
@@ -27,6 +28,7 @@ from ..questions import eigvalsh, norm, pinv, svdvals
 from ..singular_values import _padded, descending
 from ..square_roots import power, root
 from ..svd import Matched, _same_side, singular
+from ..unitary import fourier, unitary
 
 # -- singular values, norms, eigenvalues --
 
@@ -194,6 +196,53 @@ def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     return _core.BlockDiag(*found)
 
 
+# First blocks whose factor is cheap to have and to solve with.
+_FIRST = frozenset("diag identity banded tridiagonal blocktridiagonal kron blockdiag".split())
+
+
+def bordered(op: Any) -> Any:
+    """The four blocks of a matrix [A B; C D] with a square A of structure and a D of at most an
+    eighth of its rows, as an arrowhead has; None for anything else."""
+    if op._init is None or op.ndim != 2:
+        return None
+    rows = blocks_of(op)
+    if len(rows) != 2 or len(rows[0]) != 2:
+        return None
+    (a, b), (c, d) = rows
+    fits = a.shape[0] == a.shape[1] and 8 * d.shape[-1] <= a.shape[-1]
+    return (a, b, c, d) if fits and a._head in _FIRST else None
+
+
+def _bordered_asks(op: Any, uplo: str) -> Any:
+    found = bordered(op)
+    return None if found is None else [("cholesky", found[0], uplo)]
+
+
+@cholesky.row(
+    "block",
+    how="of [A B; B^H D] with a Diag, band, Kron or BlockDiag A and few rows in D, as arrowheads: "
+    "A's, and of the Schur complement, a Block",
+    cost="O(n k^2)",
+    asks=_bordered_asks,
+)
+def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
+    found = bordered(op)
+    if found is None:
+        return NotImplemented
+    a, b, c, d = found
+    first = yield a, uplo
+    dtype = inexact(op.dtype)
+    side = dense(c).conj().T if uplo == "L" else dense(b)
+    left = np.asarray(_core._build("solver", first) @ side.astype(dtype)).conj().T
+    rest = dense(d).astype(dtype)
+    np.fill_diagonal(rest, real_diagonal(np.diagonal(rest)))
+    rest -= left @ left.conj().T
+    np.fill_diagonal(rest, np.diagonal(rest).real)
+    zeros = _core.Zeros((a.shape[0], d.shape[1]), dtype)
+    last = _core.Triangular(_lapack(rest, uplo))
+    return _core.Block([[first, zeros], [_core.Dense(left), last]])
+
+
 # -- qr --
 
 
@@ -287,3 +336,48 @@ def _(op: Any) -> Generator[Any, Any, Any]:
     for f in blocks:
         found.append((yield (f,)))
     return _core.BlockDiag(*found)
+
+
+# -- block circulants --
+
+
+@svdvals.row(
+    "block",
+    how="of block circulants (one object along each diagonal): of the p blocks of its DFT",
+    cost="O(n k^2)",
+    asks=block_circulant.asks,
+)
+def _(op: Any) -> Any:
+    found = block_circulant.spectrum(op)
+    if found is None:
+        return NotImplemented
+    return descending(np.linalg.svdvals(found[0]).ravel())
+
+
+@eigvalsh.row(
+    "block",
+    how="of Hermitian block circulants (one object along each diagonal): of the blocks of its DFT",
+    cost="O(n k^2)",
+    asks=block_circulant.asks,
+)
+def _(op: Any, uplo: str) -> Any:
+    found = block_circulant.spectrum(op)
+    if found is None or not found[1]:
+        return NotImplemented
+    return np.sort(np.linalg.eigvalsh(found[0]).ravel())
+
+
+@eigenbasis.row(
+    "block",
+    how="of complex Hermitian block circulants: Q is a DFT times a BlockDiag; real ones dense",
+    cost="O(n k^2)",
+    asks=lambda op, uplo: block_circulant.asks(op) if op.dtype.kind == "c" else None,
+)
+def _(op: Any, uplo: str) -> Any:
+    found = block_circulant.spectrum(op) if op.dtype.kind == "c" else None
+    if found is None or not found[1]:
+        return NotImplemented
+    w, q = np.linalg.eigh(found[0])
+    p, m = w.shape
+    turn = _core.Kron(fourier((p,), op.dtype), _core.Identity(m))
+    return w.ravel(), turn @ _core.BlockDiag(*map(unitary, q))

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ... import _core
-from ..._base.dtypes import real_of
+from ..._base import config
+from ..._base.dtypes import inexact, real_of
 from ..dispatch import dense
 from ..eig import eigvals
 from ..lu import _itself, lu
@@ -22,11 +23,14 @@ from ..singular_values import floats
 
 
 def _row_blocks(op: Any) -> Iterator[Any]:
-    """Yields the triangle some rows at a time, as (first row, rows)."""
+    """Yields the triangle some rows at a time, as (first row, rows): as many as the memory limit
+    has room for."""
     a, lower, unit = op._given("a", "lower", "unit_diagonal")
-    n = a.shape[-1]
-    for at in range(0, n, 256):
-        end = min(at + 256, n)
+    n, limit, step = a.shape[-1], config.get("memory_limit"), 256
+    if limit is not None:  # a row of the whole batch is held up to five times
+        step = max(1, min(step, limit // (5 * op.size // n * inexact(op.dtype).itemsize)))
+    for at in range(0, n, step):
+        end = min(at + step, n)
         rows, keep = floats(a[..., at:end, :]), np.arange(at, end)[:, None] - np.arange(n)
         inside = keep >= (1 if unit else 0) if lower else keep <= (-1 if unit else 0)
         rows = np.where(inside, rows, 0)

@@ -1,0 +1,122 @@
+"""Functions of a `Block` by its structure: bordered matrices, block circulants."""
+
+import numpy as np
+import pytest
+
+import pylinop as pl
+
+# -- bordered matrices --
+
+
+def _bordered(rng, first, k, complex_=False):
+    """[A B; B^H D], definite, with that A."""
+    n = first.shape[0]
+    B = rng.standard_normal((n, k)) + (1j * rng.standard_normal((n, k)) if complex_ else 0)
+    B *= 0.5 / np.linalg.norm(B)
+    D = rng.standard_normal((k, k))
+    return pl.Block([[first, B], [B.conj().T, D @ D.T + np.eye(k)]])
+
+
+FIRSTS = {
+    "Diag": lambda r, n: pl.Diag(r.uniform(1, 2, n)),
+    "Banded": lambda r, n: pl.Banded((1, 1), np.array([[0.3], [1.0], [0.3]]).repeat(n, axis=1)),
+    "Kron": lambda r, n: pl.Kron(np.diag([1.0, 2.0]) + 0.5, np.eye(n // 2) + 0.2),
+    "BlockDiag": lambda r, n: pl.BlockDiag(np.eye(n // 2) + 0.1, pl.Diag(np.full(n // 2, 3.0))),
+    "Identity": lambda r, n: pl.Identity(n),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("complex_", [False, True])
+@pytest.mark.parametrize("k", [1, 3])
+@pytest.mark.parametrize("kind", FIRSTS)
+def test_cholesky_of_bordered_matrices(kind, k, complex_, rng):
+    A = _bordered(rng, FIRSTS[kind](rng, 32), k, complex_)
+    want = np.linalg.cholesky(A.toarray())
+    for upper in (False, True):
+        L = pl.cholesky(A, upper=upper)
+        assert type(L) is pl.Block and L.dtype == want.dtype
+        got = L.toarray()
+        np.testing.assert_allclose(got, want.conj().T if upper else want, rtol=1e-10, atol=1e-13)
+    b = rng.standard_normal(32 + k)
+    x = pl.solve(pl.cholesky(A), b)
+    np.testing.assert_allclose(want @ x, b, atol=1e-11)
+    assert {"cholesky-block"} <= set(A.explain("cholesky").fired)
+
+
+def test_cholesky_of_bordered_matrices_reads_one_triangle(rng):
+    A = _bordered(rng, pl.Diag(rng.uniform(1, 2, 32)), 2)
+    (a, b), (c, d) = ([x.toarray() for x in row] for row in A._given("blocks"))
+    want = np.linalg.cholesky(A.toarray())
+    lower = pl.Block([[pl.Diag(np.diagonal(a)), np.full_like(b, 9.0)], [c, np.tril(d)]])
+    np.testing.assert_allclose(pl.cholesky(lower).toarray(), want, atol=1e-13)
+    upper = pl.Block([[pl.Diag(np.diagonal(a)), b], [np.full_like(c, 9.0), np.triu(d)]])
+    np.testing.assert_allclose(pl.cholesky(upper, upper=True).toarray(), want.T, atol=1e-13)
+
+
+def test_cholesky_of_bordered_matrices_that_are_not_definite(rng):
+    for first, last in ((np.ones(32), 0.1), (np.r_[np.ones(31), -1.0], 99.0)):
+        A = pl.Block([[pl.Diag(first), np.ones((32, 1))], [np.ones((1, 32)), [[last]]]])
+        with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
+            pl.cholesky(A)
+    wide = _bordered(rng, pl.Diag(np.ones(8)), 4)  # too wide a border: the dense form
+    np.testing.assert_allclose(pl.cholesky(wide).toarray(), np.linalg.cholesky(wide.toarray()))
+    assert "cholesky-block" not in wide.explain("cholesky").fired
+
+
+# -- block circulants --
+
+
+def _block_circulant(rng, p, m, dtype, hermitian):
+    """The operator, of p blocks, and its dense form."""
+    c = [rng.standard_normal((m, m)).astype(dtype) for _ in range(p)]
+    if dtype == np.complex128:
+        c = [x + 1j * rng.standard_normal((m, m)) for x in c]
+    if hermitian:
+        c[0] = c[0] + c[0].conj().T
+        for k in range(1, p):
+            c[-k] = c[k].conj().T if k != p - k else c[k] + c[k].conj().T
+        if p % 2 == 0:
+            c[p // 2] = c[p // 2] + c[p // 2].conj().T
+    A = pl.Block([[c[(i - j) % p] for j in range(p)] for i in range(p)])
+    return A, np.block([[c[(i - j) % p] for j in range(p)] for i in range(p)])
+
+
+@pytest.mark.parametrize("p, m", [(2, 3), (3, 1), (4, 2), (5, 4), (8, 3)])
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+def test_block_circulants(p, m, dtype, rng):
+    A, a = _block_circulant(rng, p, m, dtype, False)
+    assert A.explain("svdvals").fired == ["svdvals-block"]
+    np.testing.assert_allclose(pl.svdvals(A), np.linalg.svdvals(a), atol=1e-12)
+    np.testing.assert_allclose(pl.matrix_norm(A, 2), np.linalg.norm(a, 2))
+    np.testing.assert_allclose(pl.eigvalsh(A), np.linalg.eigvalsh(a), atol=1e-12)  # one triangle
+    H, h = _block_circulant(rng, p, m, dtype, True)
+    assert np.array_equal(h, h.conj().T)
+    with pl.explaining() as e:
+        w = pl.eigvalsh(H)
+    assert "eigvalsh-block" in e.explanation.fired
+    np.testing.assert_allclose(w, np.linalg.eigvalsh(h), atol=1e-12)
+    w, Q = pl.eigh(H)
+    q = Q.toarray()
+    assert q.dtype == dtype and w.dtype == np.float64
+    np.testing.assert_allclose(q * w @ q.conj().T, h, atol=1e-12)
+    np.testing.assert_allclose(q.conj().T @ q, np.eye(p * m), atol=1e-12)
+    assert ("eigh-block" in H.explain("eigh").fired) == (dtype == np.complex128)
+
+
+def test_what_is_no_block_circulant(rng):
+    """Equal numbers in other arrays, other shapes, NaN: the dense form, and the same answer."""
+    A, a = _block_circulant(rng, 3, 2, np.float64, False)
+    rows = [[x.toarray() for x in row] for row in A._given("blocks")]
+    copies = pl.Block(rows)
+    assert copies.explain("svdvals").fired == []
+    np.testing.assert_allclose(pl.svdvals(copies), pl.svdvals(A), atol=1e-12)
+    rows = A._given("blocks")
+    other = pl.Block([rows[0], rows[1], [rows[2][1], rows[2][0], rows[2][2]]])
+    np.testing.assert_allclose(pl.svdvals(other), np.linalg.svdvals(other.toarray()), atol=1e-12)
+    x, zero = rng.standard_normal((2, 2)), pl.Zeros(2)
+    Z = pl.Block([[x, zero, zero], [zero, x, zero], [zero, zero, x]])
+    assert Z.explain("svdvals").fired == ["svdvals-block"]
+    np.testing.assert_allclose(pl.svdvals(Z), np.linalg.svdvals(Z.toarray()), atol=1e-12)
+    x[0, 0] = np.nan
+    with pytest.raises(np.linalg.LinAlgError):
+        pl.svdvals(pl.Block([[x, x], [x, x]]))
