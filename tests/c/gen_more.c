@@ -395,13 +395,11 @@ static const lop_node *beside_a_diagonal(gen *g, int64_t n) {
     lop_status st = LOP_OK;
     const lop_node *d = diagonal(g, n), *f[2] = {NULL};
     f[0] = t_one_of(g->w, "view", &turn, gen_instance(g, &lop_op_selection, n / 2, n, &st));
-    f[1] = t_one_of(g->w, "dense", NULL, gen_array(g, 2, n, 1));
-    const lop_node *u = f[0] && f[1] ? made(g, &lop_op_block, &row, 2, f) : NULL;
-    const lop_node *child[3] = {d, u, u};
-    const lop_node *all = d && u ? t_node(g->w, "lowrankupdate", NULL, 3, child) : NULL;
-    lop_node_unref(d);
-    lop_node_unref(u);
-    return all;
+    const lop_node *h[2] = {f[0] ? lop_node_ref(f[0]) : NULL,
+                            t_one_of(g->w, "dense", NULL, gen_array(g, 2, n, 1))};
+    f[1] = t_one_of(g->w, "view", &turn, t_one_of(g->w, "dense", NULL, gen_array(g, 2, 1, n)));
+    const lop_node *u = made(g, &lop_op_block, &row, 2, f), *v = made(g, &lop_op_block, &row, 2, h);
+    return made(g, &lop_op_lowrankupdate, NULL, 3, (const lop_node *[]){d, u, v});
 }
 
 const lop_node *gen_settled(gen *g, const char *rule) {
