@@ -32,7 +32,7 @@ def called(text, args, outs):
 
 
 def test_version():
-    assert c_face("lop_capi_version", ctypes.c_int32)() == 1
+    assert c_face("lop_capi_version", ctypes.c_int32)() == 2
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16", "i8", "u1"])

@@ -44,6 +44,7 @@ KNOWN = {
     "Kron + Kron": 5.1,
     "BlockDiag + LowRank": 2.1,  # with all eight results
     "Toeplitz + LowRank": 2.1,  # likewise
+    "BlockTridiagonal + Diag": 1.6,  # the blocks of the inverse, kept too, beside the band's factor
 }
 
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from .. import _core
 from .._base.dtypes import inexact
 from .._operators.convert import as_operator
+from .._operators.parameters import written
 
 _LINEAR, _CUBIC = 5.0, 10.0  # flops behind an O() of up to two sizes, and of three
 _PASSES, _ARRAYS = 4, 3  # over the entries that an O() touches; how many such arrays it holds
@@ -65,6 +66,21 @@ def _order(op: Any) -> int:
     return int(op._given("p").shape[-1]) if own else 2
 
 
+def _band(op: Any) -> tuple[float, float]:
+    """How many diagonals there are below and above the main one; of contiguous rows and columns
+    of a band those of the whole, moved."""
+    below, above = op._known("band")
+    if not written(op, "sliced"):
+        return below, above
+    whole, steps = op._operands
+    if any(len(step) != 3 or step[1] != 1 for _, *step in steps):
+        return below, above  # indices, or every other row
+    first = {axis: step[0] for axis, *step in steps}
+    moved = first.get(0, 0) - first.get(1, 0)
+    low, up = _band(whole)
+    return min(below, max(0, low - moved)), min(above, max(0, up + moved))
+
+
 class _Sizes(dict[str, float]):
     """The sizes of an operator by the letters of the tables, found when a formula asks."""
 
@@ -73,7 +89,7 @@ class _Sizes(dict[str, float]):
         self._op = op
 
     def __missing__(self, name: str) -> float:
-        below, above = self._op._known("band") if name in "luw" else (0, 0)
+        below, above = _band(self._op) if name in "luw" else (0, 0)
         found = {"l": below, "u": above, "w": max(below, above, 1)}.get(name)
         if found is None:
             found = {"k": _rank, "J": _order}[name](self._op)

@@ -108,14 +108,6 @@ def _(op: Any, full: bool) -> Any:
     return of_basis(*eigenbasis(op, "L"))
 
 
-@singular.row(
-    "congruence", how="of Hermitian ones: eigh, where A is known to be unitary",
-    cost="that of eigh", guard="given unitary_a hermitian",
-)  # fmt: skip
-def _(op: Any, full: bool) -> Any:
-    return of_basis(*eigenbasis(op, "L"))
-
-
 # -- in descending order --
 
 

@@ -194,7 +194,7 @@ def _band_factor(half: Any) -> Any:
     called="bands",
     how="within the band (pbtrf), a Banded",
     cost="n w^2",
-    holds="5 n w + 5 n",
+    holds="2 n w + 5 n",
     kept=True,
 )
 def _(op: Any, uplo: str) -> Any:

@@ -116,6 +116,17 @@ def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     return w, op._given("A").copy() @ q
 
 
+# -- svd --
+
+
+@singular.row(
+    "congruence", how="of Hermitian ones: eigh, where A is known to be unitary",
+    cost="that of eigh", guard="given unitary_a hermitian",
+)  # fmt: skip
+def _(op: Any, full: bool) -> Any:
+    return of_basis(*eigenbasis(op, "L"))
+
+
 # -- eig --
 
 
