@@ -5,6 +5,7 @@ import ctypes
 import os
 import sys
 import threading
+import warnings
 
 import numpy as np
 import pytest
@@ -551,3 +552,19 @@ def test_tapes_are_looked_through():
         put(1, (32,), (), ((3, 0, "d", (4,), (1,)),), False, ())
     with pytest.raises(ValueError, match="a proof of that form"):
         put(1, (32,), (), (view,), False, ((1, 9, (0,), (0,)),))
+
+
+def test_the_tries_do_not_warn_again(rng):
+    def wary(arrays):
+        warnings.warn("seen", stacklevel=2)
+        return [2 * arrays[0]]
+
+    key = np.int64(10**9 + 7).tobytes()
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        for _ in range(3):
+            why = freezing.consider(
+                key, lambda: Freezable(wary, False), [rng.random(3)], [np.zeros(3)]
+            )
+    assert seen == []
+    assert why == "a step that is not written down"  # it was tried

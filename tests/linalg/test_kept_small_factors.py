@@ -1,6 +1,8 @@
 """What made a small Gram matrix, of many rows maybe, does not run again where its Cholesky factor
 is kept; where there is no such factor, LU takes the matrix that was kept in its place."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -64,3 +66,17 @@ def test_lu_takes_the_matrix_that_is_kept(n, dtype, rng):
     np.testing.assert_allclose(
         F @ x, b, atol=tol * (np.abs(F).max() * np.abs(x).max() + np.abs(b).max())
     )
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", [(1,), (2,), (3, 1), (4, 1), (1, 1), (1, 3)])
+def test_batches_of_one_that_are_not_definite(shape, dtype):
+    """What is kept of a matrix without a factor lies within its room; sanitizers see it."""
+    for n in (1, 2, 3, 4, 5, 8):
+        b = np.ones((*shape, n, 1), dtype)
+        for k in range(8):
+            a = -np.eye(n, dtype=dtype) * np.ones((*shape, 1, 1), dtype) * (1 + k)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", pl.FallbackWarning)
+                x = pl.solve(pl.Dense(a, assume_a="pos"), b)
+            np.testing.assert_allclose(x, -b / (1 + k), rtol=1e-6)

@@ -395,3 +395,43 @@ def test_cond_of_singular_matrices_is_inf(p):
     bad = regular.copy()
     bad[0, 0] = np.nan
     assert np.isnan(pl.cond(bad, p))
+
+
+def test_blocks_of_one_array_taken_in_two_ways_are_not_the_same():
+    a, b = np.array([[1.0, 2], [3, 4]]), np.array([[0.0, 1], [5, 2]])
+    upper = pl.Dense(a, assume_a="upper triangular")
+    op = pl.Block([[pl.Dense(a), pl.Dense(b)], [pl.Dense(b), upper]])
+    np.testing.assert_allclose(pl.svdvals(op), np.linalg.svdvals(op.toarray()), rtol=1e-12)
+    np.testing.assert_allclose(pl.norm(op, 2), np.linalg.norm(op.toarray(), 2), rtol=1e-12)
+    both = pl.Block([[upper, pl.Dense(b)], [pl.Dense(b), pl.Dense(a, assume_a="upper triangular")]])
+    np.testing.assert_allclose(pl.svdvals(both), np.linalg.svdvals(both.toarray()), rtol=1e-12)
+
+
+def test_block_circulants_hold_no_more_than_they_may(rng):
+    blocks = [pl.Dense(rng.standard_normal((50, 50))) for _ in range(20)]
+    op = pl.Block([[blocks[(i - j) % 20] for j in range(20)] for i in range(20)])
+    with pl.config(memory_limit=100_000):
+        for ask in (pl.svdvals, lambda op: pl.norm(op, 2), pl.matrix_rank):
+            with pytest.raises(pl.MaterializationError, match="DFT of its blocks"):
+                ask(op)
+    with pl.config(memory_limit=10**7):
+        assert pl.svdvals(op).shape == (1000,)
+
+
+@pytest.mark.parametrize("p", ["fro", "nuc", 1, -1, np.inf, -np.inf])
+def test_condition_numbers_of_what_is_singular_or_nan(p):
+    nan, zero = pl.Diag(np.array([0.0, np.nan])), np.zeros((1, 1))
+    assert np.isnan(pl.cond(nan, p))
+    assert pl.cond(pl.BlockDiag(zero, zero), p) == np.inf
+    assert pl.cond(pl.BlockDiag(zero, np.ones((1, 1))), p) == np.inf
+    if p != "nuc":  # gesdd refuses NaN
+        assert np.isnan(pl.cond(pl.BlockDiag(np.full((1, 1), np.nan), np.ones((1, 1))), p))
+
+
+@pytest.mark.parametrize("shape", [(0, 3, 3), (0, 0), (2, 0, 0)])
+def test_empty_triangles_under_a_limit(shape):
+    op = pl.Triangular(np.zeros(shape))
+    for p in (1, np.inf, "fro"):
+        want = pl.matrix_norm(op, p)
+        with pl.config(memory_limit=10**6):
+            np.testing.assert_array_equal(pl.matrix_norm(op, p), want)

@@ -189,3 +189,31 @@ def test_several_levels_and_batches():
     np.testing.assert_allclose(pl.solve(two, b), np.linalg.solve(two.toarray(), b), rtol=1e-9)
     many = pl.Circulant(r.standard_normal((3, 72)) + 30 * np.eye(72)[0]) + pl.Identity(72)
     np.testing.assert_allclose(pl.solve(many, b), np.linalg.solve(many.toarray(), b), rtol=1e-9)
+
+
+BASES = {
+    "c I": lambda n: 5 * pl.Identity(n),
+    "Tridiagonal": lambda n: pl.Tridiagonal(np.ones(n - 1), np.full(n, 5.0), np.ones(n - 1)),
+    "Diag": lambda n: pl.Diag(np.linspace(4, 6, n)),
+    "Toeplitz": lambda n: pl.Toeplitz(0.5 ** np.arange(n)),
+}
+
+
+@pytest.mark.parametrize("n", [12, 15, 16, 17, 100])
+@pytest.mark.parametrize("base", BASES)
+def test_thin_terms_of_selections_beside_others(base, n, rng):
+    """A part that is a band goes to the base, the others are counted once."""
+    U, W = rng.standard_normal((n, 3)), rng.standard_normal((n, 2))
+    H, S = pl.Selection([1, 5, 9], n), BASES[base](n)
+    for A in (
+        S + pl.LowRank(H.T) + pl.LowRank(U),
+        pl.LowRank(U) + S + pl.LowRank(H.T),
+        S + pl.LowRank(U) + 2 * pl.LowRank(H.T, H.T) + pl.LowRank(W),
+        pl.LowRank(H.T) + pl.LowRankUpdate(S, U) + pl.LowRank(W),
+        pl.LowRankUpdate(S + pl.LowRank(H.T), U),
+    ):
+        a, x = A.toarray(), rng.standard_normal(n)
+        with pl.config(check_plans=True, verify=True):
+            np.testing.assert_allclose(a @ pl.solve(A, x), x, atol=1e-10)
+            np.testing.assert_allclose(pl.inv(A).diagonal(), np.diag(np.linalg.inv(a)), rtol=1e-9)
+        np.testing.assert_allclose(pl.slogdet(A)[1], np.linalg.slogdet(a)[1], rtol=1e-11)

@@ -197,7 +197,7 @@ static lop_status open_terms(const lop_maker *mk, const lop_node *const *term, i
         if (o->n + many > TERMS) return LOP_NOMATCH;
         o->any = true;
         if (p.base) o->term[o->n++] = lop_node_ref(p.base);
-        for (int j = p.base ? 1 : 0; st == LOP_OK && j < many; j++) {
+        for (int j = 1; st == LOP_OK && j < many; j++) { /* the first takes the place of them all */
             const lop_node *one = NULL;
             st = one_of(mk, &p, j, &one);
             if (st == LOP_OK) o->term[o->n++] = one;

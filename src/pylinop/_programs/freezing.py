@@ -14,6 +14,7 @@ from __future__ import annotations
 import ctypes
 import math
 import time
+import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -488,7 +489,9 @@ def consider(
         found = freezable()
         if found is None:
             return "its matrix is not definite for sure, or is not of one plan"
-        tape, pinned = _frozen(found, arrays, outs)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the call itself has warned
+            tape, pinned = _frozen(found, arrays, outs)
     except Exception as why:  # the call itself is done: nothing is to fail for this
         _calls[key] += int((time.monotonic() - start) / _LONG)  # long ones are not tried again
         _why[key] = str(why) or type(why).__name__

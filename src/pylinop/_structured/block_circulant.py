@@ -10,20 +10,25 @@ from typing import Any
 
 import numpy as np
 
+from .._base import config, memory
 from .dispatch import dense
 from .operands import blocks_of
 
+_HELD = 5 * 16  # bytes an entry of a block: the blocks, their DFT, what LAPACK copies
+
 
 def _same(a: Any, b: Any) -> bool:
-    """Are two blocks one object, or made of one array?"""
+    """Are two blocks one object, or made of one array in one way?"""
     if a is b:
         return True
     if a._head != b._head or a.shape != b.shape:
         return False
     if a._head == "zeros":
         return True
-    held = a._head == "dense" and a._init is not None and b._init is not None
-    return bool(held and a._given("a") is b._given("a"))
+    if a._head != "dense" or a._init is None or b._init is None:
+        return False
+    (one, as_one), (two, as_two) = a._given("a", "assume_a"), b._given("a", "assume_a")
+    return one is two and as_one == as_two
 
 
 def first_column(op: Any) -> list[Any] | None:
@@ -52,6 +57,9 @@ def spectrum(op: Any) -> tuple[Any, bool] | None:
     column = first_column(op)
     if column is None:
         return None
+    limit, needed = config.get("memory_limit"), _HELD * len(column) * column[0].size
+    if limit is not None and needed > limit:
+        raise memory.beyond(op, needed, "for the DFT of its blocks")
     c = np.stack([dense(block) for block in column]).astype(op.dtype, copy=False)
     if not np.isfinite(c).all():
         return None

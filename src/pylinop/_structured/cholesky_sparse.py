@@ -79,8 +79,8 @@ def _refuse_fill(op: Any, most: int) -> None:
     free = limit if limit is not None else config.free_memory()
     if free is not None and most > free:
         text = (
-            f"a Cholesky factor in the order of its rows may take {most:,} bytes where {free:,} "
-            "are allowed: bring the entries nearer to the diagonal"
+            f"a Cholesky factor in the order of its rows, and SuperLU's memory beside it, may take "
+            f"{most:,} bytes where {free:,} are allowed: bring the entries nearer to the diagonal"
         )
         raise errors.make_error("MaterializationError", text, op, "factor", -1)
 

@@ -80,9 +80,6 @@ def _made(op: Any) -> Any:
     return interpreter.toarray(op @ _core.Identity(op.shape[-1], np.float64))
 
 
-# -- guards, and what rows ask --
-
-
 # -- one call --
 
 _memo: ContextVar[dict[int, tuple[Any, Any]] | None] = ContextVar("pylinop.memo", default=None)

@@ -155,4 +155,9 @@ def _(op: Any, p: Any) -> Any:
     if op._head not in ("permutation", "circulant", "blockdiag", *TRANSFORMS):
         return NotImplemented
     other = _of_inverse(op, p)
-    return NotImplemented if other is None else norm(op, p) * other
+    if other is None:
+        return NotImplemented
+    own = norm(op, p)
+    with np.errstate(invalid="ignore"):
+        c = own * other
+    return np.where(np.isnan(c) & ~np.isnan(own), np.inf, c)  # 0 * inf: singular

@@ -89,7 +89,7 @@ def _(op: Any, mode: str) -> Any:
     how="of bands and contiguous parts of them: Reflections and a Banded, in part where not square",
     cost="4 n l (l + u)",
     kept=True,
-    holds="9 n w + 9 n",
+    holds="4 n l + 2 n u + 5 n",
 )
 def _(op: Any, mode: str) -> Any:
     bands = bands_within(op)

@@ -76,7 +76,7 @@ def _call(a: int, b: int, arguments: Any, results: Any, key: bytes | None) -> No
 def _freezable(run: Any) -> Freezable | None:
     """The program itself, where it is not run for each element of a batch."""
     program, sizes, _ = run.args
-    return None if sizes else Freezable(program, False)
+    return None if sizes else Freezable(program, False, open=True)
 
 
 def there() -> bool:

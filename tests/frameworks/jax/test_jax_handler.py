@@ -245,3 +245,14 @@ def test_from_the_third_call_on_it_runs_from_c(rng):
         x = np.linalg.solve(K, y)
         np.testing.assert_allclose(value, y @ x + np.linalg.slogdet(K)[1], rtol=1e-12)
         np.testing.assert_allclose(by_d, np.diag(np.linalg.inv(K)) - x * x, rtol=1e-9, atol=1e-12)
+
+
+def test_arrays_that_a_program_holds_are_read_anew():
+    """Written to between calls of a compiled function: no tape keeps what they were."""
+    w, M = np.ones(6), np.eye(4)
+    total = jax.jit(pj.program(lambda b: (b * w).sum()))
+    solved = jax.jit(pj.program(lambda b: pl.solve(pl.Dense(M), b)))
+    for k in range(1, 8):
+        w[:], M[:] = k, k * np.eye(4)
+        np.testing.assert_allclose(total(jnp.ones(6)), 6.0 * k)
+        np.testing.assert_allclose(solved(jnp.ones(4)), np.full(4, 1.0 / k))

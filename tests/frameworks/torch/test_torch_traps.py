@@ -260,3 +260,16 @@ def test_one_operator_in_threads(at):
         for got, expected in pool.map(work, range(24)):
             for a, b in zip(got, expected, strict=True):
                 close(a, b)
+
+
+def test_an_operator_keeps_the_memory_it_was_given():
+    for change in (
+        lambda t: setattr(t, "data", torch.zeros(9, dtype=torch.float64)),
+        lambda t: t.set_(torch.zeros(9, dtype=torch.float64)),
+    ):
+        t = torch.arange(50_000, dtype=torch.float64)
+        D = pl.Diag(t)
+        change(t)
+        others = [torch.full((50_000,), 7.0, dtype=torch.float64) for _ in range(4)]
+        np.testing.assert_array_equal(D @ np.ones(50_000), np.arange(50_000.0))
+        del others

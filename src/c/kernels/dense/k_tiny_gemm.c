@@ -4,6 +4,8 @@
 #include "k_tiny_gemm.h"
 #include "kernels/common/k_clones.h"
 
+#include <string.h>
+
 #define INLINE inline __attribute__((always_inline))
 #if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__)
 #pragma GCC optimize("O3", "fp-contract=fast")

@@ -8,7 +8,9 @@ static INLINE void X(one)(const int64_t m, const int64_t n, const int64_t k, con
     for (int64_t i = 0; i < m; i++) {
         T s[LOPK_TINY * E_] = {0};
         for (int64_t l = 0; l < k; l++) {
-            const T *al = a + i * g->ars + l * g->acs, *bl = b + l * g->brs;
+            const T *bl = b + l * g->brs;
+            T al[E_]; /* as one: else the compiler reads a whole vector, past the last element */
+            memcpy(al, a + i * g->ars + l * g->acs, sizeof al);
             const T re = al[0];
 #if CPLX
             const T im = g->conj ? -al[1] : al[1];

@@ -53,8 +53,9 @@ static lop_mat kept_in(char *group, int64_t n, lop_dtype dt) {
 
 static lop_status run_factor(const lop_call *c) {
     const lop_mat *a = c->a[1];
-    const bool keeps =
-        !c->more && c->a[0]->m >= (int64_t)(kept_at(a->m, a->dt) + lop_factor_bytes(a->m, a->dt));
+    const bool keeps = !c->more; /* there is room for it: emit_factor */
+    LOP_ASSERT(!keeps ||
+               c->a[0]->m >= (int64_t)(kept_at(a->m, a->dt) + lop_factor_bytes(a->m, a->dt)) + 64);
     for (int64_t from = 0; from <= c->more; from += LOPK_STACK) {
         const lop_mat first = moved(a, from, c->x_step);
         char *group = group_at(c->a[0], c->y_step, from, a->m, a->dt);
@@ -73,8 +74,8 @@ static int emit_factor(lop_emit *e, int64_t n, lop_dtype dt, int a, lop_status *
     const lop_shape s = lop_emit_shape(e, a, n, n);
     const int64_t p = s.ndim > 2 && s.dim[s.ndim - 3] > 1 ? s.dim[s.ndim - 3] : 1;
     const int64_t groups = (p + LOPK_STACK - 1) / LOPK_STACK;
-    const int64_t bytes = s.ndim == 2 ? (int64_t)(kept_at(n, dt) + lop_factor_bytes(n, dt)) + 64
-                                      : (groups * group_bytes(n, dt) + 64 + p - 1) / p;
+    const int64_t bytes = p == 1 ? (int64_t)(kept_at(n, dt) + lop_factor_bytes(n, dt)) + 64
+                                 : (groups * group_bytes(n, dt) + 64 + p - 1) / p;
     const double cube = (double)n * (double)n * (double)n;
     return lop_emit_derived_group(e, "potrf", run_factor, (size_t)bytes, a, cube / 3, st);
 }

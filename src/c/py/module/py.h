@@ -245,9 +245,10 @@ void py_buf_transpose(lop_buf *buf);
 PyArrayObject *py_empty(const lop_shape *shape, lop_dtype dt);
 bool py_overlap(PyArrayObject *a, PyArrayObject *b);
 
-/* py_foreign.c: an array on the memory of another library's: new. NULL without an exception: what
- * it is, or why it is not taken, src/pylinop/_base/dlpack.py says; with one: that comes out. */
-PyObject *py_foreign(PyObject *o);
+/* py_foreign.c: an array on the memory of another library's: new; `keep`: for longer than a call.
+ * NULL without an exception: what it is, or why it is not taken, src/pylinop/_base/dlpack.py says;
+ * with one: that comes out. */
+PyObject *py_foreign(PyObject *o, bool keep);
 
 /* py_plans.c. Borrowed, valid until the operator is used again; a word about dense forms has been
  * said. x: shape of the right-hand side as the plan sees it. NULL with an exception. */

@@ -45,7 +45,7 @@ static struct {
     PyTypeObject *tensor;
     const PyTypeObject *other; /* the last class that was none: compared, never read */
     const dl_exchange *exchange;
-    PyObject *is_wrapped, *forward, *level, *requires_grad, *is_conj, *is_neg, *is_zero;
+    PyObject *is_wrapped, *forward, *level, *requires_grad, *is_conj, *is_neg, *is_zero, *detach;
 } torch;
 
 static PyObject *module_of(const char *name) {
@@ -61,11 +61,11 @@ static PyObject *within(PyObject *o, const char *name) {
 }
 
 static bool words(void) {
-    static const char *const word[] = {"_current_level", "requires_grad", "is_conj", "is_neg",
-                                       "_is_zerotensor"};
-    PyObject **const to[] = {&torch.level, &torch.requires_grad, &torch.is_conj, &torch.is_neg,
-                             &torch.is_zero};
-    for (int i = 0; i < 5; i++)
+    static const char *const word[] = {"_current_level", "requires_grad",  "is_conj",
+                                       "is_neg",         "_is_zerotensor", "detach"};
+    PyObject **const to[] = {&torch.level,  &torch.requires_grad, &torch.is_conj,
+                             &torch.is_neg, &torch.is_zero,       &torch.detach};
+    for (int i = 0; i < 6; i++)
         if (!*to[i] && !(*to[i] = PyUnicode_InternFromString(word[i]))) return false;
     return true;
 }
@@ -166,12 +166,21 @@ static PyObject *array_on(dl_managed *m) {
     return made;
 }
 
-PyObject *py_foreign(PyObject *o) {
+/* The export holds the tensor, not its memory, which an assignment to its .data or set_() lets go:
+ * so what is kept is exported by a tensor of its own. */
+static int exported(PyObject *o, bool keep, dl_managed **m) {
+    PyObject *own = keep ? PyObject_CallMethodNoArgs(o, torch.detach) : Py_NewRef(o);
+    const int failed = own ? torch.exchange->export(own, m) : -1;
+    Py_XDECREF(own);
+    return failed;
+}
+
+PyObject *py_foreign(PyObject *o, bool keep) {
     PyTypeObject *type = Py_TYPE(o);
     if (type != torch.tensor && (type == torch.other || !learn(type))) return NULL;
     dl_managed *m = NULL;
     PyObject *made = NULL;
-    if (is_plain(o) && torch.exchange->export(o, &m) == 0 && m) made = array_on(m);
+    if (is_plain(o) && exported(o, keep, &m) == 0 && m) made = array_on(m);
     if (!made && PyErr_Occurred()) (void)py_not_so();
     return made;
 }

@@ -196,7 +196,7 @@ static PyObject *results(PyObject *module, PyObject *asked) {
 /* _foreign(x): see py_foreign; None where Python is to look at it. */
 static PyObject *foreign(PyObject *module, PyObject *o) {
     (void)module;
-    PyObject *made = py_foreign(o);
+    PyObject *made = py_foreign(o, true);
     return made || PyErr_Occurred() ? made : Py_NewRef(Py_None);
 }
 

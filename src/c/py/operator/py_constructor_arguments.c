@@ -23,7 +23,7 @@ static PyArrayObject *take_array(py_parts *p, const lop_param *param, PyObject *
              p->op->title, param->name);
     Py_XDECREF(mask);
     if (PyErr_Occurred()) return NULL;
-    PyObject *taken = PyArray_CheckExact(o) ? Py_NewRef(o) : py_foreign(o);
+    PyObject *taken = PyArray_CheckExact(o) ? Py_NewRef(o) : py_foreign(o, true);
     if (!taken && !PyErr_Occurred()) taken = py_call_hook(p->s, "as_array", &o, 1);
     PyArrayObject *a = (PyArrayObject *)taken;
     if (!a) return NULL;

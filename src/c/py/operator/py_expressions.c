@@ -276,7 +276,7 @@ PyObject *py_matmul(PyObject *a, PyObject *b) {
         }
     }
     if (py_is_lazy(s, b)) Py_RETURN_NOTIMPLEMENTED;
-    PyObject *x = PyArray_CheckExact(b) ? NULL : py_foreign(b);
+    PyObject *x = PyArray_CheckExact(b) ? NULL : py_foreign(b, false);
     if (!x) return PyErr_Occurred() ? NULL : binary_hook(s, "matmul", a, b);
     PyObject *r = py_matmul(a, x);
     Py_DECREF(x);

@@ -194,7 +194,7 @@ def _band_factor(half: Any) -> Any:
     called="bands",
     how="within the band (pbtrf), a Banded",
     cost="n w^2",
-    holds="2 n w + 5 n",
+    holds="2 n w + 4 n",
     kept=True,
 )
 def _(op: Any, uplo: str) -> Any:
@@ -220,7 +220,7 @@ BANDS = ("tridiagonal", "banded", "blocktridiagonal")
     called="bands",
     how="gbtrf (SciPy); U a Banded, L one too or, where rows were exchanged, a SparseTriangular",
     cost="2 n l (l + u)",
-    holds="9 n w + 9 n",
+    holds="10 n l + 2 n u + 8 n",
 )
 def _(op: Any) -> Any:
     bands = bands_of(op)

@@ -63,7 +63,7 @@ def _(op: Any, p: Any) -> Any:
             c = norm_of_values(s, p) / norm_of_values(s, -p)
         else:
             c = norm_of_values(s, p) * norm_of_values(1 / s, p)
-            c = np.where((s == 0).any(axis=-1), np.inf, c)
+            c = np.where((s == 0).any(axis=-1) & ~np.isnan(s).any(axis=-1), np.inf, c)
     return np.where(np.isnan(c) & ~np.isnan(s).any(axis=-1), np.inf, c)  # 0/0: singular
 
 

@@ -28,7 +28,8 @@ def _row_blocks(op: Any) -> Iterator[Any]:
     a, lower, unit = op._given("a", "lower", "unit_diagonal")
     n, limit, step = a.shape[-1], config.get("memory_limit"), 256
     if limit is not None:  # a row of the whole batch is held up to five times
-        step = max(1, min(step, limit // (5 * op.size // n * inexact(op.dtype).itemsize)))
+        held = 5 * (op.size // max(n, 1)) * inexact(op.dtype).itemsize
+        step = max(1, min(step, limit // max(held, 1)))
     for at in range(0, n, step):
         end = min(at + step, n)
         rows, keep = floats(a[..., at:end, :]), np.arange(at, end)[:, None] - np.arange(n)
