@@ -211,3 +211,30 @@ def test_an_operator_with_its_number_is_pickled():
     again = pickle.loads(pickle.dumps((op, other)))
     np.testing.assert_array_equal([o @ X for o in again], want)
     np.testing.assert_array_equal([op @ X, other @ X], want)
+
+
+SUMS_OF_WHOLE_NUMBERS = {
+    "A - c A twice": lambda a, c: (a - c * a) + (a - c * a),
+    "A - c A - c A": lambda a, c: a - c * a - c * a,
+    "c A + c A - A": lambda a, c: c * a + c * a - a,
+    "A - c A": lambda a, c: a - c * a,
+    "c c A": lambda a, c: c * (c * a),
+}
+
+
+@pytest.mark.parametrize("dtype", ["i8", "f8", "f4"])
+@pytest.mark.parametrize("form", SUMS_OF_WHOLE_NUMBERS)
+def test_a_plan_for_numbers_that_cancel_is_not_that_of_others(form, dtype, rng):
+    """What rules decide by a number that they made of others, such as that it is -1, is a
+    condition of the plan."""
+    a = rng.integers(1, 9, (6, 6)).astype(dtype)
+    make, x = SUMS_OF_WHOLE_NUMBERS[form], rng.standard_normal(6)
+    for first in (0.5, 0.25, 1e-200, 2.0, 1.0):
+        for c in (first, 0.3, 0.5, 0.25, 4.0, 1e-3, -0.5):
+            op, want = make(pl.Dense(a), c), make(a.astype("f8"), c)
+            near = {"rtol": 1e-5, "atol": 1e-5 * np.abs(want).max()}
+            with pl.config(check_plans=True, verify=c != first):
+                np.testing.assert_allclose(op.diagonal(), want.diagonal(), **near)
+                np.testing.assert_allclose(op.toarray(), want, **near)
+                np.testing.assert_allclose(op @ x, want @ x, **near)
+                np.testing.assert_allclose(pl.trace(op), np.trace(want), **near)

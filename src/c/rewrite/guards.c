@@ -252,12 +252,12 @@ bool lop_is_composed(const lop_node *a) {
 lop_truth lop_when_composed(const lop_match *m) {
     return truth(lop_is_composed(m->root->child[0]));
 }
-lop_truth lop_when_coef_nonzero(const lop_match *m) {
-    return truth(ATTR(m, 'c').re != 0 || ATTR(m, 'c').im != 0);
+lop_truth lop_when_coef_zero(const lop_match *m) {
+    return truth(lop_coef_test(m->root->ctx, lop_coef_of(&ATTR(m, 'c')), LOP_COEF_ZERO));
 }
-lop_truth lop_when_coef_zero(const lop_match *m) { return lop_not(lop_when_coef_nonzero(m)); }
+lop_truth lop_when_coef_nonzero(const lop_match *m) { return lop_not(lop_when_coef_zero(m)); }
 lop_truth lop_when_coef_minus_one(const lop_match *m) {
-    return truth(ATTR(m, 'c').re == -1 && ATTR(m, 'c').im == 0);
+    return truth(lop_coef_test(m->root->ctx, lop_coef_of(&ATTR(m, 'c')), LOP_COEF_MINUS_ONE));
 }
 lop_truth lop_when_triangular(const lop_match *m) {
     const lop_node *a = HOLE(m, 'a');
