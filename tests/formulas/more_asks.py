@@ -61,6 +61,8 @@ def ask_gram(q):
             got, d, q.tolerance(b, more=2 * more), "its trace"
         )
     x = q.vector(V.shape[-1])
+    if q.weak and x.dtype.kind in "biu":
+        raise Unsure("kinds without a dtype take whole numbers as they are")
     tol = q.tolerance(M @ np.abs(x), x, more)
     return lambda: B @ x, lambda got: agree(got, V @ x, tol, "Gram product")
 
@@ -93,6 +95,8 @@ def ask_strip(q):
     if of == 1:
         return product(q, lambda x: q.A[:, j : j + 1] @ x, V[:, j : j + 1], M[:, j : j + 1], 1)
     V, M = V[i : i + 1] @ t(V[i : i + 1].conj()), M[i : i + 1] @ t(M[i : i + 1])
+    if M.max(initial=0) > 1e37:
+        raise Unsure("out of the range of single precision")
     tol = q.tolerance(M, more=sum(q.node.V.shape))
     return lambda: np.asarray(q.A[i : i + 1] @ q.A[i : i + 1].H), lambda got: agree(
         got, V, tol, "a row's square"
