@@ -15,6 +15,8 @@ def single(q):
         raise Unsure("of one matrix")
     if q.dtype is None or q.dtype.kind in "biu":
         raise Unsure("integers are compared exactly elsewhere")
+    if not q.node.M.max() < 1e12:
+        raise Unsure("its squares may leave the range of single precision")
     return q.node.V, q.node.M
 
 
@@ -95,8 +97,6 @@ def ask_strip(q):
     if of == 1:
         return product(q, lambda x: q.A[:, j : j + 1] @ x, V[:, j : j + 1], M[:, j : j + 1], 1)
     V, M = V[i : i + 1] @ t(V[i : i + 1].conj()), M[i : i + 1] @ t(M[i : i + 1])
-    if M.max(initial=0) > 1e37:
-        raise Unsure("out of the range of single precision")
     tol = q.tolerance(M, more=sum(q.node.V.shape))
     return lambda: np.asarray(q.A[i : i + 1] @ q.A[i : i + 1].H), lambda got: agree(
         got, V, tol, "a row's square"

@@ -48,16 +48,16 @@ lop_status lopk_potrf_whole(const lop_mat *a, int64_t *info) {
 
 /* OpenBLAS 0.3.31 wakes the others for potrf from 48 (complex) and 112 rows on, for getrf from 64
  * and 144 on, ten times and more a call. In blocks only their products do: two threads over one at
- * 500 and 700 rows of float64 take 0.78 and 0.68 for Cholesky, LAPACK's 0.89 and 0.79; for LU 0.72
- * and 0.65, LAPACK's 0.98 and 0.94; from 1000 rows on they are alike (2026-11, 2 CPUs, minima of 60
- * rounds by turns; benchmarks/two_threads.py, "anew"). */
+ * 500 and 700 rows of float64 take 0.76 and 0.69 for Cholesky, LAPACK's 0.88 and 1.22; for LU 0.73
+ * and 0.65, LAPACK's 0.97 and 1.13; from 1000 rows on they are alike (2026-11, 2 CPUs;
+ * benchmarks/RESULTS_two_against_one.md). */
 bool lopk_goes_by_blocks(const lop_mat *a) {
     const int64_t from = lop_is_complex(a->dt) ? 48 : 112;
     return a->m == a->n && a->n > from && a->n <= 768 && lopk_threads() > 1;
 }
-/* 300 and 400 rows take 1.10 to 1.13 of LAPACK's time on one thread for Cholesky, 0.95 for LU,
- * where on two threads LAPACK's own took 2.06 and 1.57, 1.40 and 1.24, and ten times that beside
- * other work. Complex: up to where getrf of a block's columns is alone (10,000 numbers). */
+/* 160 to 400 rows take 1.13 to 1.15 of LAPACK's time on one thread for Cholesky, 0.97 to 1.0 for LU.
+ * LAPACK's own on two threads takes 0.93 to 2.06 of it, changing from run to run, and five to ten
+ * times it beside other work. Complex: up to where getrf of a block's columns is alone. */
 bool lopk_goes_alone(const lop_mat *a) { return a->n <= (lop_is_complex(a->dt) ? 312 : 448); }
 
 lop_status lopk_potrs(const lop_mat *a, const lop_mat *b) {
