@@ -55,7 +55,7 @@ bool lopk_goes_by_blocks(const lop_mat *a) {
     const int64_t from = lop_is_complex(a->dt) ? 48 : 112;
     return a->m == a->n && a->n > from && a->n <= 768 && lopk_threads() > 1;
 }
-/* 160 to 400 rows take 1.13 to 1.15 of LAPACK's time on one thread for Cholesky, 0.97 to 1.0 for LU.
+/* 160 to 400 rows take 1.13 to 1.15 of LAPACK's time on one thread for Cholesky, 0.97 to 1 for LU.
  * LAPACK's own on two threads takes 0.93 to 2.06 of it, changing from run to run, and five to ten
  * times it beside other work. Complex: up to where getrf of a block's columns is alone. */
 bool lopk_goes_alone(const lop_mat *a) { return a->n <= (lop_is_complex(a->dt) ? 312 : 448); }
