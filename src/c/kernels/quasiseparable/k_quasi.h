@@ -74,8 +74,9 @@ void lopk_quasi_inverse(void *kept, const lopk_quasi *A, void *scratch);
 /* G = A^-1: O(n J K (J + K)). LOP_SINGULAR where A is not positive definite; *near: as of a factor.
  */
 size_t lopk_quasi_inverse_sums_scratch(int64_t n, int64_t J, int64_t K);
-lop_status lopk_quasi_inverse_sums(void *out, const void *kept, int64_t K, const lopk_quasi *g,
-                                   bool mirrored, double *near, void *scratch) LOP_MUST_CHECK;
+typedef lop_status lopk_quasi_sums(void *out, const void *kept, int64_t K, const lopk_quasi *g,
+                                   bool mirrored, double *near, void *scratch);
+lopk_quasi_sums lopk_quasi_inverse_sums LOP_MUST_CHECK;
 
 /* What is kept of M = A^-1 Y A^-1, Y Hermitian of J states, from what is kept of A^-1: its diagonal
  * and its part below, of R states with full transitions. O(n R^2). Sums with G = M as those with
@@ -85,8 +86,7 @@ size_t lopk_quasi_between_bytes(int64_t n, int64_t R, lop_dtype dt);
 size_t lopk_quasi_between_scratch(int64_t n, int64_t K, int64_t J);
 void lopk_quasi_between(void *kept, const void *inverse_kept, int64_t K, const lopk_quasi *Y,
                         void *scratch);
-lop_status lopk_quasi_between_sums(void *out, const void *kept, int64_t R, const lopk_quasi *g,
-                                   bool mirrored, double *near, void *scratch) LOP_MUST_CHECK;
+lopk_quasi_sums lopk_quasi_between_sums LOP_MUST_CHECK;
 lop_status lopk_quasi_between_diagonal(const lop_mat *y, const void *kept, lop_dtype dt,
                                        double *near) LOP_MUST_CHECK;
 

@@ -185,14 +185,13 @@ static int emit_kept(lop_emit *e, int64_t n, int64_t K, lop_dtype dt, const int 
                             &attr, lopk_quasi_inverse_scratch(n, K, dt),
                             4 * (double)n * (double)(K * K) * (double)(K + 4), st);
 }
-/* a: found, what is kept, p, q, a; attr.i: mirrored, states of A. */
-static lop_status run_inverse(const lop_call *c) {
+/* a: found, what is kept, p, q, a; attr.i: mirrored, states of what is kept. */
+static lop_status run_sums(const lop_call *c, lopk_quasi_sums *sums) {
     const lopk_quasi g = target_of(c->a + 2);
     const int64_t K = c->step->attr.i[1];
     const lop_mat found = found_in(c, g.dt, lopk_quasi_inverse_sums_scratch(g.n, g.J, K));
     double near;
-    lop_status st = lopk_quasi_inverse_sums(found.p, c->a[1]->p, K, &g, c->step->attr.i[0] != 0,
-                                            &near, c->scratch);
+    lop_status st = sums(found.p, c->a[1]->p, K, &g, c->step->attr.i[0] != 0, &near, c->scratch);
     if (st != LOP_OK) {
         lopk_zero(c->a[0]);
         return st;
@@ -201,6 +200,7 @@ static lop_status run_inverse(const lop_call *c) {
     lop_call_near(c, near, lopk_eps(c->a[0]->dt));
     return LOP_OK;
 }
+static lop_status run_inverse(const lop_call *c) { return run_sums(c, lopk_quasi_inverse_sums); }
 static lop_status check_inverse(lop_emit *e, const lop_node *self, int value, int mask) {
     const lop_dtype dt = lop_quasi_dtype(self->dtype);
     const int64_t n = lop_rows(self->child[1]), J = lop_cols(self->child[TARGET]),
@@ -311,21 +311,8 @@ static int emit_between(lop_emit *e, const lop_node *self, lop_dtype dt, int64_t
                             in, &attr, lopk_quasi_between_scratch(n, K, J),
                             10 * (double)n * (double)*R * (double)*R, st);
 }
-/* a: found, what is kept, p, q, a; attr.i: mirrored, states. */
 static lop_status run_between_sums(const lop_call *c) {
-    const lopk_quasi g = target_of(c->a + 2);
-    const int64_t R = c->step->attr.i[1];
-    const lop_mat found = found_in(c, g.dt, lopk_quasi_inverse_sums_scratch(g.n, g.J, R));
-    double near;
-    lop_status st = lopk_quasi_between_sums(found.p, c->a[1]->p, R, &g, c->step->attr.i[0] != 0,
-                                            &near, c->scratch);
-    if (st != LOP_OK) {
-        lopk_zero(c->a[0]);
-        return st;
-    }
-    give(c, &found);
-    lop_call_near(c, near, lopk_eps(c->a[0]->dt));
-    return LOP_OK;
+    return run_sums(c, lopk_quasi_between_sums);
 }
 /* a: the diagonal, what is kept; attr.i[0]: its dtype. */
 static lop_status run_between_diagonal(const lop_call *c) {

@@ -91,9 +91,10 @@ void py_run_close(run *r) {
 /* What was assumed positive definite is not: a determinant then is an error, unless the user
  * trusts what is assumed. NaN passes through. The result becomes NaN where the hook says so: 1. */
 static int tell_fallbacks(run *r, int64_t fallbacks, const lop_buf *out) {
-    const bool of_det =
-                   r->plan->written->op == &lop_op_scaledet, /* of doubles, whatever the dtype */
-        nan = of_det && r->plan->slot[r->plan->out].batch == 1 && isnan(*(double *)out->p),
+    /* a determinant is of doubles, whatever the dtype */
+    const bool of_det = r->plan->written->op == &lop_op_scaledet,
+               one = r->plan->slot[r->plan->out].batch == 1,
+               nan = of_det && one && isnan(*(double *)out->p),
                det = of_det && !nan && r->s->ctx.check != LOP_CHECK_NONE;
     PyObject *count = PyLong_FromLongLong(fallbacks), *asked = PyBool_FromLong(det),
              *args[3] = {(PyObject *)r->self, count, asked};
