@@ -154,6 +154,20 @@ def test_sizes_in_shapes_slices_and_labels(rng):
         f(x[:-1], y)
 
 
+def test_numbers_of_formulas_after_estimates_were_allowed(rng):
+    """`accuracy=` is looked at from its first use on; a formula is not an operator to be asked."""
+    with pl.config(accuracy="estimate"):
+        assert float(pl.logdet(2 * pl.Identity(3))) == pytest.approx(3 * np.log(2))
+    c = pl.placeholder(pl.symbols("N"))
+    A, col = pl.Toeplitz(c), np.array([4.0, 1.0, 0.5])
+    dense = pl.Toeplitz(col).toarray()
+    for ask, want in ((pl.logdet, np.linalg.slogdet(dense)[1]), (pl.trace, np.trace(dense))):
+        np.testing.assert_allclose(pl.function(c, ask(A))(col), want)
+    for ask in (pl.logdet, pl.trace):
+        with pytest.raises(NotImplementedError, match="of placeholders takes no method, rng"):
+            ask(A, method="slq", rng=0)
+
+
 def test_operators_in_formulas_and_kinds_of_placeholders(rng):
     N, R = pl.symbols("N R")
     c, U, b = pl.placeholder(N), pl.placeholder((N, R)), pl.placeholder(N)

@@ -105,7 +105,8 @@ def _matrix(A: Any, what: str) -> Any:
     return A if lazy else as_operator(A)
 
 
-def _given(method: str, how: dict[str, Any]) -> dict[str, Any]:
+def given_how(method: str, how: dict[str, Any]) -> dict[str, Any]:
+    """The keywords of a call that may estimate, as they were written."""
     return how if method == "auto" else {"method": method, **how}
 
 
@@ -145,7 +146,7 @@ def trace(A: _OperatorLike, method: str = "auto", **how: Unpack[Sampling]) -> An
     try:
         form = _matrix(A, "trace")
     except NoValue as error:
-        return error.deferred(trace, A, **_given(method, {**how}))
+        return error.deferred(trace, A, **given_how(method, {**how}))
     if method != "auto" or how or (config.estimates and not lazy):
         return _estimates.number(form, "trace", method, {**how}, lambda op: op.trace())
     return numpy_functions.trace(form) if lazy else form.trace()
@@ -194,7 +195,7 @@ def diagonal(
     try:
         form = _matrix(A, "diagonal")
     except NoValue as error:
-        return error.deferred(diagonal, A, offset, **_given(method, {**how}))
+        return error.deferred(diagonal, A, offset, **given_how(method, {**how}))
     if method != "auto" or how:
         if offset and method not in ("auto", "direct", "exact"):
             raise ValueError(f"an estimate is of the main diagonal, not of offset {offset}")

@@ -11,6 +11,7 @@ from .._lazy import build
 from .._operators.convert import as_operator
 from .._stochastic.sampling import Sampling
 from .._structured import determinants
+from .basic import given_how
 
 __all__ = ["det", "logdet", "slogdet"]
 _estimates = Later("_stochastic.choose_method")
@@ -128,16 +129,18 @@ def logdet(A: Any, method: str = "auto", **how: Unpack[_Quadrature]) -> Any:
     >>> round(float(pl.logdet(pl.Kron(3 * np.eye(20), pl.Identity(50)))), 3)
     1098.612
     """
-    if method == "slq" and is_lazy(A):
-        return _deferred.logdet(A, **how)
-    if method != "auto" or how or (config.estimates and not is_lazy(A)):
-        return _estimates.number(A, "logdet", method, {**how}, determinants.logdet)
     if is_lazy(A):
+        if method == "slq":
+            return _deferred.logdet(A, **how)
+        if method != "auto" or how:
+            return _estimates.number(A, "logdet", method, {**how}, determinants.logdet)
         return build.number_of(A, determinants.logdet)
     try:
         op = as_operator(A)
     except NoValue as error:
-        return error.deferred(logdet, A)
+        return error.deferred(logdet, A, **given_how(method, {**how}))
+    if method != "auto" or how or config.estimates:
+        return _estimates.number(op, "logdet", method, {**how}, determinants.logdet)
     return determinants.logdet(op)
 
 

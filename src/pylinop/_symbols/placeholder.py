@@ -4,6 +4,7 @@ arguments, a shape and a dtype; it is called on LazyArrays when the sizes are kn
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -85,6 +86,11 @@ class Symbolic(ArrayMethods):
         rule = RULES.get(function)
         if rule is None:
             raise error
+        if kwargs and not kwargs.keys() <= inspect.signature(rule).parameters.keys():
+            raise NotImplementedError(
+                f"pl.{function.__name__} of placeholders takes no {', '.join(kwargs)}: call it in a"
+                " function of arrays"
+            )
         return rule(*args, **kwargs)
 
     def _kind(self, cls: Any, args: Any, kwargs: Any) -> Any:
