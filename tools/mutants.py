@@ -29,8 +29,8 @@ ROOT = Path(__file__).resolve().parent.parent
 TREE = ROOT / "build" / "mutants"
 DEBUG = TREE / "build" / "debug"
 TIMES = TREE / "times.json"  # of each stage without a fault
-# The quickest first. "rows" are a few draws of battery_rules, "met" what fuzz_expr has found before;
-# "formulas", "few" and "pytest" run against the same build.
+# The quickest first. "rows" are a few draws of battery_rules, "met" what fuzz_expr has found; the
+# last two and "pytest" run against the same build.
 QUICK = (
     "test_plan test_branches test_plan_check test_core test_ruleset test_chain "
     "test_plans test_vjp met few rows formulas"
