@@ -340,6 +340,17 @@ static void store_limit(void) {
     lop_store_bound(&w.store, one / 2);
     t_check(w.store.n == 0, "nothing fits: %d stay", w.store.n);
     t_check(made(plan[0], y[0]) == 1, "too large to keep: runs all the same");
+    lop_store_bound(&w.store, 9 * one);
+    (void)made(plan[0], y[0]);
+    lop_blob *held = w.store.newest;
+    held->owner = 7;
+    w.store.bytes -= held->bytes;
+    w.store.held += held->bytes;
+    (void)made(plan[1], y[1]);
+    lop_store_bound(&w.store, one / 2);
+    t_check(w.store.n == 1 && lop_store_owned(&w.store, 7) == one, "what has an owner stays");
+    lop_store_release(&w.store, 7);
+    t_check(w.store.n == 0 && w.store.held == 0, "until it is released");
     lop_store_clear(&w.store);
     w.store.limit = limit;
     w.options.fft_min = 0;

@@ -369,3 +369,17 @@ def test_a_sum_of_two_inverses_is_solved_without_either(rng):
     assert "solve-thin-sum" in plan.fired and steps(plan)[0] == "add"  # A (A + B)^-1 B x
     want = np.linalg.solve(np.linalg.inv(a) + np.linalg.inv(b), x)
     np.testing.assert_allclose(pl.solve(both, x), want, rtol=1e-8, atol=1e-9)
+
+
+def test_what_is_assumed_orthogonal_is_solved_by_a_product(rng):
+    q = np.linalg.qr(rng.standard_normal((20, 20)))[0]
+    Q, x = pl.Dense(q, "orthogonal"), rng.standard_normal(20)
+    assert "getrf" not in steps(Q.explain("solve", x))
+    np.testing.assert_allclose(pl.solve(Q, x), q.T @ x, rtol=1e-12, atol=1e-12)
+    y = pl.lazy(rng.standard_normal((20, 3)))
+    assert steps((Q.H @ (Q @ (2 * y))).explain()) == ["scale"]
+    with pl.config(check="full"):  # what is put to the test is not left out
+        assert len(steps((Q.H @ (Q @ (2 * y))).explain())) > 1
+        with pytest.raises(ValueError, match="assumed orthogonal"):
+            wrong = pl.Dense(2 * q, "orthogonal")
+            np.asarray(wrong.H @ (wrong @ y))
