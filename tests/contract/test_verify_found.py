@@ -201,3 +201,30 @@ def test_determinants_far_from_one(scale, rng):
     compare.perturb = spoil
     with pytest.raises(pl.VerificationError, match="det"):
         pl.slogdet(pl.Dense(a, copy=True))
+
+
+@pytest.mark.parametrize("word", ["pos", "her"])
+@pytest.mark.parametrize("n", [2, 17, 40])
+def test_single_precision_that_is_hermitian_to_its_rounding(word, n, rng):
+    """A product that BLAS rounds otherwise above the diagonal than below: views of what is assumed
+    of it are right to single precision, in double precision too. What is further off is told."""
+    a = rng.standard_normal((n, n)) + 1j * rng.standard_normal((n, n))
+    g = (a @ a.conj().T / n + np.eye(n)).astype("c8")
+    g[0, -1] *= np.float32(1 + 1e-6)
+    y = rng.standard_normal((n, 2))
+    asked = {
+        "left": lambda A: y.T @ A,
+        "transpose": lambda A: A.T @ y,
+        "adjoint": lambda A: A.H @ y,
+        "kron": lambda A: pl.Kron(A, np.eye(2)).T @ np.ones((2 * n, 1)),
+        "sum": lambda A: (A + pl.Diag(rng.random(n))).T @ y,
+        "lazy": lambda A: np.asarray(pl.lazy(A).T @ y),
+        "solve": lambda A: pl.solve(A.T, y),
+    }
+    with pl.config(verify=True):
+        for f in asked.values():
+            f(pl.Dense(g, word))
+        g[0, -1] += 0.5
+        for name in ("left", "transpose", "adjoint", "sum"):
+            with pytest.raises(pl.VerificationError):
+                asked[name](pl.Dense(g, word))

@@ -105,7 +105,7 @@ def _has_single_part(a: Any) -> bool:
 def steps(root: Any, dtype: Any = None) -> Any:
     """How many roundings a result of that dtype meets on its way, about: what a bound is multiplied
     by. Parts of LazyArrays are in their own dtypes, as NumPy's arrays would be: what is wide in the
-    end may have been single on its way."""
+    end may have been single on its way, and what is assumed of an array holds to its rounding."""
     known: dict[int, int] = {}
     stack = [root]
     while stack:
@@ -140,7 +140,8 @@ def steps(root: Any, dtype: Any = None) -> Any:
             if is_lazy(op) and len(parts) < len(op._args):
                 known[id(op)] += max((s for x in op._args for s in np.shape(x)), default=1)
     double = dtype is not None and dtype.char in "dD"
-    return known[id(root)] * (2.0**29 if double and is_lazy(root) and _has_single_part(root) else 1)
+    rough = double and ((is_lazy(root) and _has_single_part(root)) or has_named(root, "fF"))
+    return known[id(root)] * (2.0**29 if rough else 1)
 
 
 def _has_sizes(a: Any) -> bool:
@@ -524,8 +525,8 @@ def assumed(op: Any) -> Any:
     return op._given("assume_a") if is_plain(op) else None
 
 
-def has_named(root: Any) -> bool:
-    """Is there an assumed matrix of which the named triangle is not all of it?"""
+def has_named(root: Any, dtypes: str = "") -> bool:
+    """Is there an assumed matrix, of such a dtype, of which the named triangle is not all of it?"""
     stack, seen = [root], set()
     while stack:
         op = stack.pop()
@@ -537,7 +538,9 @@ def has_named(root: Any) -> bool:
         for x in leaves:
             if assumed(x) is not None:
                 a = np.asarray(x._args[0] if is_lazy(x) else x._given("a"))
-                if not np.array_equal(solved_form(x, a), a):
+                if (not dtypes or a.dtype.char in dtypes) and not np.array_equal(
+                    solved_form(x, a), a
+                ):
                     return True
     return False
 
