@@ -315,11 +315,12 @@ def _vdot(a: Any, b: Any, /) -> Any:
     a, b = node(a), node(b)
     if a.ndim == b.ndim == 1:
         return matmul(a.conj(), b)
-    if a.ndim == b.ndim == 2 and a.shape == b.shape:
-        return np.trace(matmul(a.H, b))
+    if a.ndim == b.ndim == 2 and a.shape == b.shape and a.dtype.kind not in "biu":
+        return np.trace(matmul(a.H, b))  # of integers a trace is of wider ones
     if a.size != b.size:
         return NotImplemented
-    return matmul(np.conjugate(np.reshape(a, (-1,))), np.reshape(b, (-1,)))
+    x = np.reshape(a, (-1,))
+    return matmul(np.conjugate(x) if a.dtype.kind == "c" else x, np.reshape(b, (-1,)))
 
 
 @row("inner")
