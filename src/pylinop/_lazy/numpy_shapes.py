@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .._base.checks import is_lazy
+from .._base.checks import is_kept, is_lazy
 from .build import node
 from .numpy_functions import TABLE, call, deferred, reduced, row, summed
 
@@ -379,7 +379,7 @@ def _moment(root: bool) -> Any:
         if dtype is not None or out is not None or more:
             return NotImplemented
         ddof = ddof if correction is np._NoValue else correction
-        v = _variance(a, axis, ddof, keepdims is True)
+        v = _variance(a, axis, ddof, is_kept(keepdims))
         return np.sqrt(v) if root else v
 
     return run
@@ -411,7 +411,7 @@ def _place(func: Any) -> Any:
     def run(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = np._NoValue) -> Any:
         if out is not None:
             return NotImplemented
-        kept = keepdims is True
+        kept = is_kept(keepdims)
         kwargs = {"axis": axis, **({"keepdims": True} if kept else {})}
         return deferred(func, a, reduced(a, axis, kept), np.dtype(np.intp), kwargs)
 
