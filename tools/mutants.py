@@ -29,11 +29,11 @@ ROOT = Path(__file__).resolve().parent.parent
 TREE = ROOT / "build" / "mutants"
 DEBUG = TREE / "build" / "debug"
 TIMES = TREE / "times.json"  # of each stage without a fault
-# The quickest first. "rows" are a few draws of battery_rules; "formulas", "few" and "pytest" run
-# against the same build.
+# The quickest first. "rows" are a few draws of battery_rules, "met" what fuzz_expr has found; the
+# last two and "pytest" run against the same build.
 QUICK = (
     "test_plan test_branches test_plan_check test_core test_ruleset test_chain "
-    "test_plans test_vjp few rows formulas"
+    "test_plans test_vjp met few rows formulas"
 ).split()
 SLOW = (
     "test_chains oom fuzz_expr pytest battery_rules test_krylov battery_kinds test_threads".split()
@@ -166,6 +166,7 @@ class Stages:
     def build(self, stage: str) -> tuple[int, str]:
         target = {
             "rows": "battery_rules",
+            "met": "fuzz_expr",
             **dict.fromkeys(("few", "formulas", "pytest"), "_core"),
         }.get(stage, stage)
         return run("cmake", "--build", str(DEBUG), "-j", self.jobs, "--target", target)
@@ -178,6 +179,8 @@ class Stages:
             return [sys.executable, "-m", "formulas.hunt", "seeds", *FORMULAS]
         if stage == "rows":
             return [str(DEBUG / "tests" / "battery_rules"), "3", "", "6"]
+        if stage == "met":
+            return [str(DEBUG / "tests" / "fuzz_expr"), "0"]
         return [str(DEBUG / "tests" / stage)]
 
     def learn(self, stages: list[str]) -> str:

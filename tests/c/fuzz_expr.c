@@ -183,7 +183,7 @@ int main(int argc, char **argv) {
     world_sparse(&w);
     /* met before: a batch in one diagonal; a kept value that a step without a reader shares; labels
      * behind fused steps; a value that rests on an escape; a Laplacian's band */
-    static const uint64_t met[] = {5495, 277594, 18816, 20152, 86748};
+    static const uint64_t met[] = {5495, 277594, 18816, 111498, 121238, 86748};
     for (size_t i = 0; i < sizeof met / sizeof met[0]; i++) one_round(met[i]);
     do {
         one_round(seed + rounds++);

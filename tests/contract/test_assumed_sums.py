@@ -315,3 +315,45 @@ def test_sums_of_the_kind_in_batches(kind, rng):
     bad = make(np.where(np.arange(n) < 2, -9.0, 4.0))
     with pytest.raises(np.linalg.LinAlgError, match="assumed positive definite"):
         pl.logdet(bad + other + stack)
+
+
+@pytest.mark.parametrize("n", [20, 100])
+@pytest.mark.parametrize("kind", CLOSED)
+def test_sums_of_two_assumptions_of_which_one_is_false(kind, n, rng):
+    """Both are remembered: whichever is the false one, it is found."""
+    make = CLOSED[kind]
+    true, false = make(0.4 + 0 * rng.random(n), 0.05), make(np.where(np.arange(n) < 2, -3.0, 4.0))
+    other, D = make(0.1 + 0.1 * rng.random(n), 0.05, "her"), pl.Diag(0.1 + 0.1 * rng.random(n))
+    with pl.config(check_plans=True):
+        for A, B in ((true, false), (false, true)):
+            for made in (
+                (A + D) + B,
+                B + (A + D),
+                (A + other) + (B + other),
+                (A + D) + 2 * (other + B),
+                ((A + D) + (B + D)) + other,
+                (A + other + D) + (A + D) + (D + B),
+                (A + D) + (A + other) + 3 * ((A + D) + (B + D)),
+            ):
+                assert type(made) is type(A)
+                for f in DETERMINANTS:
+                    with pytest.raises(np.linalg.LinAlgError, match="assumed positive definite"):
+                        f(made)
+        good = (true + D) + (make(4 + rng.random(n)) + other)
+        with pl.config(verify=True):
+            found = pl.logdet(good)
+        np.testing.assert_allclose(found, np.linalg.slogdet(good.toarray())[1], rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", CLOSED)
+def test_a_sum_that_is_too_long_to_be_remembered_is_a_number(kind, rng):
+    """21 steps back are kept: beyond them nothing is tested, and nothing is wrong."""
+    A = CLOSED[kind](np.where(np.arange(20) < 2, -3.0, 4.0))
+    for terms in range(1, 41):
+        A = A + pl.Diag(0.001 * rng.random(20))
+        if terms <= 20:
+            with pytest.raises(np.linalg.LinAlgError, match="assumed positive definite"):
+                pl.logdet(A)
+        else:
+            want = np.linalg.slogdet(A.toarray())
+            np.testing.assert_allclose(pl.slogdet(A), want, rtol=1e-12)

@@ -147,3 +147,83 @@ def test_gradients_of_what_is_nan_are_nan():
         assert np.isnan(value) and np.isnan(g)
         assert np.isnan(pl.grad(f)(0.1))
         assert np.isfinite(pl.grad(f)(5.0))
+
+
+def of_kind(kind, d):
+    """Assumed positive definite, d on the diagonal and faint beside it."""
+    n = len(d)
+    if kind == "Dense":
+        return pl.Dense(np.diag(d) + 0.01, "pos")
+    if kind == "Tridiagonal":
+        return pl.Tridiagonal(0.01 + 0 * d[1:], d, 0.01 + 0 * d[1:], assume_a="pos")
+    ab = np.full((5, n), 0.01)
+    ab[2] = d
+    return pl.Banded((2, 2), ab, assume_a="pos")
+
+
+def gram(P, X):
+    return P + 0.1 * (X.T @ X)
+
+
+SUMS = {
+    "shifted": lambda P, n: P + 0.5 * pl.Identity(n),
+    "from the left": lambda P, n: 0.5 * pl.Identity(n) + 2 * P,
+    "of low rank": lambda P, n: P + pl.LowRank(np.full((n, 1), 0.1)),
+    "of a Gram matrix": lambda P, n: gram(P, pl.Dense(np.eye(n)[:3])),
+    "of two": lambda P, n: P + of_kind("Dense", np.full(n, 0.1)),
+    "LazyArray": lambda P, n: pl.lazy(P) + 0.5 * pl.Identity(n),
+}
+
+
+@pytest.mark.parametrize("n", [6, 17, 100])
+@pytest.mark.parametrize("kind", ["Dense", "Tridiagonal", "Banded"])
+@pytest.mark.parametrize("name", SUMS)
+def test_sums_that_are_definite_if_their_terms_are(name, kind, n):
+    """Solves say what determinants say; of what is true nothing is said."""
+    b = np.ones(n)
+    good = SUMS[name](of_kind(kind, np.full(n, 2.0)), n)
+    bad = SUMS[name](of_kind(kind, np.where(np.arange(n) < 2, -3.0, 2.0)), n)
+    asked = (
+        lambda A: pl.solve(A, b),
+        lambda A: pl.inv(A).toarray() if not hasattr(A, "_args") else pl.inv(A),
+        lambda A: pl.diagonal(pl.inv(A)),
+        lambda A: pl.inv_quad_logdet(A, b)[0],
+        lambda A: pl.inv_quad_logdet(A, b)[1],
+        pl.logdet,
+    )
+    for f in asked:
+        with pl.config(check_plans=True):
+            assert np.isfinite(np.asarray(f(good))).all()
+            with pl.config(not_definite="nan"):
+                assert np.isnan(np.asarray(f(bad))).all()
+                assert np.isfinite(np.asarray(f(good))).all()
+            with (
+                pl.config(not_definite="raise"),
+                pytest.raises(np.linalg.LinAlgError, match="assumed positive definite"),
+            ):
+                np.asarray(f(bad))
+    with pytest.warns(pl.FallbackWarning, match="assumed positive definite"):
+        got = np.asarray(pl.solve(bad, b))
+    dense = np.asarray(bad.toarray())
+    np.testing.assert_allclose(got, np.linalg.solve(dense, b), rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize("n", [6, 40])
+@pytest.mark.parametrize("kind", ["Dense", "Tridiagonal", "Banded"])
+def test_sums_of_which_nothing_is_assumed(kind, n):
+    b = np.ones(n)
+    for P in (
+        of_kind(kind, np.where(np.arange(n) < 2, -3.0, 2.0)),
+        of_kind(kind, np.full(n, 0.3)),
+    ):
+        A = P - 0.5 * pl.Identity(n)
+        want = np.linalg.slogdet(A.toarray())
+        for then in ("fallback", "nan", "raise"):
+            with pl.config(not_definite=then):
+                np.testing.assert_allclose(A.toarray() @ pl.solve(A, b), b, rtol=1e-9)
+                np.testing.assert_allclose(pl.slogdet(A), want, rtol=1e-10)
+    A = of_kind(kind, np.full(n, 2.0)) + pl.Diag(np.where(np.arange(n) < 2, -9.0, 0.1))
+    for then in ("fallback", "nan", "raise"):
+        with pl.config(not_definite=then):
+            np.testing.assert_allclose(A.toarray() @ pl.solve(A, b), b, rtol=1e-9)
+            np.testing.assert_allclose(pl.slogdet(A), np.linalg.slogdet(A.toarray()), rtol=1e-10)

@@ -74,3 +74,55 @@ def test_inverses_of_inverses_of_weak_integers(A):
     for got in (B @ b, (b.T @ B.T).T, pl.solve(pl.inv(A), b)):
         assert got.dtype == np.float64
         np.testing.assert_allclose(got, want, rtol=1e-14)
+
+
+UNSIGNED = {
+    **KINDS,
+    "upper": lambda n: pl.Triangular(np.triu(np.full((n, n), 3, np.uint8)), lower=False),
+    "lower": lambda n: pl.Triangular(np.tril(np.full((n, n), 3, np.uint8))),
+    "lower, transposed": lambda n: pl.Triangular(np.tril(np.full((n, n), 3, np.uint8))).T,
+    "multiple": lambda n: np.uint8(3) * pl.Identity(n),
+}
+
+
+@pytest.mark.parametrize("n", [1, 2, 17])
+@pytest.mark.parametrize("kind", UNSIGNED)
+def test_negatives_of_unsigned_integers(kind, n):
+    """As arrays they wrap, as NumPy's; applied to what is wider, and in floats, they do not."""
+    A = UNSIGNED[kind](n)
+    a, wide = A.toarray(), A.toarray().astype(np.int64)
+    x, k = np.linspace(-1, 1, n), np.arange(n, dtype=np.int32) - 5
+    for op, want, whole in (
+        (-A, -a, -wide),
+        (A - 3 * A, a - 3 * a, -2 * wide),
+        (A @ -A, a @ -a, wide @ -wide),
+    ):
+        assert op.dtype == np.uint8
+        np.testing.assert_array_equal(op.toarray(), want)
+        assert op.toarray().dtype == op.diagonal().dtype == np.uint8
+        np.testing.assert_array_equal(op.diagonal(), want.diagonal())
+        assert pl.trace(op) == want.trace()
+        np.testing.assert_array_equal(op @ a[:, :1], want @ a[:, :1])
+        np.testing.assert_allclose(op @ x, whole @ x, rtol=1e-12, atol=1e-9)
+        np.testing.assert_array_equal(op @ k, whole @ k)
+        np.testing.assert_allclose(
+            pl.svdvals(op), np.linalg.svd(whole)[1], rtol=1e-10, atol=1e-8 * np.abs(whole).max()
+        )
+        np.testing.assert_allclose(pl.det(op), np.linalg.det(whole), rtol=1e-8, atol=1e-6)
+    of = pl.lazy(a)
+    np.testing.assert_array_equal((-of @ pl.lazy(x)).toarray(), -a @ x)  # as NumPy's steps
+    np.testing.assert_array_equal((of @ -of).toarray(), a @ -a)
+
+
+@pytest.mark.parametrize("n", [1, 2, 17])
+@pytest.mark.parametrize("kind", UNSIGNED)
+def test_factors_of_unsigned_integers_are_of_floats(kind, n):
+    for A in (UNSIGNED[kind](n), -UNSIGNED[kind](n)):
+        want = A.astype(float).toarray()
+        q, r = pl.qr(A)
+        p, low, up = pl.lu(A)
+        for factor in (q, r, pl.qr(A, mode="r"), low, up, *pl.svd(A)):
+            assert factor.dtype == np.float64
+            assert np.asarray(factor).dtype == np.float64
+        np.testing.assert_allclose((q @ r).toarray(), want, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose((p @ low @ up).toarray(), want, rtol=1e-9, atol=1e-9)

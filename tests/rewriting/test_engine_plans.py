@@ -288,3 +288,84 @@ def test_a_product_within_an_inverse_and_beside_it_is_computed_once(rng):
     ):
         assert sum(s.startswith("gemm") for s in steps(E.explain("dense"))) == gemms
         np.testing.assert_allclose(E.toarray(), want, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("eye", ["kron", "blocks"])
+def test_identities_written_twice_are_one(rng, eye):
+    """Leaves without numbers are the same where they mean the same: one matrix, one factor."""
+    a = rng.standard_normal((20, 20))
+    A, d, x = pl.Dense(a @ a.T + np.eye(20), "pos"), 1 + rng.random(60), rng.standard_normal(60)
+    D = pl.Diag(d)
+
+    def whole():
+        if eye == "kron":
+            return pl.lazy(pl.Kron(pl.Identity(3), A) + D)
+        return pl.lazy(pl.BlockDiag(pl.Identity(5), A, pl.Identity(35)) + D)
+
+    with pl.explaining() as plan:
+        got, logdet = pl.evaluate(pl.solve(whole(), x), pl.logdet(whole()))
+    assert steps(plan).count("potrf") == 1
+    dense = np.asarray(whole())
+    np.testing.assert_allclose(got, np.linalg.solve(dense, x), rtol=1e-10)
+    np.testing.assert_allclose(logdet, np.linalg.slogdet(dense)[1])
+
+
+@pytest.mark.parametrize("terms", [15, 16, 17, 30, 48, 49, 70])
+def test_sums_of_more_terms_than_the_planner_reads_are_right(rng, terms):
+    """16 terms are looked at together, and 48 in all; what is longer goes as written."""
+    a, b = rng.standard_normal((2, terms, 3, 3))
+    made = sum((pl.lazy(p) @ pl.lazy(q) for p, q in zip(a[1:], b[1:])), pl.lazy(a[0]) @ b[0])
+    assert ("dense-sum" in made.explain().fired) == (terms > 16)
+    np.testing.assert_allclose(made.toarray(), (a @ b).sum(0), rtol=1e-12, atol=1e-12)
+    nested = (pl.lazy(b[0]) + pl.lazy(b[1])) @ made + made
+    want = (b[0] + b[1]) @ (a @ b).sum(0) + (a @ b).sum(0)
+    np.testing.assert_allclose(nested.toarray(), want, rtol=1e-11, atol=1e-11)
+
+
+def test_sums_are_multiplied_out_where_a_part_is_shared(rng):
+    a, b, x = rng.standard_normal((3, 200, 200))
+    A, B, v, X = pl.lazy(a), pl.lazy(b), pl.lazy(x[0]), pl.lazy(x[:, :50])
+    both = (A + B) @ v + A @ v
+    assert steps(both.explain()) == "gemm scale gemm add".split()
+    np.testing.assert_allclose(both.toarray(), 2 * a @ x[0] + b @ x[0], atol=1e-11)
+    with pl.explaining() as plan:
+        first, second = pl.evaluate((A + B) @ X, A @ X)
+    assert steps(plan) == "gemm start gemm-add".split()
+    np.testing.assert_allclose(first, (a + b) @ x[:, :50], atol=1e-11)
+    np.testing.assert_allclose(second, a @ x[:, :50], atol=1e-11)
+
+
+def test_what_stands_inside_and_outside_of_an_inverse_is_computed_once(rng):
+    p, h = rng.standard_normal((80, 80)), rng.standard_normal((30, 80))
+    p = p @ p.T
+    P, H, R = pl.lazy(p, "pos"), pl.lazy(h), pl.lazy(np.eye(30), "pos")
+    gain = P @ H.T @ pl.inv(H @ P @ H.T + R)
+    made = steps(gain.explain())
+    assert made.count("gemm") == 1 and made.count("gemm-add") == 1  # P H^T, and H (P H^T) + R
+    want = p @ h.T @ np.linalg.inv(h @ p @ h.T + np.eye(30))
+    np.testing.assert_allclose(gain.toarray(), want, rtol=1e-7, atol=1e-9)
+
+
+CUTS = (np.s_[1:, :], np.s_[:, 2:], np.s_[2:, 1:], np.s_[::2, 1::2])
+
+
+@pytest.mark.parametrize("m, n", [(9, 7), (7, 9)])
+def test_slices_of_slices_of_a_toeplitz(rng, m, n):
+    c, r = rng.standard_normal(m), rng.standard_normal(n)
+    T = pl.Toeplitz(c, np.r_[c[0], r[1:]])
+    dense = np.array([[c[i - j] if i >= j else r[j - i] for j in range(n)] for i in range(m)])
+    for seen, want in ((T, dense), (T.T, dense.T)):
+        np.testing.assert_array_equal(seen.toarray(), want)
+        for one in CUTS:
+            for two in CUTS:
+                np.testing.assert_array_equal(seen[one][two].toarray(), want[one][two])
+
+
+def test_a_sum_of_two_inverses_is_solved_without_either(rng):
+    a, b = rng.standard_normal((2, 12, 12))
+    a, b, x = a @ a.T + np.eye(12), b @ b.T + np.eye(12), rng.standard_normal(12)
+    both = pl.inv(pl.Dense(a, "pos")) + pl.inv(pl.Dense(b, "pos"))
+    plan = both.explain("solve", x)
+    assert "solve-thin-sum" in plan.fired and steps(plan)[0] == "add"  # A (A + B)^-1 B x
+    want = np.linalg.solve(np.linalg.inv(a) + np.linalg.inv(b), x)
+    np.testing.assert_allclose(pl.solve(both, x), want, rtol=1e-8, atol=1e-9)

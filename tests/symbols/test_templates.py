@@ -349,13 +349,69 @@ def test_pickles_and_threads(rng):
         assert max(pool.map(one, [3 + n % 17 for n in range(120)])) < 1e-10
 
 
-def test_constants_are_those_of_the_time_of_the_function():
+HELD = {  # formulas of a placeholder and of what they hold
+    "array": lambda v, w: v + w,
+    "on the left": lambda v, w: w * v,
+    "function": lambda v, w: np.maximum(v, w),
+    "einsum": lambda v, w: pl.einsum("i,i->i", w, v),
+    "product": lambda v, w: w[None, :] @ v,
+    "list": lambda v, w: np.concatenate([w, v]),
+    "operator": lambda v, w: pl.Diag(w) @ v,
+    "LazyArray": lambda v, w: pl.lazy(w) * v,
+    "formula": lambda v, w: (pl.lazy(w) * 2) * v,
+    "two formulas": lambda v, w: np.exp(pl.lazy(w) * 0.1) + (pl.lazy(w) + 1) * v,
+    "solve": lambda v, w: pl.solve(pl.Diag(v) + pl.Diag(w), w),
+    "update": lambda v, w: (pl.LowRank(w[:, None]) + pl.Identity(3)) @ v,
+}
+NUMBERS = {  # of an array of no dimension
+    "times": lambda v, w: v * w,
+    "plus": lambda v, w: w + v,
+    "clip": lambda v, w: np.clip(v, w, None),
+    "operator": lambda v, w: (w * pl.Diag(v)) @ np.ones(3),
+    "quotient": lambda v, w: (pl.Toeplitz(v) / w) @ np.ones(3),
+    "LazyArray": lambda v, w: pl.lazy(w) * v,
+    "formula": lambda v, w: (pl.lazy(w) * 2) * v,
+}
+
+
+def follows(make, w, value):
+    """Each result is that of what is held when it is computed: in the first calls, which call the
+    formula's functions, and in later ones, which run what was recorded."""
     N = pl.symbols("N")
-    X = pl.placeholder(N)
-    c = np.ones(3)
-    f = pl.function(X, X * c)
-    c[:] = 7
-    np.testing.assert_array_equal(f(np.ones(3)), np.ones(3))
+    v, x = pl.placeholder(N), np.array([1.0, 2.0, 3.0])
+    f = pl.function(v, make(v, w))
+    for k in range(6):
+        w[...] = value(2 * k)
+        np.testing.assert_allclose(f(x), make(x, w.copy()), rtol=1e-14)
+        late = f(x)
+        w[...] = value(2 * k + 1)
+        np.testing.assert_allclose(late, make(x, w.copy()), rtol=1e-14)
+    again = pickle.loads(pickle.dumps(f))
+    want = np.asarray(make(x, w.copy()))
+    w[...] = 1e3
+    np.testing.assert_allclose(again(x), want, rtol=1e-14)
+
+
+@pytest.mark.parametrize("held", HELD)
+def test_what_a_formula_holds_is_read_when_it_is_computed(held, rng):
+    follows(HELD[held], np.ones(3), lambda k: 1 + k + rng.random(3))
+
+
+@pytest.mark.parametrize("held", NUMBERS)
+def test_numbers_that_a_formula_holds_are_read_when_it_is_computed(held, rng):
+    follows(NUMBERS[held], np.array(1.0), lambda k: 1 + k + rng.random())
+
+
+def test_what_was_computed_before_is_computed_anew():
+    N = pl.symbols("N")
+    v, w, c = pl.placeholder(N), np.ones(3), np.array(2.0)
+    L, C = pl.lazy(w) + 1, pl.lazy(c)
+    np.testing.assert_array_equal(np.asarray(L) * np.asarray(C), [4, 4, 4])
+    f = pl.function(v, v * L * C)
+    for k in range(4):
+        w[:], c[...] = k, 3 * k
+        np.testing.assert_array_equal(f(np.ones(3)), 3 * k * (k + 1) * np.ones(3))
+    np.testing.assert_array_equal(L, [2, 2, 2])  # itself keeps its value
 
 
 def test_values_follow_the_arrays_of_each_call(rng):

@@ -192,6 +192,22 @@ bool lop_infer_semidefinite(const lop_node *a) {
     return known(&(look){LOP_INFER_NODES}, a, true, LOP_INFER_DEPTH);
 }
 
+/* These kinds are positive definite by assumption alone. */
+static bool assumed_within(look *w, const lop_node *a, int depth) {
+    if (depth == 0 || --w->left < 0) return false;
+    if (a->op == &lop_op_dense || a->op == &lop_op_banded || a->op == &lop_op_tridiagonal ||
+        a->op == &lop_op_blocktridiagonal)
+        return lop_node_trait(a, LOP_POSITIVE) == LOP_TRUE;
+    bool found = false;
+    for (int i = 0; i < a->n && !found; i++)
+        found = a->child[i]->op->cls == LOP_OPERATOR && assumed_within(w, a->child[i], depth - 1);
+    return found;
+}
+bool lop_infer_assumed_definite(const lop_node *a) {
+    return a->op == &lop_op_sum && lop_infer_semidefinite(a) &&
+           assumed_within(&(look){LOP_INFER_NODES}, a, LOP_INFER_DEPTH);
+}
+
 /* -- bands */
 
 static lop_band bands(look *w, const lop_node *a, int depth);

@@ -19,6 +19,9 @@ int lop_node_turned(const lop_node *a, const lop_node *b, int depth);
 bool lop_infer_hermitian(const lop_node *a);
 /* Is it Hermitian without negative eigenvalues? A solve with it may try Cholesky. */
 bool lop_infer_semidefinite(const lop_node *a);
+/* Is it a sum that is definite if what was assumed of its terms holds? Then a Cholesky that fails
+ * says that it does not. */
+bool lop_infer_assumed_definite(const lop_node *a);
 /* A bound of its rank from above. */
 int64_t lop_infer_rank(const lop_node *a);
 /* Is it square with orthonormal columns, by assumption or by its kind? */

@@ -2,6 +2,7 @@
  * where it multiplies from the left; transposes of arrays are (swap), which costs nothing where a
  * kernel takes strides. */
 #include "chain_build.h"
+#include "expr/properties.h"
 
 #include <string.h>
 
@@ -219,7 +220,10 @@ lop_status lop_chmake_half(lop_builder *b, const lop_chdp *d, int k, int j, bool
     } else {
         st = operator_of(b, d->s[k], 0, &op);
         if (st != LOP_OK) return st;
-        tried.i[0] = lop_node_trait(op, LOP_POSITIVE) != LOP_TRUE;
+        if (lop_node_trait(op, LOP_POSITIVE) == LOP_TRUE)
+            tried.i[0] = 0;
+        else
+            tried.i[0] = 1 + lop_infer_assumed_definite(op);
         st = lop_make1(b->mk, &lop_op_todense, &dense, op, &a);
         lop_node_unref(op);
     }

@@ -7,13 +7,16 @@
 #include "builds.h"
 
 /* A Tridiagonal or BlockTridiagonal that is a sum, or a multiple of one, and Hermitian remembers in
- * attr.i[2] where in its parameters one stands that was assumed positive definite: digits of base
- * LOP_PATH, the last operation's the lowest. */
+ * attr.i[2] where in its parameters those stand that were assumed positive definite: octal digits,
+ * the last operation's the lowest, until all ways have come to an end; 0: there are none. */
 enum {
     LOP_PATH_BESIDE_DIAGONAL = 1, /* the first term, beside a diagonal; + 1: the second */
     LOP_PATH_BESIDE_KIND = 3,     /* the first of two of the kind; + 1: the second */
     LOP_PATH_WITHIN = 5,          /* what is multiplied, or conjugated */
-    LOP_PATH = 6
+    LOP_PATH_BOTH = 6,            /* of two of the kind: the way into the first, then the other's */
+    LOP_PATH_END = 7,             /* this was assumed positive definite */
+    LOP_PATH_BITS = 3,
+    LOP_PATH_DIGITS = 21
 };
 /* The path in a result, `digit` after `path` (0: there is none) or after what was assumed. */
 int64_t lop_path_on(int64_t path, bool positive, int digit);

@@ -95,6 +95,11 @@ bool lop_is_positive_multiple(const lop_node *multiple) {
     return lop_coef_test(multiple->ctx, lop_coef_of(&multiple->attr), LOP_COEF_POSITIVE);
 }
 
+/* Of a multiple of the identity: then nothing is assumed of the difference. */
+bool lop_is_negative_multiple(const lop_node *multiple) {
+    return lop_coef_test(multiple->ctx, lop_coef_of(&multiple->attr), LOP_COEF_NEGATIVE);
+}
+
 static lop_attr tridiagonal_left(const lop_attr *a, bool real, bool positive) {
     lop_attr left = *a;
     left.i[0] = lop_assumption_left(a->i[0], real, positive);
@@ -135,7 +140,7 @@ LOP_BUILD(tridiagonal_plus) {
                real = multiple ? o->attr.im == 0 : !lop_is_complex(o->dtype) || known;
     lop_attr attr =
         tridiagonal_left(&a->attr, real, known && (!multiple || lop_is_positive_multiple(o)));
-    if (attr.i[0] == LOP_ASSUME_HERMITIAN)
+    if (attr.i[0] == LOP_ASSUME_HERMITIAN && !(multiple && lop_is_negative_multiple(o)))
         attr.i[2] = lop_path_on(a->attr.i[2], a->attr.i[0] == LOP_ASSUME_POSITIVE,
                                 LOP_PATH_BESIDE_DIAGONAL + !first);
     lop_status st = lop_make_diagonal(mk, o, &d);
@@ -241,8 +246,13 @@ LOP_BUILD(trace_band) {
 }
 
 static lop_attr assumption_of(const lop_node *a, lop_band b) {
-    const bool own = b.l == b.u && lop_infer_hermitian(a);
-    return (lop_attr){.i = {b.l, b.u, own ? LOP_ASSUME_TRIED : LOP_ASSUME_GENERAL, 0}};
+    const bool own = b.l == b.u && lop_infer_hermitian(a),
+               definite = own && lop_infer_assumed_definite(a);
+    return (lop_attr){.i = {b.l, b.u,
+                            definite ? LOP_ASSUME_POSITIVE
+                            : own    ? LOP_ASSUME_TRIED
+                                     : LOP_ASSUME_GENERAL,
+                            0}};
 }
 
 LOP_BUILD(solve_inferred) {
@@ -280,9 +290,10 @@ LOP_BUILD(det_inferred) {
         return st == LOP_OK ? wrap(mk, &lop_op_vector_det, NULL, in, out) : st;
     }
     if (!lop_band_is_narrow(a, b)) return LOP_NOMATCH;
-    const lop_attr how = assumption_of(a, b);
+    lop_attr how = assumption_of(a, b);
     lop_assumed d = {.n = 0};
     lop_status st = lop_make_band(mk, a, b, dt, &in);
+    if (how.i[2] == LOP_ASSUME_POSITIVE) how.i[2] = LOP_ASSUME_TRIED; /* each term is tested */
     if (st == LOP_OK && how.i[2] == LOP_ASSUME_TRIED) st = lop_assumed_terms(mk, a, &d);
     if (st == LOP_OK)
         st = d.n ? lop_det_beside_assumed(mk, &m->root->attr, &lop_op_banded_det, how, 2, 1, &in,

@@ -57,9 +57,9 @@ LOP_BUILD(blocktri_plus) {
                real = multiple ? o->attr.im == 0 : !lop_is_complex(o->dtype) || known;
     const lop_attr size = {.i = {size_of(a), 0, 0, 0}};
     lop_attr attr = blocktri_left(a, real, known && (!multiple || lop_is_positive_multiple(o)));
-    if (attr.i[1] == LOP_ASSUME_HERMITIAN) /* the blocks are the first term of the sum */
+    if (attr.i[1] == LOP_ASSUME_HERMITIAN && !(multiple && lop_is_negative_multiple(o)))
         attr.i[2] = lop_path_on(a->attr.i[2], a->attr.i[1] == LOP_ASSUME_POSITIVE,
-                                LOP_PATH_BESIDE_DIAGONAL);
+                                LOP_PATH_BESIDE_DIAGONAL); /* the blocks are the first term */
     lop_status st = lop_make_diagonal(mk, o, &d);
     if (st != LOP_OK) return st;
     for (int i = 0; i < a->n; i += 2) v[i] = lop_node_ref(a->child[i]);

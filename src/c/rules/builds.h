@@ -74,6 +74,7 @@ LOP_BUILD(solve_power);
 int64_t lop_assumption_left(int64_t assumed, bool real, bool positive);
 /* Is the multiple one by a positive number? */
 bool lop_is_positive_multiple(const lop_node *multiple);
+bool lop_is_negative_multiple(const lop_node *multiple);
 LOP_BUILD(view_tridiagonal);
 LOP_BUILD(scaled_tridiagonal);
 LOP_BUILD(sum_tridiagonal);

@@ -213,8 +213,24 @@ LOP_BUILD(det_difference) {
 
 /* -- Cholesky, worth a try, beside terms that were assumed positive definite */
 
+static int digits_of(int64_t path) {
+    int n = 0;
+    for (; path > 0; path >>= LOP_PATH_BITS) n++;
+    return n;
+}
+
 int64_t lop_path_on(int64_t path, bool positive, int digit) {
-    return (path > 0 || positive) && path < INT32_MAX ? LOP_PATH * path + digit : 0;
+    const int64_t on = positive ? LOP_PATH_END : path;
+    return on > 0 && digits_of(on) < LOP_PATH_DIGITS ? on << LOP_PATH_BITS | digit : 0;
+}
+
+/* Into both of two of a kind; where that is too long, into the first that has something. */
+static int64_t path_on_both(int64_t first, int64_t second) {
+    const int n = digits_of(first);
+    if (first > 0 && second > 0 && 1 + n + digits_of(second) <= LOP_PATH_DIGITS)
+        return (second << LOP_PATH_BITS * n | first) << LOP_PATH_BITS | LOP_PATH_BOTH;
+    const int64_t path = lop_path_on(first, false, LOP_PATH_BESIDE_KIND);
+    return path > 0 ? path : lop_path_on(second, false, LOP_PATH_BESIDE_KIND + 1);
 }
 
 lop_attr lop_assumed_of_sum(const lop_node *a, const lop_node *b, int word) {
@@ -225,41 +241,12 @@ lop_attr lop_assumed_of_sum(const lop_node *a, const lop_node *b, int word) {
     if ((first || p == LOP_ASSUME_HERMITIAN) && (second || q == LOP_ASSUME_HERMITIAN)) {
         if (first && second) return attr;
         attr.i[word] = LOP_ASSUME_HERMITIAN;
-        attr.i[2] = lop_path_on(a->attr.i[2], first, LOP_PATH_BESIDE_KIND);
-        if (attr.i[2] == 0) attr.i[2] = lop_path_on(b->attr.i[2], second, LOP_PATH_BESIDE_KIND + 1);
+        attr.i[2] =
+            path_on_both(first ? LOP_PATH_END : a->attr.i[2], second ? LOP_PATH_END : b->attr.i[2]);
     } else if (p != q) {
         attr.i[word] = LOP_ASSUME_GENERAL;
     }
     return attr;
-}
-
-/* One step back along a path; NULL where there is no such step. */
-static const lop_node *before(const lop_node *v, int64_t digit) {
-    const bool within = digit == LOP_PATH_WITHIN;
-    while (v->op == &lop_op_cast) v = v->child[0];
-    if (within) return v->op == &lop_op_scale || v->op == &lop_op_conjugate ? v->child[0] : NULL;
-    if (v->op != &lop_op_add && v->op != &lop_op_blockplus) return NULL;
-    return digit > 0 ? v->child[(digit - 1) % 2] : NULL;
-}
-
-/* Of a sum of what was assumed positive definite and of others of its kind, or diagonals, that may
- * be anything: the former. Owned; NULL of others. */
-static lop_status assumed_before(const lop_maker *mk, const lop_node *a, const lop_node **out) {
-    const int word = a->op == &lop_op_blocktridiagonal;
-    const lop_node *v[3] = {NULL};
-    lop_attr how = a->attr;
-    *out = NULL;
-    if (how.i[word] != LOP_ASSUME_HERMITIAN || how.i[2] == 0) return LOP_OK;
-    for (int i = 0; i < a->n; i++) v[i] = a->child[i];
-    for (int64_t path = how.i[2]; path > 0; path /= LOP_PATH) {
-        const int64_t digit = path % LOP_PATH;
-        const bool all = digit >= LOP_PATH_BESIDE_KIND;
-        for (int i = all ? 0 : 1; i < (all ? a->n : 2); i++)
-            if (!(v[i] = before(v[i], digit))) return LOP_OK;
-    }
-    how.i[word] = LOP_ASSUME_POSITIVE;
-    how.i[2] = 0;
-    return lop_make_op(mk, a->op, &how, a->n, v, NULL, out);
 }
 
 void lop_assumed_free(lop_assumed *d) {
@@ -277,6 +264,60 @@ static void keep(lop_assumed *d, const lop_node *a) {
         d->at[d->n++] = a;
 }
 
+/* One step back along a path; NULL where there is no such step. */
+static const lop_node *before(const lop_node *v, int digit) {
+    while (v && v->op == &lop_op_cast) v = v->child[0];
+    if (!v) return NULL;
+    if (digit == LOP_PATH_WITHIN)
+        return v->op == &lop_op_scale || v->op == &lop_op_conjugate ? v->child[0] : NULL;
+    if (v->op != &lop_op_add && v->op != &lop_op_blockplus) return NULL;
+    return digit > 0 ? v->child[(digit - 1) % 2] : NULL;
+}
+
+/* The parameters of what is looked at on the way back; NULL: not to be found. */
+typedef struct on_way {
+    const lop_node *v[3];
+} on_way;
+
+static void step_back(on_way *at, int n, int digit) {
+    const bool all = digit >= LOP_PATH_BESIDE_KIND;
+    for (int i = all ? 0 : 1; i < (all ? n : 2); i++) at->v[i] = before(at->v[i], digit);
+}
+
+/* Of a sum of what was assumed positive definite and of others of its kind, or diagonals, that may
+ * be anything: the former. */
+static lop_status assumed_before(lop_assumed *d, const lop_node *a) {
+    const int word = a->op == &lop_op_blocktridiagonal;
+    on_way way[LOP_PATH_DIGITS] = {{{NULL}}};
+    lop_attr how = a->attr;
+    int64_t path = how.i[2];
+    if (how.i[word] != LOP_ASSUME_HERMITIAN) return LOP_OK;
+    how.i[word] = LOP_ASSUME_POSITIVE;
+    how.i[2] = 0;
+    for (int i = 0; i < a->n; i++) way[0].v[i] = a->child[i];
+    for (int open = 1; path > 0 && open > 0; path >>= LOP_PATH_BITS) {
+        const int digit = (int)(path & LOP_PATH_END);
+        on_way *at = &way[open - 1];
+        if (digit == LOP_PATH_BOTH && open < LOP_PATH_DIGITS) { /* the first's way is next */
+            way[open++] = *at;
+            step_back(at, a->n, LOP_PATH_BESIDE_KIND + 1);
+            step_back(&way[open - 1], a->n, LOP_PATH_BESIDE_KIND);
+        } else if (digit != LOP_PATH_END) {
+            step_back(at, a->n, digit);
+        } else {
+            bool found = true;
+            for (int i = 0; i < a->n; i++) found &= at->v[i] != NULL;
+            const lop_node *made = NULL;
+            lop_status st =
+                found ? lop_make_op(d->mk, a->op, &how, a->n, at->v, NULL, &made) : LOP_OK;
+            if (st != LOP_OK) return st;
+            if (made) keep(d, made);
+            open--;
+        }
+    }
+    return LOP_OK;
+}
+
 /* Is it of a kind whose sums are of the kind again? */
 static bool sums_close(const lop_node *a) {
     return a->op == &lop_op_tridiagonal || a->op == &lop_op_blocktridiagonal;
@@ -284,15 +325,13 @@ static bool sums_close(const lop_node *a) {
 
 static lop_status gather(lop_assumed *d, const lop_node *a) {
     const bool kind = a->op == &lop_op_dense || a->op == &lop_op_banded || sums_close(a);
-    const lop_node *within = NULL;
     lop_status st = LOP_OK;
     if (--d->left < 0) return st;
     if (kind && lop_node_trait(a, LOP_POSITIVE) == LOP_TRUE) {
         keep(d, lop_node_ref(a));
         return st;
     }
-    if (sums_close(a)) st = assumed_before(d->mk, a, &within);
-    if (within) keep(d, within);
+    if (sums_close(a)) st = assumed_before(d, a);
     for (int i = 0; st == LOP_OK && i < a->n; i++)
         if (a->child[i]->op->cls == LOP_OPERATOR) st = gather(d, a->child[i]);
     return st;
@@ -331,8 +370,8 @@ lop_status lop_assumed_within(const lop_maker *mk, const lop_node *a, lop_assume
 
 lop_status lop_assumed_in_sum(const lop_maker *mk, const lop_node *a, lop_assumed *d) {
     *d = (lop_assumed){.mk = mk};
-    const lop_status st = assumed_before(mk, a, &d->at[0]);
-    d->n = d->at[0] != NULL;
+    const lop_status st = assumed_before(d, a);
+    if (st != LOP_OK) lop_assumed_free(d);
     return st;
 }
 

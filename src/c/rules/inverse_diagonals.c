@@ -7,7 +7,8 @@
 /* The inverse of the dense form: the safer arm of those by structure. */
 lop_status lop_inverse_array(const lop_maker *mk, const lop_node *a, lop_dtype dt,
                              const lop_node **out) {
-    const lop_attr d = {.i = {0, 0, 0, (int64_t)dt + 1}}, tried = {.i = {1, 0, 0, 0}};
+    const lop_attr d = {.i = {0, 0, 0, (int64_t)dt + 1}},
+                   tried = {.i = {1 + lop_infer_assumed_definite(a), 0, 0, 0}};
     const lop_node like = {.shape = a->shape, .dtype = dt, .core = 2};
     const lop_node *dense = NULL, *unit = NULL;
     const bool cholesky = lop_infer_hermitian(a);

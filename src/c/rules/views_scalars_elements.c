@@ -233,7 +233,7 @@ static lop_status by_factor(const lop_match *m, const lop_maker *mk, const lop_o
     if (st != LOP_OK) return st;
     if (x->op == &lop_op_eye && lop_rows(x) >= LEAST_INVERSE &&
         lop_shape_equal(&x->shape, &m->root->shape)) {
-        lop_attr how = {.i = {op == &lop_op_lu_solve ? 0 : attr ? 2 : 1, 0, 0, 0}};
+        lop_attr how = {.i = {op == &lop_op_lu_solve ? 0 : attr ? 1 + attr->i[0] : 1, 0, 0, 0}};
         st = lop_make1(mk, &lop_op_invert, &how, dense, out);
     } else {
         st = lop_make2(mk, op, attr, dense, x, out);
@@ -274,7 +274,7 @@ LOP_BUILD(solve_own_view) {
 
 LOP_BUILD(cholsolve) { return by_factor(m, mk, &lop_op_cholesky_solve, NULL, out); }
 LOP_BUILD(cholsolve_tried) {
-    lop_attr tried = {.i = {1, 0, 0, 0}};
+    lop_attr tried = {.i = {1 + lop_infer_assumed_definite(HOLE(m, 'a')), 0, 0, 0}};
     return by_factor(m, mk, &lop_op_cholesky_solve, &tried, out);
 }
 LOP_BUILD(lusolve) { return by_factor(m, mk, &lop_op_lu_solve, NULL, out); }

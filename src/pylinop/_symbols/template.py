@@ -1,6 +1,6 @@
 """`function`: a formula of placeholders as a function of arrays.
 
-    formulas --> rows: (function, arguments) one by one, constants frozen, sizes still symbols
+    formulas --> rows: (function, arguments) one by one, sizes still symbols
     a call   --> sizes of the symbols from the arrays' shapes, all equations checked
              --> LazyArrays, function by function; at the second call with these sizes a recipe of
                  them (`_programs/replay.py`) is kept, and from then on it alone is run
@@ -22,7 +22,7 @@ from .._base.checks import is_lazy
 from .._base.explanation import Explanation
 from .._gradients.watched import watched
 from .._lazy import build, leaves
-from .._programs.replay import Recipe, recorded
+from .._programs.replay import Recipe, recorded, replayed
 from . import contract, elements, linear  # noqa: F401, their rules
 from .expressions import Size, Symbol, atoms, replaced, value
 from .placeholder import Symbolic, below, shown
@@ -36,6 +36,12 @@ _MOST = 256  # sizes of which recipes are kept
 
 class Ref(NamedTuple):
     """The place of an array or of a formula among all, the arrays first."""
+
+    at: int
+
+
+class Captured(NamedTuple):
+    """The place of a LazyArray that was in the formula among these."""
 
     at: int
 
@@ -77,6 +83,7 @@ class _Met(NamedTuple):
 class _Parts(NamedTuple):
     inputs: tuple[Input, ...]
     rows: tuple[tuple[Any, tuple[Any, ...], dict[str, Any]], ...]
+    captured: tuple[Any, ...]  # LazyArrays, which each call makes anew
     outputs: tuple[Ref, ...]
     shapes: tuple[tuple[Any, ...], ...]
     single: bool
@@ -103,6 +110,7 @@ class Template:
         self._in_c = (self._recipes, tuple(self._dtypes))
         self._read, self._others = _reader(parts.inputs)
         self._places = [_places(args, kwargs) for _, args, kwargs in parts.rows]
+        self._captured = recorded(list(parts.captured), [])
         self._sides = tuple({(e.left, e.right, e.at_least): e for e in parts.equations}.values())
 
     def __reduce__(self) -> Any:
@@ -199,10 +207,13 @@ class Template:
     def _build(self, given: Sequence[Any], known: Mapping[Symbol, int]) -> list[Any]:
         """The outputs as LazyArrays, function by function."""
         made = list(given)
+        captured = replayed(self._captured, ())
 
         def filled(x: Any) -> Any:
             if type(x) is Ref:
                 return made[x.at]
+            if type(x) is Captured:
+                return captured[x.at]
             if type(x) in (list, tuple):
                 return type(x)(filled(y) for y in x)
             if type(x) is dict:
@@ -360,31 +371,26 @@ def _nodes(root: Any) -> Iterable[Any]:
             stack += [x for x in a._args if is_lazy(x)]
 
 
-def _constant(x: Any) -> Any:
-    """An array that later writes do not change."""
-    if type(x) in (list, tuple):
-        return type(x)(_constant(y) for y in x)
-    if type(x) is dict:
-        return {k: _constant(v) for k, v in x.items()}
-    if isinstance(x, np.ndarray) and not isinstance(x, _core.Operator):
-        from_array = np.array(x)
-        from_array.flags.writeable = False
-        return from_array
-    return x
-
-
 def _flat(inputs: Sequence[Symbolic], outputs: Sequence[Symbolic]) -> Any:
-    """Rows of the formulas, and the places of the outputs."""
+    """Rows of the formulas, LazyArrays within them, and the places of the outputs."""
     places: dict[int, Ref] = {id(x): Ref(k) for k, x in enumerate(inputs)}
+    captured: list[Any] = []
 
-    def placed(x: Any) -> Any:
+    def placed(x: Any, within: bool = False) -> Any:
         if isinstance(x, Symbolic):
             return places[id(x)]
+        if is_lazy(x) and x._head != "leaf":
+            captured.append(x)
+            return Captured(len(captured) - 1)
+        if is_lazy(x) and x.ndim == 0:  # one that was computed keeps its number
+            return leaves.lazy(x._args[0])
         if type(x) in (list, tuple):
-            return type(x)(placed(y) for y in x)
+            return type(x)(placed(y, True) for y in x)
         if type(x) is dict:
             return {k: placed(v) for k, v in x.items()}
-        return _constant(x)
+        if type(x) is np.ndarray and x.ndim == 0:  # operators read numbers when they are made
+            return x[()] if within else leaves.lazy(x)
+        return x
 
     rows: list[Any] = []
     for x in below(outputs):
@@ -392,9 +398,9 @@ def _flat(inputs: Sequence[Symbolic], outputs: Sequence[Symbolic]) -> Any:
             continue
         if x._function is None:
             raise ValueError(f"{x._named()} is in the formula, and not among the arguments")
-        rows.append((x._function, placed(x._args), placed(x._kwargs)))
+        rows.append((x._function, tuple([placed(y) for y in x._args]), placed(x._kwargs)))
         places[id(x)] = Ref(len(inputs) + len(rows) - 1)
-    return tuple(rows), tuple(places[id(x)] for x in outputs)
+    return tuple(rows), tuple(captured), tuple(places[id(x)] for x in outputs)
 
 
 def function(inputs: Any, outputs: Any) -> Template:
@@ -405,7 +411,8 @@ def function(inputs: Any, outputs: Any) -> Template:
     inputs : placeholder or tuple of them
         The arguments, in order. Arrays, operators and LazyArrays come in their place.
     outputs : formula or tuple of them
-        What it gives: a LazyArray, or a tuple. Arrays in the formula are copied, as they are now.
+        What it gives: a LazyArray, or a tuple. Arrays, operators and LazyArrays in the formula are
+        not copied: each result is that of what they hold when it is computed.
 
     Returns
     -------
@@ -450,11 +457,11 @@ def function(inputs: Any, outputs: Any) -> Template:
     for x in made:
         if not isinstance(x, Symbolic):
             raise TypeError(f"a formula of placeholders is due, not a {type(x).__name__}")
-    rows, places = _flat(given, made)
+    rows, captured, places = _flat(given, made)
     own = [Input(x._label(), x.shape, x.dtype, x._assume) for x in given]
     equations = [e for x in below([*given, *made]) for e in x._equations]
     unique = tuple(dict.fromkeys(equations))
-    parts = _Parts(tuple(own), rows, places, tuple(x.shape for x in made), single, unique)
+    parts = _Parts(tuple(own), rows, captured, places, tuple(x.shape for x in made), single, unique)
     template = Template(parts, {})
     solved(unique, template._symbols)
     return template

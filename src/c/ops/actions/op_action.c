@@ -300,14 +300,14 @@ static lop_status lower_lu_solve(lop_emit *e, const lop_node *self, int out) {
     return LOP_OK;
 }
 
-/* Each batch element for itself: by Cholesky, or where that failed by LU. attr.i[0]: only tried, so
- * that a failure contradicts no assumption. */
+/* Each batch element for itself: by Cholesky, or where that failed by LU. attr.i[0]: known to be
+ * Hermitian; 1: only tried, so that a failure contradicts no assumption. */
 static lop_status lower_cholesky_solve(lop_emit *e, const lop_node *self, int out) {
     int in[2];
     lop_status st = emit_casts(e, self, in);
     if (st == LOP_OK && lop_stack_fits(lop_rows(self), self->dtype))
         return lop_emit_stack_solve(e, lop_rows(self), self->dtype, in[0], in[1], out,
-                                    self->attr.i[0] != 0);
+                                    self->attr.i[0] == 1);
     if (st == LOP_OK)
         in[0] = lop_emit_cholesky(e, lop_rows(self), self->dtype, in[0], self->attr.i[0] != 0, &st);
     int mask = st == LOP_OK ? lop_emit_mask(e, out, &st) : -1;
@@ -315,7 +315,7 @@ static lop_status lower_cholesky_solve(lop_emit *e, const lop_node *self, int ou
     lop_step *s = emit_back(e, self, true, in, out);
     if (!s) return LOP_NOMEM;
     s->fail = mask;
-    if (self->attr.i[0]) s->flags |= LOP_STEP_QUIET;
+    if (self->attr.i[0] == 1) s->flags |= LOP_STEP_QUIET;
     s = emit_back(e, self, false, in, out);
     if (!s) return LOP_NOMEM;
     s->when = mask;

@@ -1,8 +1,8 @@
 /* op_half_solve.c: R^H A^-1 R for positive definite A: with A = L L^H and Z = L^-1 R it is Z^H Z,
  * one substitution instead of two and half a product. Where Cholesky fails, by LU.
  *
- * half_solve   children a, r. attr.i[0]: only tried, a failure contradicts no assumption;
- * attr.i[1]: of the result its diagonal alone, the columns of Z in squares.
+ * half_solve   children a, r. attr.i[0]: Hermitian; 1: only tried, a failure contradicts no
+ * assumption; attr.i[1]: of the result its diagonal alone, the columns of Z in squares.
  *
  * Cost: n^3 / 3 once, then n^2 k + n k^2 flops for R of n x k. */
 #include "expr/op.h"
@@ -95,7 +95,7 @@ static lop_status lower_halfsolve(lop_emit *e, const lop_node *self, int out) {
     lop_step *s = emit_half(e, self, true, in, out);
     if (!s) return LOP_NOMEM;
     s->fail = mask;
-    if (self->attr.i[0]) s->flags |= LOP_STEP_QUIET;
+    if (self->attr.i[0] == 1) s->flags |= LOP_STEP_QUIET;
     s = emit_half(e, self, false, in, out);
     if (!s) return LOP_NOMEM;
     s->when = mask;

@@ -1,7 +1,8 @@
 /* op_invert.c: the inverse itself, where an expression asks for it: from the factor that solves
  * share, in two thirds of the time of a solve with the identity.
  *
- * invert   child a. attr.i[0]: 0 by LU, 1 by Cholesky, 2 by Cholesky that is only tried.
+ * invert   child a. attr.i[0]: 0 by LU, 1 by Cholesky, 2 by Cholesky that is only tried, 3 of
+ *          what is Hermitian as it is written.
  *
  * Cost: 2/3 n^3 flops after Cholesky, X^H X with X = L^-1, of large ones by LAPACK's potri; 4/3 n^3
  * after LU, by substitutions: as accurate column by column as a solve, |A x - e| <= c n u |A| |x|,
@@ -71,7 +72,7 @@ static lop_status lower_invert(lop_emit *e, const lop_node *self, int out) {
     int a = lop_emit_cast(e, lop_emit_value(e, self->child[0]), self->dtype, &st);
     if (a < 0) return st;
     int factor =
-        cholesky ? lop_emit_cholesky(e, lop_rows(self), self->dtype, a, self->attr.i[0] == 2, &st)
+        cholesky ? lop_emit_cholesky(e, lop_rows(self), self->dtype, a, self->attr.i[0] >= 2, &st)
                  : lop_emit_lu(e, lop_rows(self), self->dtype, a, &st);
     if (factor < 0) return st;
     int mask = cholesky ? lop_emit_mask(e, out, &st) : 0;

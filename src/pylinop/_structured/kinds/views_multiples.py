@@ -12,7 +12,7 @@ import numpy as np
 
 from ... import _core
 from ..._base import multiples
-from ..._base.dtypes import CONJUGATED, TRANSPOSED
+from ..._base.dtypes import CONJUGATED, TRANSPOSED, inexact
 from ..banded_qr import bands_within
 from ..banded_qr import qr as banded
 from ..cholesky import cholesky, times
@@ -245,6 +245,8 @@ def conjugate(factor: Any) -> Any:
 def _(op: Any, mode: str) -> Generator[Any, Any, Any]:
     found = yield within(op), mode
     c = op._operands[1]
+    if op.dtype is not None and op.dtype.kind not in "fc":  # R is of floats, as of all integers
+        c = inexact(op.dtype).type(c)
     return c * found if mode == "r" else (found[0], c * found[1])
 
 
@@ -252,6 +254,8 @@ def _(op: Any, mode: str) -> Generator[Any, Any, Any]:
 def _(op: Any, mode: str) -> Generator[Any, Any, Any]:
     triangle = op._head == "triangular" and op._operands[0]._init is not None
     if triangle and op._operands[0]._given("lower") and op._mode & TRANSPOSED:
+        if op.dtype.kind not in "fc":
+            return NotImplemented
         return _of(mode, eye(op, op.shape[-1], op.shape[-1]), op)
     if op._mode & TRANSPOSED:
         if (bands := bands_within(op)) is not None:
