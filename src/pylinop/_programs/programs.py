@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from .._gradients.pieces import call
+from .._gradients.pieces import call, one
 from .._gradients.rules import Differentiated
 from .._gradients.sweep import sweep
 from .._gradients.watched import watched
@@ -34,6 +34,7 @@ class Program:
     """A formula to compute; two programs of the same parts are equal."""
 
     arrays: int  # how many it takes
+    open = True  # may it hold arrays that others write to?
 
     def __init__(self, *parts: Any) -> None:
         self.parts = parts
@@ -152,12 +153,12 @@ class Written(Program):
         return getattr(self.parts[1], "__name__", "function")
 
 
-class _Derived(Program):
+class Derived(Program):
     """A program derived from another one, with respect to the arrays in `by`."""
 
     def __init__(self, base: Program, by: tuple[int, ...]) -> None:
         super().__init__(base, by)
-        self.base, self.by = base, by
+        self.base, self.by, self.open = base, by, base.open
 
     def watched(self) -> frozenset[int]:
         return self.base.watched() | frozenset(self.by)
@@ -166,7 +167,7 @@ class _Derived(Program):
         return {id(leaves[k]): leaves[k] for k in self.by}
 
 
-class WithGradients(_Derived):
+class WithGradients(Derived):
     """The values and, after them, of each value the gradient by each array in `by`. Values that
     are not single real numbers have none."""
 
@@ -183,12 +184,12 @@ class WithGradients(_Derived):
         values = [lazy(x) for x in self.base.build(leaves)]
         made = list(values)
         for value in values:
-            found = sweep(value, self.wanted(leaves), lazy(_fixed(np.ones((), value.dtype))))
-            made += [_gradient(found, leaves[k]) for k in self.by]
+            found = sweep(value, self.wanted(leaves), one(value.dtype))
+            made += [gradient_by(found, leaves[k]) for k in self.by]
         return made
 
 
-class Pullback(_Derived):
+class Pullback(Derived):
     """Takes the arrays, and a cotangent of each value."""
 
     def __init__(self, base: Program, by: tuple[int, ...], values: int) -> None:
@@ -206,10 +207,10 @@ class Pullback(_Derived):
         own, given = leaves[: self.base.arrays], leaves[self.base.arrays :]
         values = [lazy(x) for x in self.base.build(own)]
         found = pulled(values, [_conj(g) for g in given], self.wanted(own))
-        return [_conj(_gradient(found, own[k])) for k in self.by]
+        return [_conj(gradient_by(found, own[k])) for k in self.by]
 
 
-class Pushforward(_Derived):
+class Pushforward(Derived):
     """Takes the arrays, and a tangent of each array in `by`."""
 
     def __init__(self, base: Program, by: tuple[int, ...]) -> None:
@@ -225,7 +226,7 @@ class Pushforward(_Derived):
     def build(self, leaves: Any) -> list[Any]:
         own, tangents = leaves[: self.base.arrays], leaves[self.base.arrays :]
         values = [lazy(x) for x in self.base.build(own)]
-        units = [lazy(np.zeros(v.shape, v.dtype)) for v in values]
+        units = [lazy(_fixed(np.zeros(v.shape, v.dtype))) for v in values]
         found = pulled(values, units, self.wanted(own))
         total = None
         for k, t in zip(self.by, tangents, strict=True):
@@ -236,8 +237,7 @@ class Pushforward(_Derived):
             total = term if total is None else total + term
         if total is None:
             return units
-        one = lazy(np.ones((), total.dtype))
-        back = sweep(total, {id(u): u for u in units}, one)
+        back = sweep(total, {id(u): u for u in units}, one(total.dtype))
         return [back.get(id(u), u) for u in units]
 
 
@@ -258,10 +258,10 @@ def _real_inner(g: Any, t: Any) -> Any:
     return np.sum(g * (np.real(t) if t.dtype.kind == "c" else t))
 
 
-def _gradient(found: dict[int, Any], like: Any) -> Any:
+def gradient_by(found: dict[int, Any], like: Any) -> Any:
     """The gradient by a leaf, of its shape."""
     g = found.get(id(like))
-    return lazy(np.zeros(like.shape, like.dtype)) if g is None else g
+    return lazy(_fixed(np.zeros(like.shape, like.dtype))) if g is None else g
 
 
 def _never(*values: Any) -> Any:
@@ -278,7 +278,7 @@ def pulled(values: list[Any], cotangents: list[Any], wanted: dict[int, Any]) -> 
     heads, back = zip(*pairs, strict=True)
     joint = Differentiated(_never, lambda y, args, g: tuple(back))
     root = call(joint, tuple(heads), (), np.dtype(np.float64))
-    return sweep(root, wanted, lazy(np.ones(())))
+    return sweep(root, wanted, one(np.dtype(float)))
 
 
 def as_results(values: list[Any], kinds: Any, out_dtype: Callable[[Any], Any]) -> list[Any]:

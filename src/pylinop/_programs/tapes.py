@@ -34,7 +34,7 @@ def values(program: Program, arrays: list[Any], kinds: Any) -> list[Any]:
             return outs
     found = as_results(program(arrays), kinds, np.dtype)
     if key is not None:
-        consider(key, lambda: Freezable(program, False, open=True), arrays, found)
+        consider(key, lambda: Freezable(program, False, open=program.open), arrays, found)
     return found
 
 
