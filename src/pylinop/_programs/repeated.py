@@ -22,6 +22,7 @@ from .structure import Structure, structure_of
 __all__ = ["forget", "gradients", "products"]
 
 _MOST = 256  # structures that are known
+_LONGEST = 3e-3  # seconds of a call, of which a tape saves a tenth of a millisecond
 _known: OrderedDict[Any, Any] = OrderedDict()  # None: it came once
 
 
@@ -90,7 +91,7 @@ def _met(trace: Any, value: Any) -> tuple[Met, list[Any]] | None:
 def _computed(program: Program, arrays: list[Any]) -> list[Any] | None:
     kinds = program.kinds(tuple([(a.shape, a.dtype) for a in arrays]))
     try:
-        found = tapes.values(program, arrays, kinds)
+        found = tapes.values(program, arrays, kinds, _LONGEST)
     except Exception:  # what is wrong is said of the function's own lines
         return None
     return [a if a.flags.writeable else a.copy() for a in found]
