@@ -94,9 +94,12 @@ def value_and_grad(
 
     @functools.wraps(f)
     def computed(*args: Any, **kwargs: Any) -> Any:
+        plain = not (has_aux or has_error or kwargs)
+        if plain and (of_program := _REPEATED.of_program(f, argnums, args)) is not None:
+            return of_program
         trace = Trace(f, argnums, has_aux, args, kwargs)
         value = trace.number()
-        if not (has_aux or has_error):
+        if plain:
             known = _REPEATED.gradients(trace, value)
             if known is not None:
                 return known[0][()], trace.shaped(trace.converted(known[1:]))

@@ -2,11 +2,12 @@
 
     Formula       the flat form of operators and functions of them
     Written       a function of LazyArrays that somebody wrote (`program`)
+    Met           what a function has built (structure.py)
     WithGradients values that are real numbers, and the gradient of each by some of the arrays
     Pushforward   the tangents of the values, linear in the tangents of some of the arrays
     Pullback      the cotangents of some of the arrays, linear in those of the values
 
-The last three are made of another program, of any of the five: so there are derivatives of any
+The last three are made of another program, of any of the six: so there are derivatives of any
 order, and all of them are pylinop's. Pushforward and Pullback are each other's transpose. They
 speak JAX's convention, in which <ct, t> is Re sum(ct t): conjugate to pylinop's."""
 
@@ -18,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import _core
 from .._gradients.pieces import call, one
 from .._gradients.rules import Differentiated
 from .._gradients.sweep import sweep
@@ -26,8 +28,18 @@ from .._lazy import program as together
 from .._lazy.leaves import lazy
 from . import formulas
 from .replay import Recipe, recorded, replayed
+from .structure import Structure
 
-__all__ = ["Formula", "Program", "Pullback", "Pushforward", "WithGradients", "Written"]
+__all__ = [
+    "Cotangents",
+    "Formula",
+    "Met",
+    "Program",
+    "Pullback",
+    "Pushforward",
+    "WithGradients",
+    "Written",
+]
 
 
 class Program:
@@ -153,6 +165,26 @@ class Written(Program):
         return getattr(self.parts[1], "__name__", "function")
 
 
+class Met(Program):
+    """A formula that a function has built, of all arrays in it."""
+
+    open = False
+
+    def __init__(self, structure: Structure) -> None:
+        super().__init__(structure.key)
+        self.arrays, self.values = len(structure.arrays), structure.values
+        leaves = [hollow((a.shape, a.dtype), True) for a in structure.arrays]
+        made = _core._lazy_replay(structure.rows, leaves)[self.arrays :]
+        self.rows = tuple((a, places) for a, (_, places) in zip(made, structure.rows, strict=True))
+
+    def build(self, leaves: Any) -> list[Any]:
+        made = _core._lazy_replay(self.rows, list(leaves))
+        return [made[k] for k in self.values]
+
+    def __repr__(self) -> str:
+        return "formula"
+
+
 class Derived(Program):
     """A program derived from another one, with respect to the arrays in `by`."""
 
@@ -208,6 +240,15 @@ class Pullback(Derived):
         values = [lazy(x) for x in self.base.build(own)]
         found = pulled(values, [_conj(g) for g in given], self.wanted(own))
         return [_conj(gradient_by(found, own[k])) for k in self.by]
+
+
+class Cotangents(Pullback):
+    """Likewise in pylinop's own convention, without conjugates."""
+
+    def build(self, leaves: Any) -> list[Any]:
+        own, given = leaves[: self.base.arrays], leaves[self.base.arrays :]
+        found = pulled(list(map(lazy, self.base.build(own))), list(given), self.wanted(own))
+        return [gradient_by(found, own[k]) for k in self.by]
 
 
 class Pushforward(Derived):

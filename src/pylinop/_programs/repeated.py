@@ -11,40 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from .. import _core
 from .._base import config
 from .._gradients.sweep import along
-from .._gradients.watched import watched
 from . import tapes
-from .programs import Derived, Program, WithGradients, gradient_by
-from .structure import Structure, structure_of
+from .called import NumpyProgram
+from .programs import Derived, Met, Program, WithGradients, gradient_by
+from .structure import structure_of
 
-__all__ = ["forget", "gradients", "products"]
+__all__ = ["forget", "gradients", "of_program", "products"]
 
 _MOST = 256  # structures that are known
 _LONGEST = 3e-3  # seconds of a call, of which a tape saves a tenth of a millisecond
 _known: OrderedDict[Any, Any] = OrderedDict()  # None: it came once
-
-
-class Met(Program):
-    """A formula that a function has built, of all arrays in it."""
-
-    open = False
-
-    def __init__(self, structure: Structure) -> None:
-        super().__init__(structure.key)
-        self.arrays = len(structure.arrays)
-        hollow = [
-            watched(np.broadcast_to(np.zeros((), a.dtype), a.shape)) for a in structure.arrays
-        ]
-        made = _core._lazy_replay(structure.rows, hollow)[self.arrays :]
-        self.rows = tuple((a, places) for a, (_, places) in zip(made, structure.rows, strict=True))
-
-    def build(self, leaves: Any) -> list[Any]:
-        return [_core._lazy_replay(self.rows, list(leaves))[-1]]
-
-    def __repr__(self) -> str:
-        return "a function that is differentiated"
 
 
 class AlongVectors(Derived):
@@ -68,12 +46,28 @@ class AlongVectors(Derived):
         return [gradient_by(found, own[k]) for k in self.by]
 
 
+def _usual() -> bool:
+    """Is nothing asked for that is of the formula itself, not of its values?"""
+    told = config.get("not_definite") != "fallback" or config.get("verify")
+    return not (told or config.recording())
+
+
+def of_program(f: Any, argnums: Any, args: Any) -> Any:
+    """(value, gradients) of a program; None of any other function, or for the usual way."""
+    if type(f) is not NumpyProgram or not _usual():
+        return None
+    try:
+        return f.value_and_gradients(argnums, args)
+    except Exception:  # what is wrong is said of the function's own lines
+        return None
+
+
 def _met(trace: Any, value: Any) -> tuple[Met, list[Any]] | None:
     """The program of what a function has built, and its arrays, those of the parameters first; None
     where this comes for the first time, or is for no program."""
-    if config.get("not_definite") != "fallback" or config.recording() or config.get("verify"):
+    if not _usual():
         return None
-    found = structure_of(value, trace.parameters)
+    found = structure_of([value], trace.parameters)
     if found is None:
         return None
     if found.key not in _known:

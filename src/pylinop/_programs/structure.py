@@ -32,15 +32,16 @@ _OBJECTS = {
 _OPENED = frozenset((_core.Dense, _core.Diag, _core.LowRank, _core.Tridiagonal))  # cheap anew
 _PLAIN = frozenset((int, bool, str, bytes, type(None), type, types.EllipsisType))
 _DISPATCHER = type(np.sum)
-_FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, np.ufunc)
+_FUNCTIONS: tuple[Any, ...] = (types.FunctionType, types.BuiltinFunctionType, np.ufunc)
 
 
 class Structure(NamedTuple):
-    """A key, the arrays, and the rows of a recipe (replay.py) without the values of the arrays."""
+    """A key, the arrays, the rows of a recipe (replay.py), and the places of the values."""
 
     key: Any
     arrays: list[Any]
     rows: tuple[tuple[Any, tuple[int, ...]], ...]
+    values: tuple[int, ...]
 
 
 class _Unknown(Exception):
@@ -81,7 +82,8 @@ def _constant(x: Any) -> Any:
 class _Reader:
     """Reads a formula, arguments first."""
 
-    def __init__(self, params: list[Any]) -> None:
+    def __init__(self, params: list[Any], limited: bool) -> None:
+        self.limited = limited
         self.arrays = [p.array for p in params]
         self.places = {id(p.lazy): k for k, p in enumerate(params)}
         self.inputs: dict[int, int] = {}  # by the ids of arrays that are no parameters
@@ -92,7 +94,8 @@ class _Reader:
         """The place of an array that is no parameter: -2 - its number among them all."""
         at = self.inputs.get(id(a))
         if at is None:
-            if type(a) is not np.ndarray or (a.ndim > 1 and min(a.shape[-2:]) > _WIDE):
+            wide = self.limited and a.ndim > 1 and min(a.shape[-2:]) > _WIDE
+            if type(a) is not np.ndarray or wide:
                 raise _Unknown
             at = self.inputs[id(a)] = len(self.arrays)
             self.arrays.append(a)
@@ -186,13 +189,14 @@ def _operator(op: Any) -> Any:
     return type(op), _constant(tuple(op._init)), op.shape, op.dtype
 
 
-def structure_of(value: Any, params: list[Any]) -> Structure | None:
-    """The structure of a formula; its arrays are those of the parameters first, in their order.
-    None: it has none."""
+def structure_of(values: list[Any], params: list[Any], limited: bool = True) -> Structure | None:
+    """The structure of formulas; its arrays are those of the parameters first, in their order.
+    None: they have none. `limited`: nor have those of arrays that pay to be looked at at each
+    call, as what is made of them is kept."""
     if not all(type(p) is OfArray for p in params):
         return None
-    reader = _Reader(params)
-    stack, known = [value], reader.places
+    reader = _Reader(params, limited)
+    stack, known = list(values), reader.places
     try:
         while stack:
             a = stack[-1]
@@ -205,24 +209,25 @@ def structure_of(value: Any, params: list[Any]) -> Structure | None:
             else:
                 stack.pop()
                 reader.node(a)
-        if len(reader.nodes) > _NODES:
-            raise _Unknown
-        return _whole(reader, value)
+        return _whole(reader, values)
     except _Unknown:
         return None
 
 
-def _whole(reader: _Reader, value: Any) -> Structure:
+def _whole(reader: _Reader, values: list[Any]) -> Structure:
     arrays, total = reader.arrays, 0
     for a in arrays:
         if a.dtype.char not in "fdFD" or not a.dtype.isnative or not a.flags.aligned:
             raise _Unknown
         total += a.size
-    if total > _TOTAL or not reader.nodes or reader.places[id(value)] > -2:
+    if reader.limited and (total > _TOTAL or len(reader.nodes) > _NODES):
         raise _Unknown
     n = len(arrays)
-    rows = tuple(
-        [(a, tuple([x if x >= -1 else n - 2 - x for x in places])) for a, places in reader.nodes]
-    )
+
+    def counted(places: Any) -> tuple[int, ...]:
+        return tuple([x if x >= -1 else n - 2 - x for x in places])
+
+    rows = tuple([(a, counted(places)) for a, places in reader.nodes])
+    ends = counted([reader.places[id(v)] for v in values])
     kinds = tuple([(a.shape, a.dtype) for a in arrays])
-    return Structure((kinds, tuple(reader.key)), arrays, rows)
+    return Structure((kinds, tuple(reader.key), ends), arrays, rows, ends)

@@ -26,9 +26,7 @@ def _text(program: Program) -> bytes:
     return b"program\n" + next(_numbers).to_bytes(8, "little")
 
 
-def values(
-    program: Program, arrays: list[Any], kinds: Any, longest: float = math.inf
-) -> list[Any]:
+def values(program: Program, arrays: list[Any], kinds: Any, longest: float = math.inf) -> list[Any]:
     """The values of a program of arrays of NumPy, new arrays of these shapes and dtypes. After a
     call of more than `longest` seconds no tape is made, which takes several calls."""
     outs = [np.empty(shape, dtype) for shape, dtype in kinds]
