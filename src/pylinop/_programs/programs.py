@@ -6,8 +6,9 @@
     WithGradients values that are real numbers, and the gradient of each by some of the arrays
     Pushforward   the tangents of the values, linear in the tangents of some of the arrays
     Pullback      the cotangents of some of the arrays, linear in those of the values
+    Joined        the values and their pullback
 
-The last three are made of another program, of any of the six: so there are derivatives of any
+The last four are made of another program, of any of the seven: so there are derivatives of any
 order, and all of them are pylinop's. Pushforward and Pullback are each other's transpose. They
 speak JAX's convention, in which <ct, t> is Re sum(ct t): conjugate to pylinop's."""
 
@@ -33,6 +34,7 @@ from .structure import Structure
 __all__ = [
     "Cotangents",
     "Formula",
+    "Joined",
     "Met",
     "Program",
     "Pullback",
@@ -235,7 +237,10 @@ class Pullback(Derived):
 
     def build(self, leaves: Any) -> list[Any]:
         own, given = leaves[: self.base.arrays], leaves[self.base.arrays :]
-        values = [lazy(x) for x in self.base.build(own)]
+        return self.pulled([lazy(x) for x in self.base.build(own)], own, given)
+
+    def pulled(self, values: list[Any], own: Any, given: Any) -> list[Any]:
+        """The cotangents of the arrays, of those of the values."""
         found = pulled(values, [_conj(g) for g in given], self.wanted(own))
         return [_conj(gradient_by(found, own[k])) for k in self.by]
 
@@ -247,6 +252,22 @@ class Cotangents(Pullback):
         own, given = leaves[: self.base.arrays], leaves[self.base.arrays :]
         found = pulled(list(map(lazy, self.base.build(own))), list(given), self.wanted(own))
         return [gradient_by(found, own[k]) for k in self.by]
+
+
+class Joined(Pullback):
+    """The values and, after them, what their pullback gives: what is factored for one of them is
+    there for the other."""
+
+    def linear(self) -> frozenset[int]:
+        return frozenset()
+
+    def _kinds(self, avals: Any) -> Any:
+        return self.base.kinds(avals[: self.base.arrays]) + super()._kinds(avals)
+
+    def build(self, leaves: Any) -> list[Any]:
+        own, given = leaves[: self.base.arrays], leaves[self.base.arrays :]
+        values = [lazy(x) for x in self.base.build(own)]
+        return values + self.pulled(values, own, given)
 
 
 class Pushforward(Derived):
