@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from .. import _core
 from .._base.checks import is_kept, is_lazy
@@ -237,6 +238,28 @@ def _moveaxis(a: Any, source: Any, destination: Any) -> Any:
     for at, k in sorted(zip(to, given, strict=True)):
         axes.insert(at, k)
     return np.transpose(a, axes)
+
+
+@row("rollaxis")
+def _rollaxis(a: Any, axis: Any, start: Any = 0) -> Any:
+    hollow = np.broadcast_to(np.zeros((), bool), (1,) * a.ndim)
+    np.rollaxis(hollow, axis, start)  # raises NumPy's error
+    axis, start = _axis(axis, a.ndim), int(start) + (a.ndim if start < 0 else 0)
+    axes = [k for k in range(a.ndim) if k != axis]
+    axes.insert(start - (axis < start), axis)
+    return np.transpose(a, axes)
+
+
+@row("lib.stride_tricks.sliding_window_view")
+def _windows(
+    x: Any, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False
+) -> Any:
+    if subok or writeable:
+        return NotImplemented
+    hollow = np.broadcast_to(np.zeros((), bool), x.shape)
+    shape = sliding_window_view(hollow, window_shape, axis).shape
+    kwargs = {"window_shape": window_shape, "axis": axis}
+    return deferred(sliding_window_view, x, shape, x.dtype, kwargs)
 
 
 @row("broadcast_to")
