@@ -109,6 +109,8 @@ const lop_rule lop_rule_table[] = {
      "each leaf in the dtype of the product, as written"},
     {"apply-chain", LOP_PUSH, "(apply (prod ?a ?b) ?x)", NULL, NULL, lop_build_chain_apply,
      "planned: association, sharing, common factors by cost"},
+    {"apply-kron-places", LOP_PUSH, "(apply (sum ?a ?b) ?x)", NULL, NULL,
+     lop_build_apply_kron_places, "I (x) A (x) I + I (x) B (x) I = I (x) (A + B) (x) I"},
     {"apply-terms", LOP_PUSH, "(apply (sum ?a ?b) ?x)", NULL, NULL, lop_build_chain_apply,
      "planned: like terms, common factors, expanded or not by cost"},
     {"apply-sum", LOP_PUSH, "(apply (sum ?a ?b) ?x)", "(add (apply ?a ?x) (apply ?b ?x))", NULL,
