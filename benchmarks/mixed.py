@@ -1,12 +1,14 @@
 """Programmes that call NumPy (or SciPy) and pylinop by turns, on default threads and on one.
 
     python benchmarks/mixed.py [--threads 0 1] [--sizes 50 200 500 1000 2000] [--seconds 2]
-                               [--only TEXT] [--json FILE]
+                               [--only TEXT] [--processes N] [--json FILE]
 
 Each programme has two halves. What it costs by turns is set against the sum of what the halves cost
 alone, each called over and over: above 1 the two keep each other off the CPUs. Wall clock, minimum
 and median. Each thread count (0: as many as CPUs, the default) is a process of its own, in which
-OPENBLAS_NUM_THREADS says so before NumPy loads. The last lines say which BLAS libraries it has.
+OPENBLAS_NUM_THREADS says so before NumPy loads; with --processes several, one after the other, and
+each figure is the least of theirs (what a process gets of a shared machine differs). The last lines
+say which BLAS libraries it has.
 """
 
 import argparse
@@ -165,6 +167,16 @@ def run(args):
     return {"threads": info["threads"], "config": info["config"], "all": all_of_them, "rows": rows}
 
 
+def least(found):
+    """Several processes as one: each figure is the least of theirs."""
+    rows = zip(*(one["rows"] for one in found), strict=True)
+    return found[0] | {
+        "rows": [
+            [*same[0][:2], *map(min, zip(*(r[2:] for r in same), strict=True))] for same in rows
+        ]
+    }
+
+
 def shown(seconds):
     return f"{1e3 * seconds:.3g} ms"
 
@@ -188,6 +200,7 @@ def main():
     parser.add_argument("--sizes", type=int, nargs="+", default=[50, 200, 500, 1000, 2000])
     parser.add_argument("--seconds", type=float, default=2.0)
     parser.add_argument("--only", default="")
+    parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--json")
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -201,8 +214,11 @@ def main():
             env["OPENBLAS_NUM_THREADS"] = str(threads)
         command = [sys.executable, __file__, "--here", "--seconds", str(args.seconds)]
         command += ["--only", args.only, "--sizes", *map(str, args.sizes)]
-        done = subprocess.run(command, env=env, stdout=subprocess.PIPE, text=True, check=True)
-        everything.append(json.loads(done.stdout))
+        found = []
+        for _ in range(args.processes):
+            done = subprocess.run(command, env=env, stdout=subprocess.PIPE, text=True, check=True)
+            found.append(json.loads(done.stdout))
+        everything.append(least(found))
         report(everything[-1])
     if args.json:
         with open(args.json, "w", encoding="utf-8") as f:

@@ -164,7 +164,7 @@ def part_problems(cases):
     ]
     text = paragraph(
         """linear_operator adds and transposes dense matrices at once, so it has no row for those
-        nodes. jax and MKL are not among the contenders."""
+        nodes. jax stands beside LAAB alone; MKL is not among the contenders."""
     )
     return (
         text

@@ -78,6 +78,7 @@ MultivariateNormal: normal distribution, Gaussian distribution, logpdf, conditio
 inv_quad_logdet: Gaussian likelihood, marginal likelihood, quadratic form
 grad: gradient, automatic differentiation, derivative
 value_and_grad: gradient of a likelihood, value and gradient
+program: compiled function, tracing, jit, call from C, pullback later
 jacobian: Jacobian
 hessian: Hessian
 lazy: lazy array, deferred computation, formula

@@ -43,6 +43,7 @@ LATE = {
     "_api.numpy_functions",
     "_sparse.matmul_api",
     "_sparse.tosparse",
+    "_programs.repeated",
     "_verify.compare",
     "_verify.contractions",
 }

@@ -209,6 +209,7 @@ if _TYPE_CHECKING:
     )
     from ._operators.quasiseparable import quasiseparable
     from ._precondition.api import preconditioner
+    from ._programs.called import program
     from ._sparse.matmul_api import (
         load_sparse,
         sparse_matmul,
@@ -259,6 +260,7 @@ _LATER = _names_by_module(
         "_operators.kernel_matrices": "CallableKernel kernel_structure nystrom random_features",
         "_operators.quasiseparable": "quasiseparable",
         "_precondition.api": "preconditioner",
+        "_programs.called": "program",
         "_sparse.matmul_api": "load_sparse sparse_matmul sparse_product_size sparse_row_blocks",
         "_stochastic.estimators": "Estimate estimate_diagonal estimate_logdet estimate_trace",
         "_stochastic.spectral_density": "spectral_bounds spectral_density",
@@ -400,6 +402,7 @@ __all__ = [
     "pinv",
     "placeholder",
     "preconditioner",
+    "program",
     "qr",
     "quasiseparable",
     "random_features",

@@ -234,6 +234,7 @@ static const lop_node *by_name(gen *g, const char *rule) {
         return gen_thin_det(g, rule);
     if (strstr(rule, "inverses-alike")) return gen_inverse_blocks(g);
     if (strstr(rule, "blockdiag-plain")) return gen_plain_blocks(g);
+    if (strstr(rule, "kron-places")) return gen_kron_places(g);
     if (strstr(rule, "settled")) return gen_settled(g, rule);
     if (strstr(rule, "-line")) return gen_line(g, rule);
     if (strstr(rule, "-between")) return gen_between(g, rule);
@@ -336,8 +337,7 @@ static bool equal(const lop_node *left, const lop_node *right, bool *compared) {
         a && b &&
         (told ? alone
               : p.singular || tv_same(a, b, lop_is_blas(left->dtype) ? LOP_f64 : left->dtype, 200));
-    /* a band of four rows, drawn once in a while: tests/rewriting/test_inferred_bands.py has them
-     */
+    /* a band of four rows, drawn rarely: tests/rewriting/test_inferred_bands.py has them */
     const bool band = p.why && !strcmp(p.why, "bandprobe");
     *compared = *compared && !band;
     t_check((a && b) || band, "the interpreter does not know %s", p.why ? p.why : "");

@@ -57,6 +57,8 @@ const lop_node *gen_results(gen *g);
 const lop_node *gen_blocktri_trace(gen *g, const char *rule);
 const lop_node *gen_blocktri_blocks(gen *g, const char *rule);
 const lop_node *gen_band_product(gen *g, const char *rule);
+/* gen_kron_places.c: products with sums of Krons around windows of two rows. */
+const lop_node *gen_kron_places(gen *g);
 /* a + c I and the like, for the rows of that name. */
 const lop_node *gen_shift(gen *g, const char *rule);
 /* A composite on x of fewer digits, for the rows of that name. */

@@ -18,6 +18,7 @@
 #include "../../src/c/kernels/fft/k_fft.h"
 #include "../../src/c/kernels/kernel_matrix/k_kernel_matrix.h"
 #include "../../src/c/kernels/dense/k_small_gemm.h"
+#include "../../src/c/kernels/common/k_fingerprint.h"
 #include "../../src/c/kernels/common/kernels.h"
 
 #include <math.h>
@@ -413,6 +414,7 @@ int main(int argc, char **argv) {
     test_fft_all();
     test_lapack_all();
     test_cholesky_all();
+    test_fingerprint_moves();
     test_rest();
     printf("%d passed, %d failed\n", passed, failed);
     return failed != 0;

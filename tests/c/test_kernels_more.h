@@ -330,6 +330,62 @@ static void test_lapack_all(void) {
     group("lapack");
 }
 
+/* What sums and products of words could lose: words of one column exchanged, rows exchanged, what
+ * one gains and another loses; with small whole numbers, whose doubles end in zeros, as words of 64
+ * bits and as floats of 32. A row is one round; rows 16 apart stand at one place of their block. */
+static void test_fingerprint_moves(void) {
+    enum { M = 70, N = 8 };
+    static double v[M * N];
+    const lop_mat a = {v, M, N, N, 1, LOP_f64}, single = {v, M, 2 * N, 2 * N, 1, LOP_f32};
+    const lop_fingerprint zero = {0, 0};
+    for (int kind = 0; kind < 3; kind++) {
+        const lop_mat *seen = kind == 1 ? &single : &a;
+        for (int i = 0; i < M * N; i++)
+            if (kind == 0)
+                v[i] = (i * 7 + i / 5) % 11;
+            else if (kind == 1)
+                ((float *)v)[2 * i] = (float)(i % 3), ((float *)v)[2 * i + 1] = (float)(i % 7);
+            else
+                v[i] = 0;
+        const lop_fingerprint p = lopk_fingerprint(zero, seen);
+        bool ok = true;
+        for (int i = 0; i < M; i++)
+            for (int k = i + 1; k < M; k++)
+                for (int j = 0; j <= N; j++) { /* j = N: whole rows */
+                    const int first = j < N ? j : 0, past = j < N ? j + 1 : N;
+                    double old[2 * N];
+                    memcpy(old, v + i * N, N * sizeof(double));
+                    memcpy(old + N, v + k * N, N * sizeof(double));
+                    for (int q = first; q < past; q++) {
+                        const double x = kind == 2 ? 1.0 : v[k * N + q];
+                        v[k * N + q] = kind == 2 ? -1.0 : v[i * N + q];
+                        v[i * N + q] = x;
+                    }
+                    const lop_fingerprint moved = lopk_fingerprint(zero, seen);
+                    const bool same_bytes = !memcmp(old, v + i * N, N * sizeof(double)) &&
+                                            !memcmp(old + N, v + k * N, N * sizeof(double));
+                    ok = ok && (moved.lo == p.lo) == same_bytes && (moved.hi == p.hi) == same_bytes;
+                    memcpy(v + i * N, old, N * sizeof(double));
+                    memcpy(v + k * N, old + N, N * sizeof(double));
+                }
+        check(ok, "moved", seen->dt, kind, M, N);
+    }
+    const int force = lopk_fingerprint_force;
+    for (int64_t rows = 1; rows <= M; rows++) { /* every loop gives the same */
+        const lop_mat top = {v, rows, N, N, 1, LOP_f64};
+        lop_fingerprint p[3];
+        for (int i = 0; i < M * N; i++) v[i] = (double)i * (double)i / 7 + (double)rows;
+        for (int k = 0; k < 3; k++) {
+            lopk_fingerprint_force = k;
+            p[k] = lopk_fingerprint(zero, &top);
+        }
+        check(p[0].lo == p[1].lo && p[0].hi == p[1].hi && p[0].lo == p[2].lo && p[0].hi == p[2].hi,
+              "loops", LOP_f64, rows, 0, 0);
+    }
+    lopk_fingerprint_force = force;
+    group("fingerprints of what is moved");
+}
+
 static void test_rest(void) {
     for (lop_dtype dt = LOP_f32; dt <= LOP_c128; dt++) {
         lop_mat a = make(dt, 50, 3, 0), b = make(dt, 50, 3, 1), y = make(dt, 50, 3, 2),

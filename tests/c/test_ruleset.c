@@ -3,7 +3,7 @@
 #include "plan/user_rule_search.h"
 #include "rewrite/guards.h"
 #include "exec/rule_trial.h"
-#include "support.h"
+#include "gen.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@ static world w;
 static lop_rule row_of(const char *name, const char *left, const char *right, const char *guard) {
     const lop_guard *g = guard ? lop_guard_find(guard) : NULL;
     t_check(!guard || g, "no guard %s", guard ? guard : "");
-    return (lop_rule){name, LOP_EXPLORE, left, right, g ? g->when : NULL, NULL, ""};
+    return (lop_rule){name, LOP_EXPLORE, left, right, g ? g->when : NULL, NULL, "", LOP_OF_KIND};
 }
 static const char *const cancel[] = {"(prod (inverse ?a) ?a)", "(power:0 ?a)"};
 
@@ -317,10 +317,96 @@ static void made_twice(void) {
     t_group("made twice");
 }
 
+/* How many heads a text names, then how many attributes. */
+static int named(const char *text) {
+    int n = 0;
+    for (; *text; text++) n += *text == '(' ? 100 : *text == ':';
+    return n;
+}
+
+/* What is asked last first; equals as they stand in the table. */
+static int backwards(const void *x, const void *y) {
+    const lop_rule *a = *(const lop_rule *const *)x, *b = *(const lop_rule *const *)y;
+    if (a->tier != b->tier) return a->tier > b->tier ? -1 : 1;
+    const int n = named(a->left) - named(b->left);
+    return n ? n : (a > b) - (a < b);
+}
+
+/* What an expression becomes under a table: text. Owned; NULL: nothing. */
+static char *becomes(const lop_rules *rules, const lop_node *root) {
+    const lop_node *out = NULL;
+    lop_tab tab;
+    lop_trace trace = {.count = 0};
+    lop_tab_init(&tab, &w.ctx);
+    lop_status st = lop_rewrite(rules, &tab, root, &out, &trace, &w.err);
+    char *text = st == LOP_OK ? lop_dump(out, 1000) : NULL;
+    lop_node_unref(out);
+    lop_tab_clear(&tab);
+    return text;
+}
+
+/* A table turned upside down, but for rows that are equals, is the same table. */
+static void in_another_order(void) {
+    const lop_rule **row = malloc((size_t)lop_rule_count * sizeof *row);
+    lop_rule *table = malloc((size_t)lop_rule_count * sizeof *table);
+    lop_rules *other = NULL;
+    int moved = 0;
+    for (int i = 0; i < lop_rule_count; i++) row[i] = &lop_rule_table[i];
+    qsort((void *)row, (size_t)lop_rule_count, sizeof *row, backwards);
+    for (int i = 0; i < lop_rule_count; i++) {
+        table[i] = *row[i];
+        moved += row[i] != &lop_rule_table[i];
+    }
+    t_check(moved > lop_rule_count / 2, "only %d rows moved", moved);
+    t_check(lop_rules_new(&w.ctx, table, lop_rule_count, &other, &w.err) == LOP_OK, "compiles");
+    gen g = {.w = &w, .dtype = LOP_f64, .solves = true, .views = true, .exprs = 4, .largest = 4};
+    for (int i = 0; other && i < 400; i++) {
+        g.dtype = i % 3 ? LOP_c128 : LOP_f64;
+        const lop_node *root = gen_value(&g, 1 + i % 4);
+        char *a = root ? becomes(w.rules, root) : NULL, *b = root ? becomes(other, root) : NULL;
+        const bool same = !a == !b && (!a || !strcmp(a, b));
+        t_check(same, "%s\n    -> %s", a ? a : "", b ? b : "");
+        lop_free(&w.ctx, a);
+        lop_free(&w.ctx, b);
+        lop_node_unref(root);
+        world_leaves(&w);
+    }
+    lop_rules_free(other);
+    free((void *)row);
+    free(table);
+    t_group("in another order");
+}
+
+/* A row that names more comes first wherever it stands; a tier overrules that. */
+static void first_of_two(void) {
+    for (int tier = LOP_VETO; tier <= LOP_BY_DENSE; tier++) {
+        lop_rule two[2] = {
+            {"whole", LOP_PUSH, "(view@m ?a)", "?a", NULL, NULL, "", LOP_OF_KIND},
+            {"view", LOP_PUSH, "(view@m (view@n ?a))", "(view@m ?a)", NULL, NULL, "", LOP_OF_KIND}};
+        two[0].tier = (lop_tier)tier;
+        const lop_node *a =
+            t_one_of(&w, "dense", NULL, t_array(&w, LOP_f64, 2, 2, (int64_t[]){3, 3}));
+        const lop_attr turn = {.i = {LOP_T, 0, 0, 0}};
+        a = t_one_of(&w, "view", &turn, t_one_of(&w, "view", &turn, a));
+        lop_rules *r = NULL;
+        t_check(lop_rules_new(&w.ctx, two, 2, &r, &w.err) == LOP_OK, "%s", w.err.text);
+        char *text = r ? becomes(r, a) : NULL;
+        t_check(text && lop_rules_fired(r, 1) == (tier < LOP_OF_KIND ? 0 : 1), "tier %d: %s", tier,
+                text);
+        lop_free(&w.ctx, text);
+        lop_rules_free(r);
+        lop_node_unref(a);
+    }
+    world_leaves(&w);
+    t_group("tiers");
+}
+
 int main(int argc, char **argv) {
     world_open(&w, (uint64_t)t_number(argc, argv, 1, 3));
     closed_by_the_first_row();
     made_twice();
+    first_of_two();
+    in_another_order();
     added_and_removed();
     many();
     explored();

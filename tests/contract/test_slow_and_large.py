@@ -26,11 +26,19 @@ QUESTIONS = {
 }
 
 
+def machine(monkeypatch, whole, free=1 << 49):
+    """A machine with so many bytes, none of them asked for before; counts how often it is asked."""
+    asked = []
+    monkeypatch.setattr(config, "machine_memory", lambda: asked.append(whole) or whole)
+    monkeypatch.setattr(config, "free_memory", lambda: free)
+    monkeypatch.setattr(config, "_seen", (0.0, 0))
+    return asked
+
+
 @pytest.fixture
 def large_machine(monkeypatch):
     """Memory is no matter: nothing is computed."""
-    monkeypatch.setattr(config, "machine_memory", lambda: 1 << 50)
-    monkeypatch.setattr(config, "free_memory", lambda: 1 << 49)
+    machine(monkeypatch, 1 << 50)
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
@@ -80,8 +88,7 @@ def test_small_ones_do_not_warn(recwarn):
 
 
 def test_half_of_the_machine_is_what_dense_forms_may_take(monkeypatch):
-    monkeypatch.setattr(config, "machine_memory", lambda: 40 << 20)
-    monkeypatch.setattr(config, "free_memory", lambda: 1 << 49)
+    machine(monkeypatch, 40 << 20)
     A = pl.Toeplitz(0.5 ** np.arange(2000)) + pl.Diag(np.linspace(-1, 2, 2000))  # 32 MB
     small = pl.Toeplitz(0.5 ** np.arange(600)) + pl.Diag(np.linspace(1, 2, 600))
     words = "half of this machine's memory, as no pl.config"
@@ -95,23 +102,41 @@ def test_half_of_the_machine_is_what_dense_forms_may_take(monkeypatch):
 
 def test_all_that_is_made_of_a_dense_form_counts(monkeypatch):
     """The dense form alone would fit, and its factor beside it would not."""
-    monkeypatch.setattr(config, "machine_memory", lambda: 80 << 20)
-    monkeypatch.setattr(config, "free_memory", lambda: 1 << 49)
+    machine(monkeypatch, 80 << 20)
     A = pl.Toeplitz(0.5 ** np.arange(2000)) + pl.Diag(np.linspace(-1, 2, 2000))
     with pytest.raises(pl.MaterializationError, match="with all that is made of it"):
         pl.logdet(A)
 
 
 def test_free_memory_bounds_too(monkeypatch):
-    monkeypatch.setattr(config, "machine_memory", lambda: 1 << 50)
-    monkeypatch.setattr(config, "free_memory", lambda: 1 << 20)
+    machine(monkeypatch, 1 << 50, free=1 << 20)
     A = pl.Toeplitz(0.5 ** np.arange(1000)) + pl.Diag(np.linspace(-1, 2, 1000))
     with pytest.raises(pl.MaterializationError, match="are free"):
         pl.logdet(A)
 
 
+def test_small_parts_of_what_is_free_are_given_without_asking_again(monkeypatch):
+    """What is given is taken off; a large part, and a later moment, ask the system."""
+    asked = machine(monkeypatch, 1 << 50, free=640 << 20)
+    monkeypatch.setattr(config, "_HOLDS", 3600.0)
+    for _ in range(3):
+        assert config.room_by_default(9 << 20) <= 640 << 20
+    assert len(asked) == 1
+    assert config.room_by_default(10 << 20) == 640 << 20  # more than a part of 64 of what is left
+    assert len(asked) == 2
+    assert config.room_by_default() == 640 << 20
+    assert len(asked) == 3
+    until, left = config._seen
+    monkeypatch.setattr(config, "_seen", (until - 7200.0, left))
+    config.room_by_default(1 << 20)
+    assert len(asked) == 4
+    for _ in range(100):  # of 640 MB no more than 576 are given unasked
+        config.room_by_default(9 << 20)
+    assert len(asked) > 4
+
+
 def test_what_was_given_dense_is_the_users(monkeypatch):
-    monkeypatch.setattr(config, "machine_memory", lambda: 1 << 20)
+    machine(monkeypatch, 1 << 20)
     a = np.random.default_rng(0).standard_normal((600, 600))
     assert np.isfinite(pl.solve(a, np.ones(600))).all()
 

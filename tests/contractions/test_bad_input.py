@@ -33,6 +33,58 @@ def test_a_million_labels_are_refused_at_once(text):
     assert "einsum" in str(said.value)
 
 
+@pytest.mark.parametrize(
+    "sizes, error, match",
+    [
+        ({"w": -1}, ValueError, "w = -1 is negative"),
+        ({"w": 2.5}, TypeError, "w = 2.5 is no integer"),
+        ({"w": "2"}, TypeError, "w = '2' is no integer"),
+        ({"w": 2, "v": 3}, ValueError, "'v', which is none of its axes"),
+        ([("w", 2)], TypeError, "a mapping of names to sizes, not list"),
+    ],
+)
+def test_sizes_that_are_none(sizes, error, match):
+    with pytest.raises(error, match=match):
+        pl.einsum("(o + w) -> o w", np.ones(5), sizes=sizes)
+    with pytest.raises(error, match=match):
+        pl.einsum("(o + w), w -> o", pl.lazy(np.ones(5)), np.ones(2), sizes=sizes)
+    with pytest.raises(error, match=match):
+        pl.view(np.ones(5), "(o + w) -> o w", sizes=sizes)
+    with pytest.raises(error, match=match):
+        pl.einsum_path("(o + w), w -> o", np.ones(5), np.ones(2), sizes=sizes)
+    with pytest.raises(error, match=match):
+        pl.Contraction("(o + w)", np.ones(5), rows="o", cols="w", sizes=sizes)
+
+
+@pytest.mark.parametrize(
+    "args, error, match",
+    [
+        ((np.ones(2), 3), TypeError, "a list of its labels"),
+        ((np.ones(2), [0.5]), TypeError, "a list of its labels"),
+        ((3, np.ones(3)), TypeError, "a list of its labels"),
+        ((np.ones(2), ["i"]), TypeError, "a list of its labels"),
+        ((np.ones(2), [-1]), ValueError, "labels are 0 or more"),
+        (("(9999999999999999999*i)", np.ones(2)), ValueError, "a number of 19 digits"),
+        (("(i + " + "9" * 5000 + ")", np.ones(2)), ValueError, "a number of 5000 digits"),
+        (("(...) c -> c", np.ones((2, 2))), ValueError, r"\(...\) is for a result"),
+        (("a ... -> ... (...)", np.ones((2, 2))), ValueError, "an ellipsis is there twice"),
+        (("i,i", np.ma.masked_array(np.ones(2), [0, 1]), np.ones(2)), TypeError, "fill them first"),
+    ],
+    ids=lambda x: str(x)[:20] if isinstance(x, tuple) else "",
+)
+def test_what_is_no_equation_or_operand(args, error, match):
+    with pytest.raises(error, match=match):
+        pl.einsum(*args)
+
+
+def test_masked_arrays_beside_formulas_and_as_out():
+    masked = np.ma.masked_array(np.ones(2), [0, 1])
+    with pytest.raises(TypeError, match="fill them first"):
+        np.einsum("i,i", pl.lazy(np.ones(2)), masked)
+    with pytest.raises(TypeError, match="out must be an ndarray, not MaskedArray"):
+        pl.einsum("i,j->i", np.ones(2), np.ones(2), out=masked)
+
+
 @pytest.mark.parametrize("count", [257, 300])
 def test_more_labels_than_there_may_be(count):
     args = [x for k in range(count) for x in (np.ones((1, 1)), [k, k + 1])]

@@ -121,6 +121,21 @@ def test_groups(rng):
     )
 
 
+@pytest.mark.parametrize("shape", [(3, 2), (3, 4, 2), (3, 1, 5, 2), (3, 0, 2)])
+def test_an_ellipsis_merged_in_the_result(shape, rng):
+    x = rng.normal(size=shape)
+    for text, want in [
+        ("b ... -> b (...)", x.reshape(3, -1) if x.size else x.reshape(3, 0)),
+        ("b ... c -> (b ...) c", x.reshape(-1, 2)),
+        ("b ... c -> (... c) b", np.moveaxis(x, 0, -1).reshape(-1, 3)),
+        ("b ... c -> c 1 (...) b", np.moveaxis(x, (-1, 0), (0, -1)).reshape(2, 1, x.size // 6, 3)),
+    ]:
+        np.testing.assert_array_equal(pl.einsum(text, x), want)
+        deferred = pl.einsum(text, pl.lazy(x))
+        assert isinstance(deferred, pl.LazyArray)
+        np.testing.assert_array_equal(deferred.toarray(), want)
+
+
 MISTAKES = [
     ("ij,jk->ik", ((2, 3), (4, 5)), r"axis 'j' has size 3 in operand 0 of shape \(2, 3\) and 4 in"),
     ("ij->ik", ((2, 3),), "'k' of the result is in no operand"),

@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 from gradients.differences import check, check_second
+from numpy.lib.stride_tricks import sliding_window_view
 
 import pylinop as pl
 
@@ -41,6 +42,11 @@ CASES = {
     "take 1": lambda a, v: np.take(a, [3, 0, 0], axis=1),
     "swapaxes": lambda a, v: np.swapaxes(a[None], 0, 2),
     "moveaxis": lambda a, v: np.moveaxis(a[None], (0, 2), (1, 0)),
+    "rollaxis": lambda a, v: np.rollaxis(a[None], 2),
+    "rollaxis to": lambda a, v: np.rollaxis(a[None], -3, -1),
+    "windows": lambda a, v: sliding_window_view(a, 2, axis=1),
+    "windows of both": lambda a, v: sliding_window_view(a, (2, 3)),
+    "windows of windows": lambda a, v: sliding_window_view(v, (2, 2), axis=(0, 0)),
     "broadcast_to": lambda a, v: np.broadcast_to(v, (2, 3, 4)),
     "atleast": lambda a, v: np.atleast_2d(v) + np.atleast_1d(v[0]),
     "tril": lambda a, v: np.tril(a, 1),

@@ -7,7 +7,8 @@ import ref
 from samples import leaf
 
 import pylinop as pl
-from pylinop._structured import questions, unitary
+from pylinop import _core
+from pylinop._structured import properties, questions, unitary
 
 PROPERTIES = {
     "hermitian": lambda a: np.allclose(a, a.conj().T, atol=1e-12),
@@ -114,3 +115,35 @@ def test_names_of_properties():
     with pytest.raises(TypeError):
         pl.Identity(3)._known(3)
     assert pl.LinearOperator((3, 3), matvec=lambda x: x)._known("hermitian") is None
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 15, 16, 17, 31, 32, 33, 100])
+@pytest.mark.parametrize("char", "fdFD")
+def test_mirrored_entries(rng, n, char):
+    """Against NumPy's comparison: symmetric, Hermitian, one entry off, in any layout."""
+    a = rng.standard_normal((n, n)) + (1j * rng.standard_normal((n, n)) if char in "FD" else 0)
+    a = a.astype(char)
+    for base in (a, a + a.T, a + a.conj().T):
+        wide = np.zeros((2 * n, 3 * n), char)
+        wide[::2, ::3] = base
+        whole = [base, np.asfortranarray(base), wide[::2, ::3], base[::-1, ::-1]]
+        if n:
+            i, j = rng.integers(n, size=2)
+            off = base.copy()
+            off[i, j] += 1
+            nan = base.copy()
+            nan[i, i] = np.nan
+            whole += [off, nan]
+        for x in whole:
+            assert _core._mirrored(x, False) is bool((x == x.T).all())
+            assert _core._mirrored(x, True) is bool((x == x.conj().T).all())
+
+
+def test_what_is_not_mirrored_here(rng):
+    a = rng.standard_normal((3, 3))
+    for other in (a[None], a[:2], a.astype(np.int64), a.astype(">f8"), a.astype(np.float16)):
+        assert _core._mirrored(other, True) is None
+    assert properties.measured((a + a.T).astype(">f8"), "hermitian")
+    assert not properties.measured(a.astype(">f8"), "hermitian")
+    with pytest.raises(TypeError):
+        _core._mirrored(a)

@@ -217,6 +217,7 @@ def test_a_rule_is_listed_fires_and_goes(rng):
     assert row == {
         "name": "mine",
         "phase": "explore",
+        "tier": "kind",
         "left": "(view:1 (view:1 ?a))",
         "right": "?a",
         "guard": None,

@@ -19,7 +19,10 @@ static bool runs_where_not(const lop_loop *p, const lop_loop *q) {
            (p->b == 1 && llabs(q->b) > 1);
 }
 
-static int64_t reach(const lop_loop *l) { return llabs(l->c) + llabs(l->a) + llabs(l->b); }
+/* How far a loop moves; of a copy, how far in what is written. */
+static int64_t reach(const lop_loop *l, bool copy) {
+    return llabs(l->c) + (copy ? 0 : llabs(l->a) + llabs(l->b));
+}
 
 static double seconds_of(const lop_loop *q, double rows, lop_dtype dt) {
     const double bytes = (double)lop_dtype_size(dt) / 8;
@@ -29,7 +32,7 @@ static double seconds_of(const lop_loop *q, double rows, lop_dtype dt) {
 
 /* Loops that lie behind each other in all arrays are one; then sums behind what is kept, each by
  * how far it moves, the longest first. */
-static int in_order(lop_loop *loop, const lop_loop *all, int n) {
+static int in_order(lop_loop *loop, const lop_loop *all, int n, bool copy) {
     int many = 0;
     for (int i = 0; i < n; i++)
         if (all[i].size != 1) loop[many++] = all[i];
@@ -49,7 +52,7 @@ static int in_order(lop_loop *loop, const lop_loop *all, int n) {
         const lop_loop x = loop[i];
         int j = i;
         for (; j > 0 && (loop[j - 1].sum > x.sum ||
-                         (loop[j - 1].sum == x.sum && reach(&loop[j - 1]) < reach(&x)));
+                         (loop[j - 1].sum == x.sum && reach(&loop[j - 1], copy) < reach(&x, copy)));
              j--)
             loop[j] = loop[j - 1];
         loop[j] = x;
@@ -64,11 +67,9 @@ void lop_contract_nest(lop_contract_step *step, lop_loop *loop, const lop_loop *
     int q = -1, p = -1, at = 0;
     bool sums = false;
     lop_loop some[2 * LOP_MAXAXES];
-    n = in_order(some, all, n);
-    for (int i = 0; i < n; i++) {
-        total *= (double)some[i].size;
-        sums = sums || some[i].sum;
-    }
+    for (int i = 0; i < n; i++) sums = sums || (all[i].sum && all[i].size != 1);
+    n = in_order(some, all, n, step->b < 0 && !sums);
+    for (int i = 0; i < n; i++) total *= (double)some[i].size;
     for (int i = 0; i < n; i++) {
         const double s = seconds_of(&some[i], total / (double)some[i].size, dt);
         if (q < 0 || s < best) {

@@ -23,7 +23,8 @@ enum { TINY = 8, TINY_WORK = 7 * 7 * 7 };
  * cache and beyond, their call. */
 static const double RATE = 6e10, THIN = 8, BANDWIDTH = 1.5e10, CALL = 1e-7, EACH = 1e-9,
                     TINY_ROWS = 4e10, TINY_RATE = 1e10, ODD = 1.5e9, COPY_NEAR = 1.6e10,
-                    COPY_FAR = 7e9, NEAR = 4e6, COPY_CALL = 1e-7;
+                    COPY_FAR = 7e9, NEAR = 4e6, COPY_CALL = 1e-7, RUNS_NEAR = 4e10,
+                    RUNS_FAR = 1.8e10, RUN = 2e-9;
 /* Of products of matrices, 2026-11-26, both real dtypes, 8 to 1536 rows, columns, terms: what few
  * terms and few rows add, each a share of the work at one; a row of the result that ends within a
  * vector; an element of an operand that is turned on its way into one, from near and from pages of
@@ -46,6 +47,7 @@ typedef struct axes {
 typedef struct choice {
     double seconds;
     int packed;  /* PACK_* */
+    int turned;  /* of these, the ones in the other order */
     bool joined; /* terms that lie behind each other are one */
     bool nest;
     int at[SORTS]; /* of the fused axes: row, column, term; batch: the loop of `each`; -1: none */
@@ -111,14 +113,35 @@ static void repack(axes *all, int of, const enum sort sort[3], const int by[3]) 
         }
     }
 }
-static void pack(axes *all, int packed) {
-    static const enum sort of_c[3] = {BATCH, ROW, COL}, of_a[3] = {BATCH, ROW, TERM},
-                           of_b[3] = {BATCH, TERM, COL};
-    static const int c_by[3] = {A_, A_, B_}, a_by[3] = {C_, C_, B_}, a_by_itself[3] = {C_, C_, A_},
-                     b_by[3] = {C_, A_, C_};
-    if (packed & PACK_C) repack(all, C_, of_c, c_by);
-    if (packed & PACK_A) repack(all, A_, of_a, packed & PACK_B ? a_by_itself : a_by);
-    if (packed & PACK_B) repack(all, B_, of_b, b_by);
+/* The sort of the axis of array `of` whose elements are the closest together. */
+static enum sort innermost(const axes *all, int of) {
+    enum sort found = TERM;
+    int64_t least = INT64_MAX;
+    for (int sort = SORTS - 1; sort > BATCH; sort--)
+        for (int i = 0; i < all->n[sort]; i++) {
+            const int64_t s = llabs(all->x[sort][i].s[of]);
+            if (!s || s >= least) continue;
+            least = s;
+            found = (enum sort)sort;
+        }
+    return found;
+}
+/* What is `turned` has columns before rows, terms before rows, columns before terms: where it lies
+ * so, a copy moves whole runs. */
+static void pack(axes *all, int packed, int turned) {
+    static const enum sort order[ARRAYS][2][3] = {{{BATCH, ROW, COL}, {BATCH, COL, ROW}},
+                                                  {{BATCH, ROW, TERM}, {BATCH, TERM, ROW}},
+                                                  {{BATCH, TERM, COL}, {BATCH, COL, TERM}}};
+    /* terms of two copies lie as in the one that ends in them */
+    const int terms = packed & PACK_B && innermost(all, A_) == TERM ? A_ : B_;
+    const int by[ARRAYS][SORTS] = {[C_] = {[BATCH] = A_, [ROW] = A_, [COL] = B_},
+                                   [A_] = {[BATCH] = C_, [ROW] = C_, [TERM] = terms},
+                                   [B_] = {[BATCH] = C_, [TERM] = A_, [COL] = C_}};
+    for (int of = 0; of < ARRAYS; of++) {
+        const enum sort *sort = order[of][turned >> of & 1];
+        const int from[3] = {by[of][sort[0]], by[of][sort[1]], by[of][sort[2]]};
+        if (packed >> of & 1) repack(all, of, sort, from);
+    }
 }
 
 /* Joins axes of a sort that lie behind each other in every array. */
@@ -315,11 +338,23 @@ static lop_status copied(lop_contract_work *w, const axes *all, int of, const lo
     return st;
 }
 
-/* Narrow elements take as long as those of 8 bytes. */
-static double copy_seconds(const lop_contract_work *w, const lop_tensor *t) {
-    double bytes = fmax(8, (double)lop_dtype_size(w->plan->dt));
-    for (int i = 0; i < t->n; i++) bytes *= (double)w->size[t->label[i]];
-    return 2 * bytes / (bytes < NEAR ? COPY_NEAR : COPY_FAR) + COPY_CALL;
+/* Array `of` from where it lies in `all` into where it lies in `packed`, or back: runs that lie
+ * along both are moved whole. Turned, narrow elements take as long as those of 8 bytes. */
+static double copy_seconds(const lop_contract_work *w, const axes *all, const axes *packed,
+                           int of) {
+    double count = 1, run = 0;
+    for (int sort = 0; sort < SORTS; sort++)
+        for (int i = 0; i < all->n[sort]; i++) {
+            const axis *x = &all->x[sort][i];
+            const int64_t s = packed->x[sort][i].s[of];
+            if (s) count *= (double)x->size;
+            if (s == 1 && x->s[of] == 1) run = (double)x->size;
+        }
+    const double size = (double)lop_dtype_size(w->plan->dt), bytes = count * size,
+                 turned = count * fmax(8, size);
+    if (run * size >= VECTOR)
+        return 2 * bytes / (bytes < NEAR ? RUNS_NEAR : RUNS_FAR) + count / run * RUN + COPY_CALL;
+    return 2 * turned / (turned < NEAR ? COPY_NEAR : COPY_FAR) + COPY_CALL;
 }
 
 /* Both arrays on one memory, its rows the other's columns: half of the product is known. */
@@ -331,32 +366,45 @@ static bool is_gram(const lop_tensor *a, const lop_tensor *b, const lop_contract
     return gram;
 }
 
+/* The best choice with these arrays packed, these of them turned; `best` where none is better. */
+static choice with_copies(const lop_contract_work *w, const axes *all, int mask, int turned,
+                          int force, choice best, axes *packed, axes *fused) {
+    double copies = 0;
+    *packed = *all;
+    pack(packed, mask, turned);
+    for (int i = 0; i < ARRAYS; i++)
+        if (mask >> i & 1) copies += copy_seconds(w, all, packed, i);
+    if (copies >= best.seconds) return best;
+    for (int joined = 1; joined >= 0; joined--) {
+        choice one = {.packed = mask, .turned = turned, .joined = joined};
+        if (!joined && packed->n[TERM] < 2) continue;
+        if (force && (force == 17 || (force > 8) == joined)) continue;
+        fuse(packed, fused, joined);
+        one.seconds = copies + best_gemm(fused, w->plan->dt, one.at);
+        if (one.seconds < best.seconds) best = one;
+    }
+    return best;
+}
+
 /* `force` as in lop_spec. */
 static choice choose(const lop_contract_work *w, const axes *all, const lop_tensor *const t[],
                      int force, axes *packed, axes *fused) {
-    const lop_dtype dt = w->plan->dt;
+    const int turns = force / 32, how = force % 32; /* tests: turned and packed as said */
     choice best = {.seconds = INFINITY};
     for (int mask = 0; mask < 8; mask++) {
-        double copies = 0;
-        for (int i = 0; i < ARRAYS; i++)
-            if (mask >> i & 1) copies += copy_seconds(w, t[i]);
-        if (copies >= best.seconds || ((mask & PACK_C) && !t[C_]->n)) continue;
-        if (force && force != 17 && (force - 1) % 8 != mask) continue;
-        *packed = *all;
-        pack(packed, mask);
-        for (int joined = 1; joined >= 0; joined--) {
-            choice one = {.packed = mask, .joined = joined};
-            if (!joined && packed->n[TERM] < 2) continue;
-            if (force && (force == 17 || (force > 8) == joined)) continue;
-            fuse(packed, fused, joined);
-            one.seconds = copies + best_gemm(fused, dt, one.at);
-            if (one.seconds < best.seconds) best = one;
-        }
-        if (mask == 0 && (!force || force == 17)) {
+        if ((mask & PACK_C) && !t[C_]->n) continue;
+        if (how && how != 17 && (how - 1) % 8 != mask) continue;
+        int turned = 0;
+        do {
+            if (!how || turned == (turns & mask))
+                best = with_copies(w, all, mask, turned, how, best, packed, fused);
+            turned = (turned - mask) & mask; /* the next part of mask; after all of it none */
+        } while (turned);
+        if (mask == 0 && (!how || how == 17)) {
             lop_loop loop[2 * LOP_MAXAXES], some[2 * LOP_MAXAXES + 2];
             lop_contract_step nest;
-            fuse(packed, fused, true);
-            lop_contract_nest(&nest, some, loop, loops_of(fused, NULL, loop), dt);
+            fuse(all, fused, true);
+            lop_contract_nest(&nest, some, loop, loops_of(fused, NULL, loop), w->plan->dt);
             if (nest.seconds < best.seconds)
                 best = (choice){.seconds = nest.seconds, .joined = true, .nest = true};
         }
@@ -374,7 +422,7 @@ static lop_status lower(lop_contract_work *w, const lop_tensor *a, const lop_ten
     choice best = choose(w, all, t, w->spec->force, packed, fused);
     if (w->spec->force && best.seconds == INFINITY) best = choose(w, all, t, 0, packed, fused);
     *packed = *all;
-    pack(packed, best.packed);
+    pack(packed, best.packed, best.turned);
     fuse(packed, fused, best.joined);
     if (best.nest)
         return add_nest(w, c->slot, a->slot, b->slot, loop, loops_of(fused, NULL, loop), NULL);
@@ -400,16 +448,17 @@ done:
     return st;
 }
 
-/* Where nobody says how the result is to lie: rows before columns, each as in its operand. */
+/* Where nobody says how the result is to lie: rows before columns, or (`turned`) behind them, each
+ * as in its operand. */
 static bool lay_out(axes *all, const lop_labels *kept, const lop_tensor *a, const lop_tensor *b,
-                    lop_tensor *c) {
-    static const enum sort of_c[3] = {BATCH, ROW, COL};
-    static const int by[3] = {A_, A_, B_};
+                    bool turned, lop_tensor *c) {
+    static const enum sort of_c[2][3] = {{BATCH, ROW, COL}, {BATCH, COL, ROW}};
+    static const int by[2][3] = {{A_, A_, B_}, {A_, B_, A_}};
     lop_tensor like = {.n = 0};
     double count = 1;
     for (int sort = BATCH; sort <= COL; sort++) count *= count_of(all, (enum sort)sort, -1);
     if (count > 0x1p60) return false; /* at most 60 axes */
-    repack(all, C_, of_c, by);
+    repack(all, C_, of_c[turned], by[turned]);
     for (int side = 0; side < 2; side++) {
         const lop_tensor *t = side ? b : a;
         for (int i = 0; i < t->n; i++) {
@@ -455,17 +504,18 @@ static lop_status alone(lop_contract_work *w, const lop_tensor *a, lop_tensor *c
     return add_nest(w, c->slot, a->slot, -1, loop, n, c->slot == w->spec->noperand ? NULL : "sum");
 }
 
-/* A result whose order nobody says lies as it comes where that is cheaper by a quarter, or where it
- * would be put in order by a copy. */
+/* A result whose order nobody says lies as it comes where that is cheaper by a tenth, or where it
+ * would be put in order by a copy; rows or columns last, as its last axis has it. */
 static void settle_result(lop_contract_work *w, const lop_tensor *a, const lop_tensor *b,
                           lop_tensor *c, const lop_labels *kept, axes *room) {
     const lop_tensor *t[ARRAYS] = {c, a, b};
     lop_tensor own = {.slot = c->slot, .same = c->same};
     lop_axes *r = &w->plan->result;
     const choice fixed = choose(w, &room[0], t, 0, &room[1], &room[2]);
-    const double most = (fixed.packed & PACK_C ? 0.99 : 0.75) * fixed.seconds;
+    const double most = (fixed.packed & PACK_C ? 0.99 : 0.9) * fixed.seconds;
+    const bool turned = innermost(&room[0], C_) == ROW;
     collect(w, a, b, NULL, kept, &room[3]);
-    if (!lay_out(&room[3], kept, a, b, &own)) return;
+    if (!lay_out(&room[3], kept, a, b, turned, &own)) return;
     t[C_] = &own;
     if (choose(w, &room[3], t, 0, &room[1], &room[2]).seconds > most) return;
     room[0] = room[3];
@@ -486,7 +536,7 @@ lop_status lop_contract_pair(lop_contract_work *w, const lop_tensor *a, const lo
     collect(w, a, b, c->n < 0 ? NULL : c, kept, &room[0]);
     if (w->spec->any_order && c == &w->result) settle_result(w, a, b, c, kept, room);
     if (c->n < 0) {
-        if (!lay_out(&room[0], kept, a, b, c))
+        if (!lay_out(&room[0], kept, a, b, false, c))
             LOP_TRY(lop_fail(w->err, LOP_OVERFLOW, "a product of parts of 2^60 elements and more"));
         LOP_TRY(lop_contract_slot(w, elements(w, c), &c->slot));
         c->same = c->slot;

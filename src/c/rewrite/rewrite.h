@@ -59,6 +59,16 @@ lop_status lop_make1(const lop_maker *mk, const lop_op *op, const lop_attr *attr
 lop_status lop_make2(const lop_maker *mk, const lop_op *op, const lop_attr *attr, const lop_node *a,
                      const lop_node *b, const lop_node **out) LOP_MUST_CHECK;
 
+/* Which rows of a root are asked first. In a tier those are whose left side names more heads. */
+typedef enum lop_tier {
+    LOP_VETO = -2, /* dtypes, rank, no rows: whatever the operand is */
+    LOP_WHOLE,     /* an expression as a whole, before it is taken apart by the kinds in it */
+    LOP_OF_KIND,   /* 0: of the kinds that the left side names */
+    LOP_INFERRED,  /* what follows from how it is written */
+    LOP_GENERIC,   /* of any kind, by what is assumed or known */
+    LOP_BY_DENSE,  /* the dense form */
+} lop_tier;
+
 /* One row of the table. Text on both sides, the notation of plan_print.h with holes; `build` in
  * place of `right` where the right side is computed. `when` is a named guard. */
 typedef struct lop_rule {
@@ -68,6 +78,7 @@ typedef struct lop_rule {
     lop_truth (*when)(const lop_match *m);
     lop_status (*build)(const lop_match *m, const lop_maker *mk, const lop_node **out);
     const char *source;
+    lop_tier tier;
 } lop_rule;
 
 extern const lop_rule lop_rule_table[];

@@ -1,8 +1,9 @@
 /* ruleset.c: compiles the rule table, and users' rules beside it.
  *
- * Rows of the table come in its order. A user's row of `first` or `push` stands before them (the
- * first that fits wins), one of `explore` by itself. A name keeps its place when its rule is
- * unregistered, so that what was switched off by number stays that rule. */
+ * Rows of the table come by tier and by how much they name, else in its order. A user's row of
+ * `first` or `push` stands before them (the first that fits wins), one of `explore` by itself. A
+ * name keeps its place when its rule is unregistered, so that what was switched off by number stays
+ * that rule. */
 #include "ruleset.h"
 
 #include "guards.h"
@@ -60,14 +61,31 @@ static lop_status bound(const lop_rule *rule, const lop_compiled *row, lop_err *
     return LOP_OK;
 }
 
-/* Row i goes to the end of its list, so that the table's order stays. */
+/* How much a left side names: heads, and then attributes that must be what they are. */
+static int named(const lop_text *t) {
+    enum { HEAD = 100 };
+    int n = 0;
+    for (int i = 0; i < t->n; i++)
+        if (t->term[i].op) n += t->term[i].has_attr ? HEAD + 1 : HEAD;
+    return n;
+}
+
+/* Is a row asked before another, wherever they stand in the table? */
+static bool precedes(const lop_compiled *a, const lop_compiled *b) {
+    if (a->rule->phase == LOP_EXPLORE) return false; /* users': as they came */
+    if (a->rule->tier != b->rule->tier) return a->rule->tier < b->rule->tier;
+    return named(&a->left) > named(&b->left);
+}
+
+/* Row i goes to its place in the list of its root: among its equals behind those that are there, so
+ * that the table's order stays. */
 static void append(lop_rules *r, int i) {
     lop_compiled *row = &r->row[i];
     const lop_term *root = &row->left.term[row->left.n - 1];
     int *at = &r->first[row->rule->phase][lop_op_id(root->op)];
-    while (*at >= 0) at = &r->quick[*at].next;
+    while (*at >= 0 && !precedes(row, &r->row[*at])) at = &r->quick[*at].next;
+    r->quick[i] = (lop_quick){row->head, *at};
     *at = i;
-    r->quick[i] = (lop_quick){row->head, -1};
 }
 
 static lop_status compile(lop_rules *r, const lop_rule *rule, lop_compiled *row, lop_err *err) {

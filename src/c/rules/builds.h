@@ -57,6 +57,8 @@ lop_status lop_make_diagonal(const lop_maker *mk, const lop_node *a, const lop_n
 /* The band of `a` in dtype dt, as band_solve takes it. Owned. */
 lop_status lop_make_band(const lop_maker *mk, const lop_node *a, lop_band b, lop_dtype dt,
                          const lop_node **out);
+/* kron_places.c */
+LOP_BUILD(apply_kron_places);
 /* solve_views.c */
 LOP_BUILD(solve_view);
 LOP_BUILD(settle_view);

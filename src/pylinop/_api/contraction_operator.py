@@ -14,6 +14,7 @@ from .._base.checks import is_symbolic
 from .._contractions import equations, grammar, toeplitz, views
 from .._contractions.equations import Task
 from .._contractions.grammar import Axis, Equation, Group, Index, fail
+from .._contractions.sizes import given
 from .._operators.linear_operator import LinearOperator
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ class Contraction(LinearOperator):
         arrays = [np.asarray(a) for a in operands]
         every = {*left, *right}
         s = equations.resolved(
-            e._replace(result=tuple(sorted(every))), tuple(a.shape for a in arrays), _given(sizes)
+            e._replace(result=tuple(sorted(every))), tuple(a.shape for a in arrays), given(e, sizes)
         )
         for i, a in enumerate(arrays if outside is None else ()):
             views.view(e, s, i, a, None)  # raises where an index lies beyond its axis
@@ -156,7 +157,7 @@ class Contraction(LinearOperator):
                 s = equations.resolved(
                     e._replace(result=(*left, *(x for x in right if x not in left))),
                     tuple(a.shape for a in arrays),
-                    _given(sizes),
+                    given(e, sizes),
                 )
                 found = _kind(e, arrays, left, right)
                 if found is None:
@@ -225,10 +226,6 @@ def _again(text: str, arrays: Any, rows: str, cols: str, sizes: Any, outside: An
     return Contraction(text, *arrays, rows=rows, cols=cols, sizes=sizes, outside=outside)
 
 
-def _given(sizes: Mapping[str, int] | None) -> tuple[tuple[str, int], ...]:
-    return tuple(sorted((sizes or {}).items()))
-
-
 def _renamed(axis: Axis, same: Mapping[str, str]) -> Axis:
     """An axis with the columns' labels as those of the rows."""
     if isinstance(axis, str):
@@ -285,8 +282,7 @@ def view(x: NDArray[Any], equation: str, *, sizes: Mapping[str, int] | None = No
         return seen._of(view, (x, equation), {"sizes": sizes}, None)  # type: ignore[no-any-return]
     a = np.asarray(x)
     e = grammar.parse(equation)
-    given = tuple(sorted((sizes or {}).items()))
-    s = equations.resolved(e, (a.shape,), given)
+    s = equations.resolved(e, (a.shape,), given(e, sizes))
     made, labels = views.view(e, s, 0, a, None)
     out = views.result_labels(s)
     missing = sorted(set(labels) - set(out))

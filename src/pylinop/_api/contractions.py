@@ -152,7 +152,7 @@ def _general(
     task, operands = equations.task_of(args, sizes, outside, dtype, casting, optimize)
     if any(is_lazy(a) for a in operands) and out is None:
         return lazily.contraction(task, operands)
-    if out is not None and not isinstance(out, np.ndarray):
+    if out is not None and (not isinstance(out, np.ndarray) or isinstance(out, np.ma.MaskedArray)):
         raise TypeError(f"out must be an ndarray, not {type(out).__name__}")
     if any(isinstance(a, _core.Operator) for a in operands):
         found = lazily.structured(task, operands)

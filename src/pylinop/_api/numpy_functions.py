@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core, linalg
-from .._base.checks import square
+from .._base.checks import is_kept, square
 from .._contractions import grammar
 from .._contractions.equations import Task
 from .._lazy import contractions
@@ -436,7 +436,7 @@ def _sum(
         y = np.sum(a @ _ones(a.shape[1], wide))
     else:
         return NotImplemented
-    if keepdims is True:
+    if is_kept(keepdims):
         y = np.expand_dims(y, axes)
     return _into(y, out)
 
@@ -482,7 +482,7 @@ def _allclose(
 def _any(
     a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = None
 ) -> Any:
-    if _given(axis, out, where) or keepdims is True:
+    if _given(axis, out, where) or is_kept(keepdims):
         return NotImplemented
     return np.bool_(any(x.any() for x in _strips(a)))
 
@@ -491,7 +491,7 @@ def _any(
 def _all(
     a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = None
 ) -> Any:
-    if _given(axis, out, where) or keepdims is True:
+    if _given(axis, out, where) or is_kept(keepdims):
         return NotImplemented
     return np.bool_(all(x.all() for x in _strips(a)))
 

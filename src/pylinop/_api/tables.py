@@ -103,6 +103,8 @@ def rules() -> Table:
         A list of dicts that prints as a table: ``name``; ``phase``: 'close' (when an expression is
         built), 'first' and 'push' (when a plan is made), 'explore' (users' rules that are priced),
         or 'structure' (a function of an operator, such as eigh or cholesky, answered by its kind);
+        ``tier``: which rows of a root are asked first, 'veto', 'whole', 'kind', 'inferred',
+        'generic', 'dense', and in a tier those that name more;
         ``left`` and ``right``, both sides as text (None: the right side is computed); ``guard``:
         the condition, by name, or None; ``cost``: 'always', or 'cheaper' where the price decides;
         ``source``; ``origin``: 'table' or 'user'; ``fired``: how often in this process; ``price``:

@@ -6,8 +6,14 @@ from typing import Any
 
 import numpy
 
-__all__ = ["ArrayMethods"]
+__all__ = ["ArrayMethods", "given"]
 np: Any = numpy  # whose types know arrays alone
+_NONE = numpy._NoValue
+
+
+def given(**keywords: Any) -> dict[str, Any]:
+    """Those of NumPy's keywords that say something: functions are deferred with fewer of them."""
+    return {k: v for k, v in keywords.items() if not (v is None or v is True or v is _NONE)}
 
 
 class ArrayMethods:
@@ -45,32 +51,64 @@ class ArrayMethods:
         """The same numbers in a new shape."""
         return np.reshape(self, shape[0] if len(shape) == 1 else shape)
 
-    def ravel(self) -> Any:
+    def ravel(self, order: str = "C") -> Any:
         """In one dimension."""
-        return np.reshape(self, (-1,))
+        return np.reshape(self, (-1,)) if order == "C" else np.ravel(self, order=order)
 
-    flatten = ravel
+    def flatten(self, order: str = "C") -> Any:
+        """In one dimension."""
+        return self.ravel(order)
 
-    def dot(self, other: Any) -> Any:
+    def dot(self, b: Any, out: Any = None) -> Any:
         """``np.dot``."""
-        return np.dot(self, other)
+        return np.dot(self, b, **given(out=out))
 
-    def sum(self, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
+    def sum(
+        self,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        keepdims: bool = False,
+        initial: Any = _NONE,
+        where: Any = True,
+    ) -> Any:
         """The sum over axes."""
-        if dtype is None:
-            return np.sum(self, axis=axis, keepdims=keepdims)
-        return np.sum(self, axis=axis, dtype=dtype, keepdims=keepdims)
+        more = given(dtype=dtype, out=out, initial=initial, where=where)
+        return np.sum(self, axis=axis, keepdims=keepdims, **more)
 
-    def mean(self, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
+    def mean(
+        self,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        keepdims: bool = False,
+        *,
+        where: Any = True,
+    ) -> Any:
         """The mean over axes."""
-        if dtype is None:
-            return np.mean(self, axis=axis, keepdims=keepdims)
-        return np.mean(self, axis=axis, dtype=dtype, keepdims=keepdims)
+        more = given(dtype=dtype, out=out, where=where)
+        return np.mean(self, axis=axis, keepdims=keepdims, **more)
 
-    def max(self, axis: Any = None, keepdims: bool = False) -> Any:
+    def max(
+        self,
+        axis: Any = None,
+        out: Any = None,
+        keepdims: bool = False,
+        initial: Any = _NONE,
+        where: Any = True,
+    ) -> Any:
         """The maximum over axes."""
-        return np.max(self, axis=axis, keepdims=keepdims)
+        more = given(out=out, initial=initial, where=where)
+        return np.max(self, axis=axis, keepdims=keepdims, **more)
 
-    def min(self, axis: Any = None, keepdims: bool = False) -> Any:
+    def min(
+        self,
+        axis: Any = None,
+        out: Any = None,
+        keepdims: bool = False,
+        initial: Any = _NONE,
+        where: Any = True,
+    ) -> Any:
         """The minimum over axes."""
-        return np.min(self, axis=axis, keepdims=keepdims)
+        more = given(out=out, initial=initial, where=where)
+        return np.min(self, axis=axis, keepdims=keepdims, **more)

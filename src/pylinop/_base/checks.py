@@ -46,6 +46,11 @@ def is_symbolic(x: Any) -> bool:
     return hasattr(type(x), "_symbolic")
 
 
+def is_kept(keepdims: Any) -> bool:
+    """What NumPy's keyword says, where it may be left out."""
+    return keepdims is not np._NoValue and bool(keepdims)
+
+
 def number(x: Any) -> Any:
     """Returns a scalar in place of an array without dimensions."""
     return x[()] if isinstance(x, np.ndarray) else x

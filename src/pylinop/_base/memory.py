@@ -30,8 +30,8 @@ def materialising(
     free = limit
     needed = nbytes
     if limit is None and nbytes > 1 << 20:  # asking the system costs more than a small dense form
-        free = config.room_by_default()
         needed = max(nbytes, whole)
+        free = config.room_by_default(needed)
     if free is not None and needed > free:
         raise errors.make_error(
             "MaterializationError",
@@ -59,7 +59,7 @@ def materialising_elsewhere(
     is set, memory that is not this machine's is left to the library."""
     limit = room = config.get("memory_limit")
     if limit is None and nbytes > 1 << 20 and "cpu" in device.lower():
-        room = config.room_by_default()
+        room = config.room_by_default(nbytes)
     if room is not None and nbytes > room:
         raise errors.make_error(
             "MaterializationError",
@@ -173,7 +173,7 @@ def room(op: Any, nbytes: int, what: str) -> None:
     limit = config.get("memory_limit")
     free = limit
     if limit is None and nbytes > 1 << 20:
-        free = config.room_by_default()
+        free = config.room_by_default(nbytes)
     if free is not None and nbytes > free:
         text = f"{what} of {op.shape} needs {nbytes:,} bytes; "
         text += "pl.config(memory_limit=...) allows" if limit is not None else "free are"

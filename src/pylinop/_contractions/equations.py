@@ -4,6 +4,7 @@ all others."""
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -14,7 +15,7 @@ from .._base import config, errors
 from .._base.lazy_import import Later
 from . import grammar, toeplitz, views, weighted
 from .grammar import Equation, fail
-from .sizes import Sized, sized
+from .sizes import Sized, given, sized
 
 _VERIFY = Later("_verify.contractions")
 
@@ -245,7 +246,16 @@ def from_sublists(args: Sequence[Any]) -> tuple[Equation, list[Any]]:
     """NumPy's other way of writing it: ``einsum(a, [0, 1], b, [1, 2], [0, 2])``."""
 
     def axes(labels: Any) -> tuple[grammar.Axis, ...]:
-        return tuple(grammar.Ellipsis_() if x is Ellipsis else f"_{int(x)}" for x in labels)
+        try:
+            found = [x if x is Ellipsis else operator.index(x) for x in labels]
+        except TypeError:
+            raise TypeError(
+                "einsum: each operand is followed by a list of its labels, integers or Ellipsis;"
+                f" there is {labels!r}"
+            ) from None
+        if any(x is not Ellipsis and x < 0 for x in found):
+            raise ValueError(f"einsum: labels are 0 or more, not {labels!r}")
+        return tuple(grammar.Ellipsis_() if x is Ellipsis else f"_{x}" for x in found)
 
     operands = list(args[: 2 * (len(args) // 2) : 2])
     terms = tuple(axes(x) for x in args[1 : 2 * (len(args) // 2) : 2])
@@ -289,8 +299,7 @@ def task_of(
         e, operands = from_sublists(args)
     else:
         raise TypeError("einsum: an equation as text, or operands each followed by its labels")
-    given = tuple(sorted((sizes or {}).items()))
-    for name, n in given:
-        if int(n) < 0:
-            raise ValueError(f"sizes: {name} = {n} is negative")
-    return Task(e, given, outside, dtype, casting, pairs(optimize, len(operands))), operands
+    if any(isinstance(a, np.ma.MaskedArray) for a in operands):
+        raise TypeError("einsum: masked arrays are not taken: fill them first")
+    path = pairs(optimize, len(operands))
+    return Task(e, given(e, sizes), outside, dtype, casting, path), operands

@@ -3,6 +3,7 @@
     "bij,bjk->bik"                         letters
     "b head q d, b head k d -> b q head k"  names
     "b (h w) c -> b h w c"                  groups: one axis that is several, row by row
+    "b ... c -> b (...) c"                  of a result also all that an ellipsis stands for
     "n (2*o + w), w -> n o"                 index equations: an axis read at 2 o + w
 
 Letters it is where no operand and no result has two axes between blanks, a parenthesis, a digit or
@@ -27,7 +28,7 @@ class Index(NamedTuple):
 
 
 class Group(NamedTuple):
-    """An axis that is several ones, the last one fastest."""
+    """An axis that is several ones, the last one fastest; of a result, "..." among them."""
 
     labels: tuple[str, ...]
 
@@ -48,6 +49,8 @@ class Equation(NamedTuple):
 
 _MOST = 1 << 20  # letters of an equation: 65,536 operands and their labels
 _LONG = 400  # of them, what an error shows
+_DIGITS = 18  # of a number
+DOTS = "..."
 
 
 def fail(text: str, what: str) -> ValueError:
@@ -110,10 +113,12 @@ class _Names:
     def parenthesis(self) -> Axis:
         inside: list[str] = []
         while (token := self.next()) != ")":
-            if token in ("", "(", "..."):
+            if token in ("", "("):
                 raise fail(self.text, "a parenthesis is open" if not token else f"{token!r} in ()")
+            if len(token) > _DIGITS and token.isdigit():
+                raise fail(self.text, f"a number of {len(token)} digits: indices are of 64 bits")
             inside.append(token)
-        if all(t.isidentifier() for t in inside):
+        if all(t.isidentifier() or t == DOTS for t in inside):
             return Group(tuple(inside))
         return self.index(inside)
 
@@ -160,8 +165,11 @@ def parse(text: str) -> Equation:
     operands = tuple(read(text, part) for part in left.split(","))
     result = read(text, right) if arrow else None
     for axes in (*operands, *([result] if result is not None else [])):
-        if sum(isinstance(a, Ellipsis_) for a in axes) > 1:
+        if sum(isinstance(a, Ellipsis_) or DOTS in labels_of(a) for a in axes) > 1:
             raise fail(text, "an ellipsis is there twice")
+    for axis in (axis for axes in operands for axis in axes):
+        if isinstance(axis, Group) and DOTS in axis.labels:
+            raise fail(text, "(...) is for a result; the parts of an operand's axis have names")
     for axis in result or ():
         if isinstance(axis, Index):
             raise fail(text, f"({axis.text}) is computed, not read: no axis of a result")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from .grammar import Axis, Ellipsis_, Equation, Group, Index, fail, labels_of
+from .grammar import DOTS, Axis, Ellipsis_, Equation, Group, Index, fail, labels_of
 
-_BROADCAST = "..."  # labels of an ellipsis: "...0" is its last axis
+_BROADCAST = DOTS  # labels of an ellipsis: "...0" is its last axis
 
 
 class Sized(NamedTuple):
@@ -136,14 +137,37 @@ def dotted(e: Equation, operands: Sequence[tuple[Axis, ...]]) -> tuple[Axis, ...
         (a for a in known if a.startswith(_BROADCAST)), key=lambda d: -int(d[len(_BROADCAST) :])
     )
     out: list[Axis] = []
+    merged = False
     for axis in e.result:
+        if isinstance(axis, Group) and DOTS in axis.labels:
+            at, merged = axis.labels.index(DOTS), True
+            axis = Group((*axis.labels[:at], *map(str, dots), *axis.labels[at + 1 :]))
         out += dots if isinstance(axis, Ellipsis_) else [axis]
-    if dots and not any(isinstance(axis, Ellipsis_) for axis in e.result):
+    if dots and not merged and not any(isinstance(axis, Ellipsis_) for axis in e.result):
         raise fail(e.text, "the operands' ellipsis has axes, and the result has no ellipsis")
     return tuple(out)
 
 
-def sized(e: Equation, shapes: Sequence[tuple[int, ...]], given: Mapping[str, int] | None) -> Sized:
+def given(e: Equation, sizes: Any) -> tuple[tuple[str, int], ...]:
+    """`sizes=` of a call, looked at."""
+    if sizes is None:
+        return ()
+    if not isinstance(sizes, Mapping):
+        raise TypeError(f"sizes= is a mapping of names to sizes, not {type(sizes).__name__}")
+    known = {x for axes in (*e.operands, e.result or ()) for axis in axes for x in labels_of(axis)}
+    for name, n in sizes.items():
+        if name not in known and not str(name).startswith(_BROADCAST):
+            raise fail(e.text, f"sizes= has {name!r}, which is none of its axes")
+        try:
+            negative = operator.index(n) < 0
+        except TypeError:
+            raise TypeError(f"sizes: {name} = {n!r} is no integer") from None
+        if negative:
+            raise ValueError(f"sizes: {name} = {n} is negative")
+    return tuple(sorted((name, int(n)) for name, n in sizes.items()))
+
+
+def sized(e: Equation, shapes: Sequence[tuple[int, ...]], known: Mapping[str, int] | None) -> Sized:
     if len(shapes) != len(e.operands):
         raise fail(e.text, f"{len(shapes)} operands for an equation of {len(e.operands)}")
     operands = tuple(
@@ -152,8 +176,8 @@ def sized(e: Equation, shapes: Sequence[tuple[int, ...]], given: Mapping[str, in
     sizes: dict[str, int] = {}
     from_: dict[str, str] = {}
     sized_axes: list[tuple[Axis, int, str]] = []
-    for label, n in (given or {}).items():
-        sizes[label], from_[label] = int(n), "sizes="
+    for label, n in (known or {}).items():
+        sizes[label], from_[label] = n, "sizes="
     for i, (axes, shape) in enumerate(zip(operands, shapes)):
         for axis, n in zip(axes, shape):
             where = f"operand {i} of shape {shape}"

@@ -33,10 +33,11 @@ def _inside(x: Any) -> list[Any]:
     return list(x._args)
 
 
-def _print(a: Any) -> bytes:
+def printed(a: Any) -> bytes:
+    """What tells the content of an array from others."""
     found = _hashlib.blake2b(np.ascontiguousarray(a).view(np.uint8).data, digest_size=16)
-    printed: bytes = found.digest()
-    return printed
+    digest: bytes = found.digest()
+    return digest
 
 
 class Contents:
@@ -53,14 +54,14 @@ class Contents:
             seen.add(id(x))
             if isinstance(x, np.ndarray):
                 if x.size and x.dtype.hasobject is False and _may_change(x):
-                    self.held.append((x, _print(x)))
+                    self.held.append((x, printed(x)))
             else:
                 stack += _inside(x)
 
     def check(self) -> None:
         """Raises RuntimeError where one has changed."""
         for a, before in self.held:
-            if _print(a) != before:
+            if printed(a) != before:
                 raise RuntimeError(
                     f"an array of shape {a.shape} that the formula holds has been written to since "
                     "its value was computed: the derivative would be that of something else. Call "

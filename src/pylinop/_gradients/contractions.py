@@ -54,6 +54,24 @@ def cotangent(y: Any, g: Any, k: int) -> Any:
     return _core._LazyArray("call", (made,), shape, made.dtype, (function, {}))
 
 
+def windows(y: Any, g: Any, k: int) -> Any:
+    """The cotangent of the array that `sliding_window_view` is of: sums of what it reads."""
+    x, kwargs = y._args[0], y._more[1]
+    shape, axis = tuple(x.shape), kwargs["axis"]
+    given = range(x.ndim) if axis is None else np.atleast_1d(axis)
+    along = [[f"_{i}"] for i in range(x.ndim)]
+    for w, i in enumerate(given):
+        along[i].append(f"_w{w}")
+    axes = tuple(
+        Index(tuple((name, 1) for name in names), 0, " + ".join(names)) if names[1:] else names[0]
+        for names in along
+    )
+    order = [f"_{i}" for i in range(x.ndim)] + [f"_w{w}" for w in range(y.ndim - x.ndim)]
+    turned = np.transpose(g, [order.index(name) for names in along for name in names])
+    function = Scattered(axes, dict(zip(order, y.shape)), shape, None)
+    return _core._LazyArray("call", (turned,), shape, g.dtype, (function, {}))
+
+
 def gathered(f: Scattered, g: Any) -> Any:
     """The cotangent of what was put back: what is read there."""
     labels = tuple(dict.fromkeys(label for axis in f.axes for label in labels_of(axis)))

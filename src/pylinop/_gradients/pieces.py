@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,11 +11,24 @@ from .. import _core
 from .._base.checks import is_lazy
 from .._lazy.build import scaled
 from .._lazy.kinds import COLUMN, FORM, lazily
+from .._lazy.leaves import lazy
 
 
 def call(function: Any, args: tuple[Any, ...], shape: Any, dtype: Any, /, **kwargs: Any) -> Any:
     """A function of values, deferred."""
     return _core._LazyArray("call", args, tuple(shape), np.dtype(dtype), (function, kwargs))
+
+
+@functools.lru_cache(maxsize=16)
+def _one(dtype: Any) -> Any:
+    array = np.ones((), dtype)
+    array.flags.writeable = False
+    return array
+
+
+def one(dtype: Any) -> Any:
+    """The cotangent of a number: a constant that nobody writes to."""
+    return lazy(_one(dtype))
 
 
 def dtype_of(x: Any) -> Any:

@@ -7,10 +7,12 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from .._base.checks import is_lazy
 from .._lazy import build, numpy_functions
 from .._lazy.numpy_shapes import joined
+from . import contractions
 from .functions import ELEMENTWISE, Row
 from .pieces import call, conj, dtype_of
 
@@ -244,6 +246,7 @@ _SHAPES.update(
         np.transpose: _transpose,
         np.where: _where,
         np.broadcast_to: _broadcast_to,
+        sliding_window_view: contractions.windows,
         build._astype: _astype,
         scattered: _scattered,
     }

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -12,12 +13,9 @@ from .._base.checks import is_lazy
 from .._lazy.kinds import Kind
 from .._lazy.leaves import lazy
 from . import matrices
-from .pieces import Through, ThroughGradient, real_of
+from .pieces import Through, ThroughGradient, one, real_of
 from .rules import RULES, sources
 from .shapes import unbroadcast
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["gradients"]
 
@@ -132,6 +130,21 @@ def sweep(
     return found
 
 
+def along(value: Any, wanted: dict[int, Any], vector: Callable[[Any], Any]) -> dict[int, Any]:
+    """The gradient of <gradient, vectors> of a real number, by the ids of what is wanted; of each
+    of those the vector is asked for."""
+    slopes = sweep(value, wanted, one(value.dtype))
+    total = None
+    for x in wanted.values():
+        g = slopes.get(id(x))
+        if g is not None:
+            term = np.sum(np.real(np.conjugate(g) * vector(x)))
+            total = term if total is None else total + term
+    if total is None:
+        return {}
+    return sweep(total, wanted, one(total.dtype))
+
+
 def _takes_stacks(x: Any) -> bool:
     """May the cotangent of x have more batch dimensions than x? What it holds has their sum."""
     if isinstance(x, _core.Operator) or x._head in _LINEAR:
@@ -173,7 +186,7 @@ def _start(value: Any, cotangent: Any) -> Any:
                 f"a value of shape {value.shape} has a gradient for a cotangent of that shape: "
                 "give cotangent=, or sum it up" + errors.built(value)
             )
-        return lazy(np.ones((), value.dtype))
+        return one(value.dtype)
     given = cotangent if is_lazy(cotangent) else lazy(np.asarray(cotangent, value.dtype))
     if given.shape != value.shape:
         raise ValueError(f"a cotangent of shape {given.shape} for a value of shape {value.shape}")

@@ -82,6 +82,10 @@ class Trace:
         """For each parameter the LazyArrays of its gradient."""
         return [p.gradient(found) for p in self.parameters]
 
+    def converted(self, arrays: list[Any]) -> list[Any]:
+        """Gradients by arrays as they are handed out: numbers as numbers."""
+        return [p.finished([a]) for p, a in zip(self.parameters, arrays, strict=True)]
+
     def shaped(self, values: list[Any]) -> Any:
         """Gradients, one a parameter, as the arguments were nested."""
         made = tuple(

@@ -11,14 +11,15 @@ import numpy as np
 
 from .. import _core
 from .._base.checks import is_lazy
+from .._base.lazy_import import Later
 from .._lazy.build import value_of
 from .._lazy.leaves import lazy
 from .._lazy.program import evaluate
 from . import estimate_errors, trees
 from .contents import Contents
-from .pieces import stopped
+from .pieces import one, stopped
 from .rules import Differentiated, Formula
-from .sweep import sweep
+from .sweep import along, sweep
 from .trace import OfOperator, Trace, finished
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
 ]
 
 _Function = Callable[..., Any]
+_REPEATED = Later("_programs.repeated")
 
 
 def value_and_grad(
@@ -92,9 +94,16 @@ def value_and_grad(
 
     @functools.wraps(f)
     def computed(*args: Any, **kwargs: Any) -> Any:
+        plain = not (has_aux or has_error or kwargs)
+        if plain and (of_program := _REPEATED.of_program(f, argnums, args)) is not None:
+            return of_program
         trace = Trace(f, argnums, has_aux, args, kwargs)
         value = trace.number()
-        found = sweep(value, trace.wanted(), lazy(np.ones((), value.dtype)))
+        if plain:
+            known = _REPEATED.gradients(trace, value)
+            if known is not None:
+                return known[0][()], trace.shaped(trace.converted(known[1:]))
+        found = sweep(value, trace.wanted(), one(value.dtype))
         (number,), made = finished(trace, [value], trace.gathered(found))
         shown = (number[()], value_of_aux(trace.aux)) if has_aux else number[()]
         found_both = shown, trace.shaped(made)
@@ -225,7 +234,7 @@ def _pushed(value: Any, trace: Trace, tangents: list[list[Any]]) -> Any:
         total = term if total is None else total + term
     if total is None:
         return u
-    got = sweep(total, {id(u): u}, lazy(np.ones((), total.dtype))).get(id(u))
+    got = sweep(total, {id(u): u}, one(total.dtype)).get(id(u))
     return u if got is None else got
 
 
@@ -268,14 +277,13 @@ def jvp(f: _Function, primals: Any, tangents: Any, has_aux: bool = False) -> Any
 
 def _along(trace: Trace, value: Any, vectors: Any) -> list[list[Any]]:
     """The gradient of <gradient, vectors>."""
-    found = sweep(value, trace.wanted(), lazy(np.ones((), value.dtype)))
-    total = None
-    for g, v in _paired(trace, found, _tangents(trace, vectors)):
-        term = np.sum(np.real(np.conjugate(g) * v))
-        total = term if total is None else total + term
-    if total is None:
-        return trace.gathered({})
-    return trace.gathered(sweep(total, trace.wanted(), lazy(np.ones((), total.dtype))))
+    tangents = _tangents(trace, vectors)
+    by = {
+        id(x): t
+        for p, held in zip(trace.parameters, tangents, strict=True)
+        for x, t in zip(p.wanted(), held, strict=True)
+    }
+    return trace.gathered(along(value, trace.wanted(), lambda x: by[id(x)]))
 
 
 def hvp(f: _Function, argnums: int | tuple[int, ...] = 0) -> _Function:
@@ -305,7 +313,11 @@ def hvp(f: _Function, argnums: int | tuple[int, ...] = 0) -> _Function:
     def computed(*args: Any, **kwargs: Any) -> Any:
         *rest, vector = args
         trace = Trace(f, argnums, False, tuple(rest), kwargs)
-        groups = _along(trace, trace.number(), vector if trace.several else (vector,))
+        value, vectors = trace.number(), vector if trace.several else (vector,)
+        known = _REPEATED.products(trace, value, _tangents(trace, vectors))
+        if known is not None:
+            return trace.shaped(trace.converted(known))
+        groups = _along(trace, value, vectors)
         return trace.shaped(finished(trace, [], groups)[1])
 
     return computed

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Never, NoReturn
 import numpy as np
 
 from .. import _core
-from .._base.array_methods import ArrayMethods
+from .._base.array_methods import ArrayMethods, given
 from .._base.lazy_import import Later
 from .._operators import refusals
 from . import build, numpy_functions, text
@@ -172,75 +172,116 @@ class LazyArray(ArrayMethods, _core.Lazy):
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         return call(func, args, kwargs)
 
-    def trace(self, offset: int = 0) -> Any:
+    def trace(
+        self, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None
+    ) -> Any:
         """The sum of a diagonal; of a product without forming it."""
-        return numpy_functions.trace(self, offset) if self.ndim == 2 else np.trace(self, offset)
+        more = given(dtype=dtype, out=out)
+        if self.ndim == 2 and not more and (axis1, axis2) == (0, 1):
+            return numpy_functions.trace(self, offset)
+        return np.trace(self, offset, axis1, axis2, **more)
 
-    def diagonal(self, offset: int = 0) -> Any:
+    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
         """A diagonal; of a product without forming it."""
-        return (
-            numpy_functions.diagonal(self, offset) if self.ndim == 2 else np.diagonal(self, offset)
-        )
+        if self.ndim == 2 and (axis1, axis2) == (0, 1):
+            return numpy_functions.diagonal(self, offset)
+        return np.diagonal(self, offset, axis1, axis2)
 
-    def prod(self, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
+    def prod(
+        self,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        keepdims: bool = False,
+        initial: Any = np._NoValue,
+        where: Any = True,
+    ) -> Any:
         """The product over axes."""
-        return np.prod(self, axis=axis, dtype=dtype, keepdims=keepdims)
+        more = given(dtype=dtype, out=out, initial=initial, where=where)
+        return np.prod(self, axis=axis, keepdims=keepdims, **more)
 
-    def var(self, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Any:
+    def var(
+        self,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        ddof: Any = 0,
+        keepdims: bool = False,
+        *,
+        where: Any = True,
+        mean: Any = None,
+    ) -> Any:
         """The variance over axes."""
-        return np.var(self, axis=axis, ddof=ddof, keepdims=keepdims)
+        more = given(dtype=dtype, out=out, where=where, mean=mean)
+        return np.var(self, axis=axis, ddof=ddof, keepdims=keepdims, **more)
 
-    def std(self, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Any:
+    def std(
+        self,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        ddof: Any = 0,
+        keepdims: bool = False,
+        *,
+        where: Any = True,
+        mean: Any = None,
+    ) -> Any:
         """The standard deviation over axes."""
-        return np.std(self, axis=axis, ddof=ddof, keepdims=keepdims)
+        more = given(dtype=dtype, out=out, where=where, mean=mean)
+        return np.std(self, axis=axis, ddof=ddof, keepdims=keepdims, **more)
 
-    def any(self, axis: Any = None, keepdims: bool = False) -> Any:
+    def any(
+        self, axis: Any = None, out: Any = None, keepdims: bool = False, *, where: Any = True
+    ) -> Any:
         """Is any element true?"""
-        return np.any(self, axis=axis, keepdims=keepdims)
+        return np.any(self, axis=axis, keepdims=keepdims, **given(out=out, where=where))
 
-    def all(self, axis: Any = None, keepdims: bool = False) -> Any:
+    def all(
+        self, axis: Any = None, out: Any = None, keepdims: bool = False, *, where: Any = True
+    ) -> Any:
         """Are all elements true?"""
-        return np.all(self, axis=axis, keepdims=keepdims)
+        return np.all(self, axis=axis, keepdims=keepdims, **given(out=out, where=where))
 
-    def argmax(self, axis: Any = None, keepdims: bool = False) -> Any:
+    def argmax(self, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> Any:
         """Where the maximum is."""
-        return np.argmax(self, axis=axis, keepdims=keepdims)
+        return np.argmax(self, axis=axis, keepdims=keepdims, **given(out=out))
 
-    def argmin(self, axis: Any = None, keepdims: bool = False) -> Any:
+    def argmin(self, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> Any:
         """Where the minimum is."""
-        return np.argmin(self, axis=axis, keepdims=keepdims)
+        return np.argmin(self, axis=axis, keepdims=keepdims, **given(out=out))
 
-    def argsort(self, axis: Any = -1) -> Any:
+    def argsort(self, axis: Any = -1, kind: Any = None, order: Any = None) -> Any:
         """The indices that sort along an axis."""
-        return np.argsort(self, axis=axis)
+        return np.argsort(self, axis=axis, kind=kind, order=order)
 
-    def sort(self, axis: Any = -1) -> Any:
+    def sort(self, axis: Any = -1, kind: Any = None, order: Any = None) -> Any:
         """Sorted along an axis: a new LazyArray, since the value of this one cannot change."""
-        return np.sort(self, axis=axis)
+        return np.sort(self, axis=axis, kind=kind, order=order)
 
-    def cumsum(self, axis: Any = None) -> Any:
+    def cumsum(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
         """The sums up to each element."""
-        return np.cumsum(self, axis=axis)
+        return np.cumsum(self, axis=axis, **given(dtype=dtype, out=out))
 
-    def cumprod(self, axis: Any = None) -> Any:
+    def cumprod(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
         """The products up to each element, computed now."""
-        return np.cumprod(self._computed(), axis=axis)
+        return np.cumprod(self._computed(), axis=axis, dtype=dtype, out=out)
 
-    def take(self, indices: Any, axis: Any = None) -> Any:
+    def take(self, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
         """Elements along an axis."""
-        return np.take(self, indices, axis=axis)
+        more = given(out=out, mode=None if mode == "raise" else mode)
+        return np.take(self, indices, axis=axis, **more)
 
     def nonzero(self) -> Any:
         """Where elements are not zero: arrays of indices, computed now."""
         return self._computed().nonzero()
 
-    def clip(self, min: Any = None, max: Any = None) -> Any:
+    def clip(self, min: Any = None, max: Any = None, out: Any = None) -> Any:
         """Limited to an interval."""
-        return np.clip(self, min, max)
+        return np.clip(self, min, max, **given(out=out))
 
-    def round(self, decimals: int = 0) -> Any:
+    def round(self, decimals: int = 0, out: Any = None) -> Any:
         """Rounded to decimals."""
-        return np.round(self, decimals)
+        return np.round(self, decimals, **given(out=out))
 
     def squeeze(self, axis: Any = None) -> Any:
         """Without axes of length 1."""

@@ -168,7 +168,7 @@ def _linear_ufunc(name: str, inputs: Any) -> Any:
         return matmul(*inputs)
     if name == "conjugate" and inputs[0].ndim >= 2:
         return view(inputs[0], 2)
-    if name == "negative" and inputs[0].ndim >= 2:
+    if name == "negative" and inputs[0].ndim >= 2 and inputs[0].dtype.kind != "b":
         return scaled(inputs[0], -1)
     if name == "multiply":
         a, b = inputs
@@ -214,8 +214,8 @@ def _sum(a: Any, b: Any, minus: bool) -> Any:
         shape = together(np.add, (a, b))
         if len(shape) > 8:
             return None
-    if minus and b.dtype.kind in "biu" and _promoted(a, b) != b.dtype:
-        return None  # -b would wrap before it meets a wider a
+    if minus and (b.dtype.kind == "b" or (b.dtype.kind in "iu" and _promoted(a, b) != b.dtype)):
+        return None  # -b would wrap before it meets a wider a; NumPy refuses it of booleans
     b = scaled(b, -1) if minus else b
     dtype = _promoted(a, b)
     return None if dtype.kind == "b" else _core._LazyArray("add", (a, b), shape, dtype)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
+from .._base.checks import is_kept
 from .._contractions import equations
 from .._structured import determinants
 from . import contraction_parts, decompositions, evaluate, matrix_functions
@@ -85,6 +86,17 @@ def reduced(a: Any, axis: Any, keepdims: Any) -> tuple[int, ...]:
     return tuple(d for i, d in enumerate(a.shape) if i not in axes)
 
 
+_NEUTRAL = {np.sum: 0, np.prod: 1}
+
+
+def _among(a: Any, where: Any, neutral: int) -> Any:
+    """a, with what counts for nothing where `where` is false; None where that is no mask for a."""
+    mask = where if hasattr(where, "dtype") else np.asarray(where)
+    if mask.dtype != bool or together(np.add, (a, mask)) != a.shape:
+        return None
+    return np.where(mask, a, neutral)
+
+
 def _reduction(func: Callable[..., Any], dtype_of: Callable[[Any], Any]) -> Callable[..., Any]:
     def run(
         a: Any,
@@ -95,9 +107,11 @@ def _reduction(func: Callable[..., Any], dtype_of: Callable[[Any], Any]) -> Call
         **more: Any,
     ) -> Any:
         a = node(a)
+        if set(more) == {"where"} and a is not None and func in _NEUTRAL:
+            a = _among(a, more.pop("where"), _NEUTRAL[func])
         if a is None or out is not None or more:
             return NotImplemented
-        kept = keepdims is True
+        kept = is_kept(keepdims)
         given = {"dtype": np.dtype(dtype)} if dtype is not None else {}
         kwargs = {"axis": axis, **given, **({"keepdims": True} if kept else {})}
         if func is np.sum and not kept and not given:
@@ -125,16 +139,29 @@ TABLE[np.mean] = _reduction(np.mean, _averaged)
 TABLE[np.prod] = _reduction(np.prod, summed)
 
 
+_OF_TWO: dict[Any, Any] = {np.max: np.maximum, np.min: np.minimum}
+
+
+def _is_first(func: Any, a: Any, initial: Any) -> bool:
+    """May an extreme of a start with it, as with another element? Of no elements NumPy decides."""
+    plain = func in _OF_TWO and type(initial) in (int, float) and a.size > 0
+    return plain and np.result_type(a.dtype, initial) == a.dtype
+
+
 def _extreme(func: Callable[..., Any], dtype_of: Callable[[Any], Any]) -> Callable[..., Any]:
     def run(
         a: Any, axis: Any = None, out: Any = None, keepdims: Any = np._NoValue, **more: Any
     ) -> Any:
         a = node(a)
+        initial = None
+        if set(more) == {"initial"} and a is not None and _is_first(func, a, more["initial"]):
+            initial = more.pop("initial")
         if a is None or out is not None or more:
             return NotImplemented
-        kept = keepdims is True
+        kept = is_kept(keepdims)
         kwargs = {"axis": axis, **({"keepdims": True} if kept else {})}
-        return deferred(func, a, reduced(a, axis, kept), dtype_of(a.dtype), kwargs)
+        found = deferred(func, a, reduced(a, axis, kept), dtype_of(a.dtype), kwargs)
+        return found if initial is None else _OF_TWO[func](found, initial)
 
     return run
 
@@ -315,11 +342,12 @@ def _vdot(a: Any, b: Any, /) -> Any:
     a, b = node(a), node(b)
     if a.ndim == b.ndim == 1:
         return matmul(a.conj(), b)
-    if a.ndim == b.ndim == 2 and a.shape == b.shape:
-        return np.trace(matmul(a.H, b))
+    if a.ndim == b.ndim == 2 and a.shape == b.shape and a.dtype.kind not in "biu":
+        return np.trace(matmul(a.H, b))  # of integers a trace is of wider ones
     if a.size != b.size:
         return NotImplemented
-    return matmul(np.conjugate(np.reshape(a, (-1,))), np.reshape(b, (-1,)))
+    x = np.reshape(a, (-1,))
+    return matmul(np.conjugate(x) if a.dtype.kind == "c" else x, np.reshape(b, (-1,)))
 
 
 @row("inner")

@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from .. import _core
-from .._base.checks import is_lazy
+from .._base.checks import is_kept, is_lazy
 from .build import node
 from .numpy_functions import TABLE, call, deferred, reduced, row, summed
 
@@ -239,6 +240,28 @@ def _moveaxis(a: Any, source: Any, destination: Any) -> Any:
     return np.transpose(a, axes)
 
 
+@row("rollaxis")
+def _rollaxis(a: Any, axis: Any, start: Any = 0) -> Any:
+    hollow = np.broadcast_to(np.zeros((), bool), (1,) * a.ndim)
+    np.rollaxis(hollow, axis, start)  # raises NumPy's error
+    axis, start = _axis(axis, a.ndim), int(start) + (a.ndim if start < 0 else 0)
+    axes = [k for k in range(a.ndim) if k != axis]
+    axes.insert(start - (axis < start), axis)
+    return np.transpose(a, axes)
+
+
+@row("lib.stride_tricks.sliding_window_view")
+def _windows(
+    x: Any, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False
+) -> Any:
+    if subok or writeable:
+        return NotImplemented
+    hollow = np.broadcast_to(np.zeros((), bool), x.shape)
+    shape = sliding_window_view(hollow, window_shape, axis).shape
+    kwargs = {"window_shape": window_shape, "axis": axis}
+    return deferred(sliding_window_view, x, shape, x.dtype, kwargs)
+
+
 @row("broadcast_to")
 def _broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
     shape = np.broadcast_to(np.broadcast_to(np.zeros((), bool), array.shape), shape).shape
@@ -379,7 +402,7 @@ def _moment(root: bool) -> Any:
         if dtype is not None or out is not None or more:
             return NotImplemented
         ddof = ddof if correction is np._NoValue else correction
-        v = _variance(a, axis, ddof, keepdims is True)
+        v = _variance(a, axis, ddof, is_kept(keepdims))
         return np.sqrt(v) if root else v
 
     return run
@@ -411,7 +434,7 @@ def _place(func: Any) -> Any:
     def run(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = np._NoValue) -> Any:
         if out is not None:
             return NotImplemented
-        kept = keepdims is True
+        kept = is_kept(keepdims)
         kwargs = {"axis": axis, **({"keepdims": True} if kept else {})}
         return deferred(func, a, reduced(a, axis, kept), np.dtype(np.intp), kwargs)
 

@@ -11,7 +11,7 @@ from .freezing import consider
 
 __all__ = ["called", "road", "shapes"]
 
-OWNERS = {"pytensor": "pylinop.pytensor.running"}
+OWNERS = {"numpy": "pylinop._programs.called", "pytensor": "pylinop.pytensor.running"}
 MOST = 256
 _seen: dict[Any, Any] = {}
 _roads: dict[str, str | None] = {}  # of programs: why they run in Python; None: they do not

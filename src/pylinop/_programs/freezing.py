@@ -207,7 +207,7 @@ class _Tape:
             known = x._args[0] if x._head == "leaf" else x._value
             if known is None or x._form is not None:
                 raise _Unfit("an index of an operator")
-            self.copy(known, known[more], v)
+            self.copy(known, known[_of_views(more)], v)
         elif last is None:
             raise _Unfit(f"the value of {head!r} is not of a plan")
         elif head == "of form" and more[0] in (determinants.logdet, determinants.logdet_of):
@@ -264,7 +264,7 @@ class _Tape:
             offset += part[3][axis] * step
 
     def scattered(self, a: Any, v: _View, key: Any, shape: Any) -> None:
-        seen = a._value[key]
+        seen = a._value[_of_views(key)]
         if not np.may_share_memory(seen, a._value):
             raise _Unfit("elements by their indices")
         part, zero = self.value(a._args[0], a.dtype), self.value(0.0, a.dtype)
@@ -281,6 +281,13 @@ class _Tape:
             shape, strides = (math.prod(shape),), (1,)
         arg = (slot, offset, letter, shape, strides)
         self.step(_SUM, [arg], self.placed(v), -1 if axis is None else axis)
+
+
+def _of_views(key: Any) -> Any:
+    """An index that gives a view of single elements too, where NumPy gives a number."""
+    if Ellipsis in (key if type(key) is tuple else (key,)):
+        return key
+    return (*key, ...) if type(key) is tuple else (key, ...)
 
 
 def _c_strides(shape: Any) -> tuple[int, ...]:

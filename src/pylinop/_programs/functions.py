@@ -9,7 +9,7 @@ import numpy as np
 
 from .operators import Face, Operator, computed, made
 
-__all__ = ["Functions", "InvQuadLogdet", "SlogdetResult"]
+__all__ = ["EighResult", "Functions", "InvQuadLogdet", "SVDResult", "SlogdetResult"]
 
 
 class SlogdetResult(NamedTuple):
@@ -24,6 +24,21 @@ class InvQuadLogdet(NamedTuple):
 
     inv_quad: Any
     logdet: Any
+
+
+class EighResult(NamedTuple):
+    """Eigenvalues, ascending, and eigenvectors in columns."""
+
+    eigenvalues: Any
+    eigenvectors: Any
+
+
+class SVDResult(NamedTuple):
+    """A = U diag(S) Vh, the singular values descending."""
+
+    U: Any
+    S: Any
+    Vh: Any
 
 
 class Functions:
@@ -61,7 +76,7 @@ class Functions:
 
     def inv(self, A: Any) -> Any:
         """The inverse, an operator; nothing is computed."""
-        return self._made(self._node("inv", self._node("lazy", self._operand(A))))
+        return self._of_matrix("inv", A)
 
     def trace(self, A: Any) -> Any:
         """The trace."""
@@ -79,31 +94,47 @@ class Functions:
         """The logarithm of the determinant; nan for a negative one of a real matrix."""
         return self._value(self._node("logdet", self._operand(A)))
 
+    def _values(self, name: str, count: int, *args: Any) -> list[Any]:
+        """Several values of one function, by one program."""
+        node = self._node(name, *args)
+        return computed(self.face, *(self._node("item", node, k) for k in range(count)))
+
+    def _of_matrix(self, name: str, A: Any) -> Any:
+        return self._made(self._node(name, self._node("lazy", self._operand(A))))
+
     def slogdet(self, A: Any) -> SlogdetResult:
         """Sign and logarithm of the modulus of the determinant."""
-        node = self._node("slogdet", self._operand(A))
-        return SlogdetResult(
-            *computed(
-                self.face,
-                self._node("item", node, 0),
-                self._node("item", node, 1),
-            )
-        )
+        return SlogdetResult(*self._values("slogdet", 2, self._operand(A)))
 
     def inv_quad_logdet(self, A: Any, b: Any) -> InvQuadLogdet:
         """``b^H A^-1 b``, a number for each column, and ``log det A``, by one plan."""
-        node = self._node("inv_quad_logdet", self._operand(A), self._operand(b))
         return InvQuadLogdet(
-            *computed(
-                self.face,
-                self._node("item", node, 0),
-                self._node("item", node, 1),
-            )
+            *self._values("inv_quad_logdet", 2, self._operand(A), self._operand(b))
         )
+
+    def eigh(self, A: Any) -> EighResult:
+        """Eigenvalues and eigenvectors of a Hermitian matrix, arrays."""
+        return EighResult(*self._values("eigh", 2, self._node("lazy", self._operand(A))))
+
+    def svd(self, A: Any) -> SVDResult:
+        """The reduced singular value decomposition, arrays."""
+        return SVDResult(*self._values("svd", 3, self._node("lazy", self._operand(A))))
+
+    def expm(self, A: Any) -> Any:
+        """The matrix exponential, an operator."""
+        return self._of_matrix("expm", A)
+
+    def sqrtm(self, A: Any) -> Any:
+        """The principal square root, an operator."""
+        return self._of_matrix("sqrtm", A)
+
+    def logm(self, A: Any) -> Any:
+        """The principal logarithm, an operator."""
+        return self._of_matrix("logm", A)
 
     def cholesky(self, A: Any) -> Any:
         """The lower Cholesky factor, an operator."""
-        return self._made(self._node("cholesky", self._node("lazy", self._operand(A))))
+        return self._of_matrix("cholesky", A)
 
     def eigvalsh(self, A: Any) -> Any:
         """The eigenvalues of a Hermitian matrix, ascending."""
@@ -118,7 +149,7 @@ class Functions:
 
     def pinv(self, A: Any) -> Any:
         """The pseudo-inverse, an operator."""
-        return self._made(self._node("pinv", self._node("lazy", self._operand(A))))
+        return self._of_matrix("pinv", A)
 
     def matrix_norm(self, A: Any) -> Any:
         """The Frobenius norm."""

@@ -127,6 +127,8 @@ class Operator:
         """The transpose."""
         return type(self)(self.face.operation("view", self, 1))
 
+    mT = T
+
     @property
     def H(self) -> Any:
         """The adjoint."""

@@ -2,11 +2,13 @@
 
     Formula       the flat form of operators and functions of them
     Written       a function of LazyArrays that somebody wrote (`program`)
+    Met           what a function has built (structure.py)
     WithGradients values that are real numbers, and the gradient of each by some of the arrays
     Pushforward   the tangents of the values, linear in the tangents of some of the arrays
     Pullback      the cotangents of some of the arrays, linear in those of the values
+    Joined        the values and their pullback
 
-The last three are made of another program, of any of the five: so there are derivatives of any
+The last four are made of another program, of any of the seven: so there are derivatives of any
 order, and all of them are pylinop's. Pushforward and Pullback are each other's transpose. They
 speak JAX's convention, in which <ct, t> is Re sum(ct t): conjugate to pylinop's."""
 
@@ -18,7 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from .._gradients.pieces import call
+from .. import _core
+from .._gradients.pieces import call, one
 from .._gradients.rules import Differentiated
 from .._gradients.sweep import sweep
 from .._gradients.watched import watched
@@ -26,14 +29,26 @@ from .._lazy import program as together
 from .._lazy.leaves import lazy
 from . import formulas
 from .replay import Recipe, recorded, replayed
+from .structure import Structure
 
-__all__ = ["Formula", "Program", "Pullback", "Pushforward", "WithGradients", "Written"]
+__all__ = [
+    "Cotangents",
+    "Formula",
+    "Joined",
+    "Met",
+    "Program",
+    "Pullback",
+    "Pushforward",
+    "WithGradients",
+    "Written",
+]
 
 
 class Program:
     """A formula to compute; two programs of the same parts are equal."""
 
     arrays: int  # how many it takes
+    open = True  # may it hold arrays that others write to?
 
     def __init__(self, *parts: Any) -> None:
         self.parts = parts
@@ -89,9 +104,7 @@ class Program:
         """The values of arrays of NumPy."""
         recipe = _recipe(self, tuple((a.shape, a.dtype) for a in arrays))
         found = self._built(arrays) if recipe is None else replayed(recipe, arrays)
-        unique = list({id(x): x for x in found}.values())
-        if len(unique) > 1:
-            together.evaluate(*unique)
+        together.evaluate(*{id(x): x for x in found}.values())
         return [x._computed() for x in found]
 
 
@@ -152,12 +165,32 @@ class Written(Program):
         return getattr(self.parts[1], "__name__", "function")
 
 
-class _Derived(Program):
+class Met(Program):
+    """A formula that a function has built, of all arrays in it."""
+
+    open = False
+
+    def __init__(self, structure: Structure) -> None:
+        super().__init__(structure.key)
+        self.arrays, self.values = len(structure.arrays), structure.values
+        leaves = [hollow((a.shape, a.dtype), True) for a in structure.arrays]
+        made = _core._lazy_replay(structure.rows, leaves)[self.arrays :]
+        self.rows = tuple((a, places) for a, (_, places) in zip(made, structure.rows, strict=True))
+
+    def build(self, leaves: Any) -> list[Any]:
+        made = _core._lazy_replay(self.rows, list(leaves))
+        return [made[k] for k in self.values]
+
+    def __repr__(self) -> str:
+        return "formula"
+
+
+class Derived(Program):
     """A program derived from another one, with respect to the arrays in `by`."""
 
     def __init__(self, base: Program, by: tuple[int, ...]) -> None:
         super().__init__(base, by)
-        self.base, self.by = base, by
+        self.base, self.by, self.open = base, by, base.open
 
     def watched(self) -> frozenset[int]:
         return self.base.watched() | frozenset(self.by)
@@ -166,7 +199,7 @@ class _Derived(Program):
         return {id(leaves[k]): leaves[k] for k in self.by}
 
 
-class WithGradients(_Derived):
+class WithGradients(Derived):
     """The values and, after them, of each value the gradient by each array in `by`. Values that
     are not single real numbers have none."""
 
@@ -183,12 +216,12 @@ class WithGradients(_Derived):
         values = [lazy(x) for x in self.base.build(leaves)]
         made = list(values)
         for value in values:
-            found = sweep(value, self.wanted(leaves), lazy(_fixed(np.ones((), value.dtype))))
-            made += [_gradient(found, leaves[k]) for k in self.by]
+            found = sweep(value, self.wanted(leaves), one(value.dtype))
+            made += [gradient_by(found, leaves[k]) for k in self.by]
         return made
 
 
-class Pullback(_Derived):
+class Pullback(Derived):
     """Takes the arrays, and a cotangent of each value."""
 
     def __init__(self, base: Program, by: tuple[int, ...], values: int) -> None:
@@ -204,12 +237,40 @@ class Pullback(_Derived):
 
     def build(self, leaves: Any) -> list[Any]:
         own, given = leaves[: self.base.arrays], leaves[self.base.arrays :]
-        values = [lazy(x) for x in self.base.build(own)]
+        return self.pulled([lazy(x) for x in self.base.build(own)], own, given)
+
+    def pulled(self, values: list[Any], own: Any, given: Any) -> list[Any]:
+        """The cotangents of the arrays, of those of the values."""
         found = pulled(values, [_conj(g) for g in given], self.wanted(own))
-        return [_conj(_gradient(found, own[k])) for k in self.by]
+        return [_conj(gradient_by(found, own[k])) for k in self.by]
 
 
-class Pushforward(_Derived):
+class Cotangents(Pullback):
+    """Likewise in pylinop's own convention, without conjugates."""
+
+    def build(self, leaves: Any) -> list[Any]:
+        own, given = leaves[: self.base.arrays], leaves[self.base.arrays :]
+        found = pulled(list(map(lazy, self.base.build(own))), list(given), self.wanted(own))
+        return [gradient_by(found, own[k]) for k in self.by]
+
+
+class Joined(Pullback):
+    """The values and, after them, what their pullback gives: what is factored for one of them is
+    there for the other."""
+
+    def linear(self) -> frozenset[int]:
+        return frozenset()
+
+    def _kinds(self, avals: Any) -> Any:
+        return self.base.kinds(avals[: self.base.arrays]) + super()._kinds(avals)
+
+    def build(self, leaves: Any) -> list[Any]:
+        own, given = leaves[: self.base.arrays], leaves[self.base.arrays :]
+        values = [lazy(x) for x in self.base.build(own)]
+        return values + self.pulled(values, own, given)
+
+
+class Pushforward(Derived):
     """Takes the arrays, and a tangent of each array in `by`."""
 
     def __init__(self, base: Program, by: tuple[int, ...]) -> None:
@@ -225,7 +286,7 @@ class Pushforward(_Derived):
     def build(self, leaves: Any) -> list[Any]:
         own, tangents = leaves[: self.base.arrays], leaves[self.base.arrays :]
         values = [lazy(x) for x in self.base.build(own)]
-        units = [lazy(np.zeros(v.shape, v.dtype)) for v in values]
+        units = [lazy(_fixed(np.zeros(v.shape, v.dtype))) for v in values]
         found = pulled(values, units, self.wanted(own))
         total = None
         for k, t in zip(self.by, tangents, strict=True):
@@ -236,8 +297,7 @@ class Pushforward(_Derived):
             total = term if total is None else total + term
         if total is None:
             return units
-        one = lazy(np.ones((), total.dtype))
-        back = sweep(total, {id(u): u for u in units}, one)
+        back = sweep(total, {id(u): u for u in units}, one(total.dtype))
         return [back.get(id(u), u) for u in units]
 
 
@@ -258,10 +318,10 @@ def _real_inner(g: Any, t: Any) -> Any:
     return np.sum(g * (np.real(t) if t.dtype.kind == "c" else t))
 
 
-def _gradient(found: dict[int, Any], like: Any) -> Any:
+def gradient_by(found: dict[int, Any], like: Any) -> Any:
     """The gradient by a leaf, of its shape."""
     g = found.get(id(like))
-    return lazy(np.zeros(like.shape, like.dtype)) if g is None else g
+    return lazy(_fixed(np.zeros(like.shape, like.dtype))) if g is None else g
 
 
 def _never(*values: Any) -> Any:
@@ -278,7 +338,7 @@ def pulled(values: list[Any], cotangents: list[Any], wanted: dict[int, Any]) -> 
     heads, back = zip(*pairs, strict=True)
     joint = Differentiated(_never, lambda y, args, g: tuple(back))
     root = call(joint, tuple(heads), (), np.dtype(np.float64))
-    return sweep(root, wanted, lazy(np.ones(())))
+    return sweep(root, wanted, one(np.dtype(float)))
 
 
 def as_results(values: list[Any], kinds: Any, out_dtype: Callable[[Any], Any]) -> list[Any]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .._api import basic, covariance, determinants, products, solve
+from .._api import basic, covariance, determinants, products, solve, spectra
 from .._lazy.build import inverse, view
 from .._lazy.leaves import lazy
 from .._operators import block_constructors
@@ -23,6 +23,10 @@ def _over(a: Any, c: Any) -> Any:
 
 def _index(a: Any, key: Any) -> Any:
     return a[key]
+
+
+def _svd(a: Any) -> Any:
+    return np.linalg.svd(a, full_matrices=False)
 
 
 def _norm(a: Any) -> Any:
@@ -73,6 +77,11 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "cholesky": np.linalg.cholesky,
     "eigvalsh": np.linalg.eigvalsh,
     "svdvals": np.linalg.svdvals,
+    "eigh": np.linalg.eigh,
+    "svd": _svd,
+    "expm": spectra.expm,
+    "sqrtm": spectra.sqrtm,
+    "logm": spectra.logm,
     "pinv": np.linalg.pinv,
     "norm": _norm,
     "lazy": lazy,

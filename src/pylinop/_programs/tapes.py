@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
+import time
 from typing import Any
 
 import numpy as np
@@ -24,17 +26,19 @@ def _text(program: Program) -> bytes:
     return b"program\n" + next(_numbers).to_bytes(8, "little")
 
 
-def values(program: Program, arrays: list[Any], kinds: Any) -> list[Any]:
-    """The values of a program of arrays of NumPy, new arrays of these shapes and dtypes."""
+def values(program: Program, arrays: list[Any], kinds: Any, longest: float = math.inf) -> list[Any]:
+    """The values of a program of arrays of NumPy, new arrays of these shapes and dtypes. After a
+    call of more than `longest` seconds no tape is made, which takes several calls."""
     outs = [np.empty(shape, dtype) for shape, dtype in kinds]
     key: Any = None
     if not config.recording():
         key = _core._tape_call(_text(program), tuple(arrays), tuple(outs))
         if key is True:
             return outs
+    start = time.monotonic()
     found = as_results(program(arrays), kinds, np.dtype)
-    if key is not None:
-        consider(key, lambda: Freezable(program, False, open=True), arrays, found)
+    if key is not None and time.monotonic() - start <= longest:
+        consider(key, lambda: Freezable(program, False, open=program.open), arrays, found)
     return found
 
 

@@ -54,7 +54,7 @@ def is_hermitian(f: Any) -> Any:
 def refuse_symmetric(a: Any) -> None:
     """Raises where a complex matrix is symmetric, not Hermitian: then neither triangle was
     meant."""
-    if not np.iscomplexobj(a) or 0 in a.shape:
+    if a.dtype.kind != "c" or 0 in a.shape:
         return
     real_diagonal(np.diagonal(a, axis1=-2, axis2=-1))
     apart = largest(a - np.swapaxes(a, -1, -2))
@@ -243,16 +243,18 @@ def appended(factor: Any, b: Any, c: Any) -> Any:
 def jittered(ask: Callable[..., Any], op: Any, side: str, jitter: Any) -> Any:
     """The factor of op; or, with a warning, that of op plus a multiple of the identity."""
     __tracebackhide__ = True
+    if jitter is None:
+        return ask(op, side)
     real = isinstance(jitter, numbers.Real) and not isinstance(jitter, bool)
-    if jitter is not None and not real:
+    if not real:
         raise TypeError(f"jitter must be a positive number or None, got {jitter!r}")
-    if jitter is not None and not 0 < jitter < math.inf:
+    if not 0 < jitter < math.inf:
         raise ValueError(f"jitter must be a positive number or None, got {jitter!r}")
     try:
         return ask(op, side)
     except np.linalg.LinAlgError as error:
         first = str(error)
-        mean = float(np.mean(np.abs(op.diagonal()))) if jitter is not None else 0.0
+        mean = float(np.mean(np.abs(op.diagonal())))
         if not 0 < mean < math.inf:
             raise
     for share in (jitter, 10 * jitter, 100 * jitter):

@@ -48,10 +48,14 @@ def measured(A: Any, name: str, tolerance: str = EXACT) -> bool:
         return False
     if name == "centrohermitian":
         return measured(a, "hermitian") and np.array_equal(a, a[..., ::-1, ::-1].conj())
+    same = _core._mirrored(a, name == "hermitian") if a.dtype.char in "fdFD" else None
+    if same or (same is not None and tolerance == EXACT):
+        return same
     other = a.swapaxes(-1, -2)
     if name == "hermitian" and a.dtype.kind == "c":
         other = other.conj()
-    same = bool((a == other).all())
+    if same is None:  # batches, and other dtypes
+        same = bool((a == other).all())
     if same or tolerance == EXACT:
         return same
     if tolerance == ROUNDED:

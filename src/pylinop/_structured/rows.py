@@ -153,8 +153,9 @@ def rules() -> list[dict[str, Any]]:
         for row in dict.fromkeys(question.rows.values()):
             heads = "|".join(head for head, r in question.rows.items() if r is row)
             made.append(
-                {"name": row.name, "phase": "structure", "left": f"({question.word} ({heads}))",
-                 "right": None, "guard": " ".join(row.guards) or None, "cost": "always",
+                {"name": row.name, "phase": "structure", "tier": "kind",
+                 "left": f"({question.word} ({heads}))", "right": None,
+                 "guard": " ".join(row.guards) or None, "cost": "always",
                  "source": row.how, "origin": "table", "fired": row.fired, "price": row.cost}
             )  # fmt: skip
     return made

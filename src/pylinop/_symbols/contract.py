@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from .._api import contraction_operator, contractions
 from .._contractions import equations, grammar
@@ -165,3 +166,22 @@ def _view(x: Any, equation: str, *, sizes: Mapping[str, Any] | None = None) -> A
 
 
 RULES[contraction_operator.view] = _view
+
+
+def _windows(
+    x: Any, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False
+) -> Any:
+    if subok or writeable:
+        raise NotImplementedError("sliding_window_view of placeholders is read-only")
+    given = np.atleast_1d(window_shape)
+    axes = np.lib.array_utils.normalize_axis_tuple(range(x.ndim) if axis is None else axis, x.ndim)
+    if len(axes) != len(given) or len(set(axes)) < len(axes):
+        raise NotImplementedError("sliding_window_view of placeholders: each axis once")
+    inside = {k: f"w{k}" for k in axes}
+    read = [f"(a{k} + w{k})" if k in inside else f"a{k}" for k in range(x.ndim)]
+    made = [f"a{k}" for k in range(x.ndim)] + list(inside.values())
+    sizes = dict(zip(inside.values(), given))
+    return _view(x, f"{' '.join(read)} -> {' '.join(made)}", sizes=sizes)
+
+
+RULES[sliding_window_view] = _windows

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from .._base.checks import is_kept
 from .._lazy import numpy_functions
 from .._lazy.build import ufunc_dtype
 from .expressions import Size, product, quotient
@@ -94,12 +95,13 @@ def _real_of(dtype: Any) -> Any:
 
 def _reduction(func: Any, dtype_of: Callable[[Any], Any], empty: bool) -> Any:
     def run(a: Any, axis: Any = None, keepdims: Any = False) -> Any:
-        shape = numpy_functions.reduced(a, axis, keepdims is True)
+        kept = is_kept(keepdims)
+        shape = numpy_functions.reduced(a, axis, kept)
         sides = _of(func, (a,))
         if not empty:
             for n in shape_of(a):
                 sides.least(n, 1)
-        kwargs = {"axis": axis, **({"keepdims": True} if keepdims is True else {})}
+        kwargs = {"axis": axis, **({"keepdims": True} if kept else {})}
         return formula(func, (a,), shape, dtype_of(a.dtype), sides, **kwargs)
 
     return run

@@ -62,6 +62,7 @@ __all__ = [
     "Solve",
     "SolveTriangular",
     "Variable",
+    "ancestors",
     "call_cached_ptr",
     "compile_numba_function_src",
     "numba_njit",

@@ -11,6 +11,7 @@ import pytensor.gradient
 from .._programs.entry import road
 from ._compat import OTHERS, rewrite_graph, toposorted
 from .ops import Structured
+from .program import innermost
 from .rewrites import Report, named, reported, settings, shown
 from .views import op_of
 
@@ -104,10 +105,10 @@ def _programs(function: Any) -> Iterator[Report]:
     for node in function.maker.fgraph.toposort():
         if not isinstance(node.op, Structured):
             continue
-        spec, ups = node.op.spec, 0
-        while spec[0] == "pullback":
-            spec, ups = spec[1], ups + 1
+        spec, ups = innermost(node.op.spec)
         what = ("values", "gradients", "second derivatives")[min(ups, 2)]
+        if node.op.spec[0] == "joined":
+            what = "values and gradients"
         asked = tuple(dict.fromkeys(name for name, *_ in spec[2]))
         ran = road(f"pytensor\n{node.op.text}") if is_numba else "in Python: not numba"
         yield Report(

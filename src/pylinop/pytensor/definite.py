@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .program import BAND, offset_of
+from .program import BAND, innermost, offset_of
 
 __all__ = ["proved"]
 
@@ -176,7 +176,5 @@ def _proved(tree: Any, arrays: Any, slack: float) -> bool:
 
 def proved(spec: Any, arrays: Any) -> bool:
     """Is the matrix of a program positive definite for sure?"""
-    while spec[0] == "pullback":
-        spec = spec[1]
     with np.errstate(all="ignore"):
-        return _proved(spec[1], arrays, 0.0)
+        return _proved(innermost(spec)[0][1], arrays, 0.0)

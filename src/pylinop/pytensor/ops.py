@@ -9,7 +9,7 @@ import pytensor
 import pytensor.tensor as pt
 
 from ._compat import Apply, DisconnectedType, Op
-from .program import arrays_of, like, parsed
+from .program import arrays_of, innermost, like, parsed
 from .running import results
 
 __all__ = ["Structured"]
@@ -31,11 +31,10 @@ class Structured(Op):  # type: ignore[misc]
         self.spec = parsed(text)
 
     def __str__(self) -> str:
-        spec, ups = self.spec, 0
-        while spec[0] == "pullback":
-            spec, ups = spec[1], ups + 1
+        spec, ups = innermost(self.spec)
         asked = ", ".join(what for what, *_ in spec[2])
-        return f"Structured{'.pullback' * ups}{{{spec[1][0]}: {asked}}}"
+        name = "Structured.joined" if self.spec[0] == "joined" else f"Structured{'.pullback' * ups}"
+        return f"{name}{{{spec[1][0]}: {asked}}}"
 
     def make_node(self, *inputs: Any) -> Any:
         """The node of `inputs`, tensors."""
@@ -46,12 +45,13 @@ class Structured(Op):  # type: ignore[misc]
             )
         dtype = pytensor.scalar.upcast(*(x.dtype for x in given), "float32")
         made = []
-        for what, j in like(self.spec):
+        values = 0 if self.spec[0] == "pullback" else len(innermost(self.spec)[0][2])
+        for k, (what, j) in enumerate(like(self.spec)):
             if what == "number":
                 made.append(pt.scalar(dtype=dtype))
                 continue
             shape = given[j].type.shape
-            own = given[j].dtype if self.spec[0] == "pullback" else dtype
+            own = dtype if k < values else given[j].dtype
             made.append(pt.tensor(dtype=own, shape=shape if what == "same" else shape[:-1]))
         return Apply(self, given, made)
 

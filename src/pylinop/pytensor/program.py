@@ -2,6 +2,7 @@
 
     ("values", tree, asked, count)         the tree's results, of `count` arrays
     ("pullback", program, by, values)      cotangents of the arrays `by`; takes those of the values
+    ("joined", program, by, values)        the program's results, and after them its pullback's
 
 A tree is a tuple, its leaves numbers of arrays:
 
@@ -33,9 +34,9 @@ from .._api.basic import inv
 from .._api.determinants import logdet, slogdet
 from .._api.solve import solve
 from .._lazy.leaves import lazy
-from .._programs.programs import Program, Pullback, Written
+from .._programs.programs import Joined, Program, Pullback, Written
 
-__all__ = ["arrays_of", "dense", "like", "parsed", "program"]
+__all__ = ["arrays_of", "dense", "innermost", "like", "parsed", "program"]
 
 Tree = tuple[Any, ...]
 
@@ -54,11 +55,21 @@ def arrays_of(spec: Tree) -> int:
     return arrays_of(spec[1]) + int(spec[3])
 
 
+def innermost(spec: Tree) -> tuple[Tree, int]:
+    """The values that a program is derived from, and by how many derivatives."""
+    ups = 0
+    while spec[0] != "values":
+        spec, ups = spec[1], ups + 1
+    return spec, ups
+
+
 def like(spec: Tree) -> list[tuple[str, int]]:
     """What the results look like: ("same", j) as array j, ("rows", j) without its last axis,
     ("number", 0), ("matrix", j) the square of the rows of array j."""
     if spec[0] == "pullback":
         return [("same", j) for j in spec[2]]
+    if spec[0] == "joined":
+        return like(spec[1]) + [("same", j) for j in spec[2]]
     found = []
     for what, *rest in spec[2]:
         if what == "solve":
@@ -72,8 +83,8 @@ def like(spec: Tree) -> list[tuple[str, int]]:
 
 def dense(spec: Tree) -> Tree:
     """The same program of the matrix as written, without its structure."""
-    if spec[0] == "pullback":
-        return ("pullback", dense(spec[1]), *spec[2:])
+    if spec[0] != "values":
+        return (spec[0], dense(spec[1]), *spec[2:])
     _, tree, *rest = spec
     if tree[0] == "general":
         whole = tree if tree[1][0] == "written" else ("general", ("written", tree[1]))
@@ -296,7 +307,8 @@ class _Values:
 @functools.lru_cache(maxsize=1024)
 def program(spec: Tree) -> Program:
     """The program of a text's tuples."""
-    if spec[0] == "pullback":
-        return Pullback(program(spec[1]), spec[2], spec[3])
+    if spec[0] != "values":
+        kind = Pullback if spec[0] == "pullback" else Joined
+        return kind(program(spec[1]), spec[2], spec[3])
     _, tree, asked, count = spec
     return Written(_Values(tree, asked), (tree, asked), count)

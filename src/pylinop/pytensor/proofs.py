@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .program import BAND, offset_of
+from .program import BAND, innermost, offset_of
 
 __all__ = ["Untold", "rows"]
 
@@ -72,6 +72,4 @@ def _rows(tree: Any) -> list[Any]:
 
 def rows(spec: Any) -> tuple[Any, ...]:
     """Those of a program's text."""
-    while spec[0] == "pullback":
-        spec = spec[1]
-    return tuple(_rows(spec[1]))
+    return tuple(_rows(innermost(spec)[0][1]))

@@ -8,7 +8,7 @@ import contextvars
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from ._compat import Blockwise, Cholesky, GraphRewriter, ReplaceValidate, optdb
+from ._compat import Blockwise, Cholesky, GraphRewriter, ReplaceValidate, ancestors, optdb
 from .consumers import Want, anchors, general_wants, wants
 from .ops import Structured
 from .recognise import Refused, recognise
@@ -218,8 +218,34 @@ class _Unasked(GraphRewriter):  # type: ignore[misc]
             fgraph.replace_all_validate(list(zip(old, made, strict=True)), reason="pylinop_unasked")
 
 
+class _Joined(GraphRewriter):  # type: ignore[misc]
+    """Values and their gradients as one program, which factors once, where the cotangents do not
+    depend on the values: as those of a likelihood."""
+
+    def add_requirements(self, fgraph: Any) -> None:
+        fgraph.attach_feature(ReplaceValidate())
+
+    def apply(self, fgraph: Any) -> None:
+        given: dict[Any, Any] = {}
+        for node in fgraph.toposort():
+            if isinstance(node.op, Structured) and node.op.spec[0] == "values":
+                given[(node.op.spec, *node.inputs)] = node
+        for back in fgraph.toposort():
+            if not isinstance(back.op, Structured) or back.op.spec[0] != "pullback":
+                continue
+            _, program, by, values = back.op.spec
+            node = given.pop((program, *back.inputs[: len(back.inputs) - values]), None)
+            if node is None or not set(node.outputs).isdisjoint(ancestors(back.inputs)):
+                continue
+            spec = ("joined", program, by, values)
+            made = Structured(repr(spec))(*back.inputs, return_list=True)
+            pairs = list(zip([*node.outputs, *back.outputs], made, strict=True))
+            fgraph.replace_all_validate(pairs, reason="pylinop_joined")
+
+
 def registered() -> None:
     """Puts the rewriter at the end of each pass of `stabilize`: before gradients in PyMC."""
     tags = ("fast_run", "fast_compile", "pylinop")
     optdb["stabilize"].register(NAME, _Rewriter(), *tags, final_rewriter=True)
     optdb.register("pylinop_unasked", _Unasked(), *tags, position=2.9)
+    optdb.register("pylinop_joined", _Joined(), *tags, position=2.91)

@@ -11,24 +11,29 @@ from __future__ import annotations
 
 from .._programs import table as _table
 from .._programs.contractions import einsum_by as _einsum_by
-from .._programs.functions import InvQuadLogdet, SlogdetResult
+from .._programs.functions import EighResult, InvQuadLogdet, SlogdetResult, SVDResult
 from .operators import FUNCTIONS as _F
 from .operators import Operator
 from .operators import kind as _kind
 from .program import program
 
 __all__ = [
+    "EighResult",
     "InvQuadLogdet",
     "Operator",
+    "SVDResult",
     "SlogdetResult",
     "cholesky",
     "det",
     "diagonal",
+    "eigh",
     "eigvalsh",
     "einsum",
+    "expm",
     "inv",
     "inv_quad_logdet",
     "logdet",
+    "logm",
     "matrix_norm",
     "matrix_power",
     "multi_dot",
@@ -37,6 +42,8 @@ __all__ = [
     "program",
     "slogdet",
     "solve",
+    "sqrtm",
+    "svd",
     "svdvals",
     "trace",
 ]
@@ -44,11 +51,14 @@ __all__ = [
 cholesky = _F.cholesky
 det = _F.det
 diagonal = _F.diagonal
+eigh = _F.eigh
 eigvalsh = _F.eigvalsh
+expm = _F.expm
 einsum = _einsum_by(program)
 inv = _F.inv
 inv_quad_logdet = _F.inv_quad_logdet
 logdet = _F.logdet
+logm = _F.logm
 matrix_norm = _F.matrix_norm
 matrix_power = _F.matrix_power
 multi_dot = _F.multi_dot
@@ -56,6 +66,8 @@ multiply = _F.multiply
 pinv = _F.pinv
 slogdet = _F.slogdet
 solve = _F.solve
+sqrtm = _F.sqrtm
+svd = _F.svd
 svdvals = _F.svdvals
 trace = _F.trace
 

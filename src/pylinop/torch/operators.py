@@ -64,6 +64,9 @@ _TORCH: dict[str, Any] = {
     "trace": FUNCTIONS.trace,
     "diagonal": FUNCTIONS.diagonal,
     "linalg_eigvalsh": FUNCTIONS.eigvalsh,
+    "linalg_eigh": FUNCTIONS.eigh,
+    "matrix_exp": FUNCTIONS.expm,
+    "linalg_matrix_exp": FUNCTIONS.expm,
     "linalg_svdvals": FUNCTIONS.svdvals,
     "linalg_cholesky": FUNCTIONS.cholesky,
 }

@@ -126,16 +126,16 @@ def test_explain_says_how_a_function_ran(row):
     rows = K.eval(dict(zip(inputs, values, strict=True))).shape[0]
     on, off = compiled([*inputs, y], graphs.by_cholesky(K, y), [*inputs, y], mode="NUMBA")
     found = pp.explain(on)
-    assert [r.road for r in found] == ["not called yet"] * 2
+    assert [r.road for r in found] == ["not called yet"]
     assert {r.structure for r in found} == {TAPED[row]}
     rhs = np.random.default_rng(3).standard_normal(rows)
     for k in range(4):
         given = [v * (1 + k / 100) for v in values]
         found, due = on(*given, rhs), on(*given, rhs)
         assert all(np.array_equal(a, b) for a, b in zip(found, due, strict=True))
-    assert [r.road for r in pp.explain(on)] == ["from C"] * 2, str(pp.explain(on))
+    assert [r.road for r in pp.explain(on)] == ["from C"], str(pp.explain(on))
     assert "from C" in str(pp.explain(on)) and "from C" in pp.explain(on)._repr_html_()
-    assert "gradients of" in str(pp.explain(on)) and pp.explain(off) == []
+    assert "values and gradients of" in str(pp.explain(on)) and pp.explain(off) == []
     on(*(-v - 1 for v in values), rhs)
     assert all(r.road == "in Python: its tape is not for these values" for r in pp.explain(on))
 
@@ -149,7 +149,7 @@ def test_single_precision_runs_from_c():
     for _ in range(4):
         given = r.standard_normal((20, 3)), 0.5 + r.random(20), r.standard_normal(20)
         same(on, off, *(np.float32(v) for v in given), rtol=2e-5)
-    assert [r.road for r in pp.explain(on)] == ["from C"] * 2, str(pp.explain(on))
+    assert [r.road for r in pp.explain(on)] == ["from C"], str(pp.explain(on))
 
 
 def test_blocks_one_by_one():

@@ -322,3 +322,60 @@ def test_what_is_left_alone_says_what_to_promise():
     W, d = pt.dmatrix("W"), pt.dvector("d")
     K = W @ W.T + pt.diag(d)
     assert "the determinant is used by" in pp.explain(pt.sin(pt.linalg.det(K)))[-1].reason
+
+
+def _programs(function):
+    nodes = function.maker.fgraph.apply_nodes
+    return sorted(n.op.spec[0] for n in nodes if isinstance(n.op, pp.Structured))
+
+
+@pytest.mark.parametrize("row", graphs.ROWS, ids=lambda row: row.__name__)
+def test_values_and_gradients_are_one_program(row):
+    """The same bits as two programs, whatever the numbers."""
+    inputs, K, values = row(19)
+    y = pt.dvector("y")
+    rows = K.eval(dict(zip(inputs, values, strict=True))).shape[0]
+    f = pp.rewrite(graphs.by_cholesky(K, y))
+    made = [f, *pytensor.grad(f, [*inputs, y])]
+    on = pytensor.function([*inputs, y], made, mode=PLAIN)
+    apart = pytensor.function([*inputs, y], made, mode=PLAIN.excluding("pylinop_joined"))
+    assert _programs(on) == ["joined"] and _programs(apart) == ["pullback", "values"]
+    rhs = np.random.default_rng(1).standard_normal(rows)
+    wrong = [-v - 1 for v in values], [np.full_like(v, np.nan) for v in values]
+    for given in (values, *wrong):
+        for a, b in zip(on(*given, rhs), apart(*given, rhs), strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_cotangents_that_depend_on_values_stay_apart():
+    inputs, K, values = graphs.root(15)
+    y = pt.dvector("y")
+    on, off = compiled([*inputs, y], pt.exp(graphs.by_cholesky(K, y) / 100), [*inputs, y])
+    assert _programs(on) == ["pullback", "values"]
+    same(on, off, *values, np.ones(15))
+
+
+def test_a_joined_program_has_derivatives_and_shapes():
+    spec = ("values", ("sum", ("root", 0), ("diagonal", 1)), (("logdet",), ("squares", 2)), 3)
+    op = pp.Structured(repr(("joined", spec, (1, 2), 2)))
+    W, d, y = pt.dmatrix("W"), pt.dvector("d"), pt.dvector("y")
+    r = np.random.default_rng(4)
+    given = r.standard_normal((9, 2)), 1 + r.random(9), r.standard_normal(9)
+    values = op(W, d, y, pt.constant(0.5), pt.constant(2.0), return_list=True)
+    plain = pp.Structured(repr(spec))(W, d, y, return_list=True)
+    f = 0.5 * plain[0] + 2.0 * plain[1]
+    due = [*plain, *pytensor.grad(f, [d, y])]
+    for a, b in zip(values, due, strict=True):
+        assert a.type == b.type
+        np.testing.assert_allclose(
+            a.eval(dict(zip((W, d, y), given, strict=True)), mode=PLAIN, on_unused_input="ignore"),
+            b.eval(dict(zip((W, d, y), given, strict=True)), mode=PLAIN, on_unused_input="ignore"),
+        )
+    second = pytensor.grad(pt.sum(pt.sin(values[2])), [W, d])
+    other = pytensor.grad(pt.sum(pt.sin(due[2])), [W, d])
+    found = pytensor.function([W, d, y], [*second, *other], mode=PLAIN)(*given)
+    for a, b in zip(found[:2], found[2:], strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
+    assert [tuple(v.shape.eval({W: given[0], d: given[1], y: given[2]})) for v in values] == [
+        (), (), (9,), (9,)
+    ]  # fmt: skip

@@ -3,13 +3,17 @@
  * OpenBLAS takes one thread for them. */
 #include "k_blas.h"
 #include "k_small_gemm.h"
+#include "kernels/common/k_clones.h"
 #include "kernels/common/kernels.h"
+
+#include <string.h>
 
 enum {
     TILE = 40,  /* columns: syrk of 32 x 40 takes one thread (OpenBLAS 0.3.31) */
     WIDE = 120, /* columns of a tile below such ones */
     FEW = 31,   /* columns of a solve: 32 times as many are fewer than 1024 numbers */
-    ROOM = lopk_lone_block * WIDE * 16 /* bytes */
+    ROOM = lopk_lone_block * WIDE * 16, /* bytes */
+    ROWS = 32                           /* of a solve from the right, side by side */
 };
 
 static int64_t min_of(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -67,4 +71,20 @@ lop_status lopk_trsm_alone(const lop_mat *a, bool lower, bool unit, char trans, 
         st = lopk_trsm(a, lower, unit, trans, &some);
     }
     return st;
+}
+
+#define LOPK_TEMPLATE "kernels/dense/k_alone_per_dtype.h"
+#include "kernels/common/k_each.h"
+
+lop_status lopk_solve_right_alone(const lop_mat *l, const lop_mat *b) {
+    LOP_ASSERT(l->m == b->n && l->m <= lopk_lone_block && l->rs == 1 && b->rs == 1);
+    if (l->dt == LOP_f64)
+        solve_right_f64(b->m, b->n, l->p, l->cs, b->p, b->cs);
+    else if (l->dt == LOP_f32)
+        solve_right_f32(b->m, b->n, l->p, l->cs, b->p, b->cs);
+    else {
+        const lop_mat lt = flip(l), bt = flip(b);
+        return lopk_trsm_alone(&lt, false, false, 'C', &bt);
+    }
+    return LOP_OK;
 }

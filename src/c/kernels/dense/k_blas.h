@@ -92,11 +92,13 @@ bool lopk_goes_by_blocks(const lop_mat *a);
 bool lopk_goes_alone(const lop_mat *a);
 enum { lopk_lone_block = 32 };
 /* k_alone.c, on this thread: y -= a b; the lower triangle of y -= a a^H (column-major, the upper
- * one is not touched); b <- op(A)^-1 b. a has up to lopk_lone_block columns. */
+ * one is not touched); b <- op(A)^-1 b; b <- b L^-H for potrf's lower triangle, whose diagonal has
+ * reciprocals (both column-major). a and L have up to lopk_lone_block columns. */
 void lopk_gemm_less_alone(const lop_mat *y, const lop_mat *a, const lop_mat *b);
 lop_status lopk_herk_less_alone(const lop_mat *y, const lop_mat *a) LOP_MUST_CHECK;
 lop_status lopk_trsm_alone(const lop_mat *a, bool lower, bool unit, char trans,
                            const lop_mat *b) LOP_MUST_CHECK;
+lop_status lopk_solve_right_alone(const lop_mat *l, const lop_mat *b) LOP_MUST_CHECK;
 /* LU with row exchanges in place, a m x n column-major; ipiv min(m, n), 1-based as LAPACK's. *info
  * i > 0: U[i-1, i-1] is exactly 0 (LOP_SINGULAR; the factors are complete all the same). */
 lop_status lopk_getrf(const lop_mat *a, int64_t *ipiv, int64_t *info) LOP_MUST_CHECK;

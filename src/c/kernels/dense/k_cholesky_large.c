@@ -22,7 +22,7 @@ static lop_mat part(const lop_mat *a, int64_t i, int64_t m, int64_t j, int64_t n
 /* b <- b L^-H for the lower triangle l: the transposes are conj(L)^-1 b^T. */
 static lop_status solve_right(const lop_mat *l, const lop_mat *b, bool alone) {
     const lop_mat lt = flip(l), bt = flip(b);
-    return (alone ? lopk_trsm_alone : lopk_trsm)(&lt, false, false, 'C', &bt);
+    return alone ? lopk_solve_right_alone(l, b) : lopk_trsm(&lt, false, false, 'C', &bt);
 }
 
 lop_status lopk_potrf(const lop_mat *a, int64_t *info) {

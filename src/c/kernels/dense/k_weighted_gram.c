@@ -5,7 +5,8 @@
  * its way into the panel, those of negative d_i to its other end: then the panel adds to one
  * triangle by syrk (herk) what the former have and takes away what the latter have. So 1 / d_i need
  * not be in range, each term is as accurate as one of a product, and what comes out is exactly
- * Hermitian. Cost: n k^2 flops and one reading of U; nothing of U's size is written. */
+ * Hermitian. Where d is one number and 1 / d is in range, syrk reads U as it lies. Cost: n k^2
+ * flops and one reading of U; nothing of U's size is written. */
 #include "blas_layout.h"
 #include "blas_table.h"
 #include "k_blas.h"
@@ -13,6 +14,7 @@
 #include "kernels/common/kernels.h"
 
 #include <complex.h>
+#include <float.h>
 #include <math.h>
 
 /* Bytes. A core's second cache (2026-11, EPYC): with a quarter of it syrk wakes the other threads
@@ -56,6 +58,21 @@ size_t lopk_weighted_gram_scratch(int64_t m, int64_t k, lop_dtype dt) {
 SCALED(float)
 SCALED(double)
 #undef SCALED
+
+/* 1 / d where all of d is one number whose reciprocal is in range (NaN is none), else 0. */
+static double one_over(const lop_mat *d) {
+    const bool single = d->dt == LOP_f32;
+    const float *f = d->p;
+    const double *g = d->p;
+    if (d->m == 0) return 0;
+    for (int64_t i = 1; i < d->m; i++)
+        if (single ? f[i * d->rs] != f[0] : g[i * d->rs] != g[0]) return 0;
+    const double v = 1 / (single ? (double)f[0] : g[0]), size = fabs(v);
+    return size >= (single ? (double)FLT_MIN : DBL_MIN) &&
+                   size <= (single ? (double)FLT_MAX : DBL_MAX)
+               ? v
+               : 0;
+}
 
 typedef struct panel {
     char *p;                  /* rows x k, in U's order */
@@ -106,12 +123,11 @@ static void fill_columns(const panel *w, const lop_mat *u, int64_t i, int64_t m)
     }
 }
 
-/* The lower triangle of y (+)= sign a^H a. */
-static void add_triangle(const panel *w, const lop_mat *y, const lop_mat *a, double sign,
-                         bool add) {
+/* The lower triangle of y (+)= sign a^H a, a in the panel's order. */
+static void add_triangle(const panel *w, const lop_mat *y, const lop_mat *a, int64_t lda,
+                         double sign, bool add) {
     const enum CBLAS_ORDER order = w->col ? CblasColMajor : CblasRowMajor;
-    const int64_t n = y->n, k = a->m, lda = w->col ? w->rows : at_least_1(n),
-                  ldy = is_row(y) ? ld_row(y) : ld_col(y);
+    const int64_t n = y->n, k = a->m, ldy = is_row(y) ? ld_row(y) : ld_col(y);
     const enum CBLAS_UPLO lo = w->upper ? CblasUpper : CblasLower;
     const double keep = add ? 1 : 0;
     switch (y->dt) {
@@ -138,6 +154,17 @@ static void store_squares(const panel *w, const lop_mat *y, int64_t k) {
     }
 }
 
+/* The triangle of all rows at once, as they lie, and the squares from its diagonal: where d is one
+ * number v, as of c * Identity. (A sum of squares is past the range here where the squares are.) */
+static void gram_of_alike(const panel *w, const lop_mat *y, const lop_mat *u, double v) {
+    const int64_t parts = lop_is_complex(y->dt) ? 2 : 1;
+    add_triangle(w, y, u, w->col ? ld_col(u) : ld_row(u), v, false);
+    for (int64_t j = 0; j < u->n; j++) {
+        const double _Complex own = lop_get(y->dt, y->p, j * (y->rs + y->cs));
+        w->squares[j * parts] = creal(own) / v;
+    }
+}
+
 /* y, and below it, where its rows are one more than its columns, the squares. */
 static lop_status gram_of(const lop_mat *y, const lop_mat *u, const lop_mat *d, bool inverse,
                           void *scratch) {
@@ -152,10 +179,13 @@ static lop_status gram_of(const lop_mat *y, const lop_mat *u, const lop_mat *d, 
     w.to = (int64_t *)(void *)(w.factor + w.rows);
     const lop_mat top = {y->p, k, k, y->rs, y->cs, y->dt};
     const int64_t step = (w.col ? 1 : k) * size;
+    const double alike =
+        inverse && k > 0 && fits(u) && (w.col ? is_col(u) : is_row(u)) ? one_over(d) : 0;
     bool any = false;
     lopk_zero(y);
     for (int64_t j = 0; j < 2 * k; j++) w.squares[j] = 0;
-    for (int64_t i = 0; k > 0 && i < u->m; i += w.rows) {
+    if (alike != 0) gram_of_alike(&w, &top, u, alike);
+    for (int64_t i = 0; alike == 0 && k > 0 && i < u->m; i += w.rows) {
         const int64_t m = min_of(w.rows, u->m - i);
         int64_t over, under;
         lop_status st = place_rows(&w, d, inverse, i, m, &over, &under);
@@ -166,8 +196,9 @@ static lop_status gram_of(const lop_mat *y, const lop_mat *u, const lop_mat *d, 
             fill_columns(&w, u, i, m);
         const lop_mat first = {w.p, over, k, 0, 0, u->dt},
                       last = {w.p + (w.rows - under) * step, under, k, 0, 0, u->dt};
-        if (over) add_triangle(&w, &top, &first, 1, any);
-        if (under) add_triangle(&w, &top, &last, -1, any || over);
+        const int64_t lda = w.col ? w.rows : k;
+        if (over) add_triangle(&w, &top, &first, lda, 1, any);
+        if (under) add_triangle(&w, &top, &last, lda, -1, any || over);
         any = true;
     }
     const bool adjoint = lop_is_complex(y->dt), other = w.col == is_row(y) && k > 1;

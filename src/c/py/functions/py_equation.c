@@ -183,7 +183,8 @@ static PyObject *run(equation *self, kept_plan *k, lop_dtype dt, PyObject *out) 
     const lop_axes *r = &p->result;
     const int64_t room = self->s->ctx.memory_limit;
     _Alignas(64) char little[SMALL];
-    char *block = NULL, *workspace = little;
+    char *workspace = little;
+    PyObject *block = NULL; /* NumPy's memory, which calls one after another take again */
     const void *at[16], **operand = at;
     PyArrayObject *made = (PyArrayObject *)out;
     if (p->workspace > room) {
@@ -209,10 +210,11 @@ static PyObject *run(equation *self, kept_plan *k, lop_dtype dt, PyObject *out) 
     } else
         Py_INCREF(out);
     if (made && p->workspace > SMALL) {
-        block = lop_alloc(&self->s->ctx, (size_t)p->workspace + 64);
-        workspace = block ? block + (64 - ((uintptr_t)block & 63)) : NULL;
+        npy_intp bytes = (npy_intp)p->workspace + 64;
+        block = PyArray_SimpleNew(1, &bytes, NPY_BYTE);
+        char *at_block = block ? PyArray_DATA((PyArrayObject *)block) : NULL;
+        workspace = block ? at_block + (64 - ((uintptr_t)at_block & 63)) : NULL;
         if (!block) Py_CLEAR(made);
-        if (!block) PyErr_NoMemory();
     }
     if (!made) {
         if (operand != at) PyMem_Free(operand);
@@ -229,7 +231,7 @@ static PyObject *run(equation *self, kept_plan *k, lop_dtype dt, PyObject *out) 
     py_gil_enter(&gil);
     drop(self, k);
     if (operand != at) PyMem_Free(operand);
-    lop_free(&self->s->ctx, block);
+    Py_XDECREF(block);
     if (st == LOP_OK) return out ? (PyObject *)made : PyArray_Return(made); /* a number of 0-d */
     Py_DECREF(made);
     return PyErr_Occurred() ? NULL : py_raise(self->s, st, NULL, NULL, "einsum");

@@ -284,10 +284,11 @@ static PyObject *try_sum(py_state *s, int u, const operand *x, const operand *y)
     PyArray_Descr *d = NULL;
     py_lazy *made = NULL;
     bool plain = b && a != Py_None && b != Py_None;
-    if (plain && u == U_SUB) { /* an integer's -b would wrap before it meets a wider a */
+    if (plain && u == U_SUB) { /* an integer's -b would wrap before it meets a wider a, and NumPy
+                                  refuses it of booleans */
         const int type = ((py_lazy *)b)->dtype->type_num;
         d = joined((py_lazy *)a, (py_lazy *)b);
-        plain = d && (d->type_num == type || !(PyTypeNum_ISINTEGER(type) || type == NPY_BOOL));
+        plain = d && type != NPY_BOOL && (d->type_num == type || !PyTypeNum_ISINTEGER(type));
         Py_CLEAR(d);
     }
     if (plain && u == U_SUB) {
@@ -424,7 +425,10 @@ static PyObject *power(PyObject *a, PyObject *p, PyObject *mod) {
 static PyObject *compare(PyObject *a, PyObject *b, int op) { return binary(U_LT + op, a, b); }
 static PyObject *negative(PyObject *a) { return unary(U_NEG, a); }
 static PyObject *absolute(PyObject *a) { return unary(U_ABS, a); }
-static PyObject *positive(PyObject *a) { return Py_NewRef(a); }
+static PyObject *positive(PyObject *a) {
+    if (!PyTypeNum_ISBOOL(((py_lazy *)a)->dtype->type_num)) return Py_NewRef(a);
+    return PyErr_Format(PyExc_TypeError, "+a is not defined of booleans, in NumPy neither");
+}
 
 /* NumPy's side of the same: ufunc, "__call__", inputs. */
 PyObject *py_lazy_array_ufunc(PyObject *self, PyObject *const *args, Py_ssize_t n,

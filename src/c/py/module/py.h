@@ -387,6 +387,7 @@ bool py_float_of(int letter, lop_dtype *dt);
 PyObject *py_band_qr(PyObject *module, PyObject *args);
 PyObject *py_band_places(PyObject *module, PyObject *args);
 PyObject *py_cholup(PyObject *module, PyObject *args);
+PyObject *py_mirrored(PyObject *module, PyObject *const *args, Py_ssize_t nargs); /* py_mirror.c */
 
 /* py_gauss.c: _gauss(n, d, e, z), nodes and weights of quadrature. */
 PyObject *py_gauss(PyObject *module, PyObject *args);

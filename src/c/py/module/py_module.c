@@ -426,6 +426,7 @@ static PyMethodDef functions[] = {
     {"_band_qr", py_band_qr, METH_VARARGS, NULL},
     {"_band_places", py_band_places, METH_VARARGS, NULL},
     {"_cholup", py_cholup, METH_VARARGS, NULL},
+    {"_mirrored", (PyCFunction)(void (*)(void))py_mirrored, METH_FASTCALL, NULL},
     {"_krylov", krylov, METH_O, NULL},
     {"_krylov_plain", (PyCFunction)(void (*)(void))krylov_plain, METH_FASTCALL, NULL},
     {"_gauss", py_gauss, METH_VARARGS, NULL},

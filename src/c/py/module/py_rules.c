@@ -5,6 +5,7 @@
 #include "exec/rule_trial.h"
 
 static const char *const phases[] = {"close", "first", "push", "explore"};
+static const char *const tiers[] = {"veto", "whole", "kind", "inferred", "generic", "dense"};
 
 PyObject *py_rules(py_state *s) {
     PyObject *list = PyList_New(0);
@@ -14,8 +15,9 @@ PyObject *py_rules(py_state *s) {
         bool own = lop_rules_is_own(s->rules, i);
         if (lop_rules_is_gone(s->rules, i)) continue;
         PyObject *row = Py_BuildValue(
-            "{szszszszszszszszsL}", "name", r->name, "phase", phases[r->phase], "left", r->left,
-            "right", r->right, "guard", guard ? guard->name : NULL, "cost",
+            "{szszszszszszszszszsL}", "name", r->name, "phase", phases[r->phase], "tier",
+            tiers[r->tier - LOP_VETO], "left", r->left, "right", r->right, "guard",
+            guard ? guard->name : NULL, "cost",
             lop_rules_cheaper(s->rules, i) ? "cheaper" : "always", "source", r->source, "origin",
             own ? "user" : "table", "fired", (long long)lop_rules_fired(s->rules, i));
         if (!row || PyList_Append(list, row) < 0) Py_CLEAR(list);
@@ -63,7 +65,7 @@ PyObject *py_add_rule(py_state *s, PyObject *args) {
                           &source))
         return NULL;
     const lop_guard *g = guard ? lop_guard_find(guard) : NULL;
-    lop_rule rule = {name, LOP_EXPLORE, left, right, g ? g->when : NULL, NULL, source};
+    lop_rule rule = {name, LOP_EXPLORE, left, right, g ? g->when : NULL, NULL, source, LOP_OF_KIND};
     if (guard && (!g || !g->needs))
         return PyErr_Format(PyExc_ValueError, "no guard %s for rules", guard);
     if (!strcmp(phase, "first")) rule.phase = LOP_FIRST;

@@ -103,7 +103,7 @@ static bool entry_fits(const py_plan *e, const py_plan *want) {
     return true;
 }
 
-/* Takes the entry over as the most recent one; the seventh goes. */
+/* Takes the entry over as the most recent one; of more than PY_CACHE the last goes. */
 static py_plan *keep(py_state *s, py_op *self, py_plan *e) {
     int n = self->ncache, room = n == 0 ? 1 : n == 1 ? PY_CACHE : 0;
     py_plan *more = room ? lop_realloc(&s->ctx, self->cache, (size_t)room * sizeof *more) : NULL;
@@ -332,26 +332,59 @@ static int announce_all(py_state *s, py_op *self, const lop_plan *plan, const py
     return much ? announce(s, self, plan, want, plan->dense, false) : 0;
 }
 
-/* -- operators too large for a signature: the plans of inverse(A) stay with A, so that solve(A, b),
- * which builds the inverse at each call, finds them */
+/* -- operators too large for a signature: the plans of what is written as views, inverses and
+ * multiples of A stay with A, so that solve(A, b), A.T @ b and y @ inv(A), which build these anew
+ * at each call, find them */
 
-enum { LENT = 64 }; /* added to `act` */
+enum { LENT = 64 /* times the steps, added to `act` */, STEP = 8, STEPS = 4 };
+enum { INVERTED = 4, TIMES_FLOAT = 5, TIMES_INT = 6 }; /* 1 to 3: a view's mode */
 
-/* What self is the inverse of, as it is written; NULL: it is none. */
-static py_op *inverted(const py_state *s, const py_op *self) {
-    if (self->by != &lop_op_inverse || !self->a || !py_is_op(s, self->a)) return NULL;
-    py_op *a = (py_op *)self->a;
-    return self->node->op == &lop_op_inverse && self->node->child[0] == a->node ? a : NULL;
+/* From self to the operator that it is a view, an inverse or a multiple of; 0: it is none. The
+ * multiple's bits in *number. */
+static int step_of(const py_state *s, const py_op *self, int64_t *number) {
+    const py_op *a = (py_op *)self->a;
+    if (!self->by || !a || !py_is_op(s, self->a) || !a->node || a->shape || a->dtype) return 0;
+    if (self->by == &lop_op_inverse) return INVERTED;
+    if (self->by == &lop_op_view) return self->mode;
+    if (self->by != &lop_op_scaled || !self->b) return 0;
+    if (PyFloat_CheckExact(self->b)) {
+        const double v = PyFloat_AS_DOUBLE(self->b);
+        memcpy(number, &v, sizeof v);
+        return TIMES_FLOAT;
+    }
+    int over = 0;
+    if (PyLong_CheckExact(self->b)) *number = PyLong_AsLongLongAndOverflow(self->b, &over);
+    return PyLong_CheckExact(self->b) && !over ? TIMES_INT : 0;
 }
 
-static bool borrow(const py_op *from, py_plan *want) {
-    py_plan lent = *want;
-    lent.act += LENT;
+/* Where self's plans are kept beside its own, and what `want` is called there; NULL: nowhere. */
+static py_op *lender_of(const py_state *s, py_op *self, const py_plan *want, py_plan *lent) {
+    int word = 0;
+    *lent = *want;
+    for (int i = 0; i < STEPS; i++) {
+        int64_t number = 0;
+        const int step = step_of(s, self, &number);
+        if (step == 0) break;
+        if (step >= TIMES_FLOAT) {
+            if (lent->j != 0) return NULL; /* an element's column, or another multiple's number */
+            lent->j = number;
+        }
+        word = word * STEP + step;
+        self = (py_op *)self->a;
+    }
+    lent->act += LENT * word;
+    return word ? self : NULL;
+}
+
+static bool borrow(const py_op *from, const py_plan *lent, py_plan *want) {
     for (int i = 0; i < from->ncache; i++) {
         const py_plan *e = &from->cache[i];
-        if (!entry_fits(e, &lent)) continue;
+        if (!entry_fits(e, lent)) continue;
+        const int act = want->act;
+        const int64_t j = want->j;
         *want = *e;
-        want->act -= LENT;
+        want->act = act;
+        want->j = j;
         want->plan->refs++;
         Py_XINCREF(want->leaves);
         Py_XINCREF(want->keys);
@@ -362,7 +395,7 @@ static bool borrow(const py_op *from, py_plan *want) {
 
 /* As the last entry, which keeps the first where the direct road looks; where there is no memory
  * for it, none. */
-static void lend(py_state *s, py_op *to, const py_plan *e) {
+static void lend(py_state *s, py_op *to, const py_plan *lent, const py_plan *e) {
     const int n = to->ncache, room = n == 0 ? 1 : n == 1 ? PY_CACHE : 0;
     py_plan *more = room ? lop_realloc(&s->ctx, to->cache, (size_t)room * sizeof *more) : NULL;
     if (room && !more) return;
@@ -373,7 +406,8 @@ static void lend(py_state *s, py_op *to, const py_plan *e) {
         to->ncache = n + 1;
     py_plan *own = &to->cache[to->ncache - 1];
     *own = *e;
-    own->act += LENT;
+    own->act = lent->act;
+    own->j = lent->j;
     own->plan->refs++;
     Py_XINCREF(own->leaves);
     Py_XINCREF(own->keys);
@@ -389,8 +423,9 @@ static py_plan *make_plan(py_state *s, py_op *self, py_plan *want, const lop_sha
     bool known = sign(node, want, &g);
     int found = known ? from_shared(s, self, want, &g) : 0;
     if (found < 0) return NULL;
-    py_op *lender = known ? NULL : inverted(s, self);
-    if (found || (lender && borrow(lender, want))) goto done;
+    py_plan lent;
+    py_op *lender = known ? NULL : lender_of(s, self, want, &lent);
+    if (found || (lender && borrow(lender, &lent, want))) goto done;
     lop_status st = py_action(s, node, want, x, &rhs, &root, &err);
     if (st == LOP_OK && known)
         st = lop_plans_make(&s->plans, &g, s->rules, &s->options, root, &want->plan, &err);
@@ -409,7 +444,7 @@ static py_plan *make_plan(py_state *s, py_op *self, py_plan *want, const lop_sha
         return NULL;
     }
     if (known) lop_plans_put(&s->plans, &g, want->plan);
-    if (lender) lend(s, lender, want);
+    if (lender) lend(s, lender, &lent, want);
 done:
     want->direct = py_is_direct(want->plan) && !(want->keys && want->plan->coefs);
     return keep(s, self, want);

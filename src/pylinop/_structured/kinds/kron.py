@@ -256,7 +256,10 @@ def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
         if f.shape[-1] != f.shape[-2] or not is_hermitian(f):
             return NotImplemented  # (iA) (x) (-iB) may be definite
         negative = _first(f) < 0
-        if negative.ndim and negative.any() != negative.all():
+        if negative.ndim == 0:
+            turned.append(bool(negative))
+            continue
+        if negative.any() != negative.all():
             return NotImplemented
         turned.append(bool(negative.any()))
     if sum(turned) % 2:
