@@ -267,3 +267,35 @@ def test_blocks_that_do_not_fit_are_named(low, d, up, name):
 def test_too_many_dimensions_are_refused(make):
     with pytest.raises(ValueError, match="at most .* of batch"):
         make(np.ones((1,) * 10))
+
+
+@pytest.mark.parametrize("word", ["her", "sym"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
+@pytest.mark.parametrize("b, N", [(8, 1), (8, 3), (10, 8)])
+def test_what_is_assumed_hermitian_goes_by_cholesky_where_it_is_definite(b, N, dtype, word, rng):
+    """And by LU where it is not; of a complex symmetric one Cholesky is not tried."""
+    if word == "sym" and dtype == "complex128":
+        pytest.skip("its adjoint is another matrix")
+    m = rng.standard_normal((N, b, b)).astype(dtype)
+    low = 0.5 * rng.standard_normal((N - 1, b, b)).astype(dtype)
+    if dtype == "complex128":
+        m, low = m + 1j * rng.standard_normal(m.shape), low * 1j
+    mirror = np.swapaxes(m.conj(), -1, -2)
+    x = rng.standard_normal((N * b, 2)).astype(dtype)
+    for D, definite in ((m @ mirror + 4 * b * np.eye(b, dtype=dtype), True), (m + mirror, False)):
+        D = (D + np.swapaxes(D.conj(), -1, -2)) / 2
+        A = pl.BlockTridiagonal(low, D, np.swapaxes(low.conj(), -1, -2), assume_a=word)
+        M = A.toarray().astype("complex128" if dtype == "complex128" else float)
+        inverse, size = np.linalg.inv(M), np.abs(np.linalg.inv(M)).max()
+        tol = 20 * N * b * np.finfo(dtype).eps * np.linalg.cond(M)
+        with pl.config(check_plans=True, verify=True):
+            for op, dense in ((A, M), (A.T, M.T), (A.conj(), M.conj()), (A.H, M.conj().T)):
+                want = np.linalg.solve(dense, x)
+                np.testing.assert_allclose(pl.solve(op, x), want, atol=tol * np.abs(want).max())
+                np.testing.assert_allclose(pl.slogdet(op), np.linalg.slogdet(dense), atol=tol)
+            np.testing.assert_allclose(pl.diagonal(pl.inv(A)), inverse.diagonal(), atol=tol * size)
+            trace = pl.trace(pl.inv(A))
+            np.testing.assert_allclose(trace, inverse.trace(), atol=tol * size * N * b)
+            assert (np.linalg.eigvalsh(M)[0] > 0) == definite
+        general = pl.BlockTridiagonal(low, D, np.swapaxes(low.conj(), -1, -2))
+        assert A.explain("solve", x).flops < general.explain("solve", x).flops

@@ -198,6 +198,7 @@ void lopk_blocktri_plus(const lop_mat *d, int64_t b, const lop_mat *v) {
 typedef struct head {
     int64_t state;
     double norm, norm_t, near;
+    int64_t positive;
 } head;
 enum { HEAD = 64 };
 
@@ -222,6 +223,7 @@ static int64_t *exchanges(const void *factor, const lopk_blocktri *A, int64_t k)
     return (int64_t *)(void *)p + k * A->b;
 }
 int lopk_blocktri_state(const void *factor) { return (int)((const head *)factor)->state; }
+bool lopk_blocktri_is_positive(const void *factor) { return ((const head *)factor)->positive != 0; }
 double lopk_blocktri_norm(const void *factor, bool trans) {
     return trans ? ((const head *)factor)->norm_t : ((const head *)factor)->norm;
 }
@@ -325,7 +327,7 @@ static void range_of(const void *factor, const lopk_blocktri *A, bool positive, 
 }
 
 void lopk_blocktri_factor(void *factor, const lopk_blocktri *A, bool positive) {
-    head h = {LOPK_BLOCKTRI_SOUND, 0, 0, 1};
+    head h = {LOPK_BLOCKTRI_SOUND, 0, 0, 1, positive};
     sizes most = {0, 0, 0, 0};
     const bool done = positive ? factor_positive(factor, A) : factor_general(factor, A, &h, &most);
     const double grown = (most.S + most.low) * (1 + most.W),

@@ -37,6 +37,7 @@ size_t lopk_blocktri_factor_bytes(int64_t N, int64_t b, lop_dtype dt);
  * diagonal block is singular, not positive, or has NaN. 14/3 N b^3 flops; positive 7/3. */
 void lopk_blocktri_factor(void *factor, const lopk_blocktri *A, bool positive);
 int lopk_blocktri_state(const void *factor);
+bool lopk_blocktri_is_positive(const void *factor); /* is it R^H R? */
 /* A bound from below of |op(A)| (rows' sums), of a factor that is no Cholesky factor; of one, of
  * the largest element. */
 double lopk_blocktri_norm(const void *factor, bool trans);

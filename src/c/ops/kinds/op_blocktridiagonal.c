@@ -208,32 +208,32 @@ const lop_op lop_op_blocktridiagonal = {
          {"upper", LOP_P_ARRAY, 3, "None",
           "Those above it: block (k, k + 1) is ``upper[k]``. None: the adjoints of ``lower``."},
          {"assume_a", LOP_P_ASSUME, 1, "None",
-          "What is assumed of the whole: 'pos', 'her', 'sym' or 'gen'. With 'pos' solves read "
-          "one half alone."}},
-    .doc = {.brief = "Square blocks of one size on the diagonal and next to it.",
-            .extended =
-                "The precision matrix of a Markov process with b states at N times, or of a "
-                "grid, line by line. Sums of two, multiples and sums with diagonals are "
-                "BlockTridiagonal again, without computing.",
-            .cost =
-                "Build: O(1), no copy where the blocks lie in C order. Product with k columns: 2 "
-                "(3 N - 2) b^2 k flops. Solve: 14/3 N b^3 flops for the factor (7/3 where "
-                "assumed positive definite), which is kept, and 6 N b^2 k (4); entries of the "
-                "inverse within the blocks 12 N b^3.",
-            .notes =
-                "Solves sweep block by block: Cholesky where assumed positive definite (LU where "
-                "that fails), else LU with exchanges of rows within the diagonal blocks. "
-                "Where the growth of those factors could cost digits, each column's backward "
-                "error is checked and refined twice; what stays above 10 n u, and "
-                "determinants and entries of the inverse there, use the form of a `Banded`. "
-                "Blocks of fewer than 8 rows are solved as a band at once.",
-            .limits = "The blocks are square and of one size. The Cholesky factor is a "
-                      "Banded; LU and spectra are those of the band. A product of two stays "
-                      "lazy. The blocks of the inverse, which its diagonal, gradients, and "
-                      "trace(inv(A) @ B) with a B of blocks of the same size read, are kept "
-                      "beside the factor.",
-            .example = ">>> A = pl.BlockTridiagonal(-np.ones((2, 1, 1)), 2 * np.ones((3, 1, 1)))\n"
-                       ">>> pl.solve(A, [1., 0., 1.])\narray([1., 1., 1.])"},
+          "What is assumed of the whole: 'pos', 'her', 'sym' or 'gen'. Of what is assumed its own "
+          "adjoint solves by Cholesky read one half alone."}},
+    .doc =
+        {.brief = "Square blocks of one size on the diagonal and next to it.",
+         .extended = "The precision matrix of a Markov process with b states at N times, or of a "
+                     "grid, line by line. Sums of two, multiples and sums with diagonals are "
+                     "BlockTridiagonal again, without computing.",
+         .cost = "Build: O(1), no copy where the blocks lie in C order. Product with k columns: 2 "
+                 "(3 N - 2) b^2 k flops. Solve: 14/3 N b^3 flops for the factor (7/3 by "
+                 "Cholesky), which is kept, and 6 N b^2 k (4); entries of the "
+                 "inverse within the blocks 12 N b^3.",
+         .notes =
+             "Solves sweep block by block: Cholesky where assumed positive definite, or Hermitian "
+             "and definite (LU where that fails), else LU with exchanges of rows within the "
+             "diagonal blocks. "
+             "Where the growth of those factors could cost digits, each column's backward "
+             "error is checked and refined twice; what stays above 10 n u, and "
+             "determinants and entries of the inverse there, use the form of a `Banded`. "
+             "Blocks of fewer than 8 rows are solved as a band at once.",
+         .limits = "The blocks are square and of one size. The Cholesky factor is a "
+                   "Banded; LU and spectra are those of the band. A product of two stays "
+                   "lazy. The blocks of the inverse, which its diagonal, gradients, and "
+                   "trace(inv(A) @ B) with a B of blocks of the same size read, are kept "
+                   "beside the factor.",
+         .example = ">>> A = pl.BlockTridiagonal(-np.ones((2, 1, 1)), 2 * np.ones((3, 1, 1)))\n"
+                    ">>> pl.solve(A, [1., 0., 1.])\narray([1., 1., 1.])"},
     .bands = bands,
     .vjp = vjp,
     .infer = infer,

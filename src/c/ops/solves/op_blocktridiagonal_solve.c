@@ -7,7 +7,8 @@
  * blockinvtrace children L, D, (U), L', D', (U'), alt: tr(A^-1 B); attr.i: b, assumption, vectors
  * of A
  *
- * The factor (k_blocktri.c) is kept while the blocks keep their content, and is one for all modes.
+ * The factor (k_blocktri.c) is kept while the blocks keep their content, and is one for all modes:
+ * by Cholesky of what is assumed Hermitian too, if that is definite.
  * A sound one is believed. Of one that has grown each column's backward error is checked, in the
  * infinity norm: above 4 sqrt(n) eps it is refined, twice at most, above 10 n u alt runs, LU within
  * the band. Determinants and parts of inverses take sound factors alone. */
@@ -24,20 +25,31 @@
 #include <string.h>
 
 static bool is_positive(const lop_node *n) { return n->attr.i[1] == LOP_ASSUME_POSITIVE; }
+/* How it is factored: by LU, by Cholesky, or by Cholesky where that succeeds. */
+enum { BY_LU, BY_CHOLESKY, TRIED };
+static int64_t way_of(const lop_node *n) {
+    const bool real = !lop_is_complex(n->child[0]->dtype) && !lop_is_complex(n->child[1]->dtype),
+               own = n->attr.i[1] == LOP_ASSUME_HERMITIAN ||
+                     (n->attr.i[1] == LOP_ASSUME_SYMMETRIC && real);
+    return is_positive(n) ? BY_CHOLESKY : own ? TRIED : BY_LU;
+}
 static size_t round_up(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
 
 /* The slot of the factor of the vectors in `in`; -1 with the status in *st. */
 static lop_status run_factor(const lop_call *c) {
     const int64_t *i = c->step->attr.i;
     const lopk_blocktri A = lop_blocktri_of(c->a + 1, i[1], i[0]);
-    lopk_blocktri_factor(c->a[0]->p, &A, i[2] != 0);
+    lopk_blocktri_factor(c->a[0]->p, &A, i[2] != BY_LU);
+    if (i[2] == TRIED && lopk_blocktri_state(c->a[0]->p) == LOPK_BLOCKTRI_FAILED)
+        lopk_blocktri_factor(c->a[0]->p, &A, false);
     return LOP_OK;
 }
 static int emit_factor(lop_emit *e, const lop_node *self, int count, lop_dtype dt, const int *in,
                        lop_status *st) {
     const int64_t b = self->attr.i[0], N = b > 0 ? lop_cols(self->child[1]) / (b * b) : 0;
-    const bool positive = is_positive(self);
-    const lop_attr attr = {.i = {b, count, positive, dt}};
+    const int64_t way = way_of(self);
+    const bool positive = way != BY_LU;
+    const lop_attr attr = {.i = {b, count, way, dt}};
     int64_t bytes;
     if (!lop_mul_ok(lop_cols(self->child[1]), 8 * 16, &bytes) || !lop_mul_ok(N, 64, &bytes) ||
         !lop_mul_ok(bytes, b, &bytes)) {
@@ -63,7 +75,7 @@ static lop_step *checked_step(lop_emit *e, const lop_node *self, const char *nam
         *st = LOP_NOMEM;
         return NULL;
     }
-    s->attr = (lop_attr){.i = {self->attr.i[0], count, is_positive(self), 0}};
+    s->attr = (lop_attr){.i = {self->attr.i[0], count, 0, 0}};
     s->fail = mask;
     s->flags = is_positive(self) ? 0 : LOP_STEP_QUIET;
     return s;
@@ -83,7 +95,8 @@ static lop_status run_inverse(const lop_call *c) {
     const int64_t *i = c->step->attr.i;
     const lopk_blocktri A = lop_blocktri_of(c->a + 2, i[1], i[0]);
     char *to = c->a[0]->p;
-    const lop_status st = lopk_blocktri_inverse(to + KEPT, c->a[1]->p, &A, i[2] != 0, c->scratch);
+    const lop_status st = lopk_blocktri_inverse(to + KEPT, c->a[1]->p, &A,
+                                                lopk_blocktri_is_positive(c->a[1]->p), c->scratch);
     const kept head = {st != LOP_OK, lopk_blocktri_near(c->a[1]->p)};
     memcpy(to, &head, sizeof head);
     return st == LOP_OVERFLOW || st == LOP_SINGULAR ? LOP_OK : st;
@@ -93,7 +106,7 @@ static int emit_inverse(lop_emit *e, const lop_node *self, int count, const int 
                         lop_status *st) {
     const lop_dtype dt = lop_slot_dtype(e, in[0]);
     const int64_t b = self->attr.i[0], cols = lop_cols(self->child[1]);
-    const lop_attr attr = {.i = {b, count, is_positive(self), dt}};
+    const lop_attr attr = {.i = {b, count, way_of(self), dt}};
     int all[4] = {emit_factor(e, self, count, dt, in, st)};
     if (all[0] < 0) return -1;
     for (int k = 0; k < count; k++) all[k + 1] = in[k];
@@ -175,14 +188,15 @@ static room room_of(const lop_call *c, int64_t b) {
     return all;
 }
 
-/* attr.i: b, vectors, positive, mode. a: y, factor, the vectors, b. */
+/* attr.i: b, vectors, 0, mode. a: y, factor, the vectors, b. */
 static lop_status run_solve(const lop_call *c) {
     const int64_t *i = c->step->attr.i;
-    const bool positive = i[2] != 0, flip = i[3] == LOP_C || (positive && i[3] == LOP_T);
+    const void *factor = c->a[1]->p;
+    const bool positive = lopk_blocktri_is_positive(factor),
+               flip = i[3] == LOP_C || (positive && i[3] == LOP_T);
     const int mode = positive || i[3] == LOP_C ? LOP_N : (int)i[3];
     const lopk_blocktri A = lop_blocktri_of(c->a + 2, i[1], i[0]);
     const lop_mat *y = c->a[0], *b = c->a[2 + i[1]];
-    const void *factor = c->a[1]->p;
     const room all = room_of(c, A.b);
     const double eps = y->dt == LOP_f32 || y->dt == LOP_c64 ? FLT_EPSILON : DBL_EPSILON,
                  n = (double)y->m;
@@ -258,6 +272,7 @@ static lop_status run_det(const lop_call *c) {
     const int64_t *i = c->step->attr.i;
     const lopk_blocktri A = lop_blocktri_of(c->a + 2, i[1], i[0]);
     const int64_t size = (int64_t)lop_dtype_size(A.dt);
+    const bool positive = lopk_blocktri_is_positive(c->a[1]->p);
     bool odd = false;
     lop_pair_store(c->a[0], (lop_pair){0, 0, 0});
     if (lopk_blocktri_state(c->a[1]->p) != LOPK_BLOCKTRI_SOUND) return LOP_SINGULAR;
@@ -267,11 +282,11 @@ static lop_status run_det(const lop_call *c) {
         bool turned;
         lopk_blocktri_pivots(c->a[1]->p, &A, k, &pivots, &turned);
         lopk_copy(&to, &pivots);
-        odd ^= turned && !i[2];
+        odd ^= turned && !positive;
     }
     const lop_mat v = {c->scratch, A.N * A.b, 1, 1, 1, A.dt};
     const lop_pair p = lop_pair_product(&v);
-    if (i[2])
+    if (positive)
         lop_pair_store(c->a[0], lop_pair_times(p, p, lop_is_complex(A.dt)));
     else
         lop_pair_store(c->a[0], odd ? (lop_pair){-p.re, -p.im, p.e} : p);
