@@ -163,3 +163,21 @@ def a_dense(a):
     for i in range(g):
         out[i * k : i * k + k, i * k : i * k + k] = a[i]
     return out
+
+
+@pytest.mark.parametrize("dtype", "dD")
+@pytest.mark.parametrize("g", [2, 15, 16, 17, 100])
+def test_inverses_seen_through_views(g, dtype, rng):
+    """`y @ inv(A)` is as many steps as `inv(A) @ y`, whatever the number of blocks."""
+    a = definite(rng, g, 3, dtype) + 0.5 * rng.standard_normal((g, 3, 3))  # not Hermitian
+    A, y = pl.BlockDiag(*a.astype(dtype)), rng.standard_normal((3 * g, 2))
+    dense = A.toarray()
+    asked = [(pl.inv(A), dense), (pl.inv(A).T, dense.T), (pl.inv(A).H, dense.conj().T)]
+    if dtype == "D":
+        asked.append((pl.inv(A).conj(), dense.conj()))
+    with pl.config(check_plans=True, verify=True):
+        for inverse, b in asked:
+            assert eta(b, inverse @ y, y) < 1e-13
+            assert eta(b.T, (y.T @ inverse).T, y) < 1e-13
+            if g >= 16:
+                assert len(steps(inverse, "apply", y)) <= 10 + g // 8

@@ -79,3 +79,72 @@ def test_nothing_is_held_by_what_was_lent():
         assert gone() is None  # no cycle of an operator and its inverse
     finally:
         gc.enable()
+
+
+FORMS = [
+    lambda A, D, y: (A.T @ y, D.T @ y),
+    lambda A, D, y: (A.H @ y, D.conj().T @ y),
+    lambda A, D, y: (A.conj() @ y, D.conj() @ y),
+    lambda A, D, y: (y @ A.T, y @ D.T),
+    lambda A, D, y: ((0.5 * A) @ y, 0.5 * (D @ y)),
+    lambda A, D, y: ((0.25 * A) @ y, 0.25 * (D @ y)),
+    lambda A, D, y: ((2 * A) @ y, 2 * (D @ y)),
+    lambda A, D, y: ((2.0 * A).T @ y, 2 * (D.T @ y)),
+    lambda A, D, y: (2.0 * A.H @ y, 2 * (D.conj().T @ y)),
+    lambda A, D, y: (((1 + 2j) * A) @ y, (1 + 2j) * (D @ y)),
+    lambda A, D, y: ((np.float64(0.5) * A) @ y, 0.5 * (D @ y)),
+    lambda A, D, y: (y @ pl.inv(A), np.linalg.solve(D.T, y)),
+    lambda A, D, y: (pl.inv(A).H @ y, np.linalg.solve(D.conj().T, y)),
+    lambda A, D, y: (pl.inv(A.T) @ y, np.linalg.solve(D.T, y)),
+    lambda A, D, y: (pl.solve(2 * A, y), np.linalg.solve(2 * D, y)),
+    lambda A, D, y: (pl.solve(0.5 * A.T, y), np.linalg.solve(0.5 * D.T, y)),
+    lambda A, D, y: ((0.5 * pl.inv(A)) @ y, 0.5 * np.linalg.solve(D, y)),
+    lambda A, D, y: ((0.5 * A)[3, 0], 0.5 * D[3, 0]),
+    lambda A, D, y: (A.T[3, 0], D[0, 3]),
+    lambda A, D, y: (A.H[3, 1], D[1, 3].conj()),
+    lambda A, D, y: ((2 * A).diagonal(), 2 * np.diagonal(D)),
+    lambda A, D, y: (pl.trace(0.5 * A.T), 0.5 * np.trace(D)),
+    lambda A, D, y: (np.real(pl.logdet(3.0 * A.T)), np.linalg.slogdet(3 * D)[1]),
+    lambda A, D, y: ((3.0 * A).H.toarray(), 3 * D.conj().T),
+]
+
+
+@pytest.mark.parametrize("kind", "dD")
+@pytest.mark.parametrize("g", [2, 56, 57])
+def test_views_inverses_and_multiples(g, kind):
+    """One operator lends to all of them, in any order; more than it keeps."""
+    rng = np.random.default_rng()
+    a = rng.standard_normal((g, 4, 4)) + 6 * np.eye(4)
+    if kind == "D":
+        a = a + 1j * rng.standard_normal((g, 4, 4))
+    parts = list(a.astype(kind))
+    A = pl.BlockDiag(*parts)
+    y = rng.standard_normal(4 * g)
+    with pl.config(check_plans=True, verify=True):
+        for i in rng.permutation(2 * len(FORMS)):
+            got, want = FORMS[i % len(FORMS)](A, A.toarray(), y)
+            np.testing.assert_allclose(
+                got, want, rtol=1e-10, atol=1e-10, err_msg=str(i % len(FORMS))
+            )
+            parts[i % g] *= 1.25  # values may change at any time
+
+
+def test_plans_of_what_is_written_anew_are_made_once():
+    """What is left at the second call is what closes the operator, one rule a block at most."""
+    g = 200
+    rng = np.random.default_rng()
+    A = pl.BlockDiag(*(rng.standard_normal((g, 4, 4)) + 6 * np.eye(4)))
+    y = rng.standard_normal(4 * g)
+    asked = [lambda: A.T @ y, lambda: y @ A.T, lambda: (0.5 * A) @ y, lambda: y @ pl.inv(A)]
+    with pl.config(verify=False):
+        for ask in asked:
+            start = fired()
+            ask()
+            first, again = fired() - start, fired()
+            ask()
+            assert fired() - again <= g + 2 and 2 * (fired() - again) < first
+        start = fired()
+        (0.5 * A) @ y
+        same = fired() - start
+        (0.75 * A) @ y  # of another number it is another plan
+        assert fired() - start > 2 * same

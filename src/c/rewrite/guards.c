@@ -102,10 +102,16 @@ lop_truth lop_when_square_factors(const lop_match *m) {
 /* So few blocks, or so large ones, go one by one: there is nothing to gain. */
 enum { ALIKE_BLOCKS = 16, ALIKE_ROWS = 64 };
 
-/* Block i; of inverses what they are inverses of. NULL: it is none. */
+/* Block i; of inverses, seen through a view or not, what they are inverses of, NULL where it is
+ * none or seen otherwise than the first. */
 static const lop_node *block_at(const lop_node *a, int i, bool inverse) {
-    const lop_node *b = a->child[i];
+    const lop_node *b = a->child[i], *first = a->child[0];
     if (!inverse) return b;
+    if (b->op == &lop_op_view && first->op == &lop_op_view &&
+        lop_attr_equal(&b->attr, &first->attr))
+        b = b->child[0];
+    else if (first->op == &lop_op_view)
+        return NULL;
     return b->op == &lop_op_inverse ? b->child[0] : NULL;
 }
 /* Do two blocks differ in the arrays of their Denses only? */

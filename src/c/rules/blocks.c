@@ -250,8 +250,14 @@ LOP_BUILD(apply_inverses_alike) {
     const lop_node *kind = m->root->child[0], *blocks = NULL;
     list l;
     lop_status st = list_open(&l, mk, kind->n);
-    for (int i = 0; st == LOP_OK && i < kind->n; i++)
-        st = list_add(&l, st, lop_node_ref(kind->child[i]->child[0]));
+    for (int i = 0; st == LOP_OK && i < kind->n; i++) {
+        const lop_node *b = kind->child[i], *one = NULL;
+        if (b->op == &lop_op_view) /* (A^-1)^T = (A^T)^-1 */
+            st = lop_make1(mk, &lop_op_view, &b->attr, b->child[0]->child[0], &one);
+        else
+            one = lop_node_ref(b->child[0]);
+        st = list_add(&l, st, one);
+    }
     if (st == LOP_OK) st = list_make(&l, mk, &lop_op_blockdiag, NULL, &blocks);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_solve, NULL, blocks, HOLE(m, 'x'), out);
     lop_node_unref(blocks);

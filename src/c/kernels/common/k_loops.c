@@ -351,13 +351,13 @@ static const char *ready(const lines *l, lop_dtype dt, int64_t i, int rows, int6
 
 /* Both lie row beside row: sums of whole lines, in blocks of terms. */
 static void beside(const lop_mat *y, const lines *a, const lines *b, int64_t k) {
-    enum { MANY = 512 };
-    char rooms[4][MANY * 16] __attribute__((aligned(64)));
+    enum { ROOM = 16384 };
+    char rooms[4][ROOM] __attribute__((aligned(64)));
     const lop_dtype dt = y->dt;
-    const int64_t size = size_table[dt];
+    const int64_t size = size_table[dt], many = ROOM / size;
     const lines *l[2] = {a, b};
-    for (int64_t i = 0; i < y->m; i += MANY) {
-        const int64_t n = y->m - i < MANY ? y->m - i : MANY;
+    for (int64_t i = 0; i < y->m; i += many) {
+        const int64_t n = y->m - i < many ? y->m - i : many;
         const lop_mat all = {rooms[0], n, 1, 1, 1, dt}, part = {rooms[1], n, 1, 1, 1, dt},
                       to = {(char *)y->p + i * y->rs * size, n, 1, y->rs, 1, dt};
         lopk_zero(&all);

@@ -111,8 +111,49 @@ static bool try_gemm(const lop_mat *y, double _Complex alpha, const lop_mat *a, 
     return true;
 }
 
+/* Two columns (or rows), and up to four in single precision, one after another: gemv reads the
+ * matrix at the speed of the cache it lies in, where loops that serve all columns at once fill a
+ * quarter of a vector. 300 x 300 times two takes 0.6 of their time in double, 0.3 in single
+ * precision (2026-11, EPYC, benchmarks/thin.py). */
+static bool vectors_suit(const lop_mat *y, const lop_mat *a, const lop_mat *b) {
+    enum { LEAST = 1 << 15, CACHED = 12 << 20 }; /* bytes */
+    const int64_t few = min_of(y->m, y->n);
+    const lop_mat *large = y->m < y->n ? b : a;
+    const bool single = y->dt == LOP_f32;
+    if (few < 2 || few > (single ? 4 : 2) || lop_is_complex(y->dt) || b->p == y->p ||
+        a->p == y->p || !fits(large) || !fits(y) || min_of(large->m, large->n) <= 4 * few)
+        return false;
+    const double bytes = (double)large->m * (double)large->n * (double)size_of(y->dt);
+    return bytes >= LEAST && bytes <= CACHED;
+}
+/* OpenBLAS 0.3.31 multiplies up to a million terms without packing where it has loops for AVX-512
+ * and nothing is transposed: 300 x 300 times two takes a third of what our own loops do, in double
+ * and single precision; with 64 rows and columns as long (2026-11, EPYC, benchmarks/thin.py). */
+static bool unpacked_suits(const lop_mat *y, const lop_mat *a, const lop_mat *b) {
+    const int64_t few = min_of(y->m, y->n), many = y->m + y->n - few;
+    const double work = (double)few * (double)many * (double)a->n;
+    const bool rows = is_row(y) && is_row(a) && is_row(b),
+               columns = is_col(y) && is_col(a) && is_col(b);
+    return few >= 2 && few <= (y->dt == LOP_f32 ? 8 : 4) && !lop_is_complex(y->dt) &&
+           b->p != y->p && a->p != y->p && many >= 64 && a->n >= 64 && work <= 1e6 &&
+           (rows || columns) && fits(a) && fits(b) && fits(y) && lopk_blas_loops() == 2;
+}
+static bool by_vectors(const lop_mat *y, const lop_mat *a, const lop_mat *b, bool accumulate) {
+    const bool rows = y->m < y->n;
+    const lop_mat large = rows ? flip(b) : *a, thin = rows ? flip(a) : *b, to = rows ? flip(y) : *y;
+    for (int64_t j = 0; j < to.n; j++) {
+        const int64_t size = size_of(y->dt);
+        const lop_mat yj = {(char *)to.p + j * to.cs * size, to.m, 1, to.rs, 1, to.dt},
+                      bj = {(char *)thin.p + j * thin.cs * size, thin.m, 1, thin.rs, 1, to.dt};
+        if (!try_gemv(&yj, &large, false, &bj, accumulate)) return false; /* the first, if any */
+    }
+    return true;
+}
+
 static void product(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_mat *b,
                     bool accumulate) {
+    if (unpacked_suits(y, a, b) && try_gemm(y, 1, a, conj_a, b, accumulate)) return;
+    if (vectors_suit(y, a, b) && by_vectors(y, a, b, accumulate)) return;
     if (lopk_thin_suits(y, a, b, NULL) && lopk_thin_gemm(y, a, conj_a, b, accumulate, NULL)) return;
     if (lopk_small_suits(y, a, b, 1)) {
         lopk_small_gemm(y, 0, a, conj_a, b, 0, 1, accumulate);
@@ -136,7 +177,9 @@ static void product(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_m
 
 bool lopk_gemm_parts(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_mat *b,
                      bool accumulate, const lopk_team *team) {
-    if (lopk_thin_suits(y, a, b, team)) return lopk_thin_gemm(y, a, conj_a, b, accumulate, team);
+    const bool thin =
+        !unpacked_suits(y, a, b) && !vectors_suit(y, a, b) && lopk_thin_suits(y, a, b, team);
+    if (thin) return lopk_thin_gemm(y, a, conj_a, b, accumulate, team);
     lopk_gemm(y, a, conj_a, b, accumulate);
     return true;
 }

@@ -281,8 +281,7 @@ static const thin_rates thin_f32[] = {{2, {14, 19, 19}, {23, 25, 28}},
                                       {16, {43, 120, 148}, {33, 101, 154}},
                                       {THIN, {42, 118, 216}, {38, 112, 183}}};
 
-/* The column of BLAS: by the CPU for which its loops were chosen; of unknown ones the fastest. */
-static int blas_loops(void) {
+int lopk_blas_loops(void) {
     static const char *const of[2][6] = {
         {"Prescott", "Core2", "Penryn", "Nehalem", "Dunnington", "Atom"},
         {"Haswell", "Zen", "Sandybridge", "Bulldozer", "Piledriver", "Excavator"}};
@@ -299,7 +298,7 @@ static bool thin_pays(lop_dtype dt, int64_t columns, int threads) {
     const int64_t w = loops_of(LOP_f64)->width;
     const int isa = w == 8 ? 2 : w == 4 ? 1 : 0;
     while (r->columns < columns) r++;
-    return r->own[isa] * threads >= r->blas[blas_loops()] * lopk_threads();
+    return r->own[isa] * threads >= r->blas[lopk_blas_loops()] * lopk_threads();
 }
 
 bool lopk_thin_suits(const lop_mat *y, const lop_mat *a, const lop_mat *b, const lopk_team *team) {

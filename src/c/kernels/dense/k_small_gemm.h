@@ -21,6 +21,9 @@ void lopk_small_gemm(const lop_mat *y, int64_t y_step, const lop_mat *a, bool co
  * lopk_small_gemm. 128 KiB of stack. False: stopped. */
 bool lopk_thin_gemm(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_mat *b,
                     bool accumulate, const lopk_team *team) LOP_MUST_CHECK;
+/* Which loops BLAS has chosen, by the CPU they are for: 0 those for SSE, 1 AVX2, 2 AVX-512, also
+ * where it is not known. */
+int lopk_blas_loops(void);
 /* Whether that is the faster way, by a table of measured rates: thin and real products whose larger
  * matrix does not stay in the nearest cache. */
 bool lopk_thin_suits(const lop_mat *y, const lop_mat *a, const lop_mat *b, const lopk_team *team);

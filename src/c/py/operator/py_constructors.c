@@ -113,10 +113,18 @@ static PyObject *finish(py_parts *p, PyTypeObject *type) {
     return (PyObject *)self;
 }
 
+/* The kind's number found last for a class at such an address is tried first: the search takes a
+ * fifth of the time of a constructor. It counts only where that kind's class is this one. */
 const lop_op *py_op_of_type(py_state *s, PyTypeObject *type) {
+    enum { PLACES = 256 };
+    static int found[PLACES];
+    int *last = &found[((uintptr_t)type >> 5) % PLACES];
+    if (*last != LOP_ID_opaque && s->type[*last] == type) return lop_op_at(*last);
     for (int i = 0; i < lop_nops(); i++)
-        if (i != LOP_ID_opaque && s->type[i] && PyType_IsSubtype(type, s->type[i]))
+        if (i != LOP_ID_opaque && s->type[i] && PyType_IsSubtype(type, s->type[i])) {
+            if (s->type[i] == type) *last = i;
             return lop_op_at(i);
+        }
     return NULL;
 }
 
