@@ -22,6 +22,7 @@ __all__ = ["forget", "gradients", "of_program", "products"]
 
 _MOST = 256  # structures that are known
 _LONGEST = 3e-3  # seconds of a call, of which a tape saves a tenth of a millisecond
+_never: set[Program] = set()  # of which there is no derivative without values
 _known: OrderedDict[Any, Any] = OrderedDict()  # None: it came once
 
 
@@ -83,7 +84,15 @@ def _met(trace: Any, value: Any) -> tuple[Met, list[Any]] | None:
 
 
 def _computed(program: Program, arrays: list[Any]) -> list[Any] | None:
-    kinds = program.kinds(tuple([(a.shape, a.dtype) for a in arrays]))
+    if program in _never:
+        return None
+    try:
+        kinds = program.kinds(tuple([(a.shape, a.dtype) for a in arrays]))
+    except Exception:  # a rule looks at values
+        if len(_never) >= _MOST:
+            _never.clear()
+        _never.add(program)
+        return None
     try:
         found = tapes.values(program, arrays, kinds, _LONGEST)
     except Exception:  # what is wrong is said of the function's own lines
@@ -94,6 +103,7 @@ def _computed(program: Program, arrays: list[Any]) -> list[Any] | None:
 def forget() -> None:
     """Forgets what functions have built."""
     _known.clear()
+    _never.clear()
 
 
 def gradients(trace: Any, value: Any) -> list[Any] | None:
