@@ -1,6 +1,6 @@
-"""Values with gradients: likelihoods by their parameters, by `pl.value_and_grad` of a function and of a
-`pl.program`, and by hand in NumPy and LAPACK. Parameters change between calls, so that nothing is
-kept."""
+"""Values with gradients: likelihoods by their parameters, by `pl.value_and_grad` of a function and
+of a `pl.program`, and by hand in NumPy and LAPACK. Parameters change between calls, so that nothing
+is kept."""
 
 import numpy as np
 from harness import Case, peer
