@@ -1,5 +1,6 @@
-"""Values with gradients: a Gaussian process likelihood by its parameters, by `pl.value_and_grad`
-and by hand in NumPy and LAPACK. Parameters change between calls, so that nothing is kept."""
+"""Values with gradients: likelihoods by their parameters, by `pl.value_and_grad` of a function and
+of a `pl.program`, and by hand in NumPy and LAPACK. Parameters change between calls, so that nothing
+is kept."""
 
 import numpy as np
 from harness import Case, peer
@@ -19,6 +20,10 @@ def case_of(f, parameters, hand, name, rtol=1e-8):
     case = Case("", "", flat(*both(*parameters())), rtol=rtol)
     case.add(
         "pylinop", "pylinop value and gradient", "flat(*g(*p()))", g=both, p=parameters, flat=flat
+    )
+    program = pl.value_and_grad(pl.program(f), every)
+    case.add(
+        "program", "pylinop's of a pl.program", "flat(*g(*p()))", g=program, p=parameters, flat=flat
     )
     case.add("hand", name, "h(*p())", h=hand, p=parameters)
     return case
@@ -120,6 +125,62 @@ def structured():
     yield "gradients/toeplitz-2000", toeplitz
 
 
+def kron():
+    def build():
+        g, n = rng(), 200
+        roots = g.standard_normal((2, n, n))
+        A, B = (R @ R.T / n + np.eye(n) for R in roots)
+        y, s = g.standard_normal(n * n), np.array(0.3)
+
+        def parameters():
+            s[...] += 1e-13
+            A[0, 0] += 1e-13
+            return A, B, s
+
+        def nll(A, B, s):
+            K = pl.Kron(pl.Dense(A, "pos"), pl.Dense(B, "pos")) + s * pl.Identity(n * n)
+            quad, log = pl.inv_quad_logdet(K, y)
+            return 0.5 * (quad + log)
+
+        def hand(A, B, s):
+            (a, P), (b, Q) = np.linalg.eigh(A), np.linalg.eigh(B)
+            w = np.multiply.outer(a, b) + s
+            Y = P.T @ y.reshape(n, n) @ Q
+            X = Y / w
+            value = 0.5 * (np.vdot(Y, X) + np.log(w).sum())
+            by_A = P @ (np.diag(((1 / w) * b).sum(1)) - (X * b) @ X.T) @ P.T / 2
+            by_B = Q @ (np.diag(((1 / w).T * a).sum(1)) - (X.T * a) @ X) @ Q.T / 2
+            by_s = 0.5 * ((1 / w).sum() - np.vdot(X, X))
+            return flat(value, (by_A, by_B, by_s))
+
+        return case_of(nll, parameters, hand, "numpy, eigenvectors")
+
+    yield "gradients/kron-200x200", build
+
+
+def scalar():
+    def build():
+        g, n = rng(), 100
+        U, s = g.standard_normal((n, 10)), np.array(1.3)
+
+        def parameters():
+            s[...] += 1e-9
+            return (s,)
+
+        def f(s):
+            return pl.logdet(s * pl.Identity(n) + pl.LowRank(U))
+
+        def hand(s):
+            S = s * np.eye(10) + U.T @ U
+            L = np.linalg.cholesky(S)
+            value = 2 * np.log(L.diagonal()).sum() + (n - 10) * np.log(s)
+            return np.r_[value, np.trace(np.linalg.inv(S)) + (n - 10) / s]
+
+        return case_of(f, parameters, hand, "numpy by Woodbury", rtol=1e-6)
+
+    yield "gradients/new-scalar-100", build
+
+
 def markov():
     """A Matern-3/2 process at 100,000 times; by hand: central differences of the value, which is
     one sweep that keeps nothing."""
@@ -147,4 +208,4 @@ def markov():
     yield "gradients/markov-100000", build
 
 
-MAKERS = [dense, structured, markov]
+MAKERS = [dense, structured, kron, scalar, markov]

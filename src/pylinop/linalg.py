@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.linalg import LinAlgError
 
 from ._api.basic import diagonal, inv
@@ -40,7 +41,7 @@ from ._api.spectra import (
     sqrtm,
     svd,
 )
-from ._base.checks import square
+from ._base.checks import is_lazy, square
 from ._eigen.scipy_api import eigs, eigsh, expm_multiply, lobpcg, svds
 from ._iterative.scipy_api import bicgstab, cg, gmres, minres
 from ._iterative.scipy_api_least_squares import lsmr, lsqr
@@ -160,6 +161,9 @@ def matrix_power(A: Any, n: Any) -> LinearOperator:
     >>> pl.linalg.matrix_power(pl.Diag([1.0, 2.0]), -2) @ np.ones(2)
     array([1.  , 0.25])
     """
+    if is_lazy(A):
+        deferred: LinearOperator = np.linalg.matrix_power(A, n)  # type: ignore[assignment]
+        return deferred
     op = square(as_operator(A))
     try:
         n = n.__index__()

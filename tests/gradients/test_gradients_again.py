@@ -210,14 +210,42 @@ def test_errors_are_the_same_at_each_call():
     assert len([s for s in said if "line" in s or "test_gradients_again" in s]) <= 1, said
 
 
+def test_repeated_eigenvalues_are_an_error_at_each_call():
+    g = pl.grad(lambda a: np.sum(np.linalg.eigh(a)[1][:, 0]))
+    for _ in range(4):
+        with pytest.raises(np.linalg.LinAlgError, match="repeated"):
+            g(np.eye(3))
+        assert np.isfinite(g(np.diag([1.0, 2.0, 4.0]))).all()
+
+
+def test_a_rule_that_looks_at_values(rng):
+    square = pl.custom_vjp(lambda x: x * x, _looks)
+    g = pl.grad(lambda x: np.sum(square(x)))
+    for _ in range(4):
+        x = rng.standard_normal(3)
+        np.testing.assert_allclose(g(x), np.where(x > 0, 2 * x, 0.0), rtol=1e-14)
+
+
+def _looks(value, args, g):
+    (x,) = args
+    return (g * 2 * np.where(np.asarray(x) > 0, np.asarray(x), 0.0),)
+
+
+def run_from_tapes(call):
+    """How many tapes a call runs once they are made; on a busy machine the first calls may take
+    too long for that."""
+    ran = 0
+    for _ in range(30):
+        before = _core._tape_counts()[1]
+        call()
+        ran = max(ran, _core._tape_counts()[1] - before)
+    return ran
+
+
 def test_a_function_leaves_a_tape(rng):
     f, args = low_rank(rng, 30)
     g = pl.value_and_grad(f, (0, 1))
-    for _ in range(3):
-        g(*moved(rng, args))
-    before = _core._tape_counts()[1]
-    g(*moved(rng, args))
-    assert _core._tape_counts()[1] == before + 1
+    assert run_from_tapes(lambda: g(*moved(rng, args))) == 1
 
 
 class Owner(np.ndarray):

@@ -24,8 +24,18 @@ D = np.array([1.0, 2.0, 3.0])
     ],
 )
 def test_values_are_not_to_be_asked_for(f):
-    with pytest.raises(TypeError, match="value of a LazyArray was asked for"):
+    with pytest.raises(TypeError, match=r"LazyArray of shape \(3,\) was asked") as why:
         pl.grad(f)(D)
+    assert "asked for at" in str(why.value)
+    assert f"{__file__.rpartition('/')[2]}:{f.__code__.co_firstlineno}" in str(why.value)
+
+
+def test_the_function_that_computes_at_once_is_named():
+    a = np.eye(3)
+    for f in (pl.orth, pl.eig, pl.null_space, pl.funm, pl.fractional_matrix_power):
+        more = (np.exp,) if f is pl.funm else (0.3,) if f is pl.fractional_matrix_power else ()
+        with pytest.raises(TypeError, match=rf"by {f.__name__}\)"):
+            pl.grad(lambda a, f=f, more=more: np.sum(f(a, *more)[0]))(a)
 
 
 def test_a_function_without_a_derivative_is_named():

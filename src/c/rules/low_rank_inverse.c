@@ -154,9 +154,35 @@ static bool better_whole(const woodbury *s, int64_t k) {
                                  lop_cols(s->p.u), k);
 }
 
-/* z - W (cap^-1 (C V^H z)), z = B^-1 b. */
-static lop_status woodbury_solve(const woodbury *s, const lop_node *b, const lop_node **out) {
+/* w where the right side is U w: then A^-1 U w is W cap^-1 w, in which nothing cancels. Owned;
+ * NULL: it is no such product. */
+static lop_status behind_u(const woodbury *s, const lop_node *b, const lop_node **w) {
+    const lop_dtype dt = (lop_dtype)(s->dt.i[3] - 1);
+    const int64_t r = lop_cols(s->p.u);
+    const lop_node square = {.shape = {.ndim = 2, .dim = {r, r}}, .dtype = dt, .core = 2};
+    *w = NULL;
+    if (b->dtype != dt || s->p.u->dtype != dt || lop_nbatch(s->a) > 0) return LOP_OK;
+    if (b->op == &lop_op_apply && lop_node_alike(b->child[0], s->p.u, LOP_INFER_DEPTH)) {
+        *w = lop_node_ref(b->child[1]);
+        return LOP_OK;
+    }
+    const bool dense = b->op == &lop_op_todense;
+    if (!dense && s->p.u->op != &lop_op_dense) return LOP_OK;
+    const bool own = dense ? lop_node_alike(b->child[0], s->p.u, LOP_INFER_DEPTH)
+                           : lop_node_alike(b, s->p.u->child[0], LOP_INFER_DEPTH);
+    return own ? lop_make(s->mk, "eye", NULL, 0, NULL, &square, w) : LOP_OK;
+}
+
+/* z - W (cap^-1 (C V^H z)), z = B^-1 b; of b = U w likewise, w may be NULL. */
+static lop_status woodbury_solve(const woodbury *s, const lop_node *b, const lop_node *w,
+                                 const lop_node **out) {
     const lop_node *z = NULL, *t = NULL, *y = NULL, *wy = NULL;
+    if (w) {
+        lop_status st = solve_inner(s, w, &y);
+        if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_apply, NULL, s->w, y, out);
+        lop_node_unref(y);
+        return st;
+    }
     lop_status st = lop_make2(s->mk, &lop_op_solve, NULL, s->p.base, b, &z);
     if (st == LOP_OK) st = through(s, z, &t);
     if (st == LOP_OK) st = solve_inner(s, t, &y);
@@ -167,24 +193,44 @@ static lop_status woodbury_solve(const woodbury *s, const lop_node *b, const lop
     return st;
 }
 
-/* Of a diagonal B + U C U^H: x = B^-1 (b - U y), y = cap^-1 (C U^H B^-1 b), accepted by the k
- * numbers e = y - C U^H x, else `alt`. */
-static lop_status diagonal_solve(const woodbury *s, const lop_node *b, const lop_node *alt,
-                                 const lop_node **out) {
-    const lop_node *z = NULL, *t = NULL, *y = NULL, *u = NULL, *uy = NULL, *rest = NULL, *x = NULL,
-                   *again = NULL, *e = NULL;
+/* y = cap^-1 (C U^H B^-1 b) and b - U y. */
+static lop_status inner_and_rest(const woodbury *s, const lop_node *b, const lop_node *u,
+                                 const lop_node **y, const lop_node **rest) {
+    const lop_node *z = NULL, *t = NULL, *uy = NULL;
     lop_status st = lop_make2(s->mk, &lop_op_solve, NULL, s->p.base, b, &z);
     if (st == LOP_OK) st = through(s, z, &t);
-    if (st == LOP_OK) st = solve_inner(s, t, &y);
-    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_dense, NULL, s->u, &u);
-    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_apply, NULL, u, y, &uy);
-    if (st == LOP_OK) st = lop_build_minus(s->mk, b, uy, &rest);
+    if (st == LOP_OK) st = solve_inner(s, t, y);
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_apply, NULL, u, *y, &uy);
+    if (st == LOP_OK) st = lop_build_minus(s->mk, b, uy, rest);
+    const lop_node *gone[] = {z, t, uy};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
+/* The same of b = U w: y = w - v and U v for v = cap^-1 w. */
+static lop_status of_small(const woodbury *s, const lop_node *w, const lop_node *u,
+                           const lop_node **y, const lop_node **rest) {
+    const lop_node *v = NULL;
+    lop_status st = solve_inner(s, w, &v);
+    if (st == LOP_OK) st = lop_build_minus(s->mk, w, v, y);
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_apply, NULL, u, v, rest);
+    lop_node_unref(v);
+    return st;
+}
+
+/* Of a diagonal B + U C U^H: x = B^-1 (b - U y), y = cap^-1 (C U^H B^-1 b), accepted by the k
+ * numbers e = y - C U^H x, else `alt`. b = U w where w is not NULL. */
+static lop_status diagonal_solve(const woodbury *s, const lop_node *b, const lop_node *w,
+                                 const lop_node *alt, const lop_node **out) {
+    const lop_node *y = NULL, *u = NULL, *rest = NULL, *x = NULL, *again = NULL, *e = NULL;
+    lop_status st = lop_make1(s->mk, &lop_op_dense, NULL, s->u, &u);
+    if (st == LOP_OK) st = w ? of_small(s, w, u, &y, &rest) : inner_and_rest(s, b, u, &y, &rest);
     if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_solve, NULL, s->p.base, rest, &x);
     if (st == LOP_OK) st = through(s, x, &again);
     if (st == LOP_OK) st = lop_build_minus(s->mk, y, again, &e);
     const lop_node *child[8] = {x, b, y, e, s->gram, s->inner, s->d, alt};
     if (st == LOP_OK) st = lop_make_op(s->mk, &lop_op_checked_update, NULL, 8, child, NULL, out);
-    const lop_node *gone[] = {z, t, y, u, uy, rest, x, again, e};
+    const lop_node *gone[] = {y, u, rest, x, again, e};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     return st;
 }
@@ -195,7 +241,7 @@ LOP_BUILD(solve_update) {
     woodbury s = {.mk = mk, .a = m->root->child[0], .p = parts_of(m->root->child[0])};
     lop_check k = {.mk = mk, .a = s.a};
     const lop_node *b = NULL, *x = NULL, *r = NULL, *dx = NULL, *x2 = NULL, *dense = NULL,
-                   *alt = NULL, *second = NULL;
+                   *alt = NULL, *second = NULL, *w = NULL;
     s.dt = (lop_attr){.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
     lop_attr cast = {.i = {1, 0, 0, s.dt.i[3]}};
     const lop_node *rhs = m->root->child[1];
@@ -203,16 +249,18 @@ LOP_BUILD(solve_update) {
         better_whole(&s, rhs->shape.ndim > 1 ? lop_cols(rhs) : 1) ? LOP_NOMATCH : woodbury_open(&s);
     if (st == LOP_OK) st = lop_check_open(&k, m->root->dtype);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_cast, &cast, m->root->child[1], &b);
-    if (st == LOP_OK) st = woodbury_solve(&s, b, &x);
+    if (st == LOP_OK) st = behind_u(&s, rhs, &w);
+    if (st == LOP_OK) st = woodbury_solve(&s, b, w, &x);
     if (st == LOP_OK) st = lop_check_residual(&k, x, b, &r);
-    if (st == LOP_OK) st = woodbury_solve(&s, r, &dx);
+    if (st == LOP_OK) st = woodbury_solve(&s, r, NULL, &dx);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_add, NULL, x, dx, &x2);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &s.dt, s.a, &dense);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_lu_solve, NULL, dense, b, &alt);
     if (st == LOP_OK) st = lop_check_instead(&k, x2, b, alt, &second);
     if (st == LOP_OK)
-        st = s.gram ? diagonal_solve(&s, b, second, out) : lop_check_instead(&k, x, b, second, out);
-    const lop_node *gone[] = {b, x, r, dx, x2, dense, alt, second};
+        st = s.gram ? diagonal_solve(&s, b, w, second, out)
+                    : lop_check_instead(&k, x, b, second, out);
+    const lop_node *gone[] = {b, x, r, dx, x2, dense, alt, second, w};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     lop_check_close(&k);
     woodbury_close(&s);
@@ -291,7 +339,7 @@ static lop_status woodbury_checked(const woodbury *s, const lop_op *op, const lo
     lop_check k = {.mk = s->mk, .a = s->a};
     const lop_node *x = NULL, *r = NULL;
     lop_status st = lop_check_open(&k, (lop_dtype)(s->dt.i[3] - 1));
-    if (st == LOP_OK) st = woodbury_solve(s, k.v, &x);
+    if (st == LOP_OK) st = woodbury_solve(s, k.v, NULL, &x);
     if (st == LOP_OK) st = lop_check_residual(&k, x, k.v, &r);
     const lop_node *child[9] = {value, x, r, k.v, k.q, k.u, s->w->child[0], s->u, alt};
     if (st == LOP_OK) st = lop_make_op(s->mk, op, NULL, 9, child, NULL, out);

@@ -267,7 +267,8 @@ def log_pdet(A: Any, *, rtol: Any = None) -> Any:
     size = np.abs(w)
     r = w.shape[-1] * np.finfo(w.dtype).eps if rtol is None else rtol
     r = operands.tolerance_of("rtol", r)[..., None]
-    kept = ~(size <= r * size.max(axis=-1, keepdims=True, initial=0))
+    top = size.max(axis=-1, keepdims=True) if w.shape[-1] else 0.0
+    kept = ~(size <= r * top)
     log = np.log(np.where(kept, size, 1)).sum(axis=-1)
     odd = (kept & (w < 0)).sum(axis=-1) % 2 == 1
     return np.where(odd, np.nan, log).astype(w.dtype)[()]

@@ -148,12 +148,28 @@ def _is_of(frame: FrameType, package: str) -> bool:
     return bool(package) and root == package
 
 
+def asked() -> tuple[str, str]:
+    """(name of the function of ours that was called, "file.py:12: source line") of the first line
+    outside this package that leads here; NumPy's and SciPy's functions count as ours."""
+    frame: FrameType | None = sys._getframe(1)
+    name = ""
+    while frame is not None:
+        code = frame.f_code
+        if not (_is_ours(code.co_filename) or _is_of(frame, "numpy") or _is_of(frame, "scipy")):
+            return name, _line(code.co_filename, frame.f_lineno)
+        name, frame = code.co_name, frame.f_back
+    return name, ""
+
+
 def where(op: Any) -> str | None:
     """'file.py:12: source line' of the line that built ``op``, or None."""
     origin = op._origin
     if origin is None:
         return None
-    file, line = origin
+    return _line(*origin)
+
+
+def _line(file: str, line: int) -> str:
     source = linecache.getline(file, line).strip()
     return (
         f"{os.path.relpath(file) if os.path.isabs(file) and os.path.exists(file) else file}:{line}"

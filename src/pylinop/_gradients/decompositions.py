@@ -74,12 +74,13 @@ def pinv(y: Any, g: Any) -> Any:
     return (first - A @ (P @ first)) + (last - last @ P @ A) - Ph @ g @ Ph
 
 
-def _repeated(over: Any, gap: Any, top: Any) -> Any:
+def _repeated(over: Any, gap: Any, sizes: Any) -> Any:
     """Which values are equal to rounding; an error where their vectors are in use.
 
     Of Q f(w) Q^H the numerator of the quotient is zero too, and its limit f'(w) cannot be told from
     the zero of a projection on their space: `over` is all of Q^H G, not its skew part."""
     eps = np.finfo(over.dtype).eps
+    top = np.max(sizes, axis=-1, keepdims=True, initial=0.0)
     near = np.abs(gap) <= 1e3 * eps * np.maximum(top, np.finfo(over.dtype).tiny)
     near &= ~np.eye(gap.shape[-1], dtype=bool)
     size = np.abs(over).max(axis=(-2, -1), keepdims=True, initial=0.0)
@@ -95,8 +96,7 @@ def _repeated(over: Any, gap: Any, top: Any) -> Any:
 def _quotients(over: Any, skew: Any, w: Any, gap: Any) -> Any:
     """`skew` / `gap`, 0 for values w that are equal."""
     apart = _rows(w) - _columns(w)
-    top = np.max(np.abs(_rows(w)), axis=-1, keepdims=True, initial=0.0)
-    near = call(_repeated, (over, apart, top), over.shape, np.dtype(bool))
+    near = call(_repeated, (over, apart, np.abs(_rows(w))), over.shape, np.dtype(bool))
     near = near | (gap == 0)
     return np.where(near, 0.0, skew / np.where(near, 1.0, gap))
 

@@ -8,6 +8,21 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from .._base import errors
+
+_SHOWN = {
+    **dict.fromkeys(
+        ("__call__", "__array__", "call"), "np.asarray, or a function that computes at once"
+    ),
+    "__float__": "float",
+    "__complex__": "complex",
+    "__int__": "int",
+    "__bool__": "bool, as by if",
+    "__index__": "int, as of an index",
+    "array_ufunc": "a ufunc with out=, or one that computes at once",
+    "__array_function__": "a function of NumPy that computes at once",
+    "": "np.asarray, float, bool, out=, or a function that computes at once",
+}
 
 
 class Watch:
@@ -16,11 +31,13 @@ class Watch:
     __name__ = "watched"
 
     def __call__(self, *args: Any) -> Any:
+        name, line = errors.asked()
         raise TypeError(
-            "the value of a LazyArray was asked for while its function is differentiated (by "
-            "np.asarray, float, bool, out=, or a function that computes at once): what is made of "
-            "values has no derivative. Use NumPy's and pylinop's functions of the LazyArray "
-            "itself, or pl.stop_gradient for what is to have none"
+            f"the value of a LazyArray of shape {np.shape(args[0])} was asked for while its "
+            f"function is differentiated (by {_SHOWN.get(name, name)}): what is made of values has "
+            "no derivative. Use NumPy's and pylinop's functions of the LazyArray itself, or "
+            "pl.stop_gradient for what is to have none"
+            + (f"\n  asked for at {line}" if line else "")
         )
 
 

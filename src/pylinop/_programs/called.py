@@ -26,7 +26,6 @@ from .structure import structure_of
 
 __all__ = ["NumpyProgram", "Residual", "program"]
 
-_LONGEST = 3e-3  # seconds of a call, of which a tape saves a tenth of a millisecond
 _numbers = itertools.count(1)
 _by_number: weakref.WeakValueDictionary[int, NumpyProgram] = weakref.WeakValueDictionary()
 
@@ -89,7 +88,7 @@ def _cotangent(g: Any, shape: Any, dtype: Any) -> Any:
 
 def _values(program: Program, arrays: list[Any]) -> list[Any]:
     kinds = program.kinds(tuple([(a.shape, a.dtype) for a in arrays]))
-    found = tapes.values(program, arrays, kinds, _LONGEST)
+    found = tapes.values(program, arrays, kinds, tapes.LONGEST)
     return [a if a.flags.writeable else a.copy() for a in found]
 
 

@@ -6,7 +6,6 @@ The function itself runs at each call, so that what it reads, decides and holds 
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import Any
 
 import numpy as np
@@ -21,8 +20,8 @@ from .structure import structure_of
 __all__ = ["forget", "gradients", "of_program", "products"]
 
 _MOST = 256  # structures that are known
-_LONGEST = 3e-3  # seconds of a call, of which a tape saves a tenth of a millisecond
-_known: OrderedDict[Any, Any] = OrderedDict()  # None: it came once
+_never: set[Program] = set()  # of which there is no derivative without values
+_known: dict[Any, Any] = {}  # False: it came once
 
 
 class AlongVectors(Derived):
@@ -70,22 +69,29 @@ def _met(trace: Any, value: Any) -> tuple[Met, list[Any]] | None:
     found = structure_of([value], trace.parameters)
     if found is None:
         return None
-    if found.key not in _known:
-        if len(_known) >= _MOST:
-            _known.popitem(last=False)
-        _known[found.key] = None
-        return None
-    program = _known[found.key]
+    program = _known.get(found.key)
     if program is None:
+        if len(_known) >= _MOST:
+            _known.clear()
+        _known[found.key] = False
+        return None
+    if program is False:
         program = _known[found.key] = Met(found)
-    _known.move_to_end(found.key)
     return program, found.arrays
 
 
 def _computed(program: Program, arrays: list[Any]) -> list[Any] | None:
-    kinds = program.kinds(tuple([(a.shape, a.dtype) for a in arrays]))
+    if program in _never:
+        return None
     try:
-        found = tapes.values(program, arrays, kinds, _LONGEST)
+        kinds = program.kinds(tuple([(a.shape, a.dtype) for a in arrays]))
+    except Exception:  # a rule looks at values
+        if len(_never) >= _MOST:
+            _never.clear()
+        _never.add(program)
+        return None
+    try:
+        found = tapes.values(program, arrays, kinds, tapes.LONGEST)
     except Exception:  # what is wrong is said of the function's own lines
         return None
     return [a if a.flags.writeable else a.copy() for a in found]
@@ -94,6 +100,7 @@ def _computed(program: Program, arrays: list[Any]) -> list[Any] | None:
 def forget() -> None:
     """Forgets what functions have built."""
     _known.clear()
+    _never.clear()
 
 
 def gradients(trace: Any, value: Any) -> list[Any] | None:
@@ -105,12 +112,16 @@ def gradients(trace: Any, value: Any) -> list[Any] | None:
     return _computed(WithGradients(program, tuple(range(len(trace.parameters)))), arrays)
 
 
-def products(trace: Any, value: Any, vectors: list[Any]) -> list[Any] | None:
-    """The Hessian times vectors, one for each parameter; None: the usual way."""
+def products(trace: Any, value: Any, vectors: list[list[Any]]) -> list[Any] | None:
+    """The Hessian times vectors, those of each parameter's arrays; None: the usual way."""
     met = _met(trace, value)
     if met is None:
         return None
     program, arrays = met
     by = tuple(range(len(trace.parameters)))
-    given = [np.asarray(v, p.array.dtype) for v, p in zip(vectors, trace.parameters, strict=True)]
+    given = []
+    for (v,), p in zip(vectors, trace.parameters, strict=True):
+        if v.dtype != p.array.dtype and v.dtype.kind not in "biu":
+            return None
+        given.append(np.asarray(v, p.array.dtype))
     return _computed(AlongVectors(program, by), [*arrays, *given])

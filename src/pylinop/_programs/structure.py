@@ -91,7 +91,7 @@ class _Reader:
         self.key: list[Any] = []
 
     def input(self, a: Any) -> int:
-        """The place of an array that is no parameter: -2 - its number among them all."""
+        """The place of an array that is no parameter."""
         at = self.inputs.get(id(a))
         if at is None:
             wide = self.limited and a.ndim > 1 and min(a.shape[-2:]) > _WIDE
@@ -102,7 +102,7 @@ class _Reader:
         return at
 
     def argument(self, x: Any) -> Any:
-        """(place, key) of an argument of a node: place -1 of what stays as it is."""
+        """The place of an argument of a node: of node k it is -2 - k; of a constant its key."""
         if is_lazy(x):
             return self.places[id(x)]
         if isinstance(x, np.ndarray):
