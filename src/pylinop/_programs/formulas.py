@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from .. import _core
 from .._lazy.leaves import lazy
 from . import table
@@ -31,7 +33,7 @@ class Slot(NamedTuple):
 
 
 class Number(NamedTuple):
-    """A Python number or word: equal to another one only with its type and sign."""
+    """A Python number or word, or a dtype: equal to another one only with its type and sign."""
 
     type: type
     shown: str
@@ -89,6 +91,9 @@ def _argument(x: Any, taken: Callable[[Any], Any]) -> Any:
         return Several(slice, tuple(_argument(y, taken) for y in (x.start, x.stop, x.step)))
     if x is None or x is Ellipsis or isinstance(x, (bool, int, float, complex, str)):
         return Number(type(x), repr(x), x)
+    if isinstance(x, np.dtype) or (isinstance(x, type) and issubclass(x, np.generic)):
+        dtype = np.dtype(x)
+        return Number(np.dtype, dtype.str, dtype)
     return Held(x)
 
 

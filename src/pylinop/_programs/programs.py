@@ -225,7 +225,7 @@ class Pushforward(_Derived):
     def build(self, leaves: Any) -> list[Any]:
         own, tangents = leaves[: self.base.arrays], leaves[self.base.arrays :]
         values = [lazy(x) for x in self.base.build(own)]
-        units = [lazy(np.zeros(v.shape, v.dtype)) for v in values]
+        units = [lazy(_fixed(np.zeros(v.shape, v.dtype))) for v in values]
         found = pulled(values, units, self.wanted(own))
         total = None
         for k, t in zip(self.by, tangents, strict=True):
@@ -261,7 +261,7 @@ def _real_inner(g: Any, t: Any) -> Any:
 def _gradient(found: dict[int, Any], like: Any) -> Any:
     """The gradient by a leaf, of its shape."""
     g = found.get(id(like))
-    return lazy(np.zeros(like.shape, like.dtype)) if g is None else g
+    return lazy(_fixed(np.zeros(like.shape, like.dtype))) if g is None else g
 
 
 def _never(*values: Any) -> Any:
