@@ -10,6 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensor
+from torch._subclasses.functional_tensor import FunctionalTensor
 
 from .._programs.formulas import Parts
 from .._programs.programs import Formula, Program, WithGradients
@@ -58,6 +60,11 @@ def _plain(x: Any) -> bool:
     return type(x) in (torch.Tensor, torch.nn.Parameter)
 
 
+def _traced(x: Any) -> bool:
+    """Does x stand for a tensor in a graph?"""
+    return isinstance(x, (FakeTensor, FunctionalTensor))
+
+
 def kind_of(parts: Parts, tensors: Any) -> Any:
     """Shape and dtype of the first value of a formula, of tensors."""
     if torch.compiler.is_dynamo_compiling():
@@ -69,10 +76,12 @@ def run(program: Any, tensors: Any) -> Any:
     """The values of a program, of tensors; in a graph that of a formula."""
     if torch.compiler.is_dynamo_compiling():
         return compiled.in_graph(program.flat, tensors)
+    if all(map(_plain, tensors)):
+        return _bound(program, (), ("",) * len(tensors), list(tensors))
     for x in tensors:
-        if not _plain(x):
+        if not (_plain(x) or _traced(x)):
             raise TypeError(
                 f"pylinop.torch takes plain tensors, not a {type(x).__name__} of shape "
                 f"{tuple(x.shape)}"
             )
-    return _bound(program, (), ("",) * len(tensors), list(tensors))
+    return compiled.called(program, list(tensors))

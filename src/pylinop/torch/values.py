@@ -17,17 +17,18 @@ __all__ = ["avals", "conj", "is_elsewhere", "is_number", "kinds_of", "like", "ma
 
 
 def avals(tensors: Any) -> tuple[Any, ...]:
-    return tuple((tuple(x.shape), dtype_of(x)) for x in tensors)
+    """Shapes and dtypes of tensors. A shape that a graph leaves open is settled by it."""
+    return tuple([(tuple(map(int, x.shape)), dtype_of(x)) for x in tensors])
 
 
 def kinds_of(program: Program, flags: Any, tensors: Any) -> Any:
     """(shape, dtype) of the values, of one element of a batch: each word of `flags` says which of
     the dimensions in front are batches."""
-    given = tuple(
-        (tuple(int(n) for n in x.shape[f.count("1") :]), dtype_of(x))
+    given = [
+        (tuple(map(int, x.shape[f.count("1") :] if f else x.shape)), dtype_of(x))
         for x, f in zip(tensors, flags, strict=True)
-    )
-    return program.kinds(given)
+    ]
+    return program.kinds(tuple(given))
 
 
 def is_elsewhere(tensors: Any) -> bool:

@@ -258,6 +258,58 @@ def test_graphs_hold_words_alone(at):
     close(torch.tensor(float(found.stdout), dtype=torch.float64), due)
 
 
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.log_d = torch.nn.Parameter(draw(N))
+        self.U = torch.nn.Parameter(draw(N, 2))
+        self.fixed = pt.Diag(torch.arange(1.0, N + 1).double())
+
+    def forward(self, y):
+        K = pt.Diag(torch.exp(self.log_d)) + pt.LowRank(self.U) + self.fixed
+        return sum(pt.inv_quad_logdet(K, y)).tanh()
+
+
+def test_modules(at):
+    """Parameters, and an operator that the module holds."""
+    model, y = Model(), at[2]
+    compiled = whole(model, "aot_eager")
+    for _ in range(2):
+        found = []
+        for f in (model, compiled):
+            model.zero_grad()
+            f(y).backward()
+            found.append([p.grad.clone() for p in model.parameters()])
+        close(*found)
+        with torch.no_grad():
+            model.log_d += 0.1
+    for strict in (False, True):
+        exported = torch.export.export(model, (y,), strict=strict)
+        close(exported.module()(2 * y), model(2 * y))
+
+
+@pytest.mark.parametrize("mode", ["real", "fake", "symbolic"])
+def test_make_fx(mode, at):
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    f = lambda d: func.grad(lambda d: pt.solve(pt.Diag(d) + pt.LowRank(at[1]), at[2]).sum())(d)
+    if mode != "real":  # tensors of the outside have no place there
+        f = lambda d: func.grad(lambda d: pt.solve(pt.Diag(d), d * d).sum())(d)
+    graph = make_fx(f, tracing_mode=mode)(at[0])
+    close(graph(at[0] + 1), f(at[0] + 1))
+
+
+def test_tensors_without_values_give_shapes(at):
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    with FakeTensorMode():
+        y, U = torch.ones(4, 2), torch.ones(4, 1, dtype=torch.complex128, requires_grad=True)
+        x = pt.solve(pt.Identity(4) + pt.LowRank(U), y)
+        (g,) = torch.autograd.grad(x.abs().sum(), U)
+    assert x.shape == (4, 2) and x.dtype == torch.complex128 and type(x).__name__ == "FakeTensor"
+    assert g.shape == U.shape and g.dtype == U.dtype
+
+
 def test_a_function_of_another_process_is_refused():
     text = repr(("Here", "0" * 32, 0))
     with pytest.raises(RuntimeError, match="another process"):

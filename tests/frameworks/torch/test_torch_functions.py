@@ -229,13 +229,22 @@ def test_what_is_refused(make, error, text):
         pt.Diag(torch.ones(3)) @ make()
 
 
-def test_fake_tensors_are_refused():
+def test_fake_tensors_beside_others_are_refused():
     from torch._subclasses.fake_tensor import FakeTensorMode
 
     with FakeTensorMode():
         x = torch.ones(3)
-    with pytest.raises(TypeError, match="FakeTensor"):
+    with pytest.raises(Exception, match="FakeTensor"):
         pt.Diag(x) @ torch.ones(3)
+    assert type(pt.Diag(x) @ x).__name__ == "FakeTensor"
+
+
+def test_subclasses_of_tensors_are_refused():
+    class Other(torch.Tensor):
+        pass
+
+    with pytest.raises(TypeError, match="Other"):
+        pt.Diag(torch.ones(3).as_subclass(Other)) @ torch.ones(3)
 
 
 def test_views_of_tensors(arrays):
