@@ -12,6 +12,7 @@ torch = pytest.importorskip("torch")
 
 import pylinop as pl
 import pylinop.torch as pt
+from pylinop import _core
 from pylinop._base import config
 
 N, K = 12, 3
@@ -82,6 +83,21 @@ def test_a_number_costs_one_program(arrays, monkeypatch):
     with torch.no_grad():
         nll(*ours)
     assert seen == ["WithGradients", "Formula"]
+
+
+def test_zero_gradients_leave_tapes_and_are_the_caller_s(arrays):
+    """The determinant does not depend on the right side: zeros that each call gives anew."""
+    d, U, y = asked(arrays)
+    for call in range(6):
+        runs = _core._tape_counts()[1]
+        quad, logdet = pt.inv_quad_logdet(pt.Diag(d) + pt.LowRank(U), y)
+        ran = _core._tape_counts()[1] - runs
+        zero = torch.autograd.grad(logdet, y, retain_graph=True)[0]
+        assert not zero.any()
+        zero.add_(1)
+        due = torch.autograd.grad(by_hand(d, U, y), y)[0]
+        torch.testing.assert_close(torch.autograd.grad((quad + logdet) / 2, y)[0], due)
+    assert ran == 1, call
 
 
 @pytest.mark.parametrize("outer", ["jacrev", "jacfwd"])
