@@ -12,8 +12,11 @@ from .._lazy.leaves import lazy
 __all__ = ["einsum_by"]
 
 
-def einsum_by(program: Callable[..., Any]) -> Callable[..., Any]:
-    """The library's `einsum`, by its `program`."""
+def einsum_by(
+    program: Callable[..., Any], call: Callable[..., Any] | None = None
+) -> Callable[..., Any]:
+    """The library's `einsum`, by its `program`. `call(known, key, operands)`: of the program
+    `known(*key)`, where it is not simply called."""
 
     @functools.lru_cache(maxsize=256)
     def known(equation: str, sizes: tuple[tuple[str, int], ...], outside: Any) -> Any:
@@ -52,7 +55,9 @@ def einsum_by(program: Callable[..., Any]) -> Callable[..., Any]:
         if not isinstance(equation, str):
             kind = type(equation).__name__
             raise TypeError(f"einsum takes the equation as text first, not a {kind}")
-        return known(equation, tuple(sorted((sizes or {}).items())), outside)(*operands)
+        key = equation, tuple(sorted((sizes or {}).items())), outside
+        return known(*key)(*operands) if call is None else call(known, key, operands)
 
     einsum_of_arrays.__name__ = einsum_of_arrays.__qualname__ = "einsum"
+    einsum_of_arrays.known = known  # type: ignore[attr-defined]
     return einsum_of_arrays

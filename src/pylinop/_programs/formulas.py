@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from .. import _core
 from .._lazy.leaves import lazy
 from . import table
@@ -31,7 +33,7 @@ class Slot(NamedTuple):
 
 
 class Number(NamedTuple):
-    """A Python number or word: equal to another one only with its type and sign."""
+    """A Python number or word, or a dtype: equal to another one only with its type and sign."""
 
     type: type
     shown: str
@@ -72,23 +74,31 @@ def leaf(array: Any) -> Node:
     return Node("", array)
 
 
+_NO_KEYWORDS = Several(dict, ())
+
+
 def _argument(x: Any, taken: Callable[[Any], Any]) -> Any:
-    if isinstance(x, Node):
+    if type(x) is tuple:
+        return Several(tuple, tuple([_argument(y, taken) for y in x]))
+    if type(x) is Node:
         return x
     node = getattr(x, "_node", None)
-    if isinstance(node, Node):
+    if type(node) is Node:
         return node
     array = taken(x)
     if array is not None:
-        return leaf(array)
-    if type(x) in (list, tuple):
-        return Several(type(x), tuple(_argument(y, taken) for y in x))
+        return Node("", array)
+    if type(x) is list:
+        return Several(list, tuple([_argument(y, taken) for y in x]))
     if type(x) is dict:
         return Several(dict, tuple((k, _argument(v, taken)) for k, v in sorted(x.items())))
     if type(x) is slice:
         return Several(slice, tuple(_argument(y, taken) for y in (x.start, x.stop, x.step)))
     if x is None or x is Ellipsis or isinstance(x, (bool, int, float, complex, str)):
         return Number(type(x), repr(x), x)
+    if isinstance(x, np.dtype) or (isinstance(x, type) and issubclass(x, np.generic)):
+        dtype = np.dtype(x)
+        return Number(np.dtype, dtype.str, dtype)
     return Held(x)
 
 
@@ -98,15 +108,16 @@ def operations(taken: Callable[[Any], Any]) -> Callable[..., Node]:
 
     def operation(name: str, *args: Any, **kwargs: Any) -> Node:
         """A function of `table`, or a kind, of its arguments."""
-        return Node(name, (_argument(args, taken), _argument(kwargs, taken)))
+        words = _argument(kwargs, taken) if kwargs else _NO_KEYWORDS
+        return Node(name, (_argument(args, taken), words))
 
     return operation
 
 
 def _children(x: Any, found: list[Node]) -> None:
-    if isinstance(x, Node):
+    if type(x) is Node:
         found.append(x)
-    elif isinstance(x, Several):
+    elif type(x) is Several:
         for y in x.parts:
             _children(y[1] if x.type is dict else y, found)
 
@@ -120,12 +131,12 @@ def _below(node: Node) -> list[Node]:
 
 
 def _placed(x: Any, places: dict[int, Any]) -> Any:
-    if isinstance(x, Node):
+    if type(x) is Node:
         return places[id(x)]
-    if isinstance(x, Several):
+    if type(x) is Several and x.parts:
         if x.type is dict:
-            return Several(dict, tuple((k, _placed(v, places)) for k, v in x.parts))
-        return Several(x.type, tuple(_placed(y, places) for y in x.parts))
+            return Several(dict, tuple([(k, _placed(v, places)) for k, v in x.parts]))
+        return Several(x.type, tuple([_placed(y, places) for y in x.parts]))
     return x
 
 
@@ -157,11 +168,12 @@ def flat(roots: list[Node], merged: bool) -> tuple[Parts, list[Any]]:
                 held.append(node.args)
             places[id(node)] = arrays[key]
         elif ready:
-            code.append((node.name, *(_placed(x, places) for x in node.args)))
+            args, words = node.args
+            code.append((node.name, _placed(args, places), _placed(words, places)))
             places[id(node)] = Ref(len(code) - 1)
         else:
             stack.append((node, True))
-            stack += [(x, False) for x in reversed(_below(node))]
+            stack += [(x, False) for x in _below(node)[::-1]]
     asked = tuple(places[id(r)] for r in roots)
     return Parts(tuple(code), asked, len(held)), held
 

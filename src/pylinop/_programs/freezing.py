@@ -397,7 +397,7 @@ def _tape(freezable: Freezable, first: Any, second: Any) -> tuple[Any, list[Any]
             found = _sources(one[k][2], two[k][2], *reads)
             tape.plan(e, [s and (tape.found(read[s[0]][0]), *s[1:]) for s in found])
             last = _View(*e[3][-1])
-        tapes.append((tape, [tape.taken(_view(v)) for v in (values, others)[len(tapes)]]))
+        tapes.append((tape, [tape.taken(_view(v), v) for v in (values, others)[len(tapes)]]))
     (tape, out), (again, _) = tapes
     if tape.constants != again.constants:
         raise _Unfit("a step that is not written down")

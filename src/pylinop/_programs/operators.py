@@ -24,6 +24,8 @@ class Face(NamedTuple):
     dtype_of: Callable[[Any], Any]  # of an array, as NumPy's
     out_dtype: Callable[[Any], Any]  # the library's for one of NumPy's
     run: Callable[[Program, Any], list[Any]]
+    kind: Callable[[formulas.Parts, Any], Any] | None = None  # of a value, where not by `Formula`
+    traced: Callable[[], bool] | None = None  # into a graph, where shapes may be open yet?
 
 
 def computed(face: Face, *nodes: Node) -> list[Any]:
@@ -51,6 +53,9 @@ class Operator:
     def _kind(self) -> Any:
         if self._aval is None:
             parts, arrays = formulas.flat([self._node], False)
+            if self.face.kind is not None:
+                self._aval = self.face.kind(parts, arrays)
+                return self._aval
             avals = tuple((tuple(a.shape), self.face.dtype_of(a)) for a in arrays)
             self._aval = Formula(parts).kinds(avals)[0]
         return self._aval
@@ -156,7 +161,8 @@ class Operator:
 def made(cls: type[Operator], node: Node) -> Any:
     """An operator of a node, whose shapes fit; values are not looked at."""
     op = cls(node)
-    op._kind()
+    if cls.face.traced is None or not cls.face.traced():
+        op._kind()
     return op
 
 

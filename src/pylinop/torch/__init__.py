@@ -10,12 +10,11 @@ autograd Function with pylinop's derivatives, which `torch.func` maps and differ
 from __future__ import annotations
 
 from .._programs import table as _table
-from .._programs.contractions import einsum_by as _einsum_by
 from .._programs.functions import EighResult, InvQuadLogdet, SlogdetResult, SVDResult
 from .operators import FUNCTIONS as _F
 from .operators import Operator
 from .operators import kind as _kind
-from .program import program
+from .program import einsum, program
 
 __all__ = [
     "EighResult",
@@ -54,7 +53,6 @@ diagonal = _F.diagonal
 eigh = _F.eigh
 eigvalsh = _F.eigvalsh
 expm = _F.expm
-einsum = _einsum_by(program)
 inv = _F.inv
 inv_quad_logdet = _F.inv_quad_logdet
 logdet = _F.logdet

@@ -10,7 +10,7 @@ import torch
 
 from .._programs.formulas import operations
 
-__all__ = ["as_array", "as_leaf", "dtype_of", "is_array", "operation", "out_dtype"]
+__all__ = ["LETTERS", "as_array", "as_leaf", "dtype_of", "is_array", "operation", "out_dtype"]
 
 _DTYPES: dict[Any, Any] = {
     torch.float32: np.dtype(np.float32),
@@ -24,6 +24,7 @@ _DTYPES: dict[Any, Any] = {
     torch.uint8: np.dtype(np.uint8),
     torch.bool: np.dtype(bool),
 }
+LETTERS = {k: v.str for k, v in _DTYPES.items()}
 _TORCH = {v: k for k, v in _DTYPES.items()}
 
 
@@ -50,6 +51,8 @@ def out_dtype(dtype: Any) -> Any:
 
 def as_leaf(x: Any) -> Any:
     """A dense tensor on any device; arrays of NumPy become tensors on the same memory."""
+    if not isinstance(x, torch.Tensor) and torch.compiler.is_dynamo_compiling():
+        x = torch.as_tensor(x)
     if not isinstance(x, torch.Tensor):
         a = np.asarray(x)
         if a.dtype not in _TORCH:

@@ -4,14 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
+
 from .._programs import operators as neutral
 from .._programs.functions import Functions
 from .arrays import dtype_of, is_array, operation, out_dtype
-from .function import run
+from .function import kind_of, run
 
 __all__ = ["FUNCTIONS", "Operator", "kind"]
 
-FACE = neutral.Face("pylinop.torch", "PyTorch", is_array, operation, dtype_of, out_dtype, run)
+FACE = neutral.Face(
+    "pylinop.torch",
+    "PyTorch",
+    is_array,
+    operation,
+    dtype_of,
+    out_dtype,
+    run,
+    kind_of,
+    torch.compiler.is_dynamo_compiling,
+)
 
 
 class Operator(neutral.Operator):
@@ -35,13 +47,13 @@ class Operator(neutral.Operator):
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name = getattr(func, "__name__", "")
-        if name == "__rmatmul__" or (name in ("matmul", "__matmul__") and not kwargs):
-            a, b = args if name != "__rmatmul__" else args[::-1]
-            return b.__rmatmul__(a) if isinstance(b, cls) else a.__matmul__(b)
-        plain = {"add": "__add__", "__radd__": "__radd__", "mul": "__mul__", "__rmul__": "__rmul__"}
-        if name in plain and not kwargs and len(args) == 2:
-            a, b = args
-            return b.__radd__(a) if "add" in name else (b * a if isinstance(b, cls) else a * b)
+        if name in _BINARY and not kwargs and len(args) == 2:
+            method, turned = _BINARY[name]
+            hidden = name == "matmul" and func is not torch.matmul
+            if hidden and torch.compiler.is_dynamo_compiling():
+                torch._dynamo.graph_break(msg=_ORDER)
+            a, b = args[::-1] if turned else args
+            return _by(method, a, b) if isinstance(a, cls) else _by(_TURNED[method], b, a)
         found = _TORCH.get(name)
         if found is not None and not kwargs:
             return found(*args)
@@ -51,6 +63,43 @@ class Operator(neutral.Operator):
         )
 
 
+_ORDER = (
+    "A @ x of an operator of pylinop.torch and a tensor in a graph of torch.compile: PyTorch's "
+    "tracer hides which of them comes first. Write torch.matmul(A, x)"
+)
+
+
+def _by(method: str, a: Operator, b: Any) -> Any:
+    found = getattr(a, method)(b)
+    if found is NotImplemented:
+        raise TypeError(f"no {method} of an operator of pylinop.torch and a {type(b).__name__}")
+    return found
+
+
+_BINARY = {
+    "matmul": ("__matmul__", False),
+    "__matmul__": ("__matmul__", False),
+    "__rmatmul__": ("__matmul__", True),
+    "add": ("__add__", False),
+    "__radd__": ("__add__", True),
+    "sub": ("__sub__", False),
+    "rsub": ("__sub__", True),
+    "__rsub__": ("__sub__", True),
+    "mul": ("__mul__", False),
+    "__rmul__": ("__mul__", True),
+    "div": ("__truediv__", False),
+    "__rdiv__": ("__truediv__", True),
+    "__rtruediv__": ("__truediv__", True),
+}
+"""Functions of two operands by torch's names: the method, and whether they come in reverse."""
+
+_TURNED = {
+    "__matmul__": "__rmatmul__",
+    "__add__": "__radd__",
+    "__sub__": "__rsub__",
+    "__mul__": "__rmul__",
+    "__truediv__": "__rtruediv__",
+}
 FUNCTIONS = Functions(FACE, Operator)
 _TORCH: dict[str, Any] = {
     "linalg_solve": FUNCTIONS.solve,

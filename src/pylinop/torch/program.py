@@ -1,4 +1,4 @@
-"""`program`: a function of LazyArrays as one call."""
+"""`program`: a function of LazyArrays as one call; `einsum`, which is one."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from torch.utils import _pytree as pytree
 
 from .._base.checks import is_lazy
 from .._lazy.leaves import lazy
+from .._programs.contractions import einsum_by
 from .._programs.programs import Written
+from . import compiled
 from .arrays import as_leaf, is_array
 from .function import run
 
-__all__ = ["program"]
+__all__ = ["einsum", "program"]
 
 
 _LEAVES = (torch.Tensor, torch.nn.Parameter, int, float)  # no nests of others
@@ -67,25 +69,87 @@ def program(f: Callable[..., Any]) -> Callable[..., Any]:
     """
     known: dict[Any, Any] = {}
 
+    def calls(key: Any, structure: Any) -> Any:
+        found = known.get(key)
+        if found is None:
+            found = known[key] = _Calls(f, structure)
+        return found
+
+    def opened(nest: Any, avals: Any) -> Any:
+        """For a graph: the program's text, and how its results are nested."""
+        structure = pytree.tree_flatten(_filled(nest, [0] * len(avals)))[1]
+        found = calls(str(structure), structure)
+        text = compiled.written(Written(found, found, len(avals)), avals)
+        return text, _nest(pytree.tree_unflatten([0] * found.nested.num_leaves, found.nested), [])
+
+    constant = torch.compiler.assume_constant_result(opened)
+
     @functools.wraps(f)
     def called(*args: Any, **kwargs: Any) -> Any:
+        if torch.compiler.is_dynamo_compiling():
+            found: list[Any] = []
+            nest = _nest((args, kwargs), found)
+            tensors = [_as_tensor(x) for x in found]
+            text, out = constant(nest, compiled.avals_in_graph(tensors))
+            return _filled(out, list(compiled.text_in_graph(text, tensors)))
         flat = not kwargs and all(type(x) in _LEAVES for x in args)
         leaves, structure = (args, None) if flat else pytree.tree_flatten((args, kwargs))
-        for x in leaves:
-            if not (is_array(x) or isinstance(x, (int, float, complex))):
-                raise TypeError(f"a program takes tensors and numbers, not a {type(x).__name__}")
-        tensors = [
-            as_leaf(x) if is_array(x) else torch.tensor(x, dtype=_number_dtype(x)) for x in leaves
-        ]
+        tensors = [_as_tensor(x) for x in leaves]
         key = len(args) if flat else str(structure)
-        calls = known.get(key)
-        if calls is None:
-            structure = pytree.tree_flatten((args, kwargs))[1]
-            calls = known[key] = _Calls(f, structure)
-        made = run(Written(calls, calls, len(tensors)), tensors)
-        return made[0] if calls.nested.is_leaf() else pytree.tree_unflatten(made, calls.nested)
+        structure = None if key in known else pytree.tree_flatten((args, kwargs))[1]
+        one = calls(key, structure)
+        made = run(Written(one, one, len(tensors)), tensors)
+        return made[0] if one.nested.is_leaf() else pytree.tree_unflatten(made, one.nested)
 
+    called.opened = opened  # type: ignore[attr-defined]
     return called
+
+
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def _contraction(key: Any, nest: Any, avals: Any) -> Any:
+    return einsum.known(*key).opened(nest, avals)
+
+
+def _contracted(known: Any, key: Any, operands: Any) -> Any:
+    if not torch.compiler.is_dynamo_compiling():
+        return known(*key)(*operands)
+    found: list[Any] = []
+    nest = _nest((operands, {}), found)
+    tensors = [_as_tensor(x) for x in found]
+    text, _ = _contraction(key, nest, compiled.avals_in_graph(tensors))
+    return compiled.text_in_graph(text, tensors)[0]
+
+
+einsum: Any = einsum_by(program, _contracted)
+
+
+def _as_tensor(x: Any) -> Any:
+    if is_array(x):
+        return as_leaf(x)
+    if not isinstance(x, (int, float, complex)):
+        raise TypeError(f"a program takes tensors and numbers, not a {type(x).__name__}")
+    return torch.tensor(x, dtype=_number_dtype(x))
+
+
+def _nest(x: Any, leaves: list[Any]) -> Any:
+    """How x is nested, in words and tuples, which a graph has; its leaves are appended."""
+    if type(x) is dict:
+        return "dict", tuple([(k, _nest(v, leaves)) for k, v in x.items()])
+    if type(x) is list or type(x) is tuple:
+        return type(x).__name__, tuple([_nest(y, leaves) for y in x])
+    leaves.append(x)
+    return None
+
+
+def _filled(nest: Any, leaves: list[Any]) -> Any:
+    """Leaves in a nest; they are taken off the list."""
+    if nest is None:
+        return leaves.pop(0)
+    kind, parts = nest
+    if kind == "dict":
+        return {k: _filled(v, leaves) for k, v in parts}
+    made = [_filled(y, leaves) for y in parts]
+    return made if kind == "list" else tuple(made)
 
 
 def _number_dtype(x: Any) -> Any:

@@ -14,7 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import pylinop as pl
 import pylinop.torch as pt
 from pylinop._namespace import arrays
-from pylinop.torch import function
+from pylinop.torch import values
 
 OURS, PLAIN = tables(pt), tables(pl)
 NAMES = list(PLAIN.KINDS)
@@ -42,7 +42,7 @@ def in_place(monkeypatch):
     """Programs go to the tensors' own functions on the CPU too."""
 
     def chosen(on):
-        monkeypatch.setattr(function, "_is_elsewhere", lambda tensors: on)
+        monkeypatch.setattr(values, "is_elsewhere", lambda tensors: on)
 
     return chosen
 

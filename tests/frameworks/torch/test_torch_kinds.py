@@ -88,6 +88,34 @@ def test_gradients(name, dtype):
             close(np.zeros_like(a) if g is None else g, np.asarray(d))
 
 
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("name", NAMES)
+def test_transforms(name, dtype):
+    """Of torch.func, where a program is the dispatcher's operator of its text: as in autograd, and
+    in batches as one by one."""
+    ours, plain, tensors, arrays, m = given(name, dtype)
+    places = [k for k, t in enumerate(tensors) if t.is_floating_point() or t.is_complex()]
+    f = actions(name, dense(plain, arrays).shape, m)
+    f = f.get("solve", f["apply"])
+    one = lambda *t: f(pt, ours(*t))
+    due = torch.autograd.grad(one(*tensors), [tensors[k] for k in places], allow_unused=True)
+    held = [t.detach() for t in tensors]
+    got = torch.func.grad(one, tuple(places))(*held)
+    for g, d in zip(got, due, strict=True):
+        close(g, np.zeros(g.shape) if d is None else d.numpy())
+    pairs = [torch.stack([t, t * (1 + 2.0**-6)]) if t.ndim else torch.stack([t, t]) for t in held]
+    dims = tuple(0 if k in places else None for k in range(len(held)))
+    given_ = [p if d == 0 else t for p, d, t in zip(pairs, dims, held, strict=True)]
+    values, gradients = torch.func.vmap(
+        lambda *t: (one(*t), torch.func.grad(one, tuple(places))(*t)), dims
+    )(*given_)
+    close(values[0], one(*held).numpy())
+    last = [x[1] if d == 0 else x for x, d in zip(given_, dims, strict=True)]
+    close(values[1], one(*last).numpy())
+    for g, d in zip(gradients, torch.func.grad(one, tuple(places))(*last), strict=True):
+        close(g[1], d.numpy())
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_gradcheck(name):
     ours, plain, tensors, arrays, m = given(name)

@@ -1,5 +1,5 @@
 """Traps, each of which raises or is right: no gradient is zero, detached or stale without an
-error. Compilation of transforms, forward mode, strides of zero, modes, threads."""
+error. Stand-ins of torch.func, forward mode, strides of zero, modes, threads."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -37,64 +37,6 @@ def at():
 
 def close(got, due):
     torch.testing.assert_close(got, due, rtol=1e-9, atol=1e-10)
-
-
-# -- torch.compile
-
-
-def derived(f, at):
-    """What is compiled: functions of d whose value is asked for, by derivative."""
-    d, U, y = at
-    one = lambda d: f(d, U, y)
-    step = torch.ones_like(d)
-    return {
-        "value": one,
-        "grad": func.grad(one),
-        "jvp": lambda d: func.jvp(one, (d,), (step,))[1],
-        "vmap": func.vmap(one),
-        "grad of vmap": func.grad(lambda D: func.vmap(one)(D).sum()),
-        "jvp of grad": lambda d: func.jvp(func.grad(one), (d,), (step,))[1],
-        "hessian": func.hessian(one),
-    }
-
-
-WHAT = list(derived(value, [torch.ones(1)] * 3))
-
-
-@pytest.mark.parametrize("fullgraph", [False, True])
-@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
-@pytest.mark.parametrize("what", WHAT)
-def test_compiled_is_right_or_raises(what, backend, fullgraph, at):
-    torch._dynamo.reset()
-    x = torch.stack([at[0], at[0] + 1]) if "vmap" in what else at[0]
-    due = derived(dense, at)[what](x)
-    close(derived(value, at)[what](x), due)
-    compiled = torch.compile(derived(value, at)[what], backend=backend, fullgraph=fullgraph)
-    try:
-        got = compiled(x)
-    except Exception as error:
-        words = ("disable", "unsupported", "graph break", "fullgraph")
-        broken = "False != True"  # Dynamo's own, of a graph that breaks within a transform
-        assert any(word in str(error) for word in (*words, broken)), error
-        assert fullgraph or what != "value"
-        return
-    assert not fullgraph
-    close(got, due)
-
-
-@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
-def test_compiled_training_step(backend, at):
-    torch._dynamo.reset()
-    ours, theirs = ([a.clone().requires_grad_() for a in at] for _ in range(2))
-    program = pt.program(
-        lambda d, U, y: (
-            y @ pl.solve(pl.Diag(d) + pl.LowRank(U), y) + pl.logdet(pl.Diag(d) + pl.LowRank(U))
-        )
-    )
-    torch.compile(lambda *p: (2 * program(*p)).sin(), backend=backend)(*ours).backward()
-    (2 * dense(*theirs)).sin().backward()
-    for a, b in zip(ours, theirs, strict=True):
-        close(a.grad, b.grad)
 
 
 # -- torch.func outside of pylinop.torch

@@ -1,0 +1,183 @@
+"""Programs as one operator of PyTorch's dispatcher, for transforms of `torch.func` and graphs,
+
+    pylinop::run(program, sizes, flags, tensors) -> tensors
+
+of the program's text (`_programs/text.py`). Its shapes are known without values; its derivatives,
+of any order in both modes, are the same operator of another program; batches of `torch.func.vmap`
+are dimensions in front, of these `sizes`, and `flags` has a word for each tensor that says which of
+them it has. So a graph of `torch.compile` need not break at a result, nor within a transform.
+
+`torch.library.register_autograd` does not do: under `torch.func.grad` it raises, and under
+`torch.func.jvp` tangents are zero without an error. An autograd Function of a single level does
+what PyTorch's own operators do under a transform."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch._functorch.utils import enable_single_level_autograd_function
+from torch.autograd.forward_ad import _set_fwd_grad_enabled
+from torch.autograd.function import _SingleLevelFunction
+
+from .._programs.formulas import Parts
+from .._programs.programs import Formula, Program, WithGradients
+from .._programs.text import kept, of_program, program_of
+from . import derived
+from .arrays import LETTERS, out_dtype
+from .values import kinds_of, mapped, values
+
+__all__ = ["called", "in_graph", "kind_in_graph"]
+
+_library = torch.library.Library("pylinop", "FRAGMENT")
+_library.define("run(str program, SymInt[] sizes, str flags, Tensor[] tensors) -> Tensor[]")
+_op: Any = torch.ops.pylinop.run.default
+_C: Any = torch._C
+
+
+def _words(flags: str, tensors: Any) -> tuple[str, ...]:
+    return tuple(flags.split(",")) if tensors else ()
+
+
+def _bound(program: Program, sizes: Any, flags: Any, tensors: Any) -> list[Any]:
+    found: list[Any] = _op(of_program(program), list(sizes), ",".join(flags), list(tensors))
+    return found
+
+
+def called(program: Program, tensors: Any) -> list[Any]:
+    """The values of a program, whatever transforms and modes there are."""
+    found: list[Any] = _op(of_program(program), (), "," * (len(tensors) - 1), tensors)
+    return found
+
+
+# -- values ----------------------------------------------------------------------------------------
+
+
+def _promised(text: str, sizes: Any, flags: str, tensors: Any) -> list[Any]:
+    """Tensors without values. The graph is for these shapes."""
+    kinds = kinds_of(program_of(text), _words(flags, tensors), tensors)
+    device = tensors[0].device if tensors else None
+    return [
+        torch.empty((*sizes, *shape), dtype=out_dtype(dtype), device=device)
+        for shape, dtype in kinds
+    ]
+
+
+def _computed(text: str, sizes: Any, flags: str, tensors: Any) -> list[Any]:
+    program, sizes = program_of(text), tuple(map(int, sizes))
+    if sizes:
+        return mapped(program, sizes, _words(flags, tensors), tensors)
+    return _own(values(program, tensors), tensors)
+
+
+def _own(found: list[Any], tensors: Any) -> list[Any]:
+    """Values in memory of their own, as the dispatcher is told."""
+    known = {x.untyped_storage().data_ptr() for x in tensors}
+    made = []
+    for x in found:
+        at = x.untyped_storage().data_ptr()
+        made.append(x.clone() if at in known else x)
+        known.add(at)
+    return made
+
+
+_library.impl("run", _computed, "CompositeExplicitAutograd")
+torch.library.register_fake("pylinop::run", _promised, lib=_library)
+
+
+# -- derivatives -----------------------------------------------------------------------------------
+
+
+class _Run(_SingleLevelFunction):  # type: ignore[misc]
+    """(keys of the dispatcher, program, gradients asked for, sizes, flags, tensors) -> (values,
+    gradients of the values)."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, keys: Any, program: Program, by: Any, sizes: Any, flags: Any, *tensors: Any
+    ) -> Any:
+        text = of_program(WithGradients(program, by) if by else program)
+        with torch.enable_grad(), _set_fwd_grad_enabled(True), _C._AutoDispatchBelowAutograd():
+            # A Function turns both off; the transforms outside of this one need them.
+            below = keys & _C._after_autograd_keyset
+            found = _op.redispatch(below, text, sizes, ",".join(flags), list(tensors))
+        return derived.keep(ctx, program, by, tuple(sizes), flags, tensors, found)
+
+    @staticmethod
+    def backward(ctx: Any, *cotangents: Any) -> Any:
+        asked = ctx.needs_input_grad[5:]
+        return None, None, None, None, None, *derived.backward(ctx, _bound, asked, cotangents)
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Any:
+        return derived.jvp(ctx, _bound, tangents[5:])
+
+
+def _differentiated(keys: Any, text: str, sizes: Any, flags: str, tensors: Any) -> list[Any]:
+    program, words = program_of(text), _words(flags, tensors)
+    by = derived.gradients_with(program, words, tensors)
+    with enable_single_level_autograd_function():
+        found = _Run.apply(keys, program, by, sizes, words, *tensors)
+    return list(found[: len(found) // (1 + len(by))])
+
+
+_library.impl("run", _differentiated, "Autograd", with_keyset=True)
+
+
+# -- batches ---------------------------------------------------------------------------------------
+
+
+def _batched(info: Any, dims: Any, text: str, sizes: Any, flags: str, tensors: Any) -> Any:
+    pairs = list(zip(tensors, dims[3], strict=True))
+    moved = [x if d is None else x.movedim(d, 0) for x, d in pairs]
+    more = ["0" if d is None else "1" for _, d in pairs]
+    words = [a + b for a, b in zip(more, _words(flags, tensors), strict=True)]
+    found = _op(text, [info.batch_size, *sizes], ",".join(words), moved)
+    return found, [0] * len(found)
+
+
+torch.library.register_vmap("pylinop::run", _batched, lib=_library)
+
+
+# -- within torch.compile, whose tracer reads this: constants and calls alone ----------------------
+
+
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def _text(code: Any, asked: Any, arrays: int) -> str:
+    return kept(Formula(Parts(code, asked, arrays)))
+
+
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def _kind(code: Any, asked: Any, arrays: int, given: Any) -> Any:
+    avals = tuple((shape, np.dtype(letter)) for shape, letter in given)
+    shape, dtype = Formula(Parts(code, asked, arrays)).kinds(avals)[0]
+    return shape, dtype.str
+
+
+def avals_in_graph(tensors: Any) -> Any:
+    """Shapes and dtypes as constants."""
+    return tuple([(tuple(x.shape), LETTERS[x.dtype]) for x in tensors])
+
+
+def kind_in_graph(parts: Parts, tensors: Any) -> Any:
+    """Shape and dtype of the first value."""
+    given = avals_in_graph(tensors)
+    shape, letter = _kind(parts.code, parts.asked, parts.arrays, given)
+    return shape, np.dtype(letter)
+
+
+def in_graph(parts: Parts, tensors: Any) -> Any:
+    """The values of a formula."""
+    return text_in_graph(_text(parts.code, parts.asked, parts.arrays), tensors)
+
+
+def text_in_graph(text: str, tensors: Any) -> Any:
+    """The values of a program."""
+    return _op(text, (), "," * (len(tensors) - 1), tensors)
+
+
+def written(program: Program, given: Any) -> str:
+    """The text of a function's program, for a graph of tensors of these shapes and dtypes."""
+    program.kinds(tuple((shape, np.dtype(letter)) for shape, letter in given))
+    return kept(program)

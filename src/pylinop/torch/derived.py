@@ -1,0 +1,101 @@
+"""The derivatives of a program's values, which are programs again: what the autograd Functions of
+function.py and compiled.py do. A Function keeps on its context the program, the arrays by which
+gradients came with the values (`by`), the sizes of its batches, and for each tensor a word that
+says which of them it has.
+
+PyTorch's convention is ours; programs speak JAX's, in which cotangents are conjugate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from .._programs.programs import Program, Pullback, Pushforward, WithGradients
+from .arrays import out_dtype
+from .values import conj, is_number, kinds_of, like
+
+__all__ = ["backward", "gradients_with", "jvp", "keep"]
+
+Bound = Callable[[Program, Any, Any, Any], list[Any]]
+
+
+def gradients_with(program: Program, flags: Any, tensors: Any) -> tuple[int, ...]:
+    """By which tensors gradients are to come with the values: of real numbers by all that ask."""
+    if not torch.is_grad_enabled() or isinstance(program, (Pullback, Pushforward, WithGradients)):
+        return ()
+    asked = tuple(k for k, x in enumerate(tensors) if x.requires_grad)
+    if asked and all(map(is_number, kinds_of(program, flags, tensors))):
+        return asked
+    return ()
+
+
+def keep(
+    ctx: Any, program: Program, by: Any, sizes: Any, flags: Any, tensors: Any, out: Any
+) -> Any:
+    """What the derivatives need. Gives the output, values and gradients."""
+    ctx.program, ctx.by, ctx.sizes, ctx.flags = program, by, sizes, flags
+    ctx.values = len(out) // (1 + len(by))
+    ctx.save_for_backward(*tensors, *out[ctx.values :])
+    ctx.save_for_forward(*tensors)
+    ctx.set_materialize_grads(False)
+    return tuple(out)
+
+
+def _without(x: Any, flag: str, tensor: Any) -> Any:
+    """The cotangent of a tensor: the sum over the batches that it does not have."""
+    absent = [k for k, on in enumerate(flag) if on == "0"]
+    return like(x.sum(absent) if absent else x, tensor)
+
+
+def backward(ctx: Any, bound: Bound, asked: Any, cotangents: Any) -> list[Any]:
+    """The cotangents of the tensors; `asked` says for which. Gradients that came with the values
+    are outputs of the same node, so that what is made of them has derivatives."""
+    count, sizes = len(ctx.flags), ctx.sizes
+    saved = ctx.saved_tensors
+    tensors, gradients = saved[:count], saved[count:]
+    live = tuple(k for k in range(count) if asked[k])
+    made: list[Any] = [None] * count
+    if not live:
+        return made
+    if not ctx.by or any(g is not None for g in cotangents[ctx.values :]):
+        given = [None if ctx.by and k < ctx.values else g for k, g in enumerate(cotangents)]
+        program = WithGradients(ctx.program, ctx.by) if ctx.by else ctx.program
+        found = _pulled_back(ctx, program, bound, live, tensors, given)
+        for k, x in zip(live, found, strict=True):
+            made[k] = x
+    for j, k in enumerate(ctx.by):
+        for g, x in zip(cotangents, gradients[j :: len(ctx.by)], strict=False):
+            if g is not None:
+                term = (g.reshape(*sizes, *(1,) * (x.ndim - len(sizes))) if sizes else g) * x
+                term = _without(term, ctx.flags[k], tensors[k])
+                made[k] = term if made[k] is None else made[k] + term
+    return made
+
+
+def _pulled_back(
+    ctx: Any, program: Program, bound: Bound, live: Any, tensors: Any, given: Any
+) -> list[Any]:
+    """By the program's pullback."""
+    sizes = ctx.sizes
+    if all(g is None for g in given):
+        return [None] * len(live)
+    whole = [
+        torch.zeros((*sizes, *shape), dtype=out_dtype(dtype), device=tensors[0].device)
+        if g is None
+        else conj(g)
+        for g, (shape, dtype) in zip(given, kinds_of(program, ctx.flags, tensors), strict=True)
+    ]
+    flags = (*ctx.flags, *("1" * len(sizes) for _ in whole))
+    found = bound(Pullback(program, live, len(whole)), sizes, flags, [*tensors, *whole])
+    return [_without(conj(x), ctx.flags[k], tensors[k]) for k, x in zip(live, found, strict=True)]
+
+
+def jvp(ctx: Any, bound: Bound, tangents: Any) -> tuple[Any, ...]:
+    """The tangents of the values and the gradients, of those of the tensors."""
+    live = tuple(k for k, t in enumerate(tangents) if t is not None)
+    flags = (*ctx.flags, *(ctx.flags[k] for k in live))
+    tensors = [*ctx.saved_tensors[: len(ctx.flags)], *(tangents[k] for k in live)]
+    program = WithGradients(ctx.program, ctx.by) if ctx.by else ctx.program
+    return tuple(bound(Pushforward(program, live), ctx.sizes, flags, tensors))

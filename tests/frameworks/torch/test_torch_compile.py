@@ -1,0 +1,331 @@
+"""torch.compile: one graph without breaks, of values, derivatives and batches, which is right; what
+has no place in a graph breaks it or raises with a sentence. No gradient is silently zero."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import pylinop as pl
+import pylinop.torch as pt
+from pylinop._programs.text import program_of
+
+func = torch.func
+N = 6
+BACKENDS = ["eager", "aot_eager"]
+
+
+def draw(*shape, dtype=torch.float64):
+    return torch.randn(*shape, dtype=dtype)
+
+
+def value(d, U, y):
+    quad, logdet = pt.inv_quad_logdet(pt.Diag(d) + pt.LowRank(U), y)
+    return quad + logdet
+
+
+def dense(d, U, y):
+    """By functions whose derivatives are right in both modes; logdet's are not (torch 2.13)."""
+    C = torch.diag(d) + U @ U.T
+    return y @ torch.linalg.inv(C) @ y + 2 * torch.linalg.cholesky(C).diagonal().log().sum()
+
+
+@pytest.fixture(autouse=True)
+def anew():
+    torch._dynamo.reset()
+
+
+@pytest.fixture
+def at():
+    return draw(N).abs() + 1, draw(N, 2), draw(N)
+
+
+def close(got, due):
+    torch.testing.assert_close(got, due, rtol=1e-9, atol=1e-10)
+
+
+def whole(f, backend="eager", **how):
+    return torch.compile(f, backend=backend, fullgraph=True, **how)
+
+
+def derived(f, at):
+    """What is compiled: functions of d whose value is asked for, by derivative."""
+    d, U, y = at
+    one = lambda d: f(d, U, y)
+    step = torch.ones_like(d)
+    found = {
+        "value": one,
+        "grad": func.grad(one),
+        "jvp": lambda d: func.jvp(one, (d,), (step,))[1],
+        "vmap": func.vmap(one),
+        "vmap of grad": func.vmap(func.grad(one)),
+        "grad of vmap": func.grad(lambda D: func.vmap(one)(D).sum()),
+        "grad of vmap by what is shared": lambda D: func.grad(
+            lambda U: func.vmap(f, (0, None, None))(D, U, y).sum()
+        )(U),
+        "vmap of vmap": func.vmap(func.vmap(f, (None, None, 0)), (0, None, None)),
+        "jvp of grad": lambda d: func.jvp(func.grad(one), (d,), (step,))[1],
+        "grad of jvp": func.grad(lambda d: func.jvp(one, (d,), (step,))[1]),
+        "third": func.jacrev(func.jacfwd(func.grad(one))),
+    }
+    for outer in ("jacfwd", "jacrev"):
+        for inner in ("jacfwd", "jacrev"):
+            found[f"{outer} of {inner}"] = getattr(func, outer)(getattr(func, inner)(one))
+    return found
+
+
+WHAT = list(derived(value, [torch.ones(1)] * 3))
+
+
+@pytest.mark.parametrize("what", WHAT)
+def test_transforms(what, at):
+    """As they are, and in one graph by each backend."""
+    x = torch.stack([at[0], at[0] + 1]) if "vmap" in what else at[0]
+    if what == "vmap of vmap":
+        ours, theirs = (
+            (lambda D, f=f: derived(f, at)[what](D, at[1], torch.stack([at[2], 2 * at[2]])))
+            for f in (value, dense)
+        )
+    else:
+        ours, theirs = derived(value, at)[what], derived(dense, at)[what]
+    due = theirs(x)
+    assert due.abs().max() > 0
+    close(ours(x), due)
+    for backend in BACKENDS:
+        close(whole(ours, backend)(x), due)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_training_steps(backend, at):
+    """Of a program, of operators, of parameters that change between calls."""
+    ours, theirs = ([a.clone().requires_grad_() for a in at] for _ in range(2))
+    program = pt.program(
+        lambda d, U, y: (
+            y @ pl.solve(pl.Diag(d) + pl.LowRank(U), y) + pl.logdet(pl.Diag(d) + pl.LowRank(U))
+        )
+    )
+    step = whole(lambda *p: (2 * program(*p)).sin() + value(*p).cos(), backend)
+    for _ in range(3):
+        for p in ours + theirs:
+            p.grad = None
+        step(*ours).backward()
+        ((2 * dense(*theirs)).sin() + dense(*theirs).cos()).backward()
+        with torch.no_grad():
+            for a, b in zip(ours, theirs, strict=True):
+                close(a.grad, b.grad)
+                a -= 0.01 * a.grad
+                b.copy_(a)
+
+
+def test_second_derivatives_outside_of_the_graph(at):
+    """`create_graph` of a graph by the eager backend, whose backward is the dispatcher's."""
+    d = at[0].clone().requires_grad_()
+    (g,) = torch.autograd.grad(whole(value)(d, *at[1:]), d, create_graph=True)
+    (h,) = torch.autograd.grad((g * at[2]).sum(), d)
+    close(h, func.hessian(lambda d: dense(d, *at[1:]))(at[0]) @ at[2])
+
+
+def results(K, B, y):
+    """Functions of an operator, and operators by torch's functions."""
+    m = torch.matmul
+    eye = torch.eye(N, dtype=y.dtype)
+    yield "solve", lambda: (pt.solve(K, y), torch.linalg.solve(K, y))
+    yield "products", lambda: (m(K, y), m(y, K), m(K, m(B, y)), m(m(K, pt.Dense(B)), y), K[0])
+    yield "order", lambda: (m(pt.Dense(B), y), m(y, pt.Dense(B)), m(pt.Dense(B)[1:4, :], y))
+    yield "views", lambda: (m(pt.Dense(B).T, y), m(pt.Dense(B).H, y), m(pt.Dense(B).conj(), y))
+    yield "sums", lambda: (m(K + eye, y), m(eye + K, y), m(K - eye, y), m(eye - K, y))
+    yield (
+        "multiples",
+        lambda: (m(2 * K, y), m(y[0] * K, y), m(K * y[0], y), m(K / y[0], y), m(-K, y)),
+    )
+    yield "numbers", lambda: (*pt.slogdet(K), pt.trace(K), pt.logdet(K), pt.det(K), K.trace())
+    yield "arrays", lambda: (pt.diagonal(K), K.toarray(), pt.eigvalsh(K), pt.svdvals(K))
+    yield "operators", lambda: (m(pt.inv(K), y), m(K**2, y), m(pt.pinv(K), y), m(pt.cholesky(K), y))
+    yield "shapes", lambda: (y * K.shape[0] * K.ndim, m(pt.Identity(N, dtype=np.float64), y))
+    yield "without tensors", lambda: (y + pt.logdet(pt.Identity(3)),)
+    yield "of NumPy's arrays", lambda: (m(pt.Dense(np.eye(N)), y), m(pt.Dense(HELD), y))
+    yield "multi_dot", lambda: (pt.multi_dot([K, B, y]), pt.einsum("ij,j->i", B, y))
+
+
+HELD = np.arange(N * N, dtype=float).reshape(N, N)
+NAMES = [name for name, _ in results(*[torch.ones(1)] * 3)]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("held", [False, True])
+def test_results(name, held, at):
+    """Of an operator that is made in the graph, and of one that was there."""
+    d, U, y = at
+    B = draw(N, N)
+    K = pt.Diag(d) + pt.LowRank(U)
+
+    def f(d, U, y):
+        op = K if held else pt.Diag(d) + pt.LowRank(U)
+        return dict(results(op, B, y))[name]()
+
+    for got, due in zip(whole(f)(d, U, y), f(d, U, y), strict=True):
+        close(got, due)
+
+
+def test_nested_arguments_of_programs(at):
+    d, U, y = at
+
+    @pt.program
+    def f(d, more, scale=1.0):
+        K = pl.Diag(d) + pl.LowRank(more["U"])
+        return {"x": pl.solve(K, more["y"][0]), "both": (scale * pl.logdet(K), [2 * pl.lazy(d)])}
+
+    def g(d):
+        return f(d, {"y": [y], "U": U}, scale=3.0)
+
+    got, due = whole(g)(d), g(d)
+    assert (
+        list(got) == ["x", "both"] and type(got["both"]) is tuple and type(got["both"][1]) is list
+    )
+    close(got, due)
+    close(whole(func.grad(lambda d: g(d)["both"][0]))(d), func.grad(lambda d: g(d)["both"][0])(d))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.complex64, torch.complex128])
+def test_other_dtypes(dtype):
+    a, y = draw(N, N, dtype=dtype) + 4 * N * torch.eye(N), draw(N, dtype=dtype)
+    f = lambda a: pt.solve(pt.Dense(a), y).abs().sum()
+    tol = 1e-4 if dtype in (torch.float32, torch.complex64) else 1e-10
+    due = func.grad(lambda a: torch.linalg.solve(a, y).abs().sum())(a)
+    torch.testing.assert_close(whole(func.grad(f), "aot_eager")(a), due, rtol=tol, atol=tol)
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+def test_other_shapes(dynamic):
+    """A graph is for its shapes; others make another one."""
+    f = whole(lambda y: torch.matmul(pt.Diag(y) + pt.LowRank(y[:, None]), y), dynamic=dynamic)
+    for n in (3, 4, 5, 4, 7):
+        y = draw(n)
+        close(f(y), y * y + y * (y @ y))
+
+
+@pytest.mark.parametrize("order", ["operator first", "tensor first"])
+def test_products_by_the_sign_break_the_graph(order, at):
+    """PyTorch's tracer shows both orders as the same call."""
+    B = draw(N, N)
+    f = {
+        "operator first": lambda y: pt.Dense(B) @ y + 1,
+        "tensor first": lambda y: y @ pt.Dense(B) + 1,
+    }[order]
+    close(torch.compile(f, backend="eager")(at[2]), f(at[2]))
+    torch._dynamo.reset()
+    with pytest.raises(Exception, match=r"Write torch\.matmul\(A, x\)"):
+        whole(f)(at[2])
+
+
+def test_wrong_shapes_are_named(at):
+    f = whole(lambda d: torch.matmul(pt.Diag(d), torch.ones(N + 1)))
+    with pytest.raises(Exception, match="inner dimensions differ"):
+        f(at[0])
+    with pytest.raises(Exception, match="no tensors of dtype"):
+        whole(lambda d: pt.logdet(pt.Diag(d.half())))(at[0])
+
+
+def test_gradients_that_are_not_there_raise(at):
+    d = at[0].clone().requires_grad_()
+    f = lambda d: pt.solve(pt.MultilevelToeplitz(d.reshape(2, 3)), at[2][:2]).sum()
+    for g in (f, whole(f)):
+        with pytest.raises(Exception):  # noqa: B017
+            g(d).backward()
+
+
+def test_graphs_hold_words_alone(at):
+    """The program of a graph is text that another process reads."""
+    texts = []
+
+    def backend(graph, inputs):
+        texts.extend(n.args[0] for n in graph.graph.nodes if "pylinop" in str(n.target))
+        return graph.forward
+
+    f = torch.compile(lambda *p: value(*p), backend=backend, fullgraph=True)
+    due = f(*at)
+    (text,) = texts
+    assert program_of(text) == program_of(text)
+    code = (
+        "import torch, pylinop.torch\n"
+        f"at = [torch.tensor(x, dtype=torch.float64) for x in {[a.tolist() for a in at]}]\n"
+        f"print(sum(torch.ops.pylinop.run({text!r}, [], ',,', at)).item())"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    close(torch.tensor(float(found.stdout), dtype=torch.float64), due)
+
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.log_d = torch.nn.Parameter(draw(N))
+        self.U = torch.nn.Parameter(draw(N, 2))
+        self.fixed = pt.Diag(torch.arange(1.0, N + 1).double())
+
+    def forward(self, y):
+        K = pt.Diag(torch.exp(self.log_d)) + pt.LowRank(self.U) + self.fixed
+        return sum(pt.inv_quad_logdet(K, y)).tanh()
+
+
+def test_modules(at):
+    """Parameters, and an operator that the module holds."""
+    model, y = Model(), at[2]
+    compiled = whole(model, "aot_eager")
+    for _ in range(2):
+        found = []
+        for f in (model, compiled):
+            model.zero_grad()
+            f(y).backward()
+            found.append([p.grad.clone() for p in model.parameters()])
+        close(*found)
+        with torch.no_grad():
+            model.log_d += 0.1
+    for strict in (False, True):
+        exported = torch.export.export(model, (y,), strict=strict)
+        close(exported.module()(2 * y), model(2 * y))
+
+
+@pytest.mark.parametrize("mode", ["real", "fake", "symbolic"])
+def test_make_fx(mode, at):
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    f = lambda d: func.grad(lambda d: pt.solve(pt.Diag(d) + pt.LowRank(at[1]), at[2]).sum())(d)
+    if mode != "real":  # tensors of the outside have no place there
+        f = lambda d: func.grad(lambda d: pt.solve(pt.Diag(d), d * d).sum())(d)
+    graph = make_fx(f, tracing_mode=mode)(at[0])
+    close(graph(at[0] + 1), f(at[0] + 1))
+
+
+def test_tensors_without_values_give_shapes(at):
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    with FakeTensorMode():
+        y, U = torch.ones(4, 2), torch.ones(4, 1, dtype=torch.complex128, requires_grad=True)
+        x = pt.solve(pt.Identity(4) + pt.LowRank(U), y)
+        (g,) = torch.autograd.grad(x.abs().sum(), U)
+    assert x.shape == (4, 2) and x.dtype == torch.complex128 and type(x).__name__ == "FakeTensor"
+    assert g.shape == U.shape and g.dtype == U.dtype
+
+
+def test_a_function_of_another_process_is_refused():
+    text = repr(("Here", "0" * 32, 0))
+    with pytest.raises(RuntimeError, match="another process"):
+        torch.ops.pylinop.run(text, [], "", [torch.ones(2)])
+
+
+def test_opcheck(at):
+    """PyTorch's own look at an operator: schema, shapes without values, tracing."""
+    texts = []
+
+    def backend(graph, inputs):
+        texts.extend(n.args[0] for n in graph.graph.nodes if "pylinop" in str(n.target))
+        return graph.forward
+
+    torch.compile(lambda *p: value(*p), backend=backend, fullgraph=True)(*at)
+    given = [a.clone().requires_grad_() for a in at]
+    torch.library.opcheck(torch.ops.pylinop.run.default, (texts[0], [], ",,", given))
+    more = [torch.stack([a.detach(), a.detach() + 1]).requires_grad_() for a in given]
+    torch.library.opcheck(torch.ops.pylinop.run.default, (texts[0], [2], "1,1,1", more))
