@@ -423,3 +423,17 @@ def test_flops_of_rows(row):
     assert 0 < r.after <= sum(p.flops for p in r.plans)
     if row is graphs.dense:
         assert r.after < 1.5 * r.before < sum(p.flops for p in r.plans)
+
+
+def test_values_may_be_written_to():
+    """By nodes that work in place: none is read-only, an argument, or another value."""
+    spec = ("values", ("diagonal", 0), (("solve", 1), ("squares", 1)), 2)
+    op = pp.Structured(repr(("joined", spec, (0, 1), 2)))
+    node = op.make_node(*(pt.dvector() for _ in range(3)), pt.dscalar())
+    given = [np.ones(5), np.arange(1.0, 6.0), np.zeros(5), np.zeros(())]
+    cells: list = [[None] for _ in node.outputs]
+    op.perform(node, given, cells)
+    found = [c[0] for c in cells]
+    for k, a in enumerate(found):
+        assert a.flags.writeable
+        assert not any(np.may_share_memory(a, b) for b in [*given, *found[:k]])
