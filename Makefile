@@ -38,7 +38,7 @@ PY_DIRS = $(wildcard src tests tools benchmarks examples docs)
 SOURCES := CMakeLists.txt pyproject.toml $(shell find src tests/c -not -name '__pycache__' -not -name '*.pyc')
 
 .PHONY: help sweep formulas exhaustive long build demo test pytest check check-release asan cov bench sparse-large large test-cores test-simd fuzz mutants fmt fmt-check lint \
-	types layers stubs stubtest pages docs site-test rules clean distclean test-all-pythons test-other-pythons test-oldest test-wheel-blas test-system-blas test-verified test-frameworks test-packages gpu test-pytensor wheel one-wheel wheel-test sdist sdist-test
+	types layers stubs stubtest pages docs site-test rules clean distclean test-all-pythons test-other-pythons test-oldest test-wheel-blas test-system-blas test-verified test-frameworks test-packages gpu test-pytensor test-clients wheel one-wheel wheel-test sdist sdist-test
 .DELETE_ON_ERROR:
 
 help:
@@ -77,6 +77,7 @@ help:
 	@echo "test-packages      operators beside pandas, polars, xarray, scikit-learn, statsmodels, joblib, PyLops"
 	@echo "gpu                pylinop.torch on tensors of a GPU, where there is one"
 	@echo "test-pytensor      pylinop.pytensor with PyTensor, PyMC, nutpie (Python 3.12 or newer)"
+	@echo "test-clients       ptgp's tests with pylinop.pytensor and without, PyTensor's and PyMC's of checkouts (PYTENSOR=folder PYMC=folder)"
 	@echo "wheel      wheels of the Pythons that are here and the sdist, in dist (wheel-test installs and tries them; sdist-test builds the sdist)"
 	@echo "clean      remove builds; distclean: environments too"
 
@@ -235,6 +236,15 @@ test-pytensor:
 	if [ -z "$$p" ]; then p=$$(find_python 3.13); fi; \
 	$(MAKE) PYTHON="$${p:-$(PYTHON)}" VENV=.venvs/pytensor BUILD=build/pytensor PYTEST="tests/frameworks/pytensor -r s" \
 		FEW='pytest pytest-xdist hypothesis scipy "pytensor>=3.3,<3.4" "pymc>=6.3" nutpie' pytest
+
+# Clients' own tests with pylinop.pytensor and without: ptgp's, and of checkouts PYTENSOR=folder PYMC=folder
+# those of linear algebra and processes. An hour or more; PYTENSOR_FLAGS=linker=vm,cxx= spares compiling.
+test-clients:
+	@set -e; p=$(abspath .venvs/pytensor)/bin/python; \
+	test -x $$p || { echo "make: no environment with PyTensor yet: make test-pytensor" >&2; exit 1; }; \
+	$$p tools/clients.py fetch; $$p -m pip install --quiet --no-deps build/clients/ptgp-*.tar.gz; $$p tools/clients.py compare ptgp; \
+	if [ -n "$(PYTENSOR)" ]; then $$p tools/clients.py compare "$(PYTENSOR)" tests/tensor/rewriting/linalg tests/tensor/linalg; fi; \
+	if [ -n "$(PYMC)" ]; then $$p tools/clients.py compare "$(PYMC)" tests/gp tests/distributions/test_multivariate.py; fi
 
 # Beside other packages' objects: pandas, polars, xarray, scikit-learn, statsmodels, joblib, PyLops.
 test-packages: $(VENV)/.package

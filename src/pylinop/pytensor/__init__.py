@@ -7,9 +7,10 @@ used for solves, squares and log-determinants: value and gradients, `pm.MvNormal
 from __future__ import annotations
 
 from . import dispatch_numba as dispatch_numba
-from .api import Explanation, config, explain, grad, rewrite
+from .api import config, explain, grad, rewrite
 from .ops import Structured
-from .rewrites import Report, off, registered
+from .report import Explanation, Report
+from .rewrites import off, registered
 
 __all__ = ["Explanation", "Report", "Structured", "config", "explain", "grad", "off", "rewrite"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,7 +11,8 @@ from .._programs.entry import road
 from ._compat import OTHERS, rewrite_graph, toposorted
 from .ops import Structured
 from .program import innermost
-from .rewrites import Report, named, reported, settings, shown
+from .report import Explanation, Report, census, named, shown
+from .rewrites import reported, settings
 from .views import op_of
 
 __all__ = ["Explanation", "config", "explain", "grad", "rewrite"]
@@ -60,36 +60,6 @@ def grad(cost: Any, wrt: Any, **kwargs: Any) -> Any:
     return pytensor.gradient.grad(rewrite(cost), wrt, **kwargs)
 
 
-class Explanation(list[Report]):
-    """What became of each matrix; its text is for reading, in a notebook it is a table."""
-
-    def __str__(self) -> str:
-        if not self:
-            return "no solve, determinant or factor of a matrix was met"
-        lines = []
-        for r in self:
-            if r.reason:
-                lines.append(f"{r.matrix}: left as it is: {r.reason}")
-            else:
-                line = f"{r.matrix}: {r.structure} -> {', '.join(r.asked)}, by pylinop"
-                lines.append(f"{line}, {r.road}" if r.road else line)
-        return "\n".join(lines)
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        if not self:
-            return f"<div>{self}</div>"
-        rows = [("th", ("matrix", "structure", "asked", "left as it is, because", "runs"))]
-        rows += [
-            ("td", (r.matrix, r.structure, ", ".join(r.asked), r.reason, r.road)) for r in self
-        ]
-        cells = (
-            "".join(f"<{tag}>{html.escape(text)}</{tag}>" for text in texts) for tag, texts in rows
-        )
-        return f"<table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>"
-
-
 def _others(expr: Any) -> Iterator[Report]:
     """Decompositions and inverses that are not looked at."""
     for v in toposorted(expr):
@@ -129,14 +99,16 @@ def explain(what: Any) -> Explanation:
     -------
     Explanation
         One `Report` for each matrix that is solved with, factored, inverted or decomposed:
-        ``matrix``, ``structure``, ``asked``, ``reason``, ``road``.
+        ``matrix``, ``structure``, ``asked``, ``reason``, ``road``, and where all sizes are known
+        the flops ``before`` and ``after`` and the ``plans``. ``left`` counts the dense factors,
+        solves and decompositions that are in the graph still.
     """
     if hasattr(what, "maker"):
         return Explanation(_programs(what))
     expr = what.logp() if hasattr(what, "logp") else what
     with reported() as found:
         made = rewrite(expr)
-    return Explanation([*found, *_others(made)])
+    return Explanation([*found, *_others(made)], census(made))
 
 
 def config(*, least: int | None = None, least_dense: int | None = None) -> None:

@@ -59,8 +59,11 @@ class Structured(Op):  # type: ignore[misc]
         """Computes the values."""
         arrays = [np.asarray(x) for x in inputs]
         found = results(self.text, arrays, [o.dtype for o in node.outputs])
+        held = [*arrays]  # nodes behind this one may write into their inputs
         for cell, value in zip(outputs, found, strict=True):
-            cell[0] = value
+            own = value.flags.writeable and not any(np.may_share_memory(value, a) for a in held)
+            cell[0] = value if own else value.copy()
+            held.append(cell[0])
 
     def infer_shape(self, node: Any, shapes: Any) -> list[Any]:
         """The shapes of the results, of those of the arrays."""

@@ -36,7 +36,7 @@ from .._api.solve import solve
 from .._lazy.leaves import lazy
 from .._programs.programs import Joined, Program, Pullback, Written
 
-__all__ = ["arrays_of", "dense", "innermost", "like", "parsed", "program"]
+__all__ = ["arrays_of", "dense", "innermost", "like", "operator_of", "parsed", "program"]
 
 Tree = tuple[Any, ...]
 
@@ -138,7 +138,7 @@ def _sum(leaves: Any, *terms: Tree) -> Any:
     own = [t for t in terms if banded and t[0] in BAND]
     terms = tuple(t for t in terms if t not in own)
     rest = [_band(leaves, own)] if own else []
-    rest += [_operator(leaves, t) for t in terms if t[0] not in ("identity", "constant")]
+    rest += [operator_of(leaves, t) for t in terms if t[0] not in ("identity", "constant")]
     n = rest[0].shape[-1]
     for kind, i in (t for t in terms if t[0] in ("identity", "constant")):
         if kind == "identity":
@@ -153,7 +153,7 @@ def _sum(leaves: Any, *terms: Tree) -> Any:
 
 
 def _scaled(leaves: Any, i: int, tree: Tree) -> Any:
-    return leaves[i] * _operator(leaves, tree)
+    return leaves[i] * operator_of(leaves, tree)
 
 
 def _weighted(leaves: Any, i: int, j: int) -> Any:
@@ -168,7 +168,7 @@ def _congruence(leaves: Any, i: int, j: int) -> Any:
 
 
 def _written(leaves: Any, tree: Tree) -> Any:
-    K = lazy(_operator(leaves, tree))
+    K = lazy(operator_of(leaves, tree))
     if isinstance(leaves, _General):
         made: Any = _core.Dense(K)
         return made
@@ -176,19 +176,19 @@ def _written(leaves: Any, tree: Tree) -> Any:
 
 
 def _parts(kind: Any) -> Any:
-    return lambda leaves, *trees: kind(*(_operator(leaves, t) for t in trees))
+    return lambda leaves, *trees: kind(*(operator_of(leaves, t) for t in trees))
 
 
 _KINDS: dict[str, Any] = {
     "dense": lambda leaves, i: _core.Dense(leaves[i], _promised(leaves, "pos")),
     "symmetric": lambda leaves, i: _core.Dense(leaves[i], _promised(leaves, "sym")),
-    "general": lambda leaves, tree: _operator(_General(leaves), tree),
+    "general": lambda leaves, tree: operator_of(_General(leaves), tree),
     "diagonal": lambda leaves, i: _core.Diag(leaves[i]),
     "root": lambda leaves, i: _core.Root(leaves[i]),
     "weighted": _weighted,
     "congruence": _congruence,
     "off": lambda leaves, k, i: _band(leaves, [("off", k, i)]),
-    "inverse": lambda leaves, tree: inv(_operator(leaves, tree)),
+    "inverse": lambda leaves, tree: inv(operator_of(leaves, tree)),
     "toeplitz": lambda leaves, i: _core.Toeplitz(leaves[i]),
     "kron": _parts(_core.Kron),
     "blocks": _parts(lambda *parts: _core.BlockDiag(list(parts))),
@@ -198,7 +198,8 @@ _KINDS: dict[str, Any] = {
 }
 
 
-def _operator(leaves: Any, tree: Tree) -> Any:
+def operator_of(leaves: Any, tree: Tree) -> Any:
+    """The matrix of a tree."""
     return _KINDS[tree[0]](leaves, *tree[1:])
 
 
@@ -264,11 +265,11 @@ class _Blocks:
 def _asked(leaves: Any, tree: Tree) -> Any:
     """The matrix of a tree, to be asked of."""
     if tree[0] == "inverse":
-        return _Inverse(_operator(leaves, tree[1]))
+        return _Inverse(operator_of(leaves, tree[1]))
     if tree[0] == "blocks" and not isinstance(leaves, _General):
-        sizes = [_operator(leaves, t).shape[-1] for t in tree[1:]]
+        sizes = [operator_of(leaves, t).shape[-1] for t in tree[1:]]
         return _Blocks([_asked(leaves, t) for t in tree[1:]], sizes)
-    return _Matrix(_operator(leaves, tree))
+    return _Matrix(operator_of(leaves, tree))
 
 
 def _squares(K: Any, b: Any) -> Any:

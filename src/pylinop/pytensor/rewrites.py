@@ -6,15 +6,16 @@ from __future__ import annotations
 import contextlib
 import contextvars
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from ._compat import Blockwise, Cholesky, GraphRewriter, ReplaceValidate, ancestors, optdb
 from .consumers import Want, anchors, general_wants, wants
 from .ops import Structured
 from .recognise import Refused, recognise
+from .report import Report, named, priced, shown
 from .views import plain
 
-__all__ = ["Report", "Settings", "named", "off", "registered", "reported", "settings", "shown"]
+__all__ = ["Settings", "off", "registered", "reported", "settings"]
 
 NAME = "pylinop_structure"
 
@@ -26,16 +27,6 @@ class Settings:
 
     least = 192
     least_dense = 200
-
-
-class Report(NamedTuple):
-    """What became of one matrix."""
-
-    matrix: str
-    structure: str  # "" where it was refused
-    asked: tuple[str, ...]
-    reason: str  # "" where it fired
-    road: str = ""  # in a compiled function: how it ran when it was last called
 
 
 settings = Settings()
@@ -120,7 +111,7 @@ def _program(tree: Any, variables: list[Any], found: list[Want]) -> tuple[Any, l
         places.append(asked.index(ask))
     spec = ("values", tree, tuple(asked), len(arrays))
     values = Structured(repr(spec))(*arrays, return_list=True)
-    return spec, [w.made(values[k]) for w, k in zip(found, places, strict=True)]
+    return (spec, arrays), [w.made(values[k]) for w, k in zip(found, places, strict=True)]
 
 
 class _Rewriter(GraphRewriter):  # type: ignore[misc]
@@ -156,10 +147,19 @@ class _Rewriter(GraphRewriter):  # type: ignore[misc]
         """Solves and determinants of a matrix that nobody said is positive definite."""
         try:
             tree, variables = _structured(K)
+            if tree[0] == "blocks" and not _has_square_blocks(plain(K)):
+                raise Refused("its blocks are not known to be square")
             found = general_wants(fgraph, K)
             _replaced(fgraph, K, ("general", tree), variables, found)
         except Refused as why:
             _hear(Report(named(K), "", (), f"{why}{NOT_SAID}"))
+
+
+def _has_square_blocks(K: Any) -> bool:
+    """Of blocks that are square PyTensor's own rewrites go block by block; others are singular
+    together."""
+    shapes = [x.type.shape[-2:] for x in K.owner.inputs]
+    return all(m is not None and m == n for m, n in shapes)
 
 
 NOT_SAID = " (it is not said to be positive definite: assume(K, positive_definite=True))"
@@ -167,7 +167,7 @@ NOT_SAID = " (it is not said to be positive definite: assume(K, positive_definit
 
 def _replaced(fgraph: Any, K: Any, tree: Any, variables: list[Any], found: list[Want]) -> None:
     """One program in place of all that is wanted."""
-    spec, made = _program(tree, variables, found)
+    (spec, arrays), made = _program(tree, variables, found)
     try:
         pairs = [
             (want.old, want.old.type.filter_variable(new, allow_convert=True))
@@ -176,19 +176,9 @@ def _replaced(fgraph: Any, K: Any, tree: Any, variables: list[Any], found: list[
     except TypeError as why:
         raise Refused(f"the types do not fit: {why}") from None
     fgraph.replace_all_validate(pairs, reason=NAME)
-    _hear(Report(named(K), shown(tree), tuple(a[0] for a in spec[2]), ""))
-
-
-def named(K: Any) -> str:
-    """A matrix by its name and size."""
-    sizes = ", ".join("?" if n is None else str(n) for n in K.type.shape)
-    return f"{K} ({sizes})"
-
-
-def shown(tree: Any) -> str:
-    """The structure of a tree, without its arrays."""
-    inner = [shown(t) for t in tree[1:] if isinstance(t, tuple)]
-    return f"{tree[0]}({', '.join(inner)})" if inner else str(tree[0])
+    if _heard.get() is not None:
+        asked = tuple(a[0] for a in spec[2])
+        _hear(Report(named(K), shown(tree), asked, "", "", *priced(spec, arrays)))
 
 
 def _hear(report: Report) -> None:

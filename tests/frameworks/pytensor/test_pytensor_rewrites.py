@@ -295,9 +295,16 @@ def test_matrices_that_are_not_said_to_be_definite(row, n):
     rows = K.eval(dict(zip(inputs, values, strict=True))).shape[0]
     on, off = compiled([*inputs, y], general(K, y), [*inputs, y])
     same(on, off, *values, np.random.default_rng(n).standard_normal(rows))
-    if n > 2:
+    if n > 2 and row is not graphs.blocks:
         assert used(*on.maker.fgraph.outputs)
         assert any(r.structure.startswith("general(") for r in pp.explain(general(K, y)))
+
+
+def test_blocks_that_may_not_be_square_are_left_alone():
+    """As by PyTensor's own rewrites of solves with them."""
+    A, B, y = pt.tensor("A", shape=(3, 3)), pt.dmatrix("B"), pt.dvector("y")
+    [report, *_] = pp.explain(pt.linalg.solve(pt.linalg.block_diag(A, B), y))
+    assert "not known to be square" in report.reason
 
 
 def test_determinants_and_solves_of_what_is_not_definite():
@@ -379,3 +386,54 @@ def test_a_joined_program_has_derivatives_and_shapes():
     assert [tuple(v.shape.eval({W: given[0], d: given[1], y: given[2]})) for v in values] == [
         (), (), (9,), (9,)
     ]  # fmt: skip
+
+
+def test_explain_counts_flops_and_what_is_left_dense():
+    n, k = 40, 3
+    W, d, S = pt.tensor("W", shape=(n, k)), pt.tensor("d", shape=(n,)), pt.tensor("S", shape=(7, 7))
+    y = pt.tensor("y", shape=(n,))
+    f = graphs.by_cholesky(W @ W.T + pt.diag(d), y) + pt.linalg.cholesky(S)[0, 0]
+    found = pp.explain(f)
+    fired, left = sorted(found, key=lambda r: r.reason)
+    assert fired.before == n**3 / 3 + n**2 and 2 * n * k < fired.after < fired.before / 10
+    assert [p.took for p in fired.plans] == [None, None] and left.before is None
+    assert "potrf" in str(fired.plans[0])
+    assert found.left == {"Cholesky of (7, 7)": 1}
+    assert "flops in place of 2.3e+04" in str(found) and "left dense: 1 Cholesky" in str(found)
+    table = found._repr_html_()
+    assert "<details>" in table and "left dense" in table and "flops in place of" in table
+    W = pt.dmatrix("W")
+    [fired] = pp.explain(graphs.by_cholesky(W @ W.T + pt.diag(d), y))
+    assert fired.before is None and fired.plans == () and "flops" not in str([fired])
+
+
+@pytest.mark.parametrize("row", graphs.ROWS, ids=lambda row: row.__name__)
+def test_flops_of_rows(row):
+    """Where all sizes are known: a factor that two plans keep counts once."""
+    inputs, K, values = row(64)
+    known = [pt.tensor(x.name, shape=v.shape) for x, v in zip(inputs, values, strict=True)]
+    K = pytensor.graph.replace.clone_replace(K, dict(zip(inputs, known, strict=True)))
+    y = pt.tensor("y", shape=(K.eval(dict(zip(known, values, strict=True))).shape[0],))
+    [r] = pp.explain(graphs.by_cholesky(K, y))
+    rows = y.type.shape[0]
+    if row is graphs.weighted:  # W diag(c) is known when it is computed
+        assert r.after is None and r.plans == ()
+        return
+    assert len(r.plans) == len(r.asked) == 2 and r.before == rows**3 / 3 + rows**2
+    assert 0 < r.after <= sum(p.flops for p in r.plans)
+    if row is graphs.dense:
+        assert r.after < 1.5 * r.before < sum(p.flops for p in r.plans)
+
+
+def test_values_may_be_written_to():
+    """By nodes that work in place: none is read-only, an argument, or another value."""
+    spec = ("values", ("diagonal", 0), (("solve", 1), ("squares", 1)), 2)
+    op = pp.Structured(repr(("joined", spec, (0, 1), 2)))
+    node = op.make_node(*(pt.dvector() for _ in range(3)), pt.dscalar())
+    given = [np.ones(5), np.arange(1.0, 6.0), np.zeros(5), np.zeros(())]
+    cells: list = [[None] for _ in node.outputs]
+    op.perform(node, given, cells)
+    found = [c[0] for c in cells]
+    for k, a in enumerate(found):
+        assert a.flags.writeable
+        assert not any(np.may_share_memory(a, b) for b in [*given, *found[:k]])
