@@ -24,7 +24,7 @@ enum { TINY = 8, TINY_WORK = 7 * 7 * 7 };
 static const double RATE = 6e10, THIN = 8, BANDWIDTH = 1.5e10, CALL = 1e-7, EACH = 1e-9,
                     TINY_ROWS = 4e10, TINY_RATE = 1e10, ODD = 1.5e9, COPY_NEAR = 1.6e10,
                     COPY_FAR = 7e9, NEAR = 4e6, COPY_CALL = 1e-7, RUNS_NEAR = 4e10,
-                    RUNS_FAR = 1.8e10, RUN = 4e-9, SHORTEST = 32;
+                    RUNS_FAR = 1.5e10, RUN = 5e-9, SHORTEST = 32;
 /* Of products of matrices, 2026-11-26, both real dtypes, 8 to 1536 rows, columns, terms: what few
  * terms and few rows add, each a share of the work at one; a row of the result that ends within a
  * vector; an element of an operand that is turned on its way into one, from near and from pages of
@@ -515,7 +515,7 @@ static lop_status alone(lop_contract_work *w, const lop_tensor *a, lop_tensor *c
     return add_nest(w, c->slot, a->slot, -1, loop, n, c->slot == w->spec->noperand ? NULL : "sum");
 }
 
-/* A result whose order nobody says lies as it comes where that is cheaper by a quarter, or where it
+/* A result whose order nobody says lies as it comes where that is cheaper by a tenth, or where it
  * would be put in order by a copy; rows or columns last, as its last axis has it. */
 static void settle_result(lop_contract_work *w, const lop_tensor *a, const lop_tensor *b,
                           lop_tensor *c, const lop_labels *kept, axes *room) {
@@ -523,13 +523,21 @@ static void settle_result(lop_contract_work *w, const lop_tensor *a, const lop_t
     lop_tensor own = {.slot = c->slot, .same = c->same};
     lop_axes *r = &w->plan->result;
     const choice fixed = choose(w, &room[0], t, 0, &room[1], &room[2]);
-    const double most = (fixed.packed & PACK_C ? 0.99 : 0.75) * fixed.seconds;
-    const bool turned = innermost(&room[0], C_) == ROW;
-    collect(w, a, b, NULL, kept, &room[3]);
-    if (!lay_out(&room[3], kept, a, b, turned, &own)) return;
-    t[C_] = &own;
-    if (choose(w, &room[3], t, 0, &room[1], &room[2]).seconds > most) return;
-    room[0] = room[3];
+    double most = (fixed.packed & PACK_C ? 0.99 : 0.9) * fixed.seconds;
+    const bool last = innermost(&room[0], C_) == ROW;
+    int taken = -1;
+    for (int other = 0; other < 2; other++) {
+        collect(w, a, b, NULL, kept, &room[3]);
+        if (!lay_out(&room[3], kept, a, b, last != other, &own)) return;
+        t[C_] = &own;
+        const double seconds = choose(w, &room[3], t, 0, &room[1], &room[2]).seconds;
+        if (seconds >= most) continue;
+        most = 0.97 * seconds;
+        taken = other;
+    }
+    if (taken < 0) return;
+    collect(w, a, b, NULL, kept, &room[0]);
+    if (!lay_out(&room[0], kept, a, b, last != taken, &own)) return;
     *c = own;
     for (int i = 0; i < r->n; i++) {
         bool has;
