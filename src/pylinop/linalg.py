@@ -42,6 +42,7 @@ from ._api.spectra import (
     svd,
 )
 from ._base.checks import is_lazy, square
+from ._base.errors import deferrable
 from ._eigen.scipy_api import eigs, eigsh, expm_multiply, lobpcg, svds
 from ._iterative.scipy_api import bicgstab, cg, gmres, minres
 from ._iterative.scipy_api_least_squares import lsmr, lsqr
@@ -130,6 +131,7 @@ def matrix_transpose(A: Any, /) -> LinearOperator:
     return as_operator(A).T
 
 
+@deferrable
 def matrix_power(A: Any, n: Any) -> LinearOperator:
     """The integer power of a square operator, lazy; a negative power is a power of the inverse.
 

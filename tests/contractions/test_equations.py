@@ -136,6 +136,31 @@ def test_an_ellipsis_merged_in_the_result(shape, rng):
         np.testing.assert_array_equal(deferred.toarray(), want)
 
 
+@pytest.mark.parametrize("dtype", ["f8", "f4", "c16"])
+@pytest.mark.parametrize("batch, size", [(8, 36), (7, 36), (1, 90), (5, 33)])
+@pytest.mark.parametrize("step, out", [(1, "b y x d"), (1, "d b x y"), (2, "y b d x")])
+def test_windows_are_copied_in_parts(batch, size, step, out, dtype, rng):
+    x = (rng.normal(size=(batch, size, size, 3)) * (1 + 2j * (dtype == "c16"))).astype(dtype)
+    w = (rng.normal(size=(5, 5, 3, 32)) * (1 + 2j * (dtype == "c16"))).astype(dtype)
+    seen = pl.view(x, f"b ({step}*y + i) ({step}*x + j) c -> b y x i j c", sizes={"i": 5, "j": 5})
+    want = np.tensordot(seen, w, 3).transpose(["byxd".index(k) for k in out.split()])
+    text = f"b ({step}*y + i) ({step}*x + j) c, i j c d -> {out}"
+    with pl.config(verify=True):
+        got = pl.einsum(text, x, w)
+    u = np.finfo(dtype).eps
+    np.testing.assert_allclose(got, want, rtol=0, atol=400 * u * np.abs(want).max())
+    into = np.full(want.shape[::-1], np.nan, dtype).T
+    pl.einsum(text, x, w, out=into)
+    np.testing.assert_allclose(into, want, rtol=0, atol=400 * u * np.abs(want).max())
+
+
+def test_parts_are_shown_and_take_little_memory(rng):
+    x, w = rng.normal(size=(8, 36, 36, 3)), rng.normal(size=(5, 5, 3, 32))
+    text = pl.einsum_path("b (y + i) (x + j) c, i j c d -> b y x d", x, w)[1]
+    assert "in 8 parts, each:" in text
+    assert "614400 bytes of temporaries (614400 at once)" in text
+
+
 MISTAKES = [
     ("ij,jk->ik", ((2, 3), (4, 5)), r"axis 'j' has size 3 in operand 0 of shape \(2, 3\) and 4 in"),
     ("ij->ik", ((2, 3),), "'k' of the result is in no operand"),

@@ -24,7 +24,7 @@ enum { TINY = 8, TINY_WORK = 7 * 7 * 7 };
 static const double RATE = 6e10, THIN = 8, BANDWIDTH = 1.5e10, CALL = 1e-7, EACH = 1e-9,
                     TINY_ROWS = 4e10, TINY_RATE = 1e10, ODD = 1.5e9, COPY_NEAR = 1.6e10,
                     COPY_FAR = 7e9, NEAR = 4e6, COPY_CALL = 1e-7, RUNS_NEAR = 4e10,
-                    RUNS_FAR = 1.8e10, RUN = 2e-9;
+                    RUNS_FAR = 1.5e10, RUN = 5e-9, SHORTEST = 32;
 /* Of products of matrices, 2026-11-26, both real dtypes, 8 to 1536 rows, columns, terms: what few
  * terms and few rows add, each a share of the work at one; a row of the result that ends within a
  * vector; an element of an operand that is turned on its way into one, from near and from pages of
@@ -339,21 +339,32 @@ static lop_status copied(lop_contract_work *w, const axes *all, int of, const lo
 }
 
 /* Array `of` from where it lies in `all` into where it lies in `packed`, or back: runs that lie
- * along both are moved whole. Turned, narrow elements take as long as those of 8 bytes. */
+ * along both are moved whole. Turned, narrow elements take as long as those of 8 bytes. Of windows
+ * a copy costs what it saves: loops find what they read again in the cache, which no price of
+ * theirs says. */
 static double copy_seconds(const lop_contract_work *w, const axes *all, const axes *packed,
                            int of) {
-    double count = 1, run = 0;
-    for (int sort = 0; sort < SORTS; sort++)
-        for (int i = 0; i < all->n[sort]; i++) {
-            const axis *x = &all->x[sort][i];
-            const int64_t s = packed->x[sort][i].s[of];
-            if (s) count *= (double)x->size;
-            if (s == 1 && x->s[of] == 1) run = (double)x->size;
-        }
+    double count = 1, reach = 1;
+    int64_t run = 1;
+    for (bool longer = true, first = true; longer; first = false) {
+        const int64_t from = run;
+        for (int sort = 0; sort < SORTS; sort++)
+            for (int i = 0; i < all->n[sort]; i++) {
+                const axis *x = &all->x[sort][i];
+                const int64_t s = packed->x[sort][i].s[of];
+                if (first && s) {
+                    count *= (double)x->size;
+                    reach += (double)(x->size - 1) * (double)llabs(x->s[of]);
+                }
+                if (s == run && x->s[of] == run && x->size > 1) run *= x->size;
+            }
+        longer = run > from;
+    }
     const double size = (double)lop_dtype_size(w->plan->dt), bytes = count * size,
                  turned = count * fmax(8, size);
-    if (run * size >= VECTOR)
-        return 2 * bytes / (bytes < NEAR ? RUNS_NEAR : RUNS_FAR) + count / run * RUN + COPY_CALL;
+    if ((double)run * size >= SHORTEST && count <= reach)
+        return 2 * bytes / (bytes < NEAR ? RUNS_NEAR : RUNS_FAR) + count / (double)run * RUN +
+               COPY_CALL;
     return 2 * turned / (turned < NEAR ? COPY_NEAR : COPY_FAR) + COPY_CALL;
 }
 
@@ -512,13 +523,21 @@ static void settle_result(lop_contract_work *w, const lop_tensor *a, const lop_t
     lop_tensor own = {.slot = c->slot, .same = c->same};
     lop_axes *r = &w->plan->result;
     const choice fixed = choose(w, &room[0], t, 0, &room[1], &room[2]);
-    const double most = (fixed.packed & PACK_C ? 0.99 : 0.9) * fixed.seconds;
-    const bool turned = innermost(&room[0], C_) == ROW;
-    collect(w, a, b, NULL, kept, &room[3]);
-    if (!lay_out(&room[3], kept, a, b, turned, &own)) return;
-    t[C_] = &own;
-    if (choose(w, &room[3], t, 0, &room[1], &room[2]).seconds > most) return;
-    room[0] = room[3];
+    double most = (fixed.packed & PACK_C ? 0.99 : 0.9) * fixed.seconds;
+    const bool last = innermost(&room[0], C_) == ROW;
+    int taken = -1;
+    for (int other = 0; other < 2; other++) {
+        collect(w, a, b, NULL, kept, &room[3]);
+        if (!lay_out(&room[3], kept, a, b, last != other, &own)) return;
+        t[C_] = &own;
+        const double seconds = choose(w, &room[3], t, 0, &room[1], &room[2]).seconds;
+        if (seconds >= most) continue;
+        most = 0.97 * seconds;
+        taken = other;
+    }
+    if (taken < 0) return;
+    collect(w, a, b, NULL, kept, &room[0]);
+    if (!lay_out(&room[0], kept, a, b, last != taken, &own)) return;
     *c = own;
     for (int i = 0; i < r->n; i++) {
         bool has;

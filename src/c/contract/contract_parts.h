@@ -40,6 +40,9 @@ typedef struct lop_contract_work {
 } lop_contract_work;
 
 lop_labels lop_labels_of(const lop_tensor *t);
+/* As lop_contract, all of it at once. */
+lop_status lop_contract_whole(lop_ctx *ctx, const lop_spec *spec, lop_contraction **out,
+                              lop_err *err) LOP_MUST_CHECK;
 /* Sizes, operands and result without repeated, broadcast and unit axes. */
 lop_status lop_contract_read(lop_contract_work *w) LOP_MUST_CHECK;
 /* Fills w->pair. */

@@ -236,7 +236,8 @@ done:
     return st;
 }
 
-lop_status lop_contract(lop_ctx *ctx, const lop_spec *spec, lop_contraction **out, lop_err *err) {
+lop_status lop_contract_whole(lop_ctx *ctx, const lop_spec *spec, lop_contraction **out,
+                              lop_err *err) {
     const int n = spec->noperand;
     lop_contract_work w = {.ctx = ctx, .spec = spec, .err = err};
     lop_status st = LOP_OK;
@@ -252,6 +253,7 @@ lop_status lop_contract(lop_ctx *ctx, const lop_spec *spec, lop_contraction **ou
     }
     p->dt = spec->dt;
     p->noperand = n;
+    p->parts = 1;
     p->nslot = n + 1;
     p->result = *spec->result;
     p->offset = lop_calloc(ctx, (size_t)(n + 1), sizeof *p->offset);

@@ -114,24 +114,35 @@ static void clear(const lop_contraction *p, char *c, int64_t size) {
     }
 }
 
+/* All steps, on a part of the arrays. */
+static bool steps(run *r, const void *const *operand, void *result, void *workspace, int64_t part) {
+    const lop_contraction *p = r->plan;
+    const int n = p->noperand;
+    for (int i = 0; i < p->nstep; i++) {
+        const lop_contract_step *s = r->step = &p->step[i];
+        const int slot[3] = {s->c, s->a, s->b};
+        char *at[3];
+        for (int j = 0; j < 3; j++) {
+            const int k = slot[j];
+            at[j] = k < 0    ? NULL
+                    : k < n  ? (char *)(uintptr_t)operand[k]
+                    : k == n ? result
+                             : (char *)workspace + p->offset[k];
+            if (part && k >= 0 && k <= n) at[j] = moved(at[j], part * p->part[k], r->size);
+        }
+        if (!around(r, at[0], at[1], at[2])) return false;
+    }
+    return true;
+}
+
 lop_status lop_contract_run(const lop_contraction *plan, const void *const *operand, void *result,
                             void *workspace, bool (*stop)(void *user), void *user) {
-    const int n = plan->noperand;
     run r = {plan, NULL, (int64_t)lop_dtype_size(plan->dt), 0, stop, user};
     if (plan->zero) {
         clear(plan, result, r.size);
         return LOP_OK;
     }
-    for (int i = 0; i < plan->nstep; i++) {
-        const lop_contract_step *s = r.step = &plan->step[i];
-        const int slot[3] = {s->c, s->a, s->b};
-        char *p[3];
-        for (int j = 0; j < 3; j++)
-            p[j] = slot[j] < 0    ? NULL
-                   : slot[j] < n  ? (char *)(uintptr_t)operand[slot[j]]
-                   : slot[j] == n ? result
-                                  : (char *)workspace + plan->offset[slot[j]];
-        if (!around(&r, p[0], p[1], p[2])) return LOP_CALLBACK;
-    }
+    for (int64_t i = 0; i < plan->parts; i++)
+        if (!steps(&r, operand, result, workspace, i)) return LOP_CALLBACK;
     return LOP_OK;
 }

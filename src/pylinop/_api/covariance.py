@@ -12,6 +12,7 @@ from .. import _core
 from .._base import dlpack
 from .._base.checks import is_lazy, number, square
 from .._base.dtypes import inexact, real_of
+from .._base.errors import deferrable
 from .._base.signatures import hinted
 from .._lazy import build
 from .._lazy import matrix_functions as _deferred
@@ -65,6 +66,7 @@ def _later(A: Any, b: Any) -> InvQuadLogdet:
     return InvQuadLogdet(quad, logdet(A))
 
 
+@deferrable
 def inv_quad_logdet(A: _OperatorLike, b: Any) -> InvQuadLogdet:
     """b^H A^-1 b, one number a column, and log det A, from one factor.
 
@@ -127,6 +129,7 @@ def inv_quad_logdet(A: _OperatorLike, b: Any) -> InvQuadLogdet:
     return InvQuadLogdet(number((np.conj(right) * x).sum(axis=axis)), logdet(op))
 
 
+@deferrable
 def sqrt_inv_matmul(A: _OperatorLike, b: ArrayLike) -> NDArray[Any]:
     """A^-1/2 b, by the Hermitian root of a positive definite operator.
 

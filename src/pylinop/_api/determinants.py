@@ -4,7 +4,7 @@ from typing import Any, Unpack
 
 from .._base import config
 from .._base.checks import is_lazy
-from .._base.errors import NoValue
+from .._base.errors import NoValue, deferrable
 from .._base.lazy_import import Later
 from .._base.signatures import listed
 from .._lazy import build
@@ -51,6 +51,7 @@ def det(A: Any) -> Any:
     return determinants.det(op)
 
 
+@deferrable
 def slogdet(A: Any) -> Any:
     """Sign and logarithm of the modulus of the determinant, which never over- or underflows.
 

@@ -13,6 +13,7 @@ from .. import _core
 from .._base import dlpack, errors
 from .._base.checks import is_lazy, number, square
 from .._base.dtypes import inexact, real_of
+from .._base.errors import deferrable
 from .._base.lazy_import import Later
 from .._base.signatures import hinted
 from .._lazy import matrix_functions as _deferred
@@ -63,6 +64,7 @@ def _precise(op: Any, dtype: Any) -> Any:
     return op.astype(np.result_type(op.dtype, real_of(dtype)))
 
 
+@deferrable
 @hinted
 def cholesky(
     A: _OperatorLike, /, *, upper: bool = False, jitter: float | None = None
@@ -226,6 +228,7 @@ def cholesky_append(L: _OperatorLike, B: ArrayLike, C: ArrayLike) -> LinearOpera
     return appended
 
 
+@deferrable
 @hinted
 def qr(A: _OperatorLike, mode: str = "reduced") -> Any:
     """The QR factors A = Q R, operators.
@@ -298,6 +301,7 @@ def _lu_later(A: Any, permute_l: bool, p_indices: bool) -> Any:
     return tuple(_deferred.several("lu", lu, A, parts, permute_l=permute_l, p_indices=p_indices))
 
 
+@deferrable
 @hinted
 def lu(A: _OperatorLike, permute_l: bool = False, *, p_indices: bool = False) -> Any:
     """The LU factors A = P L U with row exchanges, operators.
@@ -341,6 +345,7 @@ def lu(A: _OperatorLike, permute_l: bool = False, *, p_indices: bool = False) ->
     return p, low, up
 
 
+@deferrable
 def ldl(A: _OperatorLike, lower: bool = True, hermitian: bool = True) -> Any:
     """The factors A = L D L^H (L^T where ``hermitian`` is False) of an indefinite operator.
 
@@ -392,6 +397,7 @@ def _ldl_later(A: Any, lower: bool, hermitian: bool) -> Any:
     return tuple(_deferred.several("ldl", ldl, A, parts, lower=lower, hermitian=hermitian))
 
 
+@deferrable
 @hinted
 def lstsq(
     A: _OperatorLike,

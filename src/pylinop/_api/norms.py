@@ -12,6 +12,7 @@ from .. import _core
 from .._base import config
 from .._base.checks import is_lazy, number, square, triangle
 from .._base.dtypes import real_of
+from .._base.errors import deferrable
 from .._base.lazy_import import Later
 from .._base.signatures import hinted, listed
 from .._lazy import decompositions
@@ -30,6 +31,7 @@ _eigenpairs = Later("_eigen.choose_method")
 _ROWS = (norms, _pinv)  # imported for the rows they add to the questions
 
 
+@deferrable
 def svdvals(A: Any) -> Any:
     """The singular values, descending: those of Diag, Kron, Circulant, ... by structure.
 
@@ -63,6 +65,7 @@ def _order(ord: Any) -> Any:
     return ord
 
 
+@deferrable
 @hinted
 def matrix_norm(A: Any, /, ord: Any = "fro", *, keepdims: bool = False) -> Any:
     """A norm of the matrix, with NumPy's orders.
@@ -100,6 +103,7 @@ def matrix_norm(A: Any, /, ord: Any = "fro", *, keepdims: bool = False) -> Any:
     return value[..., None, None] if keepdims else number(value)
 
 
+@deferrable
 def norm(A: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
     """The norm of a matrix, as `matrix_norm`; numpy.linalg.norm for plain arrays.
 
@@ -140,6 +144,7 @@ def norm(A: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
     return matrix_norm(A, ord, keepdims=keepdims)
 
 
+@deferrable
 @hinted
 def cond(A: Any, p: Any = None) -> Any:
     """The condition number in a norm of `matrix_norm`; the 2-norm when ``p`` is None.
@@ -175,6 +180,7 @@ def cond(A: Any, p: Any = None) -> Any:
     return number(np.asarray(questions.cond(op, p)).astype(real_of(op.dtype), copy=False))
 
 
+@deferrable
 def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
     """The number of singular values above a tolerance.
 
@@ -233,6 +239,7 @@ class Pairs(TypedDict, total=False):
     progress: bool | Callable[[int, float], Any] | None
 
 
+@deferrable
 def eigvalsh(
     A: Any, UPLO: str = "L", *, method: str = "auto", k: int | None = None, **how: Unpack[Pairs]
 ) -> Any:
@@ -282,6 +289,7 @@ def eigvalsh(
 listed(eigvalsh, Pairs, which="LA", tol=0, mode="normal")
 
 
+@deferrable
 def pinv(A: Any, rcond: Any = None, hermitian: bool = False, **rtol: Unpack[Rtol]) -> Any:
     """The pseudo-inverse (Moore and Penrose), an operator.
 

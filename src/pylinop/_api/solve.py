@@ -110,11 +110,15 @@ def solve(A: Any, b: Any, assume_a: str | None = None, **how: Unpack[_How]) -> A
     array([1., 1., 1.])
     """
     __tracebackhide__ = True
-    if how.get("precision") is not None:
-        return _in_precision(A, b, assume_a, how)
-    how.pop("precision", None)
     if how:
-        return _with_keywords(A, b, assume_a, **how)
+        try:
+            if how.get("precision") is not None:
+                return _in_precision(A, b, assume_a, {**how})
+            how.pop("precision", None)
+            if how:
+                return _with_keywords(A, b, assume_a, **how)
+        except errors.NoValue as placeholder:
+            return placeholder.deferred(solve, A, b, assume_a, **how)
     try:
         if assume_a is None and type(b) is np.ndarray and b.ndim and isinstance(A, _core.Operator):
             *_, m, n = A.shape

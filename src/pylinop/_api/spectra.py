@@ -11,6 +11,7 @@ import numpy as np
 from .._base import config
 from .._base.checks import is_lazy, square, triangle
 from .._base.dtypes import inexact, real_of
+from .._base.errors import deferrable
 from .._base.lazy_import import Later
 from .._base.signatures import listed
 from .._lazy import matrix_functions as _deferred
@@ -41,6 +42,7 @@ _ONE = np.ones((1, 1))
 _Eigh, _Eig, _Svd = (type(f(_ONE)) for f in (np.linalg.eigh, np.linalg.eig, np.linalg.svd))
 
 
+@deferrable
 def eigh(
     A: Any,
     UPLO: str = "L",
@@ -170,6 +172,7 @@ def eigvals(A: Any) -> Any:
     return _eig.values_of(square(as_operator(A)))
 
 
+@deferrable
 def svd(
     A: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
 ) -> Any:
@@ -277,6 +280,7 @@ def log_pdet(A: Any, *, rtol: Any = None) -> Any:
 # -- functions of matrices --
 
 
+@deferrable
 def expm(A: Any) -> Any:
     """The exponential of a square operator.
 
@@ -316,6 +320,7 @@ def expm(A: Any) -> Any:
     return matrix_functions.exponential(A)
 
 
+@deferrable
 def logm(A: Any) -> Any:
     """The principal logarithm of a square operator.
 
@@ -351,6 +356,7 @@ def logm(A: Any) -> Any:
     return matrix_functions.applied(matrix_functions.logm, A, Function("log"))
 
 
+@deferrable
 def sqrtm(A: Any) -> Any:
     """The principal square root of a square operator.
 

@@ -6,8 +6,8 @@ import functools
 import linecache
 import os
 import sys
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from numpy.linalg import LinAlgError
 
@@ -15,6 +15,8 @@ from . import config
 
 if TYPE_CHECKING:
     from types import FrameType
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 __all__ = [
     "ConvergenceError",
@@ -73,6 +75,20 @@ class NoValue(TypeError):
     def deferred(self, function: Any, *args: Any, **kwargs: Any) -> Any:
         """The function's formula, or this error where its shape is not known."""
         return self.placeholder._of(function, args, kwargs, self)
+
+
+def deferrable(f: _Function) -> _Function:
+    """What it decorates gives formulas of placeholders, where its rule is known."""
+
+    @functools.wraps(f)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
+        try:
+            return f(*args, **kwargs)
+        except NoValue as error:
+            return error.deferred(call, *args, **kwargs)
+
+    return call  # type: ignore[return-value]
 
 
 def of_placeholders(cls: Any, args: Any, kwargs: Any, error: Any) -> Any:

@@ -68,6 +68,8 @@ def path(task: Task, arrays: Sequence[np.ndarray[Any, Any]]) -> tuple[list[Any],
         return ["einsum_path", tuple(range(len(arrays)))], "\n".join([*said, text])
     if data["zero"]:
         said.append("  nothing to add up: zeros")
+    if data["parts"] > 1:
+        said.append(f"  in {data['parts']} parts, each:")
     said += [_line(step, data["operands"]) for step in data["steps"]]
     packed = sum(step["why"] in ("pack", "unpack") for step in data["steps"])
     said.append(

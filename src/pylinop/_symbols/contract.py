@@ -17,7 +17,7 @@ from .._api import contraction_operator, contractions
 from .._contractions import equations, grammar
 from .._contractions.grammar import Axis, Equation, Group, Index, fail, labels_of
 from .._contractions.sizes import dotted, expanded, implicit
-from .elements import divided
+from .elements import divided, rule
 from .expressions import Size, Symbol, product, quotient
 from .placeholder import RULES, Sides, formula, named, operand, shape_of
 from .provenance import Known
@@ -147,6 +147,28 @@ def _typed(x: Any) -> Any:
 
 
 RULES[contractions.einsum] = RULES[np.einsum] = _einsum
+
+
+@rule(np.vecdot)
+def _vecdot(x1: Any, x2: Any) -> Any:
+    return _einsum("...i,...i->...", np.conjugate(operand(x1)), x2)
+
+
+@rule(np.linalg.vecdot)
+def _linalg_vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+    return _vecdot(*(np.moveaxis(operand(x), axis, -1) for x in (x1, x2)))
+
+
+def _matvec(x1: Any, x2: Any) -> Any:
+    return _einsum("...ij,...j->...i", x1, x2)
+
+
+def _vecmat(x1: Any, x2: Any) -> Any:
+    return _einsum("...i,...ij->...j", np.conjugate(operand(x1)), x2)
+
+
+if hasattr(np, "matvec"):  # NumPy 2.2
+    RULES[np.matvec], RULES[np.vecmat] = _matvec, _vecmat
 
 
 def seen(x: Any, equation: str, sizes: Any) -> Any:

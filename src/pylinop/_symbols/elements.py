@@ -170,7 +170,7 @@ def _swapaxes(a: Any, axis1: int, axis2: int) -> Any:
     return _transpose(a, order)
 
 
-RULES[np.matrix_transpose] = lambda a: _swapaxes(a, -1, -2)
+RULES[np.matrix_transpose] = RULES[np.linalg.matrix_transpose] = lambda a: _swapaxes(a, -1, -2)
 
 
 @rule(np.moveaxis)

@@ -1,8 +1,8 @@
 """Sizes: integer expressions in symbols.
 
-A size is a sum of integer multiples of products of atoms; an atom is a `Symbol`, or the quotient
-(rounded down) of a size by a number. What is a number is an int: all functions here take and give
-both."""
+A size is a sum of integer multiples of products of atoms; an atom is a `Symbol`, the quotient
+(rounded down) of a size by a number, or the least of two sizes. What is a number is an int: all
+functions here take and give both."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-__all__ = ["Quotient", "Size", "Symbol", "symbols"]
+__all__ = ["Least", "Quotient", "Size", "Symbol", "least", "symbols"]
 
 _session = os.urandom(8).hex()
 _count = itertools.count()
@@ -61,7 +61,20 @@ class Quotient(NamedTuple):
         return (f"~{self!r}", "")
 
 
-Atom = Symbol | Quotient
+class Least(NamedTuple):
+    """The smaller one of two sizes."""
+
+    of: tuple[Any, Any]
+
+    def __repr__(self) -> str:
+        return f"min({self.of[0]}, {self.of[1]})"
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return (f"~{self!r}", "")
+
+
+Atom = Symbol | Quotient | Least
 Monomial = tuple[Atom, ...]  # sorted by their keys; () of the constant
 
 
@@ -207,8 +220,9 @@ def atoms(a: Any) -> Iterator[Symbol]:
         for atom in m:
             if isinstance(atom, Symbol):
                 yield atom
-            else:
-                yield from atoms(atom.of)
+                continue
+            for part in atom.of if isinstance(atom, Least) else (atom.of,):
+                yield from atoms(part)
 
 
 def value(a: Any, known: Mapping[Symbol, int]) -> int:
@@ -218,7 +232,12 @@ def value(a: Any, known: Mapping[Symbol, int]) -> int:
     total = 0
     for m, c in a.terms.items():
         for atom in m:
-            c *= known[atom] if isinstance(atom, Symbol) else value(atom.of, known) // atom.by
+            if isinstance(atom, Symbol):
+                c *= known[atom]
+            elif isinstance(atom, Least):
+                c *= min(value(part, known) for part in atom.of)
+            else:
+                c *= value(atom.of, known) // atom.by
         total += c
     return total
 
@@ -235,6 +254,16 @@ def smallest(a: Any) -> float:
             c *= atom.least  # type: ignore[union-attr]
         total += c
     return total
+
+
+def least(a: Any, b: Any) -> Any:
+    """The smaller one, where that is known by the expressions; else an expression of both."""
+    if smallest(a - b) >= 0:
+        return b
+    if smallest(b - a) >= 0:
+        return a
+    first, second = sorted((a, b), key=lambda n: (not isinstance(n, Size), repr(n)))
+    return Size({(Least((first, second)),): 1})
 
 
 def replaced(x: Any, of: Callable[[Any], Any]) -> Any:

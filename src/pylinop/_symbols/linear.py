@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -90,6 +91,23 @@ def _tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     return formula(np.tensordot, (a, b), shape, dtype, sides, axes=(left, right))
 
 
+@rule(np.linalg.tensordot)
+def _linalg_tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Any:
+    return _tensordot(x1, x2, axes)
+
+
+@rule(np.linalg.outer)
+def _linalg_outer(x1: Any, x2: Any, /) -> Any:
+    if len(shape_of(operand(x1))) != 1 or len(shape_of(operand(x2))) != 1:
+        raise ValueError("np.linalg.outer takes vectors")
+    return _outer(x1, x2)
+
+
+@rule(np.linalg.multi_dot)
+def _multi_dot(arrays: Any) -> Any:
+    return functools.reduce(_matmul, arrays)  # the planner finds the order
+
+
 @rule(np.kron)
 def _kron(a: Any, b: Any) -> Any:
     a, b, sides = _pair("kron", a, b)
@@ -152,19 +170,6 @@ def _inv(a: Any) -> Any:
     return formula(np.linalg.inv, (a,), a.shape, inverse_dtype(a), sides)
 
 
-@rule(np.linalg.cholesky)
-def _cholesky(a: Any) -> Any:
-    a, sides = square(a, "cholesky")
-    return formula(np.linalg.cholesky, (a,), a.shape, inverse_dtype(a), sides)
-
-
-@rule(np.linalg.eigvalsh)
-def _eigvalsh(a: Any) -> Any:
-    a, sides = square(a, "eigvalsh")
-    dtype = np.empty(0, inverse_dtype(a)).real.dtype
-    return formula(np.linalg.eigvalsh, (a,), a.shape[:-1], dtype, sides)
-
-
 @rule(np.linalg.det, determinants.det)
 def _det(a: Any) -> Any:
     a, sides = square(a, "det")
@@ -184,13 +189,17 @@ def _matrix_power(a: Any, n: int) -> Any:
     return formula(np.linalg.matrix_power, (a, int(n)), a.shape, dtype, sides)
 
 
-@rule(np.linalg.norm)
-def _norm(x: Any) -> Any:
-    return formula(np.linalg.norm, (x,), (), np.empty(0, inverse_dtype(x)).real.dtype)
-
-
 @rule(np.linalg.solve, solve.solve)
-def _solve(a: Any, b: Any, assume_a: str | None = None) -> Any:
+def _solve(
+    a: Any,
+    b: Any,
+    assume_a: str | None = None,
+    method: str | None = None,
+    rtol: float | None = None,
+    atol: float | None = None,
+    maxiter: int | None = None,
+    precision: str | None = None,
+) -> Any:
     a, matrix = square(a, "solve")
     b = operand(b)
     sides = Sides(f"solve of {named(a)} and {named(b)}")
@@ -202,7 +211,9 @@ def _solve(a: Any, b: Any, assume_a: str | None = None) -> Any:
     batch = sides.together([left[:-2], right[:-2]])
     shape = batch + (right[-2:] if len(right) > 1 else left[-1:])
     dtype = np.result_type(inverse_dtype(a), inverse_dtype(b))
-    return formula(solve.solve, (a, b), shape, dtype, sides, assume_a=assume_a)
+    how = {"method": method, "rtol": rtol, "atol": atol, "maxiter": maxiter, "precision": precision}
+    given = {k: v for k, v in how.items() if v is not None}
+    return formula(solve.solve, (a, b), shape, dtype, sides, assume_a=assume_a, **given)
 
 
 # -- kinds of operators ----------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._base.lazy_import import Standard
-from .expressions import Atom, Monomial, Size, Symbol
+from .expressions import Atom, Least, Monomial, Size, Symbol
 from .provenance import Equation
 
 if TYPE_CHECKING:
@@ -90,10 +90,25 @@ class System:
         if isinstance(a, Symbol):
             self.symbols.append(self.unknown(a, a.name, a.least))
             return self.symbols[-1]
+        if isinstance(a, Least):
+            return self.least(a)
         of, constant = self.linear(a.of)
         q = self.unknown(a, repr(a), None)
         self.row({**of, q: -a.by}, constant, True)
         self.row({**{x: -c for x, c in of.items()}, q: a.by}, a.by - 1 - constant, True)
+        return q
+
+    def least(self, a: Least) -> int:
+        """q <= both, and the product of what these are above it is 0."""
+        q = self.unknown(a, repr(a), None)
+        above = []
+        for k, side in enumerate(a.of):
+            of, constant = self.linear(side)
+            above.append(self.unknown((a, k), f"{side} - {a!r}", 0))
+            self.row({**of, q: -1, above[k]: -1}, constant, False)
+        both = self.unknown((a, "both"), f"0 of {a!r}", None)
+        self.products.append(Product(both, *above))
+        self.row({both: 1}, 0, False)
         return q
 
     def monomial(self, m: Monomial) -> int:

@@ -23,7 +23,7 @@ from .._base.explanation import Explanation
 from .._gradients.watched import watched
 from .._lazy import build, leaves
 from .._programs.replay import Recipe, recorded, replayed
-from . import contract, elements, linear  # noqa: F401, their rules
+from . import contract, decompositions, elements, linear  # noqa: F401, their rules
 from .expressions import Size, Symbol, atoms, replaced, value
 from .placeholder import Symbolic, below, shown
 from .provenance import Equation, equal, here
@@ -225,7 +225,8 @@ class Template:
                 x = f(*filled(args), **filled(kwargs))
             else:
                 x = f(*[a if k < 0 else made[k] for k, a in zip(places, args)])
-            made.append(x if is_lazy(x) else leaves.lazy(x))
+            # a tuple: all results of a function, of which others are to be taken
+            made.append(x if is_lazy(x) or isinstance(x, tuple) else leaves.lazy(x))
         return [made[r.at] for r in self._parts.outputs]
 
     def _recipe(self, known: Mapping[Symbol, int]) -> Recipe | None:

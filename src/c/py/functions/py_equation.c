@@ -299,9 +299,10 @@ static PyObject *equation_plan(equation *self, PyObject *const *arg, Py_ssize_t 
         if (steps) PyList_SET_ITEM(steps, i, one);
     }
     if (!steps) return NULL;
-    return Py_BuildValue("{s:N,s:i,s:O,s:L,s:L,s:d,s:d}", "steps", steps, "operands", p->noperand,
-                         "zero", p->zero ? Py_True : Py_False, "workspace", (long long)p->workspace,
-                         "bytes", (long long)p->bytes, "flops", p->flops, "seconds", p->seconds);
+    return Py_BuildValue("{s:N,s:i,s:O,s:L,s:L,s:L,s:d,s:d}", "steps", steps, "operands",
+                         p->noperand, "zero", p->zero ? Py_True : Py_False, "workspace",
+                         (long long)p->workspace, "bytes", (long long)p->bytes, "parts",
+                         (long long)p->parts, "flops", p->flops, "seconds", p->seconds);
 }
 
 static PyObject *equation_operands(equation *self, void *unused) {
