@@ -4,7 +4,9 @@
  *
  * After a head: the op's integers `:1,0`, or its coefficient `:re,im,int,weak,dtype`; for heads
  * without children dtype and shape, then ~weakness, #serial, /core rank. In rules also ?a (a node)
- * and @c (all attributes of that head). What dump prints reads back to an equal node. */
+ * and @c (all attributes of that head); on their left sides (sum* a b), two operands either way
+ * round, and (identity@c), c times the identity, the identity itself for 1, as (eye@c) of arrays.
+ * What dump prints reads back to an equal node. */
 #ifndef LOP_TEXT_H
 #define LOP_TEXT_H
 
@@ -17,6 +19,7 @@ typedef struct lop_term {
     int attr_hole;    /* 0..25 for @a..@z; -1 none */
     bool has_attr;    /* attributes were written */
     bool has_like;
+    bool either; /* its two children stand either way round */
     lop_attr attr;
     lop_shape shape;
     lop_dtype dt;

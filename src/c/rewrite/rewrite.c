@@ -120,6 +120,28 @@ lop_status lop_join(const lop_maker *mk, const lop_op *op, const lop_attr *attr,
     return st;
 }
 
+static bool match(const lop_text *t, int id, const lop_node *node, lop_match *m);
+
+/* The identity of operators or arrays, or a multiple of it. */
+static bool match_multiple(const lop_term *term, const lop_node *node, lop_match *m) {
+    const bool times = node->op == lop_multiples_of(term->op);
+    if (!times && node->op != term->op) return false;
+    if (times && node->child[0]->op != term->op) return false;
+    m->attr[term->attr_hole] = times ? node->attr : lop_attr_coef(1, 0);
+    return true;
+}
+
+/* Two operands, either way round; what the first try bound is undone. */
+static bool match_either(const lop_text *t, const lop_term *term, const lop_node *node,
+                         lop_match *m) {
+    const int *id = &t->index[term->first];
+    const lop_node *bound[LOP_HOLES];
+    memcpy(bound, m->node, sizeof bound);
+    if (match(t, id[0], node->child[0], m) && match(t, id[1], node->child[1], m)) return true;
+    memcpy(m->node, bound, sizeof bound);
+    return match(t, id[0], node->child[1], m) && match(t, id[1], node->child[0], m);
+}
+
 /* Recursion here is as deep as a rule's text, which is ours. */
 static bool match(const lop_text *t, int id, const lop_node *node, lop_match *m) {
     const lop_term *term = &t->term[id];
@@ -128,6 +150,7 @@ static bool match(const lop_text *t, int id, const lop_node *node, lop_match *m)
         m->node[term->hole] = node;
         return true;
     }
+    if (term->attr_hole >= 0 && lop_multiples_of(term->op)) return match_multiple(term, node, m);
     if (term->op != node->op || term->n != node->n) {
         if (term->op != node->op || term->op->max == term->op->min || term->n != 0)
             return false; /* (kron), (lowrank): any number */
@@ -138,6 +161,7 @@ static bool match(const lop_text *t, int id, const lop_node *node, lop_match *m)
         if (!lop_attr_equal(&term->attr, &attr)) return false;
     }
     if (term->attr_hole >= 0) m->attr[term->attr_hole] = node->attr;
+    if (term->either) return match_either(t, term, node, m);
     for (int i = 0; i < term->n; i++)
         if (!match(t, t->index[term->first + i], node->child[i], m)) return false;
     return true;

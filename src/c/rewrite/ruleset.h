@@ -39,6 +39,11 @@ struct lop_rules {
     int noff;                   /* bytes of it */
 };
 
+/* What a multiple of an identity is written by; NULL: the kind is none. */
+static inline const lop_op *lop_multiples_of(const lop_op *op) {
+    return op == &lop_op_identity ? &lop_op_scaled : op == &lop_op_eye ? &lop_op_scale : NULL;
+}
+
 static inline bool lop_is_off(const lop_rules *r, int i) {
     return i / 8 < r->noff && (r->off[i / 8] >> i % 8 & 1);
 }
