@@ -55,9 +55,10 @@ rows act on the operator of an action before the action is taken apart, *push* r
 first row that fits wins: by tier (`pl.rules()` has it), in a tier the row that names more, and as
 they stand here only among rows of one left side. `?a` is any node, `@k` the attributes of a head;
 `view:1` is the transpose, `view:2` the conjugate, `view:3` the adjoint; the operands of
-`(sum* a b)` stand either way round, `(identity@c)` is a multiple of the identity, or the identity.
-*Computed* right sides are made by a function; a row acts only where its guard holds
-([how to add one](add-rule.md)).
+`(sum* a b)` stand either way round, `(identity@c)` is a multiple of the identity, or the identity;
+on the right `?*` is each operand of the first head that stands alone on the left, `?+` the one
+beside it of the second. *Computed* right sides are made by a function; a row acts only where its
+guard holds ([how to add one](add-rule.md)).
 `pl.config(disable_rules=[...])` switches rows off, `pl.register_rule(...)` adds one of your own
 ([tutorial](tutorial/06-explain.md)).
 """

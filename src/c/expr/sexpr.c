@@ -183,8 +183,13 @@ static lop_status read_all(reader *r) {
         } else if (*r->at == ')') {
             r->at++;
             st = close_head(r);
-        } else if (*r->at == '?' && islower((unsigned char)r->at[1])) {
-            lop_term t = {.hole = r->at[1] - 'a', .attr_hole = -1};
+        } else if (*r->at == '?' &&
+                   (islower((unsigned char)r->at[1]) || r->at[1] == '*' || r->at[1] == '+')) {
+            const char c = r->at[1];
+            lop_term t = {.hole = c == '*'   ? LOP_EACH
+                                  : c == '+' ? LOP_EACH + 1
+                                             : c - 'a',
+                          .attr_hole = -1};
             int id;
             r->at += 2;
             st = add_term(r, &t, &id);

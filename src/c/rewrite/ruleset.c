@@ -48,9 +48,40 @@ static const lop_op *head_of(const lop_term *root, const lop_term *first) {
                : first->op;
 }
 
+/* How many ?* and ?+ there are in a term that stand below no head that takes them. */
+static int loose(const lop_text *t, int id, bool below) {
+    const lop_term *term = &t->term[id];
+    int n = !below && !term->op && term->hole >= LOP_EACH;
+    for (int i = 0; i < term->n; i++)
+        n += loose(t, t->index[term->first + i], below || lop_takes_each(term));
+    return n;
+}
+
+/* Are ?* and ?+ where they mean something: on the right, below a head that takes any number of
+ * operands, and is there one on the left that has them? */
+static bool each_bound(const lop_compiled *row) {
+    int alone = 0, most = 0, left = 0;
+    for (int i = 0; i < row->left.n; i++) {
+        const lop_term *t = &row->left.term[i];
+        alone += lop_names_alone(t);
+        left += !t->op && t->hole >= LOP_EACH;
+    }
+    for (int i = 0; row->has_right && i < row->right.n; i++) {
+        const lop_term *t = &row->right.term[i];
+        if (!t->op && t->hole - LOP_EACH + 1 > most) most = t->hole - LOP_EACH + 1;
+    }
+    return left == 0 && most <= alone &&
+           (!row->has_right || loose(&row->right, row->right.n - 1, false) == 0);
+}
+
 /* Are all holes of the right bound on the left? */
 static lop_status bound(const lop_rule *rule, const lop_compiled *row, lop_err *err) {
     unsigned holes = 0, attrs = 0;
+    if (!each_bound(row))
+        return lop_fail(err, LOP_PARSE,
+                        "rule %s: ?* and ?+ stand on the right, below a head of any number of "
+                        "operands, for those of heads that stand alone on the left",
+                        rule->name);
     for (int i = 0; i < row->left.n; i++) {
         const lop_term *t = &row->left.term[i];
         if (!t->op) holes |= 1u << t->hole;
@@ -66,7 +97,7 @@ static lop_status bound(const lop_rule *rule, const lop_compiled *row, lop_err *
             return lop_fail(err, LOP_PARSE,
                             "rule %s: (%s) on the right has no operands to take its size from",
                             rule->name, t->op->name);
-        if (free_attr || (!t->op && !(holes >> t->hole & 1)))
+        if (free_attr || (!t->op && t->hole < LOP_EACH && !(holes >> t->hole & 1)))
             return lop_fail(err, LOP_PARSE, "rule %s: %c%c on the right is not bound on the left",
                             rule->name, t->op ? '@' : '?', 'a' + (t->op ? t->attr_hole : t->hole));
     }
