@@ -245,7 +245,8 @@ def jittered(ask: Callable[..., Any], op: Any, side: str, jitter: Any) -> Any:
     __tracebackhide__ = True
     if jitter is None:
         return ask(op, side)
-    if not isinstance(jitter, numbers.Real) or isinstance(jitter, bool):
+    real = isinstance(jitter, numbers.Real) and not isinstance(jitter, bool)
+    if not real:
         raise TypeError(f"jitter must be a positive number or None, got {jitter!r}")
     if not 0 < jitter < math.inf:
         raise ValueError(f"jitter must be a positive number or None, got {jitter!r}")
