@@ -54,8 +54,11 @@ rows act on the operator of an action before the action is taken apart, *push* r
 (`apply`, `solve`, `todense`, `diagonal`, `trace`, `element`) down to the kinds. Within a root the
 first row that fits wins: by tier (`pl.rules()` has it), in a tier the row that names more, and as
 they stand here only among rows of one left side. `?a` is any node, `@k` the attributes of a head;
-`view:1` is the transpose, `view:2` the conjugate, `view:3` the adjoint. *Computed* right sides are
-made by a function; a row acts only where its guard holds ([how to add one](add-rule.md)).
+`view:1` is the transpose, `view:2` the conjugate, `view:3` the adjoint; the operands of
+`(sum* a b)` stand either way round, `(identity@c)` is a multiple of the identity, or the identity;
+on the right `?*` is each operand of the first head that stands alone on the left, `?+` the one
+beside it of the second. *Computed* right sides are made by a function; a row acts only where its
+guard holds ([how to add one](add-rule.md)).
 `pl.config(disable_rules=[...])` switches rows off, `pl.register_rule(...)` adds one of your own
 ([tutorial](tutorial/06-explain.md)).
 """
@@ -147,7 +150,6 @@ PARTS = {
     ),
     "diagonal-inverse-update-settled": ONTO,
     "diagonal-inverse-sum-lowrank": ONTO,
-    "diagonal-inverse-lowrank-sum": ONTO,
     "diagonal-inverse-thin-sum": ONTO,
     "diagonal-inverse-circulant": ("`Circulant`", "one number", "O(n log n)"),
     "diagonal-inverse-toeplitz": (
@@ -316,7 +318,7 @@ def operations() -> str:
     rewritten = set()
     for rule in written_rules():
         if rule["phase"] == "first":
-            rewritten.add(rule["left"][1:].split("@")[0].split(" ")[0].rstrip(")"))
+            rewritten.add(rule["left"][1:].split("@")[0].split(" ")[0].rstrip("*)"))
         outer, *inner = re.findall(r"\((\w+)", rule["left"])[:3]
         for head in inner:
             found.setdefault((outer, head), set()).add(rule["phase"])
@@ -493,7 +495,7 @@ def factorisations() -> str:
 def parts_of_inverses() -> str:
     """A line for each rule of diagonals and traces of inverses; one that is not in PARTS, or is no
     rule any more, is a KeyError."""
-    starts = ("(diagonal@k (inverse ", "(trace@k (prod (inverse ")
+    starts = ("(diagonal@k (inverse ", "(trace@k (prod* (inverse ")
     rules_of = {row["name"] for row in written_rules() if (row["left"] or "").startswith(starts)}
     if rules_of != PARTS.keys():
         raise KeyError(f"PARTS and the rules of inverses differ: {rules_of ^ PARTS.keys()}")

@@ -59,8 +59,8 @@ const lop_node *gen_blocktri_blocks(gen *g, const char *rule);
 const lop_node *gen_band_product(gen *g, const char *rule);
 /* gen_kron_places.c: products with sums of Krons around windows of two rows. */
 const lop_node *gen_kron_places(gen *g);
-/* a + c I and the like, for the rows of that name. */
-const lop_node *gen_shift(gen *g, const char *rule);
+/* a + c I, of arrays, either way round. */
+const lop_node *gen_shift(gen *g);
 /* A composite on x of fewer digits, for the rows of that name. */
 const lop_node *gen_digits(gen *g, const char *rule);
 /* diag(A^-1, B^-1, ...) x, all of one size: what apply-inverses-alike is for. */

@@ -163,7 +163,7 @@ const lop_node *gen_thin_det(gen *g, const char *rule) {
     return of_matrix(g, rule, t_two_of(w, "sum", diagonal(&one, n), low));
 }
 
-const lop_node *gen_shift(gen *g, const char *rule) {
+const lop_node *gen_shift(gen *g) {
     int64_t n = pick(g, 4);
     lop_attr c = gen_coef(g);
     const lop_node *a = gen_array(g, 2, n, n), *eye = NULL;
@@ -171,8 +171,8 @@ const lop_node *gen_shift(gen *g, const char *rule) {
         .shape = {.ndim = 2, .dim = {n, n}}, .dtype = a ? a->dtype : LOP_f64, .core = 2};
     if (lop_node_make(&g->w->ctx, &lop_op_eye, NULL, 0, NULL, &like, &eye, &g->w->err) != LOP_OK)
         eye = NULL;
-    if (strstr(rule, "shift")) eye = t_one_of(g->w, "scale", &c, eye);
-    bool last = !strncmp(rule, "add", 3);
+    if (pick(g, 2)) eye = t_one_of(g->w, "scale", &c, eye);
+    const bool last = pick(g, 2);
     return t_two_of(g->w, "add", last ? a : eye, last ? eye : a);
 }
 

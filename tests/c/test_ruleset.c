@@ -43,6 +43,13 @@ static void added_and_removed(void) {
         {"(prod ?a ?b)", "(zeros)"},
         {"", ""},
         {"(prod ?a ?b)", "(prod ?a ?b"},
+        {"(prod ?a ?b)", "(sum* ?a ?b)"},
+        {"(inverse* ?a)", "?a"},
+        {"(prod ?a ?*)", "?a"},
+        {"(view@m (kron))", "?*"},
+        {"(view@m (kron))", "(view@m (view@m ?*))"},
+        {"(view@m ?a)", "(kron (view@m ?*))"},
+        {"(prod (kron) ?a)", "(kron (prod ?* ?+))"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         lop_rule wrong = row_of("bad", bad[i][0], bad[i][1], NULL);

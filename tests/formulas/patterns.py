@@ -3,6 +3,7 @@ it, and the patterns that plans are fused by. An operand of a pattern is drawn a
 letter that stands twice is one operand twice."""
 
 import functools
+import itertools
 import re
 
 import pylinop as pl
@@ -77,10 +78,27 @@ def read(text):
         elif stack[-1] or token.startswith("?"):
             stack[-1].append(token)
         else:
-            head, attr = re.fullmatch(r"(\w+)([@:].*)?", token).groups()
+            head, attr = re.fullmatch(r"(\w+\*?)([@:].*)?", token).groups()
             stack[-1] += [head, attr]
     (tree,) = stack[0]
     return tree
+
+
+MULTIPLES = {"identity": "scaled", "eye": "scale"}
+
+
+def variants(tree):
+    """What a pattern stands for: (sum* a b) for both orders, (identity@c) for the identity and for
+    a multiple of it."""
+    if isinstance(tree, str):
+        return [tree]
+    head, attr, *below = tree
+    if head in MULTIPLES and attr:
+        return [(head, None), (MULTIPLES[head], attr, (head, None))]
+    found = [(head.rstrip("*"), attr, *b) for b in itertools.product(*map(variants, below))]
+    if head.endswith("*"):
+        found += [(h, a, y, x) for h, a, x, y in found]
+    return found
 
 
 def placeable(tree):
@@ -111,9 +129,9 @@ def rules():
     for row in pl.rules():
         if row["phase"] == "structure":  # no formulas: functions of operators
             continue
-        tree = placeable(read(row["left"]))
-        if tree is not None and not isinstance(tree, str):
-            out.append((row["name"], tree))
+        for tree in map(placeable, variants(read(row["left"]))):
+            if tree is not None and not isinstance(tree, str):
+                out.append((row["name"], tree))
     return out
 
 

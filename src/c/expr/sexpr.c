@@ -122,6 +122,10 @@ static lop_status read_head(reader *r) {
     t.op = lop_op_find(r->at, n);
     if (!t.op) return bad(r, "unknown head");
     r->at += n;
+    if (*r->at == '*') {
+        t.either = true;
+        r->at++;
+    }
     if (*r->at == '@') {
         if (!islower((unsigned char)r->at[1])) return bad(r, "expected a letter after '@'");
         t.attr_hole = r->at[1] - 'a';
@@ -155,6 +159,7 @@ static lop_status close_head(reader *r) {
     if (from == 0) return bad(r, "unexpected ')'");
     lop_term t = r->open[--r->nopen];
     t.n = r->top - from;
+    if (t.either && t.n != 2) return bad(r, "two operands go with '*'");
     t.first = o->nindex;
     for (int i = from; i < r->top; i++) {
         if (!room_for(o->ctx, (void **)&o->index, &o->room_index, o->nindex, sizeof *o->index))
@@ -178,8 +183,13 @@ static lop_status read_all(reader *r) {
         } else if (*r->at == ')') {
             r->at++;
             st = close_head(r);
-        } else if (*r->at == '?' && islower((unsigned char)r->at[1])) {
-            lop_term t = {.hole = r->at[1] - 'a', .attr_hole = -1};
+        } else if (*r->at == '?' &&
+                   (islower((unsigned char)r->at[1]) || r->at[1] == '*' || r->at[1] == '+')) {
+            const char c = r->at[1];
+            lop_term t = {.hole = c == '*'   ? LOP_EACH
+                                  : c == '+' ? LOP_EACH + 1
+                                             : c - 'a',
+                          .attr_hole = -1};
             int id;
             r->at += 2;
             st = add_term(r, &t, &id);
@@ -229,7 +239,7 @@ lop_status lop_read(lop_ctx *ctx, const char *text, const lop_node **out, lop_er
                          .core = m->core,
                          .serial = m->serial};
         like.opaque = m->dt >= LOP_NDTYPE;
-        if (!m->op || m->attr_hole >= 0)
+        if (!m->op || m->attr_hole >= 0 || m->either)
             st = lop_fail(err, LOP_PARSE, "holes belong in rules only");
         else if (m->op->max == 0 && !m->has_like)
             st = lop_fail(err, LOP_PARSE, "%s needs a dtype and a shape", m->op->name);

@@ -4,19 +4,26 @@
  *
  * After a head: the op's integers `:1,0`, or its coefficient `:re,im,int,weak,dtype`; for heads
  * without children dtype and shape, then ~weakness, #serial, /core rank. In rules also ?a (a node)
- * and @c (all attributes of that head). What dump prints reads back to an equal node. */
+ * and @c (all attributes of that head); on their left sides (sum* a b), two operands either way
+ * round, and (identity@c), c times the identity, the identity itself for 1, as (eye@c) of arrays.
+ * On right sides ?* is each operand of the first head that stands alone on the left, as (kron), and
+ * ?+ the one beside it of the second: (kron (view@m ?*)) has as many operands as there are.
+ * What dump prints reads back to an equal node. */
 #ifndef LOP_TEXT_H
 #define LOP_TEXT_H
 
 #include "op.h"
 
+enum { LOP_EACH = 26 };
+
 /* A parsed text: terms in one array, children by index. */
 typedef struct lop_term {
     const lop_op *op; /* NULL: a hole */
-    int hole;         /* 0..25 for ?a..?z */
+    int hole;         /* 0..25 for ?a..?z, then LOP_EACH for ?*, LOP_EACH + 1 for ?+ */
     int attr_hole;    /* 0..25 for @a..@z; -1 none */
     bool has_attr;    /* attributes were written */
     bool has_like;
+    bool either; /* its two children stand either way round */
     lop_attr attr;
     lop_shape shape;
     lop_dtype dt;

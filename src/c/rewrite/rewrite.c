@@ -120,6 +120,30 @@ lop_status lop_join(const lop_maker *mk, const lop_op *op, const lop_attr *attr,
     return st;
 }
 
+static bool match(const lop_text *t, int id, const lop_node *node, lop_match *m);
+
+/* The identity of operators or arrays, or a multiple of it. */
+static bool match_multiple(const lop_term *term, const lop_node *node, lop_match *m) {
+    const bool times = node->op == lop_multiples_of(term->op);
+    if (!times && node->op != term->op) return false;
+    if (times && node->child[0]->op != term->op) return false;
+    m->attr[term->attr_hole] = times ? node->attr : lop_attr_coef(1, 0);
+    return true;
+}
+
+/* Two operands, either way round; what the first try bound is undone. */
+static bool match_either(const lop_text *t, const lop_term *term, const lop_node *node,
+                         lop_match *m) {
+    const int *id = &t->index[term->first];
+    const lop_node *bound[LOP_HOLES];
+    const int nall = m->nall;
+    memcpy(bound, m->node, sizeof bound);
+    if (match(t, id[0], node->child[0], m) && match(t, id[1], node->child[1], m)) return true;
+    memcpy(m->node, bound, sizeof bound);
+    m->nall = nall;
+    return match(t, id[0], node->child[1], m) && match(t, id[1], node->child[0], m);
+}
+
 /* Recursion here is as deep as a rule's text, which is ours. */
 static bool match(const lop_text *t, int id, const lop_node *node, lop_match *m) {
     const lop_term *term = &t->term[id];
@@ -128,6 +152,7 @@ static bool match(const lop_text *t, int id, const lop_node *node, lop_match *m)
         m->node[term->hole] = node;
         return true;
     }
+    if (term->attr_hole >= 0 && lop_multiples_of(term->op)) return match_multiple(term, node, m);
     if (term->op != node->op || term->n != node->n) {
         if (term->op != node->op || term->op->max == term->op->min || term->n != 0)
             return false; /* (kron), (lowrank): any number */
@@ -138,22 +163,59 @@ static bool match(const lop_text *t, int id, const lop_node *node, lop_match *m)
         if (!lop_attr_equal(&term->attr, &attr)) return false;
     }
     if (term->attr_hole >= 0) m->attr[term->attr_hole] = node->attr;
+    if (lop_names_alone(term) && m->nall < 2) m->all[m->nall++] = node;
+    if (term->either) return match_either(t, term, node, m);
     for (int i = 0; i < term->n; i++)
         if (!match(t, t->index[term->first + i], node->child[i], m)) return false;
     return true;
 }
 
-lop_status lop_instantiate(const lop_text *t, int id, const lop_match *m, const lop_maker *mk,
-                           const lop_node **out) {
+/* Is there ?* or ?+ in a term? */
+static bool of_each(const lop_text *t, int id) {
+    const lop_term *term = &t->term[id];
+    bool found = !term->op && term->hole >= LOP_EACH;
+    for (int i = 0; i < term->n; i++) found = found || of_each(t, t->index[term->first + i]);
+    return found;
+}
+
+static lop_status instantiate(const lop_text *t, int id, const lop_match *m,
+                              const lop_node *const *each, const lop_maker *mk,
+                              const lop_node **out);
+
+/* A term once for each operand. NOMATCH: there are not as many of both. */
+static lop_status for_each(const lop_text *t, const lop_term *term, const lop_match *m,
+                           const lop_maker *mk, const lop_node **out) {
+    const int n = m->nall > 0 ? m->all[0]->n : 0;
+    if (m->nall > 1 && m->all[1]->n != n) return LOP_NOMATCH;
+    const lop_node **child = lop_calloc(mk->ctx, (size_t)n + 1, sizeof *child);
+    if (!child) return lop_fail(mk->err, LOP_NOMEM, NULL);
+    lop_status st = LOP_OK;
+    for (int i = 0; st == LOP_OK && i < n; i++) {
+        const lop_node *each[2] = {m->all[0]->child[i], m->nall > 1 ? m->all[1]->child[i] : NULL};
+        st = instantiate(t, t->index[term->first], m, each, mk, &child[i]);
+    }
+    if (st == LOP_OK) st = lop_make_op(mk, term->op, NULL, n, child, NULL, out);
+    for (int i = 0; i < n; i++) lop_node_unref(child[i]);
+    lop_free(mk->ctx, (void *)child);
+    return st;
+}
+
+/* `each`: what ?* and ?+ stand for, below such a term. */
+static lop_status instantiate(const lop_text *t, int id, const lop_match *m,
+                              const lop_node *const *each, const lop_maker *mk,
+                              const lop_node **out) {
     const lop_term *term = &t->term[id];
     if (!term->op) {
-        *out = lop_node_ref(m->node[term->hole]);
+        *out =
+            lop_node_ref(term->hole < LOP_EACH ? m->node[term->hole] : each[term->hole - LOP_EACH]);
         return LOP_OK;
     }
+    if (!each && lop_takes_each(term) && of_each(t, t->index[term->first]))
+        return for_each(t, term, m, mk, out);
     const lop_node *child[8] = {0};
     lop_status st = term->n <= 8 ? LOP_OK : LOP_INTERNAL;
     for (int i = 0; st == LOP_OK && i < term->n; i++)
-        st = lop_instantiate(t, t->index[term->first + i], m, mk, &child[i]);
+        st = instantiate(t, t->index[term->first + i], m, each, mk, &child[i]);
     const lop_attr *attr = term->attr_hole >= 0 ? &m->attr[term->attr_hole] : &term->attr;
     if (st == LOP_OK && (term->op == &lop_op_mul || term->op == &lop_op_add))
         st = lop_join(mk, term->op, attr, child[0], child[1], out);
@@ -161,6 +223,11 @@ lop_status lop_instantiate(const lop_text *t, int id, const lop_match *m, const 
         st = lop_make_op(mk, term->op, attr, term->n, child, NULL, out);
     for (int i = 0; i < term->n && i < 8; i++) lop_node_unref(child[i]);
     return st;
+}
+
+lop_status lop_instantiate(const lop_text *t, int id, const lop_match *m, const lop_maker *mk,
+                           const lop_node **out) {
+    return instantiate(t, id, m, NULL, mk, out);
 }
 
 /* A rule keeps the dtype. Where the right side comes out in another one (integers under an inverse,
@@ -228,6 +295,7 @@ bool lop_rule_match(const lop_compiled *row, const lop_node *node, lop_match *m)
     if (!lop_may_match(row->head, node)) return false;
     m->root = node; /* 1.5 KB: only what is tested is cleared; match fills the rest */
     memset(m->node, 0, sizeof m->node);
+    m->nall = 0;
     return match(&row->left, row->left.n - 1, node, m);
 }
 

@@ -20,6 +20,8 @@ typedef struct lop_match {
     const lop_node *root;
     const lop_node *node[LOP_HOLES];
     lop_attr attr[LOP_HOLES];
+    const lop_node *all[2]; /* those of any number of operands that were named alone: ?*, ?+ */
+    int nall;
 } lop_match;
 
 typedef struct lop_tab lop_tab;

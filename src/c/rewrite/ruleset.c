@@ -11,19 +11,29 @@
 #include <stdio.h>
 #include <string.h>
 
+/* May a term be a node of that op? */
+static bool may_be(const lop_term *t, int id) {
+    if (!t->op || lop_op_id(t->op) == id) return true;
+    const lop_op *times = t->attr_hole >= 0 ? lop_multiples_of(t->op) : NULL;
+    return times && lop_op_id(times) == id;
+}
+
+/* Marks op(a, b) for all kinds that two terms may be; b NULL: of one operand. */
+static void mark_pair(lop_rules *r, const lop_op *op, const lop_term *a, const lop_term *b) {
+    for (int i = 0; i < r->nops; i++)
+        for (int j = 0; may_be(a, i) && j < (b ? r->nops : 1); j++)
+            if (!b || may_be(b, j)) r->close[(lop_op_id(op) * r->nops + i) * r->nops + j] = 1;
+}
+
 /* Marks the kinds a close row can meet: a hole meets all. */
 static void mark_close(lop_rules *r, const lop_text *t) {
-    const lop_term *root = &t->term[t->n - 1];
-    int from[2] = {0, 0}, to[2] = {r->nops, r->nops};
-    for (int i = 0; i < root->n && i < 2; i++) {
-        const lop_op *kind = t->term[t->index[root->first + i]].op;
-        if (!kind) continue;
-        from[i] = lop_op_id(kind);
-        to[i] = from[i] + 1;
-    }
-    for (int a = from[0]; a < to[0]; a++)
-        for (int b = from[1]; b < to[1]; b++)
-            r->close[(lop_op_id(root->op) * r->nops + a) * r->nops + b] = 1;
+    const lop_term *root = &t->term[t->n - 1],
+                   *a = root->n > 0 ? &t->term[t->index[root->first]] : NULL,
+                   *b = root->n > 1 ? &t->term[t->index[root->first + 1]] : NULL;
+    static const lop_term any = {.attr_hole = -1};
+    if (!a) a = b = &any; /* a kind named alone, of any operands */
+    mark_pair(r, root->op, a, b);
+    if (root->either) mark_pair(r, root->op, b, a);
 }
 
 bool lop_may_close(const lop_rules *r, const lop_op *op, const lop_op *left, const lop_op *right) {
@@ -31,9 +41,47 @@ bool lop_may_close(const lop_rules *r, const lop_op *op, const lop_op *left, con
     return r->close[(lop_op_id(op) * r->nops + lop_op_id(left)) * r->nops + b] != 0;
 }
 
+/* Is this the head of the operand in question? NULL where it may be several. */
+static const lop_op *head_of(const lop_term *root, const lop_term *first) {
+    return root->either || (first->attr_hole >= 0 && first->op && lop_multiples_of(first->op))
+               ? NULL
+               : first->op;
+}
+
+/* How many ?* and ?+ there are in a term that stand below no head that takes them. */
+static int loose(const lop_text *t, int id, bool below) {
+    const lop_term *term = &t->term[id];
+    int n = !below && !term->op && term->hole >= LOP_EACH;
+    for (int i = 0; i < term->n; i++)
+        n += loose(t, t->index[term->first + i], below || lop_takes_each(term));
+    return n;
+}
+
+/* Are ?* and ?+ where they mean something: on the right, below a head that takes any number of
+ * operands, and is there one on the left that has them? */
+static bool each_bound(const lop_compiled *row) {
+    int alone = 0, most = 0, left = 0;
+    for (int i = 0; i < row->left.n; i++) {
+        const lop_term *t = &row->left.term[i];
+        alone += lop_names_alone(t);
+        left += !t->op && t->hole >= LOP_EACH;
+    }
+    for (int i = 0; row->has_right && i < row->right.n; i++) {
+        const lop_term *t = &row->right.term[i];
+        if (!t->op && t->hole - LOP_EACH + 1 > most) most = t->hole - LOP_EACH + 1;
+    }
+    return left == 0 && most <= alone &&
+           (!row->has_right || loose(&row->right, row->right.n - 1, false) == 0);
+}
+
 /* Are all holes of the right bound on the left? */
 static lop_status bound(const lop_rule *rule, const lop_compiled *row, lop_err *err) {
     unsigned holes = 0, attrs = 0;
+    if (!each_bound(row))
+        return lop_fail(err, LOP_PARSE,
+                        "rule %s: ?* and ?+ stand on the right, below a head of any number of "
+                        "operands, for those of heads that stand alone on the left",
+                        rule->name);
     for (int i = 0; i < row->left.n; i++) {
         const lop_term *t = &row->left.term[i];
         if (!t->op) holes |= 1u << t->hole;
@@ -42,11 +90,14 @@ static lop_status bound(const lop_rule *rule, const lop_compiled *row, lop_err *
     for (int i = 0; row->has_right && i < row->right.n; i++) {
         const lop_term *t = &row->right.term[i];
         bool free_attr = t->op && t->attr_hole >= 0 && !(attrs >> t->attr_hole & 1);
+        if (t->op && t->either)
+            return lop_fail(err, LOP_PARSE, "rule %s: (%s*) belongs on the left", rule->name,
+                            t->op->name);
         if (t->op && t->n == 0)
             return lop_fail(err, LOP_PARSE,
                             "rule %s: (%s) on the right has no operands to take its size from",
                             rule->name, t->op->name);
-        if (free_attr || (!t->op && !(holes >> t->hole & 1)))
+        if (free_attr || (!t->op && t->hole < LOP_EACH && !(holes >> t->hole & 1)))
             return lop_fail(err, LOP_PARSE, "rule %s: %c%c on the right is not bound on the left",
                             rule->name, t->op ? '@' : '?', 'a' + (t->op ? t->attr_hole : t->hole));
     }
@@ -105,7 +156,7 @@ static lop_status compile(lop_rules *r, const lop_rule *rule, lop_compiled *row,
     if (!root->op || (!rule->right && !rule->build))
         return lop_fail(err, LOP_PARSE, "rule %s needs a head on the left and a right side",
                         rule->name);
-    if (root->n > 0) row->head = row->left.term[row->left.index[root->first]].op;
+    if (root->n > 0) row->head = head_of(root, &row->left.term[row->left.index[root->first]]);
     if (rule->phase == LOP_CLOSE) mark_close(r, &row->left);
     return bound(rule, row, err);
 }

@@ -39,6 +39,20 @@ struct lop_rules {
     int noff;                   /* bytes of it */
 };
 
+/* What a multiple of an identity is written by; NULL: the kind is none. */
+static inline const lop_op *lop_multiples_of(const lop_op *op) {
+    return op == &lop_op_identity ? &lop_op_scaled : op == &lop_op_eye ? &lop_op_scale : NULL;
+}
+
+/* Is it a head with any number of operands, alone, as (kron)? */
+static inline bool lop_names_alone(const lop_term *t) {
+    return t->op && t->n == 0 && t->op->max != t->op->min;
+}
+/* May its one operand stand for many, as that of (kron (view@m ?*))? */
+static inline bool lop_takes_each(const lop_term *t) {
+    return t->op && t->n == 1 && t->op->max != t->op->min;
+}
+
 static inline bool lop_is_off(const lop_rules *r, int i) {
     return i / 8 < r->noff && (r->off[i / 8] >> i % 8 & 1);
 }

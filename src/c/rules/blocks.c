@@ -119,32 +119,6 @@ static lop_status on_rows(const lop_maker *mk, const lop_op *what, const lop_nod
 
 /* -- BlockDiag */
 
-/* blockdiag of f(block_i). */
-typedef lop_status (*each_fn)(const lop_match *m, const lop_maker *mk, int i, const lop_node **out);
-static lop_status blockdiag_of(const lop_match *m, const lop_maker *mk, each_fn each,
-                               const lop_node **out) {
-    int n = m->root->child[0]->n;
-    list l;
-    lop_status st = list_open(&l, mk, n);
-    for (int i = 0; st == LOP_OK && i < n; i++) {
-        const lop_node *one = NULL;
-        st = each(m, mk, i, &one);
-        st = list_add(&l, st, one);
-    }
-    if (st == LOP_OK) st = list_make(&l, mk, &lop_op_blockdiag, NULL, out);
-    list_close(&l);
-    return st;
-}
-static lop_status each_pair(const lop_match *m, const lop_maker *mk, int i, const lop_node **out) {
-    return lop_make2(mk, m->root->op, NULL, m->root->child[0]->child[i],
-                     m->root->child[1]->child[i], out);
-}
-static lop_status each_one(const lop_match *m, const lop_maker *mk, int i, const lop_node **out) {
-    return lop_make1(mk, m->root->op, &m->root->attr, m->root->child[0]->child[i], out);
-}
-LOP_BUILD(blockdiag_pairs) { return blockdiag_of(m, mk, each_pair, out); }
-LOP_BUILD(blockdiag_each) { return blockdiag_of(m, mk, each_one, out); }
-
 /* A Dense or a view of one, of the floats of the product, no triangle alone: its mode, else -1. */
 static int64_t plain_mode(const lop_node *block, lop_dtype dt) {
     const bool seen = block->op == &lop_op_view;

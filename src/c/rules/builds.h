@@ -38,7 +38,6 @@ LOP_BUILD(det_ldl);
 LOP_BUILD(det_tried);
 LOP_BUILD(trisolve);
 LOP_BUILD(diag_plus_identity);
-LOP_BUILD(scaled_value);
 LOP_BUILD(apply_part);
 LOP_BUILD(part_value);
 LOP_BUILD(eye);
@@ -69,7 +68,6 @@ LOP_BUILD(apply_power);
 LOP_BUILD(apply_power_squared);
 LOP_BUILD(power_squared);
 LOP_BUILD(power_itself);
-LOP_BUILD(power_each);
 LOP_BUILD(solve_power);
 /* bands_permutations_triangles.c */
 /* What is left of an assumption when a real (or complex) number comes in; `positive`: it is > 0. */
@@ -99,11 +97,7 @@ LOP_BUILD(view_permutation);
 LOP_BUILD(drop_conj);
 LOP_BUILD(view_offdiag);
 /* kron.c */
-LOP_BUILD(kron_kron);
-LOP_BUILD(view_kron);
-LOP_BUILD(inverse_kron);
 LOP_BUILD(apply_kron);
-LOP_BUILD(solve_kron);
 LOP_BUILD(dense_kron);
 LOP_BUILD(diagonal_kron);
 LOP_BUILD(diagonal_kron_off);
@@ -148,7 +142,6 @@ LOP_BUILD(solve_dft);
 LOP_BUILD(solve_dct);
 LOP_BUILD(solve_hadamard);
 LOP_BUILD(apply_kronsum);
-LOP_BUILD(view_kronsum);
 LOP_BUILD(diagonal_kronsum);
 LOP_BUILD(trace_kronsum);
 LOP_BUILD(element_kronsum);
@@ -204,8 +197,6 @@ LOP_BUILD(blocktri_inverse_diagonal);
 LOP_BUILD(blocktri_inverse_trace);
 LOP_BUILD(blocktri_inverse_blocks);
 /* blocks.c */
-LOP_BUILD(blockdiag_pairs);
-LOP_BUILD(blockdiag_each);
 LOP_BUILD(blockdiag_rows);
 LOP_BUILD(blockdiag_times);
 LOP_BUILD(blocks_dense);
@@ -239,7 +230,6 @@ LOP_BUILD(value_prod_blocks);
 LOP_BUILD(diagonal_ends);
 LOP_BUILD(trace_ends);
 /* projections.c */
-LOP_BUILD(projection_scaled);
 LOP_BUILD(projection_update);
 LOP_BUILD(sums_view);
 LOP_BUILD(sums_band);

@@ -6,49 +6,6 @@
 #define HOLE(m, c) ((m)->node[(c) - 'a'])
 #define ATTR(m, c) ((m)->attr[(c) - 'a'])
 
-/* kron of f(factor_i); `each` makes an owned factor. */
-typedef lop_status (*each_fn)(const lop_match *m, const lop_maker *mk, int i, const lop_node **out);
-static lop_status kron_of(const lop_match *m, const lop_maker *mk, int n, each_fn each,
-                          const lop_node **out) {
-    const lop_node **f = lop_calloc(mk->ctx, (size_t)n, sizeof *f);
-    if (!f) return lop_fail(mk->err, LOP_NOMEM, NULL);
-    lop_status st = LOP_OK;
-    for (int i = 0; st == LOP_OK && i < n; i++) st = each(m, mk, i, &f[i]);
-    if (st == LOP_OK) st = lop_make(mk, "kron", NULL, n, f, NULL, out);
-    for (int i = 0; i < n; i++) lop_node_unref(f[i]);
-    lop_free(mk->ctx, (void *)f);
-    return st;
-}
-
-/* Products, or products element by element. */
-static lop_status each_product(const lop_match *m, const lop_maker *mk, int i,
-                               const lop_node **out) {
-    return lop_make2(mk, m->root->op, NULL, m->root->child[0]->child[i],
-                     m->root->child[1]->child[i], out);
-}
-LOP_BUILD(kron_kron) { return kron_of(m, mk, m->root->child[0]->n, each_product, out); }
-
-static lop_status each_view(const lop_match *m, const lop_maker *mk, int i, const lop_node **out) {
-    return lop_make1(mk, &lop_op_view, &m->root->attr, m->root->child[0]->child[i], out);
-}
-LOP_BUILD(view_kron) { return kron_of(m, mk, m->root->child[0]->n, each_view, out); }
-
-static lop_status each_inverse(const lop_match *m, const lop_maker *mk, int i,
-                               const lop_node **out) {
-    return lop_make1(mk, &lop_op_inverse, NULL, m->root->child[0]->child[i], out);
-}
-LOP_BUILD(inverse_kron) { return kron_of(m, mk, m->root->child[0]->n, each_inverse, out); }
-
-LOP_BUILD(solve_kron) {
-    const lop_node *inverse;
-    lop_status st =
-        lop_build_inverse_kron(m, mk, &inverse); /* the root's child 0 is the kron here too */
-    if (st != LOP_OK) return st;
-    st = lop_make2(mk, &lop_op_apply, NULL, inverse, HOLE(m, 'x'), out);
-    lop_node_unref(inverse);
-    return st;
-}
-
 /* The unfinished factor that is cheapest to do next: least 1/n - 1/m. Zero sizes first: they end
  * all. */
 static int next_factor(const lop_node *k, const bool *done) {
@@ -345,17 +302,6 @@ LOP_BUILD(apply_kronsum) {
         *out = all;
     else
         lop_node_unref(all);
-    return st;
-}
-
-LOP_BUILD(view_kronsum) {
-    const lop_node *k = m->root->child[0], **f = lop_calloc(mk->ctx, (size_t)k->n, sizeof *f);
-    if (!f) return lop_fail(mk->err, LOP_NOMEM, NULL);
-    lop_status st = LOP_OK;
-    for (int i = 0; st == LOP_OK && i < k->n; i++) st = each_view(m, mk, i, &f[i]);
-    if (st == LOP_OK) st = lop_make(mk, "kronsum", NULL, k->n, f, NULL, out);
-    for (int i = 0; i < k->n; i++) lop_node_unref(f[i]);
-    lop_free(mk->ctx, (void *)f);
     return st;
 }
 

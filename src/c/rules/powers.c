@@ -57,19 +57,6 @@ LOP_BUILD(power_itself) {
 }
 
 /* Factor by factor, block by block. */
-LOP_BUILD(power_each) {
-    const lop_node *kind = m->root->child[0];
-    const lop_node **part = lop_calloc(mk->ctx, (size_t)kind->n + 1, sizeof *part);
-    if (!part) return lop_fail(mk->err, LOP_NOMEM, NULL);
-    lop_status st = LOP_OK;
-    for (int i = 0; st == LOP_OK && i < kind->n; i++)
-        st = lop_make1(mk, &lop_op_power, &m->root->attr, kind->child[i], &part[i]);
-    if (st == LOP_OK) st = lop_make(mk, kind->op->name, &kind->attr, kind->n, part, NULL, out);
-    for (int i = 0; i < kind->n; i++) lop_node_unref(part[i]);
-    lop_free(mk->ctx, (void *)part);
-    return st;
-}
-
 /* The chain A (A^(p-1) x). */
 LOP_BUILD(apply_power) {
     lop_attr less = ATTR(m, 'p');

@@ -28,13 +28,6 @@ static lop_status wrapped(const lop_maker *mk, const lop_op *op, const lop_attr 
     return st;
 }
 
-LOP_BUILD(projection_scaled) {
-    const lop_attr c = ATTR(m, 'c');
-    const lop_node *value;
-    lop_status st = projected(m, mk, &m->root->attr, HOLE(m, 'a'), &value);
-    return st == LOP_OK ? wrapped(mk, &lop_op_scale, &c, value, out) : st;
-}
-
 /* B + U C V^H. */
 LOP_BUILD(projection_update) {
     const lop_node *a = m->root->child[0], *low = NULL, *one = NULL, *two = NULL;

@@ -332,14 +332,6 @@ LOP_BUILD(diag_plus_identity) {
     return st == LOP_OK ? wrap(mk, &lop_op_diag, NULL, d, out) : st;
 }
 
-/* todense, diagonal, trace, element of a multiple: the multiple, in the action's dtype. */
-LOP_BUILD(scaled_value) {
-    const lop_node *value;
-    lop_attr c = ATTR(m, 'c');
-    lop_status st = lop_make1(mk, m->root->op, &m->root->attr, HOLE(m, 'a'), &value);
-    return st == LOP_OK ? wrap(mk, &lop_op_scale, &c, value, out) : st;
-}
-
 /* The real or imaginary part of an array, in dtype `dt`. Takes over `value`. */
 static lop_status part_of_array(const lop_maker *mk, const lop_attr *part, lop_dtype dt,
                                 const lop_node *value, const lop_node **out) {
