@@ -34,9 +34,8 @@ typedef struct lop_spec {
     int npath;
     int64_t most; /* bytes that temporaries may take */
     int force;    /* tests: a pair goes 1 + mask of packed arrays (result 1, a 2, b 4), + 8 with its
-terms apart, or 17, as a nest;
-+ 32 times a mask of which of them have their sorts the other way round;
-0, and where that is not to be had : by price * /
+                     terms apart, or 17, as a nest; + 32 times a mask of which of them have their
+                     sorts the other way round; 0, and where that is not to be had: by price */
 } lop_spec;
 
 /* A loop of a step around its kernel. */

@@ -192,16 +192,21 @@ bool lop_infer_semidefinite(const lop_node *a) {
     return known(&(look){LOP_INFER_NODES}, a, true, LOP_INFER_DEPTH);
 }
 
-/* These kinds are positive definite by assumption alone. */
+/* Kinds that are positive definite by assumption alone, and what is definite if they are: then a
+ * semidefinite sum with one of them is. Of products and multiples by 0 that is not so. */
 static bool assumed_within(look *w, const lop_node *a, int depth) {
     if (depth == 0 || --w->left < 0) return false;
     if (a->op == &lop_op_dense || a->op == &lop_op_banded || a->op == &lop_op_tridiagonal ||
         a->op == &lop_op_blocktridiagonal)
         return lop_node_trait(a, LOP_POSITIVE) == LOP_TRUE;
-    bool found = false;
-    for (int i = 0; i < a->n && !found; i++)
-        found = a->child[i]->op->cls == LOP_OPERATOR && assumed_within(w, a->child[i], depth - 1);
-    return found;
+    if (a->op == &lop_op_sum)
+        return assumed_within(w, a->child[0], depth - 1) ||
+               assumed_within(w, a->child[1], depth - 1);
+    if (a->op == &lop_op_scaled &&
+        !lop_coef_test(a->ctx, lop_coef_of(&a->attr), LOP_COEF_POSITIVE))
+        return false;
+    if (a->op != &lop_op_scaled && a->op != &lop_op_view && a->op != &lop_op_inverse) return false;
+    return assumed_within(w, a->child[0], depth - 1);
 }
 bool lop_infer_assumed_definite(const lop_node *a) {
     return a->op == &lop_op_sum && lop_infer_semidefinite(a) &&

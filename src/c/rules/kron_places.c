@@ -1,12 +1,11 @@
-/* kron_places.c: sums of Krons whose matrices stand at the same places, as spin chains are written:
+/* kron_places.c: sums of Krons whose matrices stand at the same place, as spin chains are written:
  *
- *     (I (x) A (x) I) + (I (x) B (x) I)              =  I (x) (A + B) (x) I
- *     (I (x) Z (x) Z (x) I) + (I (x) X (x) I (x) I)  =  I (x) (Z (x) Z + X (x) I) (x) I
+ *     (I (x) A (x) I) + (I (x) B (x) I)  =  I (x) (A + B) (x) I
  *
- * A term is read as identities of `before` and `after` rows around a window. Where the factors of
- * a term in its window are all Dense, the terms whose windows lie in it are added up with it, as
- * one dense matrix of at most WIDEST rows, if one product with that costs less than theirs. Where
- * none is so nothing is done: structural zeros stay structural. */
+ * A term is read as identities of `before` and `after` rows around a window of one Dense factor of
+ * at most WIDEST rows. Those in one place are added up, if one product with the sum costs less than
+ * theirs. Terms of several factors stay: as one matrix their entries would be multiplied by each
+ * other, out of range where the product with x is not, and structural zeros would meet inf. */
 #include "builds.h"
 #include "expr/coefficients.h"
 
@@ -70,7 +69,7 @@ static bool read_window(window *w, factors *t, const lop_node *a, lop_dtype dt) 
         w->dense = w->dense && t->f[i]->op == &lop_op_dense;
         if (!is_eye(t, i)) w->flops += 2 * (double)lop_rows(t->f[i]) + PASS;
     }
-    w->dense = w->dense && w->rows <= WIDEST;
+    w->dense = w->dense && w->rows <= WIDEST && last == first + 1;
     return last > first;
 }
 
@@ -85,9 +84,9 @@ static bool collect(window *t, int *n, const lop_node *a, lop_dtype dt, int dept
     return true;
 }
 
-/* Does the window of `in` lie within that of `w`? */
+/* Is `in` another matrix in the place of `w`? */
 static bool holds(const window *w, const window *in) {
-    return in->rows > 0 && in->before % w->before == 0 && in->after % w->after == 0;
+    return in->dense && in->before == w->before && in->rows == w->rows;
 }
 
 /* Is one product cheaper than those of all who have this host, and are their dense forms smaller
@@ -104,7 +103,7 @@ static bool pays(const window *t, int n, int host, int64_t k) {
     return guests > 1 && 2 * size + 2 * PASS <= flops && guests * size * size <= through;
 }
 
-/* Widest windows first, each takes what lies in it. Does any pay? */
+/* Each takes the others in its place. Does any pay? */
 static bool settle(window *t, int n, int64_t k) {
     bool some = false;
     for (int64_t size = WIDEST; size > 0; size--)

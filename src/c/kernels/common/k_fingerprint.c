@@ -1,9 +1,11 @@
 /* k_fingerprint.c: 128-bit fingerprint of a matrix's bytes and layout.
  *
  * Eight words w of 64 bits a round, with eight accumulators a and keys k of the round:
- *   a[i] += low half of (w[i] ^ k[i]) times its high half,  a[i ^ 1] += w[i]
+ *   a[i] += (low half ^ high half of (w[i] ^ k[i])) times the high half,  a[i ^ 1] += w[i]
  * so that a product that vanishes keeps the data, and one word that changes always changes an
- * accumulator. After sixteen rounds each is stirred, a <- (a ^ (a >> 47) ^ k) * prime, which loses
+ * accumulator; both factors have the high half, since the low one of small integers as doubles is
+ * 0, and a product of which one factor is constant would be linear: the same for all their orders
+ * in a block as the sum is. After sixteen rounds each is stirred, a <- (a ^ (a >> 47) ^ k) * prime, which loses
  * nothing. At the end they are folded by 128-bit products, and three more steps finish. The loop is
  * XXH3's (Collet), with keys of our own (splitmix64 of 0); the folding is of our own after wyhash
  * (Wang Yi). Not cryptographic: chance collisions only. Cost: one reading, at 50 GB/s in
@@ -53,7 +55,7 @@ static inline void one_round(uint64_t *restrict s, const unsigned char *restrict
     uint64_t w[WORDS], t[WORDS];
     memcpy(w, p, sizeof w);
     for (int i = 0; i < WORDS; i++) t[i] = w[i] ^ key[i];
-    for (int i = 0; i < WORDS; i++) t[i] = (t[i] & 0xffffffffu) * (t[i] >> 32);
+    for (int i = 0; i < WORDS; i++) t[i] = ((t[i] ^ (t[i] >> 32)) & 0xffffffffu) * (t[i] >> 32);
     for (int i = 0; i < WORDS; i++) s[i] += t[i] + w[i ^ 1];
 }
 static inline void stir(uint64_t *restrict s) {
@@ -86,8 +88,8 @@ static const unsigned char *blocks_plain(uint64_t *restrict s, const unsigned ch
                 for (int i = 0; i < MANY; i++) {                                                   \
                     const vec w = op##_loadu_##bits((const void *)(p + 8 * EACH * i)),             \
                               k = op##_loadu_##bits((const void *)(secret + r + EACH * i)),        \
-                              t = op##_xor_##bits(w, k),                                           \
-                              product = op##_mul_epu32(t, op##_srli_epi64(t, 32)),                 \
+                              t = op##_xor_##bits(w, k), high = op##_srli_epi64(t, 32),            \
+                              product = op##_mul_epu32(op##_xor_##bits(t, high), high),            \
                               other = op##_shuffle_epi32(w, 0x4e);                                 \
                     a[i] = op##_add_epi64(a[i], op##_add_epi64(product, other));                   \
                 }                                                                                  \

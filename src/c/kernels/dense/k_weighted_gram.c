@@ -154,15 +154,30 @@ static void store_squares(const panel *w, const lop_mat *y, int64_t k) {
     }
 }
 
+static bool all_zero(const lop_mat *column) {
+    for (int64_t i = 0; i < column->m; i++)
+        if (lop_get(column->dt, column->p, i * column->rs) != 0) return false;
+    return true;
+}
+
 /* The triangle of all rows at once, as they lie, and the squares from its diagonal: where d is one
- * number v, as of c * Identity. (A sum of squares is past the range here where the squares are.) */
-static void gram_of_alike(const panel *w, const lop_mat *y, const lop_mat *u, double v) {
+ * number v, as of c * Identity. False where a sum of squares may have lost digits by underflow, or
+ * is not finite, which scaled rows need not be; a column of zeros has nothing to lose. */
+static bool gram_of_alike(const panel *w, const lop_mat *y, const lop_mat *u, double v) {
     const int64_t parts = lop_is_complex(y->dt) ? 2 : 1;
+    const bool single = y->dt == LOP_f32 || y->dt == LOP_c64;
+    const double least = single ? FLT_MIN / FLT_EPSILON : DBL_MIN / DBL_EPSILON;
     add_triangle(w, y, u, w->col ? ld_col(u) : ld_row(u), v, false);
     for (int64_t j = 0; j < u->n; j++) {
         const double _Complex own = lop_get(y->dt, y->p, j * (y->rs + y->cs));
         w->squares[j * parts] = creal(own) / v;
+        if (!(fabs(creal(own)) <= DBL_MAX) || fabs(w->squares[j * parts]) < least) {
+            const lop_mat column = {(char *)u->p + j * u->cs * size_of(u->dt), u->m, 1, u->rs, 1,
+                                    u->dt};
+            if (!all_zero(&column)) return false;
+        }
     }
+    return true;
 }
 
 /* y, and below it, where its rows are one more than its columns, the squares. */
@@ -184,8 +199,12 @@ static lop_status gram_of(const lop_mat *y, const lop_mat *u, const lop_mat *d, 
     bool any = false;
     lopk_zero(y);
     for (int64_t j = 0; j < 2 * k; j++) w.squares[j] = 0;
-    if (alike != 0) gram_of_alike(&w, &top, u, alike);
-    for (int64_t i = 0; alike == 0 && k > 0 && i < u->m; i += w.rows) {
+    const bool done = alike != 0 && gram_of_alike(&w, &top, u, alike);
+    if (!done && alike != 0) {
+        lopk_zero(y);
+        for (int64_t j = 0; j < 2 * k; j++) w.squares[j] = 0;
+    }
+    for (int64_t i = 0; !done && k > 0 && i < u->m; i += w.rows) {
         const int64_t m = min_of(w.rows, u->m - i);
         int64_t over, under;
         lop_status st = place_rows(&w, d, inverse, i, m, &over, &under);
