@@ -51,6 +51,8 @@ class Operator(neutral.Operator):
             method, turned = _BINARY[name]
             hidden = name == "matmul" and func is not torch.matmul
             if hidden and torch.compiler.is_dynamo_compiling():
+                if getattr(torch._dynamo.config, "nested_graph_breaks", False):
+                    raise NotImplementedError(_ORDER)  # it would go on here, as if in order
                 torch._dynamo.graph_break(msg=_ORDER)
             a, b = args[::-1] if turned else args
             return _by(method, a, b) if isinstance(a, cls) else _by(_TURNED[method], b, a)

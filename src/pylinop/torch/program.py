@@ -23,6 +23,9 @@ __all__ = ["einsum", "program"]
 _LEAVES = (torch.Tensor, torch.nn.Parameter, int, float)  # no nests of others
 
 
+_OTHER = "a program in a graph of torch.compile gives tuples, lists and dicts, no other nests"
+
+
 class _Calls:
     """A function on the leaves of its arguments, and how its results are nested."""
 
@@ -80,7 +83,9 @@ def program(f: Callable[..., Any]) -> Callable[..., Any]:
         structure = pytree.tree_flatten(_filled(nest, [0] * len(avals)))[1]
         found = calls(str(structure), structure)
         text = compiled.written(Written(found, found, len(avals)), avals)
-        return text, _nest(pytree.tree_unflatten([0] * found.nested.num_leaves, found.nested), [])
+        leaves: list[Any] = []
+        out = _nest(pytree.tree_unflatten([0] * found.nested.num_leaves, found.nested), leaves)
+        return text, out if len(leaves) == found.nested.num_leaves else "other"
 
     constant = torch.compiler.assume_constant_result(opened)
 
@@ -91,6 +96,8 @@ def program(f: Callable[..., Any]) -> Callable[..., Any]:
             nest = _nest((args, kwargs), found)
             tensors = [_as_tensor(x) for x in found]
             text, out = constant(nest, compiled.avals_in_graph(tensors))
+            if out == "other":
+                return outside(args, kwargs)
             return _filled(out, list(compiled.text_in_graph(text, tensors)))
         flat = not kwargs and all(type(x) in _LEAVES for x in args)
         leaves, structure = (args, None) if flat else pytree.tree_flatten((args, kwargs))
@@ -101,6 +108,7 @@ def program(f: Callable[..., Any]) -> Callable[..., Any]:
         made = run(Written(one, one, len(tensors)), tensors)
         return made[0] if one.nested.is_leaf() else pytree.tree_unflatten(made, one.nested)
 
+    outside = torch.compiler.disable(lambda args, kwargs: called(*args, **kwargs), reason=_OTHER)
     called.opened = opened  # type: ignore[attr-defined]
     return called
 

@@ -189,6 +189,15 @@ def test_nested_arguments_of_programs(at):
     close(whole(func.grad(lambda d: g(d)["both"][0]))(d), func.grad(lambda d: g(d)["both"][0])(d))
 
 
+def test_other_nests_of_programs_break_the_graph(at):
+    f = pt.program(lambda d: pl.slogdet(pl.Diag(d)))
+    g = lambda d: 2 * f(d).logabsdet
+    close(torch.compile(g, backend="eager")(at[0]), g(at[0]))
+    torch._dynamo.reset()
+    with pytest.raises(Exception, match="no other nests"):
+        whole(g)(at[0])
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.complex64, torch.complex128])
 def test_other_dtypes(dtype):
     a, y = draw(N, N, dtype=dtype) + 4 * N * torch.eye(N), draw(N, dtype=dtype)
@@ -207,18 +216,21 @@ def test_other_shapes(dynamic):
         close(f(y), y * y + y * (y @ y))
 
 
+@pytest.mark.parametrize("nested", [False, True])
 @pytest.mark.parametrize("order", ["operator first", "tensor first"])
-def test_products_by_the_sign_break_the_graph(order, at):
-    """PyTorch's tracer shows both orders as the same call."""
+def test_products_by_the_sign_break_the_graph(order, nested, at):
+    """PyTorch's tracer shows both orders as the same call, and may go on behind a break."""
     B = draw(N, N)
     f = {
         "operator first": lambda y: pt.Dense(B) @ y + 1,
         "tensor first": lambda y: y @ pt.Dense(B) + 1,
     }[order]
-    close(torch.compile(f, backend="eager")(at[2]), f(at[2]))
-    torch._dynamo.reset()
-    with pytest.raises(Exception, match=r"Write torch\.matmul\(A, x\)"):
-        whole(f)(at[2])
+    with torch._dynamo.config.patch(nested_graph_breaks=nested):
+        close(torch.compile(f, backend="eager")(at[2]), f(at[2]))
+        torch._dynamo.reset()
+        why = "Observed exception" if nested else r"Write torch\.matmul\(A, x\)"
+        with pytest.raises(Exception, match=why):
+            whole(f)(at[2])
 
 
 def test_wrong_shapes_are_named(at):
