@@ -202,8 +202,7 @@ static bool assumed_within(look *w, const lop_node *a, int depth) {
     if (a->op == &lop_op_sum)
         return assumed_within(w, a->child[0], depth - 1) ||
                assumed_within(w, a->child[1], depth - 1);
-    if (a->op == &lop_op_scaled &&
-        !lop_coef_test(a->ctx, lop_coef_of(&a->attr), LOP_COEF_POSITIVE))
+    if (a->op == &lop_op_scaled && !lop_coef_test(a->ctx, lop_coef_of(&a->attr), LOP_COEF_POSITIVE))
         return false;
     if (a->op != &lop_op_scaled && a->op != &lop_op_view && a->op != &lop_op_inverse) return false;
     return assumed_within(w, a->child[0], depth - 1);

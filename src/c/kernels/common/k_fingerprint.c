@@ -5,12 +5,12 @@
  * so that a product that vanishes keeps the data, and one word that changes always changes an
  * accumulator; both factors have the high half, since the low one of small integers as doubles is
  * 0, and a product of which one factor is constant would be linear: the same for all their orders
- * in a block as the sum is. After sixteen rounds each is stirred, a <- (a ^ (a >> 47) ^ k) * prime, which loses
- * nothing. At the end they are folded by 128-bit products, and three more steps finish. The loop is
- * XXH3's (Collet), with keys of our own (splitmix64 of 0); the folding is of our own after wyhash
- * (Wang Yi). Not cryptographic: chance collisions only. Cost: one reading, at 50 GB/s in
- * cache (2026-11, EPYC; 28 without AVX2), outside it at that of memory. Strided matrices go line by
- * line, gathered through a 1 KiB buffer when no line is contiguous. */
+ * in a block as the sum is. After sixteen rounds each is stirred, a <- (a ^ (a >> 47) ^ k) * prime,
+ * which loses nothing. At the end they are folded by 128-bit products, and three more steps finish.
+ * The loop is XXH3's (Collet), with keys of our own (splitmix64 of 0); the folding is of our own
+ * after wyhash (Wang Yi). Not cryptographic: chance collisions only. Cost: one reading, at 50 GB/s
+ * in cache (2026-11, EPYC; 28 without AVX2), outside it at that of memory. Strided matrices go line
+ * by line, gathered through a 1 KiB buffer when no line is contiguous. */
 #include "k_fingerprint.h"
 #include "k_clones.h"
 #include "kernels.h"

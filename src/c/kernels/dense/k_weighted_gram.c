@@ -172,8 +172,8 @@ static bool gram_of_alike(const panel *w, const lop_mat *y, const lop_mat *u, do
         const double _Complex own = lop_get(y->dt, y->p, j * (y->rs + y->cs));
         w->squares[j * parts] = creal(own) / v;
         if (!(fabs(creal(own)) <= DBL_MAX) || fabs(w->squares[j * parts]) < least) {
-            const lop_mat column = {(char *)u->p + j * u->cs * size_of(u->dt), u->m, 1, u->rs, 1,
-                                    u->dt};
+            const lop_mat column = {
+                (char *)u->p + j * u->cs * size_of(u->dt), u->m, 1, u->rs, 1, u->dt};
             if (!all_zero(&column)) return false;
         }
     }
