@@ -1,5 +1,7 @@
 """Sums of what was assumed positive definite and of semidefinite terms: determinants."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -357,3 +359,23 @@ def test_a_sum_that_is_too_long_to_be_remembered_is_a_number(kind, rng):
         else:
             want = np.linalg.slogdet(A.toarray())
             np.testing.assert_allclose(pl.slogdet(A), want, rtol=1e-12)
+
+
+@pytest.mark.parametrize("mode", ["fallback", "nan", "raise"])
+def test_a_singular_sum_is_not_blamed_on_what_is_true(mode, rng):
+    """X A X^T and 0 A are semidefinite alone: that their sum has no Cholesky factor says nothing
+    of A."""
+    X, R = rng.standard_normal((6, 3)), rng.standard_normal((3, 3))
+    Y = np.column_stack([X[:, :2], rng.standard_normal(6)])
+    A = pl.Dense(R @ R.T + np.eye(3), "pos")
+    P = pl.Dense(X @ X.T + np.eye(6), "pos")
+    S = pl.Dense(X) @ A @ pl.Dense(X).T + pl.Dense(Y) @ pl.Dense(Y).T
+    b = S @ rng.standard_normal(6)
+    with pl.config(not_definite=mode), warnings.catch_warnings():
+        warnings.simplefilter("error", pl.FallbackWarning)
+        warnings.simplefilter("ignore", pl.IllConditionedWarning)
+        for made in (S, 0.0 * P + pl.Dense(Y) @ pl.Dense(Y).T):
+            try:
+                assert not np.isnan(pl.solve(made, b)).any()
+            except np.linalg.LinAlgError as error:
+                assert "assumed" not in str(error)

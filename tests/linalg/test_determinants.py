@@ -288,3 +288,20 @@ def test_lemma_is_as_good_as_lu(rng):
             assert abs(got.logabsdet - exact_log(det)) <= n * u * condition + 1e-14 * abs(
                 exact_log(det)
             )
+
+
+@pytest.mark.parametrize(
+    ("dtype", "d", "u", "c"), [("float32", 1e-30, 1e-25, 1e20), ("float64", 1e-200, 1e-170, 1e140)]
+)
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_thin_terms_whose_squares_vanish(dtype, d, u, c, order, rng):
+    """c * Identity + U C U^H where U^H U is below the smallest number and U^H U / c is not."""
+    U = np.asarray(u * rng.standard_normal((400, 5)), dtype, order=order)
+    A = (
+        np.dtype(dtype).type(d) * pl.Identity(400)
+        + pl.Dense(U) @ pl.Dense((c * np.eye(5)).astype(dtype), "pos") @ pl.Dense(U).T
+    )
+    s = np.linalg.svd(U.astype(float) / u, compute_uv=False)
+    # of 1 + (c u^2 / d) s^2, by logarithms
+    want = 400 * np.log(d) + np.log1p(np.exp(np.log(c) + 2 * np.log(u) - np.log(d)) * s**2).sum()
+    np.testing.assert_allclose(pl.logdet(A), want, rtol=1e-6 if dtype == "float32" else 1e-12)
