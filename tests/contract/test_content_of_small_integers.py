@@ -1,4 +1,4 @@
-"""Arrays are told apart by their contents where a column of small integers has only changed its order:
+"""Arrays are told apart by contents where a column of small integers has changed its order alone:
 the low halves of such doubles are 0, and two orders of one block once had one fingerprint."""
 
 import numpy as np
