@@ -9,7 +9,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from .._base import config
-from .._base.checks import is_lazy, square, triangle
+from .._base.checks import is_lazy, is_symbolic, square, triangle
 from .._base.dtypes import inexact, real_of
 from .._base.errors import deferrable
 from .._base.lazy_import import Later
@@ -235,6 +235,7 @@ def _svd_later(A: Any, full_matrices: bool) -> Any:
     return _Svd(*_deferred.several("svd", svd, A, parts, full_matrices=bool(full_matrices)))
 
 
+@deferrable
 def log_pdet(A: Any, *, rtol: Any = None) -> Any:
     """The logarithm of the product of a Hermitian operator's nonzero eigenvalues.
 
@@ -267,6 +268,8 @@ def log_pdet(A: Any, *, rtol: Any = None) -> Any:
     69.315
     """
     w = eigvalsh(A)
+    if is_symbolic(w):
+        float(w)  # it has no value: a formula as a whole
     size = np.abs(w)
     r = w.shape[-1] * np.finfo(w.dtype).eps if rtol is None else rtol
     r = operands.tolerance_of("rtol", r)[..., None]

@@ -119,6 +119,9 @@ class OfArray:
             raise TypeError(f"a tangent of an array is an array, not a {type(t).__name__}")
         if np.shape(t) != self.array.shape:
             raise ValueError(f"a tangent of shape {np.shape(t)} for an array of {self.array.shape}")
+        dtype = t.dtype if hasattr(t, "dtype") else np.asarray(t).dtype
+        if dtype.kind == "c" and self.array.dtype.kind != "c":
+            raise TypeError(f"a tangent of dtype {dtype} for an array of {self.array.dtype}")
         return [np.asarray(t)]
 
     def gradient(self, found: dict[int, Any]) -> list[Any]:

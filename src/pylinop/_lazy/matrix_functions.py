@@ -104,6 +104,9 @@ def solved(
     """``function(A, b, **kwargs)``, a vector or a matrix with as many columns as b has."""
     dtype = np.result_type(inexact(A.dtype), inexact(b.dtype))
     columns = b if b.ndim > 1 else np.reshape(b, (-1, 1))
+    x0 = kwargs.get("x0")
+    if b.ndim == 1 and x0 is not None and np.ndim(x0) == 1:
+        kwargs["x0"] = np.reshape(x0, (-1, 1))
     batch = np.broadcast_shapes(tuple(A.shape[:-2]), tuple(columns.shape[:-2]))
     shape = (*batch, rows, columns.shape[-1])
     f = OfForm(name, function, dtype, kwargs)

@@ -436,7 +436,10 @@ def _matrix_power(a: Any, n: Any) -> Any:
     base = inverse(a) if n < 0 else a
     for _ in range(abs(n)):
         result = base if result is None else matmul(result, base)
-    return lazy(_core.Identity(a.shape[-1], a.dtype)) if result is None else result
+    if result is not None:
+        return result
+    one = lazy(_core.Identity(a.shape[-1], a.dtype))
+    return np.broadcast_to(one, a.shape) if a.ndim > 2 else one
 
 
 @row("einsum")

@@ -8,6 +8,7 @@ Of matrices that formulas make the structure stays: ``np.block`` of them is a `B
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -256,6 +257,9 @@ def _windows(
 ) -> Any:
     if subok or writeable:
         return NotImplemented
+    window_shape = tuple([operator.index(n) for n in np.atleast_1d(window_shape)])
+    if axis is not None:
+        axis = tuple([operator.index(k) for k in np.atleast_1d(axis)])
     hollow = np.broadcast_to(np.zeros((), bool), x.shape)
     shape = sliding_window_view(hollow, window_shape, axis).shape
     kwargs = {"window_shape": window_shape, "axis": axis}

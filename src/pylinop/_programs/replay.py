@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from .. import _core
 from .._base.checks import is_lazy
 from .._lazy.leaves import lazy
@@ -29,6 +31,15 @@ def _may_change(a: Any) -> bool:
     return bool(a._head == "operator")
 
 
+def _holds_arrays(x: Any) -> bool:
+    """Is there an array in an argument or in what a function is given, such as an index?"""
+    if isinstance(x, dict):
+        return any(map(_holds_arrays, x.values()))
+    if isinstance(x, (tuple, list)):
+        return isinstance(x, list) or any(map(_holds_arrays, x))
+    return isinstance(x, np.ndarray)
+
+
 def _dependent(roots: list[Any], leaves: list[Any]) -> list[Any]:
     """LazyArrays that depend on the leaves, or on arrays that may change, arguments first."""
     live: dict[int, bool] = {id(x): True for x in leaves}
@@ -37,7 +48,8 @@ def _dependent(roots: list[Any], leaves: list[Any]) -> list[Any]:
     while stack:
         a, ready = stack.pop()
         if ready:
-            if any(live[id(x)] for x in a._args if is_lazy(x)):
+            on_others = any(live[id(x)] for x in a._args if is_lazy(x))
+            if on_others or _holds_arrays(a._args) or _holds_arrays(a._more):
                 live[id(a)] = True
                 order.append(a)
         elif id(a) not in live:

@@ -196,6 +196,8 @@ def _windows(
     if subok or writeable:
         raise NotImplementedError("sliding_window_view of placeholders is read-only")
     given = np.atleast_1d(window_shape)
+    if any(type(n) in (int, np.int64) and n == 0 for n in given):
+        raise NotImplementedError("sliding_window_view of placeholders: no windows of 0 elements")
     axes = np.lib.array_utils.normalize_axis_tuple(range(x.ndim) if axis is None else axis, x.ndim)
     if len(axes) != len(given) or len(set(axes)) < len(axes):
         raise NotImplementedError("sliding_window_view of placeholders: each axis once")

@@ -14,7 +14,7 @@ from .._api import covariance, determinants, factorizations, norms, spectra
 from .._api import solve as solving
 from .._base.dtypes import inexact, real_of
 from .elements import rule
-from .expressions import least
+from .expressions import least, product
 from .linear import square
 from .placeholder import RULES, Sides, formula, named, operand, shape_of, shown
 
@@ -212,6 +212,13 @@ def _lstsq(A: Any, b: Any, rcond: Any = None) -> Any:
     return tuple(formula(taken, (whole, k), *part) for k, part in enumerate(parts))
 
 
+@rule(spectra.log_pdet)
+def _log_pdet(A: Any, *, rtol: Any = None) -> Any:
+    A, sides = square(A, "log_pdet")
+    dtype = real_of(inexact(A.dtype))
+    return formula(spectra.log_pdet, (A,), A.shape[:-2], dtype, sides, rtol=rtol)
+
+
 # -- norms -----------------------------------------------------------------------------------------
 
 
@@ -233,7 +240,14 @@ def _vector_norm(x: Any, *, axis: Any = None, keepdims: bool = False, ord: Any =
     if axis is None:
         found = _norm(np.reshape(x, (-1,)), ord)
         return np.reshape(found, (1,) * x.ndim) if keepdims else found
-    return _norm(x, ord, axis, keepdims)
+    axes = np.lib.array_utils.normalize_axis_tuple(axis, x.ndim)
+    if len(axes) == 1:
+        return _norm(x, ord, axes[0], keepdims)
+    rest = [k for k in range(x.ndim) if k not in axes]
+    one = (*(x.shape[k] for k in rest), product([x.shape[k] for k in axes]))
+    found = _norm(np.reshape(np.transpose(x, (*rest, *axes)), one), ord, -1)
+    kept = tuple([1 if k in axes else n for k, n in enumerate(x.shape)])
+    return np.reshape(found, kept) if keepdims else found
 
 
 @rule(np.linalg.matrix_norm)

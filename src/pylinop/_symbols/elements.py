@@ -94,7 +94,11 @@ def _real_of(dtype: Any) -> Any:
 
 
 def _reduction(func: Any, dtype_of: Callable[[Any], Any], empty: bool) -> Any:
-    def run(a: Any, axis: Any = None, keepdims: Any = False) -> Any:
+    def run(a: Any, axis: Any = None, keepdims: Any = False, **more: Any) -> Any:
+        if more:
+            raise NotImplementedError(
+                f"{func.__name__} of placeholders takes axis and keepdims, not {', '.join(more)}"
+            )
         kept = is_kept(keepdims)
         shape = numpy_functions.reduced(a, axis, kept)
         sides = _of(func, (a,))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from typing import Any
 
 import numpy as np
@@ -185,8 +186,9 @@ def _logdet(a: Any) -> Any:
 @rule(np.linalg.matrix_power)
 def _matrix_power(a: Any, n: int) -> Any:
     a, sides = square(a, "matrix_power")
+    n = operator.index(n)
     dtype = a.dtype if n >= 0 else inverse_dtype(a)
-    return formula(np.linalg.matrix_power, (a, int(n)), a.shape, dtype, sides)
+    return formula(np.linalg.matrix_power, (a, n), a.shape, dtype, sides)
 
 
 @rule(np.linalg.solve, solve.solve)
