@@ -40,7 +40,7 @@ SUBJECTS = {
     "Iterative methods": ("_iterative", "_precondition", "_eigen"),
     "Estimates": ("_stochastic",),
     "Formulas and contractions": ("_lazy", "_api.contraction", "_api.products", "_symbols"),
-    "Gradients": ("_gradients",),
+    "Gradients": ("_gradients", "_programs.called"),
     "Make operators": ("_operators",),
     "Sparse products": ("_sparse",),
     "Explain, configure, extend": (

@@ -88,7 +88,7 @@ def test_low_rank_times_what_multiplies_fast(dtype, rng):
         x = values(rng, (3, n, 2), dtype)
         same(P @ x, a @ x)
     S = pl.HadamardProduct(pl.Sparse(sp.eye_array(m, dtype=dtype)), pl.LowRank(u))
-    assert "apply-lowrank-elementwise" in S.explain().fired and "rowmix" in S.explain()
+    assert "apply-elementwise-lowrank" in S.explain().fired and "rowmix" in S.explain()
     same(S @ np.ones(m, dtype), np.diag(u @ u.conj().T).astype(dtype))
 
 
