@@ -432,6 +432,8 @@ def _formula(a: Any, y: Any, named: bool = False) -> Any:
     dtype, exact = y.dtype, y.dtype.kind in "biu"
     if dtype.char not in "?bBhHiIlLqQfdFD":
         raise NotVerified(f"an array of dtype {dtype}")
+    if dtype.kind in "fc" and config.get("not_definite") == "nan" and np.isnan(y).all():
+        raise NotVerified("not definite, of which NaN is said")
     found = y.reshape(-1, 1)
     count = reference.steps(a, dtype)
     solve = _vector_solve(a)
