@@ -135,6 +135,7 @@ def test_value_and_grad_of_a_program(rng):
     assert pl.jacobian(p)(d, U).shape == d.shape
 
 
+@pytest.mark.no_verify  # verified programs leave no tape
 def test_a_program_runs_from_a_tape(rng):
     f, _, args = problem(rng, 20)
     p = pl.program(f)
