@@ -254,7 +254,7 @@ def test_gradients_that_nobody_asks_for_are_not_computed():
     y = pt.dvector("y")
     on, off = compiled([*inputs, y], graphs.by_cholesky(K, y), inputs[:1])
     specs = [n.op.spec for n in on.maker.fgraph.toposort() if isinstance(n.op, pp.Structured)]
-    assert [spec[2] for spec in specs if spec[0] == "pullback"] == [(0,)]
+    assert [spec[2] for spec in specs if spec[0] in ("pullback", "joined")] == [(0,)]
     same(on, off, *values, np.ones(8))
 
 
@@ -389,7 +389,7 @@ def test_a_joined_program_has_derivatives_and_shapes():
 
 
 def test_explain_counts_flops_and_what_is_left_dense():
-    n, k = 40, 3
+    n, k = 400, 3
     W, d, S = pt.tensor("W", shape=(n, k)), pt.tensor("d", shape=(n,)), pt.tensor("S", shape=(7, 7))
     y = pt.tensor("y", shape=(n,))
     f = graphs.by_cholesky(W @ W.T + pt.diag(d), y) + pt.linalg.cholesky(S)[0, 0]
@@ -399,7 +399,7 @@ def test_explain_counts_flops_and_what_is_left_dense():
     assert [p.took for p in fired.plans] == [None, None] and left.before is None
     assert "potrf" in str(fired.plans[0])
     assert found.left == {"Cholesky of (7, 7)": 1}
-    assert "flops in place of 2.3e+04" in str(found) and "left dense: 1 Cholesky" in str(found)
+    assert "flops in place of 2.1e+07" in str(found) and "left dense: 1 Cholesky" in str(found)
     table = found._repr_html_()
     assert "<details>" in table and "left dense" in table and "flops in place of" in table
     W = pt.dmatrix("W")
