@@ -2,120 +2,94 @@
  *
  *     (I (x) A (x) I) + (I (x) B (x) I)  =  I (x) (A + B) (x) I
  *
- * A term is read as identities of `before` and `after` rows around a window of one Dense factor of
- * at most WIDEST rows. Those in one place are added up, if one product with the sum costs less than
- * theirs. Terms of several factors stay: as one matrix their entries would be multiplied by each
- * other, out of range where the product with x is not, and structural zeros would meet inf. */
+ * A term is read as identities of `before` and `after` rows around one Dense factor of at most
+ * WIDEST rows. Those in one place are added up: one product in place of each. Terms of several
+ * factors stay: as one matrix their entries would be multiplied by each other, out of range where
+ * the product with x is not, and structural zeros would meet inf. */
 #include "builds.h"
 #include "expr/coefficients.h"
 
-enum { TERMS = 256, WIDEST = 16, FACTORS = 32, DEPTH = 12 };
-/* What a pass over one entry takes, in flops; 2026-11-26, AMD EPYC, one thread. */
-enum { PASS = 8 };
+enum { TERMS = 256, WIDEST = 16, DEPTH = 12 };
 
-typedef struct window {
+/* A term: identities around one matrix, c I (x) F (x) I, F under a view. */
+typedef struct place {
     const lop_node *whole; /* borrowed: the term */
-    int64_t before, rows, after;
-    double flops; /* an entry of x, factor by factor */
-    bool dense;   /* narrow, and all factors are */
-    int host;     /* the term that it is added to, perhaps itself; -1: it stays as it is */
-} window;
-
-/* c f_0 (x) f_1 (x) ..., each under a view. */
-typedef struct factors {
-    const lop_node *f[FACTORS]; /* borrowed */
-    int mode[FACTORS], n;
+    const lop_node *f;     /* borrowed; NULL: it is no such term */
     lop_coef c;
-} factors;
+    int64_t before, after, rows;
+    int mode;
+    int host; /* the term that it is added to, perhaps itself; -1: it stays as it is */
+} place;
 
 /* Views go to the factors, multiples to the front. False: it is no such term. */
-static bool read_factors(factors *t, const lop_node *a, int mode, int depth) {
+static bool read_factors(place *w, const lop_node *a, int mode, int depth) {
     for (; a->op == &lop_op_view || a->op == &lop_op_scaled; a = a->child[0]) {
         const lop_coef by = lop_coef_of(&a->attr);
         if (a->op == &lop_op_view)
             mode ^= (int)a->attr.i[0];
         else
-            t->c = lop_coef_times(a->ctx, t->c, mode & LOP_C ? lop_coef_conj(a->ctx, by) : by);
+            w->c = lop_coef_times(a->ctx, w->c, mode & LOP_C ? lop_coef_conj(a->ctx, by) : by);
     }
     if (a->op == &lop_op_kron) {
         bool all = depth > 0;
-        for (int i = 0; all && i < a->n; i++) all = read_factors(t, a->child[i], mode, depth - 1);
+        for (int i = 0; all && i < a->n; i++) all = read_factors(w, a->child[i], mode, depth - 1);
         return all;
     }
-    if (t->n == FACTORS || !lop_is_square(a)) return false;
-    t->mode[t->n] = mode;
-    t->f[t->n++] = a;
+    if (!lop_is_square(a)) return false;
+    if (a->op == &lop_op_identity) {
+        *(w->f ? &w->after : &w->before) *= lop_rows(a);
+        return true;
+    }
+    if (w->f || a->op != &lop_op_dense) return false;
+    w->f = a;
+    w->mode = mode;
+    w->rows = lop_rows(a);
     return true;
 }
 
-static bool is_eye(const factors *t, int i) { return t->f[i]->op == &lop_op_identity; }
-
-/* A Kron in the precision of the sum, with a window. */
-static bool read_window(window *w, factors *t, const lop_node *a, lop_dtype dt) {
+/* A Kron in the precision of the sum. */
+static place read_place(const lop_node *a, lop_dtype dt) {
+    place w = {
+        .whole = a, .c = lop_coef_const(1, 0), .before = 1, .after = 1, .mode = LOP_N, .host = -1};
     const lop_node *k = a;
-    int first = 0, last;
-    *w = (window){.whole = a, .before = 1, .rows = 1, .after = 1, .dense = true, .host = -1};
-    *t = (factors){.n = 0, .c = lop_coef_const(1, 0)};
     while (k->op == &lop_op_view || k->op == &lop_op_scaled) k = k->child[0];
     if (k->op != &lop_op_kron || lop_nbatch(a) != 0 || lop_rows(a) == 0 ||
-        lop_dtype_real(a->dtype) != lop_dtype_real(dt) || !read_factors(t, a, LOP_N, DEPTH) ||
-        !lop_coef_test(a->ctx, t->c, LOP_COEF_MODEST))
-        return false;
-    for (; first < t->n && is_eye(t, first); first++) w->before *= lop_rows(t->f[first]);
-    for (last = t->n; last > first && is_eye(t, last - 1); last--)
-        w->after *= lop_rows(t->f[last - 1]);
-    for (int i = first; i < last; i++) {
-        w->rows *= lop_rows(t->f[i]);
-        w->dense = w->dense && t->f[i]->op == &lop_op_dense;
-        if (!is_eye(t, i)) w->flops += 2 * (double)lop_rows(t->f[i]) + PASS;
-    }
-    w->dense = w->dense && w->rows <= WIDEST && last == first + 1;
-    return last > first;
+        lop_dtype_real(a->dtype) != lop_dtype_real(dt) || !read_factors(&w, a, LOP_N, DEPTH) ||
+        w.rows > WIDEST || !lop_coef_test(a->ctx, w.c, LOP_COEF_MODEST))
+        w.f = NULL;
+    return w;
 }
 
 /* The terms of a sum, the last one first. False: there are too many. */
-static bool collect(window *t, int *n, const lop_node *a, lop_dtype dt, int depth) {
-    factors f;
+static bool collect(place *t, int *n, const lop_node *a, lop_dtype dt, int depth) {
     for (; a->op == &lop_op_sum; a = a->child[0])
         if (depth == 0 || !collect(t, n, a->child[1], dt, depth - 1)) return false;
     if (*n == TERMS) return false;
-    if (!read_window(&t[*n], &f, a, dt)) t[*n].rows = 0;
-    ++*n;
+    t[(*n)++] = read_place(a, dt);
     return true;
 }
 
-/* Is `in` another matrix in the place of `w`? */
-static bool holds(const window *w, const window *in) {
-    return in->dense && in->before == w->before && in->rows == w->rows;
-}
-
-/* Is one product cheaper than those of all who have this host, and are their dense forms smaller
- * than what passes through? */
-static bool pays(const window *t, int n, int host, int64_t k) {
+/* Are there others in this place, and their dense forms smaller than what passes through? */
+static bool pays(const place *t, int n, int host, int64_t k) {
     const double through = (double)lop_rows(t[host].whole) * (double)k, size = (double)t[host].rows;
-    double flops = 0;
     int guests = 0;
-    for (int i = 0; i < n; i++) {
-        if (t[i].host != host) continue;
-        flops += t[i].flops + PASS; /* and it is added */
-        guests++;
-    }
-    return guests > 1 && 2 * size + 2 * PASS <= flops && guests * size * size <= through;
+    for (int i = 0; i < n; i++) guests += t[i].host == host;
+    return guests > 1 && guests * size * size <= through;
 }
 
 /* Each takes the others in its place. Does any pay? */
-static bool settle(window *t, int n, int64_t k) {
+static bool settle(place *t, int n, int64_t k) {
     bool some = false;
-    for (int64_t size = WIDEST; size > 0; size--)
-        for (int h = 0; h < n; h++) {
-            if (t[h].rows != size || !t[h].dense || t[h].host >= 0) continue;
-            for (int i = 0; i < n; i++)
-                if (t[i].host < 0 && holds(&t[h], &t[i])) t[i].host = h;
-            const bool good = pays(t, n, h, k);
-            for (int i = 0; !good && i < n; i++)
-                if (t[i].host == h) t[i].host = -1;
-            some = some || good;
-        }
+    for (int h = 0; h < n; h++) {
+        if (!t[h].f || t[h].host >= 0) continue;
+        for (int i = h; i < n; i++)
+            if (t[i].f && t[i].host < 0 && t[i].before == t[h].before && t[i].rows == t[h].rows)
+                t[i].host = h;
+        const bool good = pays(t, n, h, k);
+        for (int i = h; !good && i < n; i++)
+            if (t[i].host == h) t[i].host = -1;
+        some = some || good;
+    }
     return some;
 }
 
@@ -134,34 +108,20 @@ static lop_status kron_of(const lop_maker *mk, const lop_node *const *f, int n,
     return LOP_OK;
 }
 
-/* A term as an operator of its host's window. */
-static lop_status within(const lop_maker *mk, const window *host, const window *w, lop_dtype dt,
-                         const lop_node **out) {
-    const lop_node *f[FACTORS + 2] = {0}, *all = NULL;
-    int n = 0, i = 0;
-    factors t;
-    window again;
-    if (!read_window(&again, &t, w->whole, dt)) return lop_fail(mk->err, LOP_INTERNAL, NULL);
-    while (is_eye(&t, i)) i++;
-    while (is_eye(&t, t.n - 1)) t.n--;
-    lop_status st = add_eye(mk, w->before / host->before, f, &n);
-    for (; st == LOP_OK && i < t.n; i++, n++) {
-        const lop_attr mode = {.i = {t.mode[i]}};
-        if (t.mode[i] == LOP_N || is_eye(&t, i))
-            f[n] = lop_node_ref(t.f[i]);
-        else
-            st = lop_make1(mk, &lop_op_view, &mode, t.f[i], &f[n]);
-    }
-    if (st == LOP_OK) st = add_eye(mk, w->after / host->after, f, &n);
-    if (st == LOP_OK) st = kron_of(mk, f, n, &all);
-    for (int j = 0; j < FACTORS + 2; j++) lop_node_unref(f[j]);
-    if (st == LOP_OK && !lop_coef_test(mk->ctx, t.c, LOP_COEF_ONE)) {
-        const lop_attr c = lop_coef_attr(t.c);
-        st = lop_make1(mk, &lop_op_scaled, &c, all, out);
-    } else if (st == LOP_OK) {
-        *out = lop_node_ref(all);
-    }
-    lop_node_unref(all);
+/* c F of a term. */
+static lop_status matrix_of(const lop_maker *mk, const place *w, const lop_node **out) {
+    const lop_attr mode = {.i = {w->mode}}, c = lop_coef_attr(w->c);
+    const lop_node *f = NULL;
+    lop_status st = LOP_OK;
+    if (w->mode == LOP_N)
+        f = lop_node_ref(w->f);
+    else
+        st = lop_make1(mk, &lop_op_view, &mode, w->f, &f);
+    if (st == LOP_OK && !lop_coef_test(mk->ctx, w->c, LOP_COEF_ONE))
+        st = lop_make1(mk, &lop_op_scaled, &c, f, out);
+    else if (st == LOP_OK)
+        *out = lop_node_ref(f);
+    lop_node_unref(f);
     return st;
 }
 
@@ -178,7 +138,7 @@ static lop_status plus(const lop_maker *mk, const lop_node *one, const lop_node 
 }
 
 /* I (x) (the dense form of the sum of those of one host) (x) I. */
-static lop_status gathered(const lop_maker *mk, const window *t, int n, int host, lop_dtype dt,
+static lop_status gathered(const lop_maker *mk, const place *t, int n, int host,
                            const lop_node **out) {
     const lop_node *sum = NULL, *array = NULL, *f[3] = {0};
     const lop_attr own = {.i = {0}};
@@ -187,7 +147,7 @@ static lop_status gathered(const lop_maker *mk, const window *t, int n, int host
     for (int i = n - 1; st == LOP_OK && i >= 0; i--) {
         const lop_node *one = NULL;
         if (t[i].host != host) continue;
-        st = within(mk, &t[host], &t[i], dt, &one);
+        st = matrix_of(mk, &t[i], &one);
         if (st == LOP_OK) st = plus(mk, one, &sum);
     }
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &own, sum, &array);
@@ -205,7 +165,7 @@ LOP_BUILD(apply_kron_places) {
     const lop_node *a = m->root->child[0], *sum = NULL;
     const int64_t k = lop_cols(m->root->child[1]);
     int n = 0;
-    window *t = lop_calloc(mk->ctx, TERMS, sizeof *t);
+    place *t = lop_calloc(mk->ctx, TERMS, sizeof *t);
     if (!t) return lop_fail(mk->err, LOP_NOMEM, NULL);
     lop_status st = lop_is_blas(a->dtype) && collect(t, &n, a, a->dtype, TERMS) && settle(t, n, k)
                         ? LOP_OK
@@ -217,7 +177,7 @@ LOP_BUILD(apply_kron_places) {
         for (int j = i + 1; j < n; j++) done = done || (host >= 0 && t[j].host == host);
         if (done) continue;
         if (host >= 0)
-            st = gathered(mk, t, n, host, a->dtype, &one);
+            st = gathered(mk, t, n, host, &one);
         else
             one = lop_node_ref(t[i].whole);
         if (st == LOP_OK) st = plus(mk, one, &sum);

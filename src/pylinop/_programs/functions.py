@@ -138,14 +138,11 @@ class Functions:
 
     def eigvalsh(self, A: Any) -> Any:
         """The eigenvalues of a Hermitian matrix, ascending."""
-        return computed(
-            self.face,
-            self._node("eigvalsh", self._node("lazy", self._operand(A))),
-        )[0]
+        return self._value(self._node("eigvalsh", self._node("lazy", self._operand(A))))
 
     def svdvals(self, A: Any) -> Any:
         """The singular values, descending."""
-        return computed(self.face, self._node("svdvals", self._node("lazy", self._operand(A))))[0]
+        return self._value(self._node("svdvals", self._node("lazy", self._operand(A))))
 
     def pinv(self, A: Any) -> Any:
         """The pseudo-inverse, an operator."""
@@ -153,7 +150,7 @@ class Functions:
 
     def matrix_norm(self, A: Any) -> Any:
         """The Frobenius norm."""
-        return computed(self.face, self._node("norm", self._node("lazy", self._operand(A))))[0]
+        return self._value(self._node("norm", self._node("lazy", self._operand(A))))
 
     def matrix_power(self, A: Any, n: int) -> Any:
         """A power, an operator."""
