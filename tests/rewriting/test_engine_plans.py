@@ -383,3 +383,20 @@ def test_what_is_assumed_orthogonal_is_solved_by_a_product(rng):
         with pytest.raises(ValueError, match="assumed orthogonal"):
             wrong = pl.Dense(2 * q, "orthogonal")
             np.asarray(wrong.H @ (wrong @ y))
+
+
+@pytest.mark.parametrize("c", [1, 0.5, -0.25])
+@pytest.mark.parametrize("n", [15, 16, 17, 100])
+def test_multiples_of_a_thin_product_keep_their_number(rng, n, c):
+    d, u, v = rng.uniform(4, 5, n), rng.standard_normal((n, 2)), rng.standard_normal((n, 2))
+    U, V = pl.Dense(u), pl.Dense(v)
+    for A, a in (
+        (pl.Diag(d) + c * (U @ U.T), np.diag(d) + c * u @ u.T),
+        (pl.Diag(d) + c * (U @ V.T), np.diag(d) + c * u @ v.T),
+        (pl.Diag(d) + c * (U @ U.T) + c * (U @ U.T), np.diag(d) + 2 * c * u @ u.T),
+        (pl.Diag(d) + pl.Kron(c * (U @ U.T)), np.diag(d) + c * u @ u.T),
+    ):
+        b = rng.standard_normal(n)
+        np.testing.assert_allclose(a @ pl.solve(A, b), b, rtol=0, atol=1e-9 * np.linalg.cond(a))
+        sign, value = np.linalg.slogdet(a)
+        assert pl.slogdet(A).sign == sign and abs(pl.slogdet(A).logabsdet - value) < 1e-10 * n
