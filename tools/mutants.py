@@ -42,7 +42,7 @@ FORMULAS = ("1", "300")  # the first seed, and how many: make test draws 1,800 f
 FEW = (
     "tests/rewriting/test_engine_plans.py tests/rewriting/test_engine_inference.py "
     "tests/contract/test_assumed_sums.py tests/linalg/test_determinants.py "
-    "tests/rewriting/test_coefficients.py"
+    "tests/rewriting/test_coefficients.py tests/rewriting/test_values_made_once.py"
 ).split()
 PYTEST = (
     "tests/rewriting/test_fused_sums.py tests/kinds/test_stacks.py tests/rewriting/test_laab.py "
