@@ -148,6 +148,16 @@ def test_a_change_between_the_halves_is_found():
             pullback(np.ones(3))
         held -= 1
         np.testing.assert_array_equal(pullback(np.ones(3))[0], wanted)
+    for held in (y, U, t):  # read-only then and now, and thawed by its owner in between
+        held.flags.writeable = False
+        value, pullback = pl.vjp(f, d)
+        held.flags.writeable = True
+        held += 1
+        held.flags.writeable = False
+        with pytest.raises(RuntimeError, match=r"shape .* has been written to"):
+            pullback(np.ones(3))
+        held.flags.writeable = True
+        held -= 1
     value, pullback = pl.vjp(f, d)
     d[:] = 0
     np.testing.assert_array_equal(pullback(np.ones(3))[0], wanted)

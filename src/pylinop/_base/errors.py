@@ -228,11 +228,13 @@ def _assumed(op: Any) -> Any:
         return None
 
 
-def assumed_positive(op: Any) -> str:
-    """Which operators of an expression were assumed positive definite: 'Dense (3, 3), built at ...,
-    was'."""
-    words = ("pos", "positive definite")
-    found = [o for o in parts(op) if _assumed(o) in words]
+def assumed_positive(op: Any) -> list[Any]:
+    """The operators of an expression that were assumed positive definite."""
+    return [o for o in parts(op) if _assumed(o) in ("pos", "positive definite")]
+
+
+def name_assumed(found: list[Any], op: Any) -> str:
+    """'Dense (3, 3), built at ..., was'; op: what is named where none was found."""
     names = []
     for o in found[:4]:
         built = where(o)

@@ -16,7 +16,7 @@
 #include "expr/sexpr.h"
 #include "ops/shared/sparse_solver.h"
 
-#define PY_SLOW 1.0 /* estimated seconds from which Python is asked whether to warn */
+#define PY_SLOW 0.01 /* estimated seconds from which Python is asked whether to warn */
 enum { PY_MAXKINDS = 256, PY_CACHE = 6, PY_UFUNCS = 24, PY_MATRICES = 512 };
 enum py_option {
     PY_FFT,
