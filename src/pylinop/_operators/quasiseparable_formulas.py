@@ -41,9 +41,11 @@ def _matern(kernel: str, h: Any, variance: Any, length_scale: Any) -> tuple[Any,
     """exp(-x) times a polynomial of degree `order` in x = r |t - s|: one Jordan block."""
     order = {"1": 0, "3": 1, "5": 2}[kernel[-2]]
     x = h * (math.sqrt(2 * order + 1) / length_scale)
-    shape = (*h.shape, order + 1)
     d = np.broadcast_to(variance, h.shape)
-    q = np.broadcast_to(variance * np.array([1.0, 1.0, 2 / 3]) if order == 2 else variance, shape)
+    q = np.broadcast_to(variance, (*h.shape[:-1], h.shape[-1] * (order + 1)))  # its sum is of a row
+    if order == 2:
+        q = q * np.tile([1.0, 1.0, 2 / 3], h.shape[-1])
+    q = np.reshape(q, (*h.shape, order + 1))
     return d, rows_of(x, order, False), q, rows_of(x, order, True)
 
 
