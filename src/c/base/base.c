@@ -49,12 +49,12 @@ lop_status lop_fail(lop_err *err, lop_status status, const char *format, ...) {
 }
 
 /* Large blocks (workspaces, spectra) on huge pages where the system gives them: a large FFT is
- * bound by page faults and TLB misses otherwise. The last ones that were freed, up to 64 MB each,
+ * bound by page faults and TLB misses otherwise. The last ones that were freed, up to 128 MB each,
  * are kept for the next of their size: the system clears each page that it gives, which takes as
  * long as several sweeps over it. */
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
 enum { SPARES = 2 };
-static const size_t PAGE = (size_t)2 << 20, LARGEST = (size_t)64 << 20;
+static const size_t PAGE = (size_t)2 << 20, LARGEST = (size_t)128 << 20;
 static _Atomic(void *) spare[SPARES];
 
 static void *spare_of(size_t bytes) {
