@@ -358,7 +358,9 @@ def _element(e: Any) -> int | None:
 
 def _reads(events: Any, arrays: Any) -> list[tuple[Any, float, int | None]]:
     """Single numbers, where they lie, and of which element they are copies."""
-    found = [(_view(a), float(a), None) for a in arrays if a.ndim == 0 and a.dtype.char in "fd"]
+    found: list[tuple[Any, float, int | None]] = [
+        (_view(a), float(a), None) for a in arrays if a.ndim == 0 and a.dtype.char in "fd"
+    ]
     for e in events:
         if not isinstance(e, tuple) and e._value.ndim == 0 and e._value.dtype.char in "fd":
             found.append((_view(e._value), float(e._value), _element(e)))
