@@ -1017,6 +1017,9 @@ def _krylov(fields: dict[str, Any], /) -> tuple[Any, ...]: ...  # of a Run
 def _krylov_plain(
     name: str, A: Any, b: Any, rtol: Any, atol: Any, maxiter: Any, /
 ) -> tuple[_Array, tuple[Any, ...]] | None: ...
+def _quasi_matern(
+    order: int, moves: bool, derivative: int, x: _Array, g: _Array | None, out: _Array, /
+) -> None: ...
 def _quasi_covariance(
     which: int,
     c0: float,
