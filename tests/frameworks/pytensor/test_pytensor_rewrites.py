@@ -396,7 +396,7 @@ def test_explain_counts_flops_and_what_is_left_dense():
     found = pp.explain(f)
     fired, left = sorted(found, key=lambda r: r.reason)
     assert fired.before == n**3 / 3 + n**2 and 2 * n * k < fired.after < fired.before / 10
-    assert [p.took for p in fired.plans] == [None, None] and left.before is None
+    assert [p.took for p in fired.plans] == [None] and left.before is None
     assert "potrf" in str(fired.plans[0])
     assert found.left == {"Cholesky of (7, 7)": 1}
     assert "flops in place of 2.1e+07" in str(found) and "left dense: 1 Cholesky" in str(found)
@@ -409,20 +409,22 @@ def test_explain_counts_flops_and_what_is_left_dense():
 
 @pytest.mark.parametrize("row", graphs.ROWS, ids=lambda row: row.__name__)
 def test_flops_of_rows(row):
-    """Where all sizes are known: a factor that two plans keep counts once."""
+    """Where all sizes are known: of the one plan that all is computed by, so with one factor."""
     inputs, K, values = row(64)
     known = [pt.tensor(x.name, shape=v.shape) for x, v in zip(inputs, values, strict=True)]
     K = pytensor.graph.replace.clone_replace(K, dict(zip(inputs, known, strict=True)))
     y = pt.tensor("y", shape=(K.eval(dict(zip(known, values, strict=True))).shape[0],))
     [r] = pp.explain(graphs.by_cholesky(K, y))
     rows = y.type.shape[0]
-    if row is graphs.weighted:  # W diag(c) is known when it is computed
+    if row is graphs.weighted:  # PyTensor does not know the length of diag(diag(c))
         assert r.after is None and r.plans == ()
         return
-    assert len(r.plans) == len(r.asked) == 2 and r.before == rows**3 / 3 + rows**2
-    assert 0 < r.after <= sum(p.flops for p in r.plans)
+    [plan] = r.plans
+    assert len(r.asked) == 2 and r.before == rows**3 / 3 + rows**2 and r.after == plan.flops > 0
     if row is graphs.dense:
-        assert r.after < 1.5 * r.before < sum(p.flops for p in r.plans)
+        assert r.after < 1.5 * r.before
+    if row in (graphs.root, graphs.gram, graphs.scaled, graphs.dense):
+        assert [s["name"] for s in plan.steps].count("potrf") == 1
 
 
 def test_values_may_be_written_to():
