@@ -12,6 +12,7 @@ from frameworks.pytensor import pytensor_graphs as graphs
 from pytensor.graph.traversal import ancestors
 
 import pylinop.pytensor as pp
+from pylinop.pytensor import constants
 
 PLAIN = pytensor.compile.mode.Mode(linker="py", optimizer="fast_compile")
 
@@ -61,7 +62,7 @@ FREE = {graphs.kron: 2, graphs.blocks: 1, graphs.congruence: 2}  # K is as symme
 @pytest.mark.parametrize("row", graphs.ROWS, ids=lambda row: row.__name__)
 def test_rows(row, form, n):
     if n < graphs.LEAST.get(row, 1):
-        pytest.skip("too few rows for its diagonals")
+        pytest.skip("too few rows for its structure")
     inputs, K, values = row(n)
     y = pt.dvector("y")
     f = form(K, y)
@@ -286,7 +287,7 @@ def test_matrices_that_are_not_said_to_be_definite(row, n):
     if row is graphs.dense:
         pytest.skip("nothing to gain")
     if n < graphs.LEAST.get(row, 1) or (row is graphs.toeplitz_of_a_column and n < 3):
-        pytest.skip("too few rows for its diagonals")
+        pytest.skip("too few rows for its structure")
     inputs, K, values = row(n)
     y = pt.dvector("y")
     if row is graphs.kron:  # factors that are not symmetric, and an indefinite matrix
@@ -439,3 +440,20 @@ def test_values_may_be_written_to():
     for k, a in enumerate(found):
         assert a.flags.writeable
         assert not any(np.may_share_memory(a, b) for b in [*given, *found[:k]])
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_constants_of_few_columns(dtype, rng):
+    """Products that were folded, to rounding; nothing near to one."""
+    for n, k in ((12, 1), (15, 3), (16, 4), (17, 4), (100, 20)):
+        W = rng.standard_normal((n, k)).astype(dtype)
+        kind, found = constants.what(W @ W.T)
+        assert kind == "root" and found.dtype == dtype and found.shape == (n, k)
+        size = np.abs(W @ W.T).max()
+        np.testing.assert_allclose(found @ found.T, W @ W.T, atol=17 * np.finfo(dtype).eps * size)
+        off = W @ W.T
+        off[0, -1] += 40 * np.finfo(dtype).eps * size
+        twice = (W @ W.T)[:, ::-1]
+        wide = rng.standard_normal((n, n // 4 + 1)).astype(dtype)
+        for other in (off, -W @ W.T, twice, wide @ wide.T, np.full_like(off, np.nan)):
+            assert constants.what(other)[0] == "dense", n
