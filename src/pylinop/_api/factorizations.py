@@ -128,8 +128,12 @@ def cholesky(
         return later  # type: ignore[no-any-return]
     op = as_operator(A)
     square(op)
-    ask = functools.partial(_asked, _cholesky.cholesky)
-    factor = _cholesky.jittered(ask, op, "U" if upper else "L", jitter)
+    side = "U" if upper else "L"
+    if jitter is None:
+        factor = _asked(_cholesky.cholesky, op, side)
+    else:
+        ask = functools.partial(_asked, _cholesky.cholesky)
+        factor = _cholesky.jittered(ask, op, side, jitter)
     made: LinearOperator = _cholesky.upper_of(factor) if upper else factor
     return made
 
