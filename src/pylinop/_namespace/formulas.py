@@ -321,7 +321,8 @@ def computed(program: Any, arrays: Any) -> list[Any]:
     try:
         roots = [lazy(r) for r in program.build(leaves)]
         run = _Evaluation(ns, leaves, arrays)
-        return [run.value(r) for r in roots]
+        with ns.current():
+            return [run.value(r) for r in roots]
     except TypeError as error:
         if "was asked for while" not in str(error):
             raise

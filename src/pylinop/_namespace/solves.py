@@ -74,7 +74,7 @@ def _triangular_solve(w: Any, row: Any) -> Any:
     ns, a, b = w.ns, w.whole(row, 0), w.whole(row, 1)
     a = ns.tril(a, -1 if unit else 0) if lower else ns.triu(a, 1 if unit else 0)
     if unit:
-        a = a + ns.constant(np.eye(a.shape[-1]), row.dtype)
+        a = a + ns.eye(a.shape[-1], a.shape[-1], 0, row.dtype)
     batch = np.broadcast_shapes(tuple(a.shape[:-2]), tuple(b.shape[:-2]))
     a, b = (ns.expand(x, (*batch, *x.shape[-2:])) for x in (a, b))
     return ns.substitute(kinds.seen(ns, a, mode), b, bool(lower) != bool(mode & _T))
@@ -130,7 +130,7 @@ def _sparse_triangular_solve(w: Any, row: Any) -> Any:
     lower, unit = row.i[2] & 1, row.i[2] & 2
     a = ns.tril(a, -1 if unit else 0) if lower else ns.triu(a, 1 if unit else 0)
     if unit:
-        a = a + ns.constant(np.eye(n), row.dtype)
+        a = a + ns.eye(n, n, 0, row.dtype)
     mode, b = row.i[1], w.whole(row, 3)
     a = ns.expand(a, (*b.shape[:-2], n, n))
     return ns.substitute(kinds.seen(ns, a, mode), b, bool(lower) != bool(mode & _T))
@@ -138,6 +138,22 @@ def _sparse_triangular_solve(w: Any, row: Any) -> Any:
 
 def _grid_solve(w: Any, row: Any) -> Any:
     return w.ns.solve(kinds.dense(w, row.children[0]), w.whole(row, 1))
+
+
+# -- eigenvalues of what is Hermitian; `walk.py` takes no other branch --
+
+
+def _eigh(w: Any, row: Any) -> Any:
+    at = row.children[0]
+    return w.once("eigh", at, lambda: w.ns.eigh(_hermitian(w.ns, w.value(at))))
+
+
+def _eigval(w: Any, row: Any) -> Any:
+    return _eigh(w, row)[0]
+
+
+def _eigvec(w: Any, row: Any) -> Any:
+    return kinds.seen(w.ns, _eigh(w, row)[1], row.i[1])
 
 
 # -- determinants --
@@ -177,7 +193,7 @@ def _cholesky_det(w: Any, row: Any) -> Any:
     if row.i[0]:
         return w.ns.lu_slogdet(_lu(w, row.children[0], row.dtype))
     factor = _cholesky(w, row)
-    d = w.ns.real(kinds.diagonal_of(w.ns, factor, 0))
+    d = w.ns.real(w.ns.diagonal(factor, 0))
     log = 2 * w.ns.sum(w.ns.log(d), -1)
     return w.ns.cast(w.ns.ones(log.shape, w.ns.name_of(log)), row.dtype), log
 
@@ -335,6 +351,8 @@ HEADS: dict[str, Callable[..., Any]] = {
     "householder_det": _householder_det,
     "joint_det": _joint_det,
     "grid_solve": _grid_solve,
+    "eigval": _eigval,
+    "eigvec": _eigvec,
     "grid_shift_det": _grid_shift_det,
     "permutation_det": _permutation_det,
     "reflections_det": _reflections_det,

@@ -1,6 +1,7 @@
 """Tensors that C cannot reach. Without a GPU: on the CPU with C left out, against C; on the meta
 device, which has no values; under a dispatch mode that forbids reads by the host."""
 
+import contextlib
 import re
 
 import numpy as np
@@ -35,6 +36,36 @@ class NoReads(TorchDispatchMode):
         name = str(func)
         assert "_local_scalar_dense" not in name and "nonzero" not in name, name
         return func(*args, **(kwargs or {}))
+
+
+@contextlib.contextmanager
+def no_waits():
+    """On a GPU what waits for it is an error."""
+    if DEVICES != ["cuda"]:
+        yield
+        return
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        yield
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+
+
+@pytest.fixture(autouse=True)
+def eigenvalues_wait(monkeypatch):
+    """torch has them in no form that does not."""
+    whole = arrays._Torch.eigh
+
+    def waiting(self, a):
+        mode = torch.cuda.get_sync_debug_mode() if DEVICES == ["cuda"] else 0
+        if mode:
+            torch.cuda.set_sync_debug_mode("default")
+        found = whole(self, a)
+        if mode:
+            torch.cuda.set_sync_debug_mode(mode)
+        return found
+
+    monkeypatch.setattr(arrays._Torch, "eigh", waiting)
 
 
 @pytest.fixture
@@ -79,7 +110,7 @@ def both(action, ours, tensors, vectors, chosen):
         due = with_gradients(action, ours, tensors, vectors)
         chosen(True)
         there, those = moved(tensors), moved(vectors)
-        with NoReads():
+        with NoReads(), no_waits():
             found = with_gradients(action, ours, there, those)
     except NotImplementedError as error:
         assert any(word in str(error) for word in MISSING) or "no derivative" in str(error), error
@@ -247,3 +278,29 @@ def test_what_looks_at_values_says_so():
     A = torch.ones(3, 3, device="meta")
     with pytest.raises(NotImplementedError, match=r"eigvalsh|no form|values"):
         pt.eigvalsh(pt.Dense(A))
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
+def test_sums_of_krons_go_by_eigenvalues(dtype, in_place):
+    """No dense form is made, of the value or of the gradient."""
+    m, n = 5, 7
+    a, b = (torch.randn(k, k, dtype=dtype) for k in (m, n))
+    a, b = (x @ x.mH + len(x) * torch.eye(len(x)) for x in (a, b))
+    s, y = torch.tensor(0.7, dtype=torch.float64), torch.randn(m * n, dtype=dtype)
+    name = "her" if dtype.is_complex else "sym"
+    tensors = [x.to(DEVICES[0]).requires_grad_() for x in (a, b, s)]
+
+    def f(a, b, s):
+        K = pt.Kron(pt.Dense(a, assume_a=name), pt.Dense(b, assume_a=name))
+        quad, logdet = pt.inv_quad_logdet(K + s * pt.Identity(m * n), y.to(a.device))
+        return (quad + logdet).real
+
+    in_place(False)
+    value = f(*(x.cpu() for x in tensors))
+    due = value, *torch.autograd.grad(value, tensors)
+    in_place(True)
+    with pl.config(memory_limit=(m * n) ** 2 * 8 - 1):
+        value = f(*tensors)
+        found = value, *torch.autograd.grad(value, tensors)
+    for x, y in zip(found, due, strict=True):
+        torch.testing.assert_close(x.detach().cpu(), y.detach().cpu(), rtol=1e-10, atol=1e-10)
