@@ -240,8 +240,8 @@ def wait():
 
 
 HEAD = (
-    "| work | dtype | | contender | min us | median us | to torch by hand | waits | kernels | MiB |\n"
-    "|---|---|---|---|---|---|---|---|---|---|"
+    "| work | dtype | | contender | min us | median us | to torch by hand "
+    "| waits | kernels | MiB |\n|---|---|---|---|---|---|---|---|---|---|"
 )
 
 

@@ -135,6 +135,10 @@ class Namespace:
     def abs(self, x: Any) -> Any:
         return self.xp.abs(x)
 
+    def sign(self, x: Any) -> Any:
+        """x / |x|, or 0."""
+        return self.xp.sign(x)
+
     def sqrt(self, x: Any) -> Any:
         return self.xp.sqrt(x)
 
@@ -185,13 +189,20 @@ class Namespace:
     def inv(self, a: Any) -> Any:
         return self.xp.linalg.inv(a)
 
+    def lu_inv(self, factor: Any) -> Any:
+        return self.inv(factor)
+
+    def hermitian(self, a: Any) -> Any:
+        """By the triangle that is named: the upper one."""
+        return self.triu(a) + self.conj(self.mT(self.triu(a, 1)))
+
     def cholesky(self, a: Any) -> Any:
-        """The lower factor, of a matrix that is Hermitian in all its entries."""
-        return self.xp.linalg.cholesky(a)
+        """The lower factor, of a Hermitian matrix by its upper triangle."""
+        return self.xp.linalg.cholesky(self.hermitian(a))
 
     def eigh(self, a: Any) -> Any:
-        """(values, vectors) of a matrix that is Hermitian in all its entries."""
-        return tuple(self.xp.linalg.eigh(a))
+        """(values, vectors) of a Hermitian matrix by its upper triangle."""
+        return tuple(self.xp.linalg.eigh(self.hermitian(a)))
 
     def substitute(self, a: Any, b: Any, lower: bool) -> Any:
         """The solution with a triangle, in whose other half are zeros."""
@@ -252,13 +263,16 @@ class _CuPy(Namespace):
     def cholesky(self, a: Any) -> Any:
         """CuPy leaves numbers where it fails, and says so only where the device is waited for."""
         with importlib.import_module("cupyx").errstate(linalg="raise"):
-            return self.xp.linalg.cholesky(a)
+            return super().cholesky(a)
 
     def substitute(self, a: Any, b: Any, lower: bool) -> Any:
         own = importlib.import_module("cupyx.scipy.linalg")
         return own.solve_triangular(a, b, lower=lower)
 
     def scatter(self, values: Any, index: Any, count: int) -> Any:
+        if self.name_of(values).startswith("complex"):  # which CuPy does not add
+            parts = [self.scatter(x, index, count) for x in (values.real, values.imag)]
+            return parts[0] + 1j * parts[1]
         out = self.zeros((*values.shape[:-2], count, values.shape[-1]), self.name_of(values))
         at: Any = (..., index, slice(None))
         self.xp.add.at(out, at, values)
@@ -272,7 +286,7 @@ class _Torch(Namespace):
         """A copy from memory that is not pinned waits for the device."""
         due = self.dtype(dtype or np.asarray(a).dtype.name)
         x = self.xp.from_numpy(np.array(a, order="C"))
-        if self.device.type != "cuda":
+        if self.device is None or self.device.type != "cuda":
             return x.to(device=self.device, dtype=due)
         return x.to(due).pin_memory().to(self.device, non_blocking=True)
 
@@ -312,6 +326,9 @@ class _Torch(Namespace):
 
     def conj(self, x: Any) -> Any:
         return x.conj().resolve_conj() if x.is_complex() else x
+
+    def sign(self, x: Any) -> Any:
+        return self.xp.sgn(x)
 
     def real(self, x: Any) -> Any:
         return x.real if x.is_complex() else x
@@ -364,15 +381,23 @@ class _Torch(Namespace):
         a, pivots = factor
         d = a.diagonal(dim1=-2, dim2=-1)
         own = self.xp.arange(1, pivots.shape[-1] + 1, device=pivots.device, dtype=pivots.dtype)
-        swaps = (pivots != own).sum(-1)
-        signs = self.xp.sgn(d).prod(-1)
-        return signs * (1 - 2 * (swaps % 2)), d.abs().log().sum(-1)
+        signs = self.sign(d)
+        signs = self.xp.where(pivots == own, signs, -signs)  # a swap turns one
+        return signs.prod(-1), d.abs().log().sum(-1)
 
     def inv(self, a: Any) -> Any:
         return self._unless(*self.xp.linalg.inv_ex(a))
 
+    def lu_inv(self, factor: Any) -> Any:
+        n = factor[0].shape[-1]
+        return self.lu_solve(factor, self.eye(n, n, 0, self.name_of(factor[0])), 0)
+
     def cholesky(self, a: Any) -> Any:
-        return self._unless(*self.xp.linalg.cholesky_ex(a))
+        upper, failed = self.xp.linalg.cholesky_ex(a, upper=True)
+        return self.conj(self.mT(self._unless(upper, failed)))
+
+    def eigh(self, a: Any) -> Any:
+        return tuple(self.xp.linalg.eigh(a, UPLO="U"))
 
     def _unless(self, x: Any, failed: Any) -> Any:
         """NaN where a factorisation failed: torch leaves numbers there that are not of it."""

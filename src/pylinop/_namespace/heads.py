@@ -25,7 +25,8 @@ def _div(w: Any, row: Any) -> Any:
 
 
 def _scale(w: Any, row: Any) -> Any:
-    return w.whole(row, 0) * w.coefficient(row)
+    c = w.coefficient(row)
+    return w.whole(row, 0) if not row.num and c == 1 else w.whole(row, 0) * c
 
 
 def _shift(w: Any, row: Any) -> Any:

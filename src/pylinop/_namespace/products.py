@@ -22,7 +22,7 @@ _FFT_LEAST = 64 * 64  # entries: below, the dense form is less work
 
 
 def _by_fft(row: Any) -> bool:
-    return fft_pays(*row.shape[-2:], row.dtype)
+    return fft_pays(row.shape[-2], row.shape[-1], row.dtype)
 
 
 def fft_pays(m: int, n: int, dtype: str) -> bool:
@@ -32,7 +32,7 @@ def fft_pays(m: int, n: int, dtype: str) -> bool:
 
 @functools.lru_cache(maxsize=256)
 def _good_length(n: int) -> int:
-    """The least product of powers of 2, 3, 5 and 7 that is not below n: FFTs of others take longer."""
+    """The least product of powers of 2, 3, 5 and 7 that is not below n: others take longer."""
     best = 1 << max(n - 1, 0).bit_length()
     for odd in (3**a * 5**b * 7**c for a in range(13) for b in range(9) for c in range(8)):
         if odd < best:

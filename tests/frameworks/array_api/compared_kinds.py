@@ -1,4 +1,4 @@
-"""Kinds on the arrays of a library, compared with dense ones of NumPy: for the tests beside this."""
+"""Kinds on the arrays of a library, compared with dense ones: for the tests beside this."""
 
 import numpy as np
 from frameworks.framework_kinds import tables
