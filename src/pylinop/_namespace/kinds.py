@@ -12,6 +12,7 @@ import numpy as np
 
 from .. import _core
 from .._base import memory
+from . import kernels
 
 __all__ = [
     "DENSE",
@@ -366,55 +367,6 @@ def _block_tridiagonal(w: Any, row: Any) -> Any:
     return ns.concat(rows, -2) if rows else ns.zeros(row.shape, row.dtype)
 
 
-def _kernel(w: Any, row: Any) -> Any:
-    at, total = 0, None
-    for f in range(row.i[2]):
-        bits, degree = row.i[0] >> 7 * f & 127, row.i[1] >> 8 * f & 255
-        x, y = (w.whole(row, at + k) for k in (0, 1))
-        at += 2
-        given: list[Any] = []
-        for k in (1, 2, 4):
-            there = bits >> 4 & k
-            given.append(w.whole(row, at) if there else None)
-            at += bool(there)
-        one = _kernel_factor(w, bits & 15, degree, x, y, given)
-        total = one if total is None else total * one
-    return total
-
-
-def _kernel_factor(w: Any, word: int, degree: int, x: Any, y: Any, given: Any) -> Any:
-    ns, (variance, length, shape) = w.ns, given
-    left, right = x[..., :, None, :], y[..., None, :, :]
-    scale = 1.0 if length is None else _length(ns, length)[..., None, None, :]
-    s: Any = 1.0 if shape is None else shape[..., None, None]
-    if word in (6, 7):
-        inner = ns.sum(left * right / (scale * scale), -1)
-        k = inner if word == 7 else (inner + s) ** degree
-    elif word == 5:
-        turn = (left - right) * (np.pi / (s if shape is None else s[..., None]))
-        k = ns.exp(-2 * ns.sum((ns.xp.sin(turn) / scale) ** 2, -1))
-    else:
-        square = ns.sum(((left - right) / scale) ** 2, -1)
-        k = _radial(ns, word, square, s)
-    return k if variance is None else variance[..., None, None] * k
-
-
-def _length(ns: Any, length: Any) -> Any:
-    return length if length.ndim else length[None]
-
-
-def _radial(ns: Any, word: int, square: Any, s: Any) -> Any:
-    if word == 0:
-        return ns.exp(-square / 2)
-    if word == 4:
-        return (1 + square / (2 * s)) ** (-s)
-    r = ns.sqrt(square)
-    if word == 1:
-        return ns.exp(-r)
-    a = r * (np.sqrt(3) if word == 2 else np.sqrt(5))
-    return (1 + a + (a * a / 3 if word == 3 else 0)) * ns.exp(-a)
-
-
 def _kron(w: Any, row: Any) -> Any:
     out = None
     for k in row.children:
@@ -468,7 +420,7 @@ DENSE: dict[str, Callable[..., Any]] = {
     "sparse": _sparse,
     "sparsetriangular": _sparse_triangle,
     "blocktridiagonal": _block_tridiagonal,
-    "kernel": _kernel,
+    "kernel": kernels.matrix,
     "kron": _kron,
     "sum": _sum,
     "prod": _prod,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from . import kinds, products
+from . import kernels, kinds, products
 
 __all__ = ["HEADS"]
 
@@ -218,4 +218,6 @@ HEADS: dict[str, Callable[..., Any]] = {
     "array_slice": _array_slice,
     "scatter_slice": _scatter_slice,
     "blockband": _blockband,
+    "kernel_number_sums": kernels.number_sums,
+    "kernel_point_sums": kernels.point_sums,
 }

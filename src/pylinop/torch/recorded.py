@@ -56,7 +56,7 @@ class _Line(NamedTuple):
     several: bool
 
 
-class _Recorder(TorchDispatchMode):
+class _Recorder(TorchDispatchMode):  # type: ignore[misc]
     """Writes down what is called, as a function of the tensors that are given. Names: a0, a1, ...
     are these, c... constants, v... made. `failed` says why there can be no record."""
 

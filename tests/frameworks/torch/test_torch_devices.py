@@ -360,3 +360,61 @@ def test_cholesky_where_nan_is_asked_for(definite, in_place, monkeypatch):
         torch.testing.assert_close(x, due, rtol=1e-11, atol=1e-12)
     else:
         assert torch.isnan(x).all()
+
+
+KERNELS = {
+    "rbf": (),
+    "matern12": (),
+    "matern32": (),
+    "matern52": (),
+    "rational_quadratic": ("alpha",),
+    "periodic": ("period",),
+    "polynomial": ("offset",),
+    "linear": (),
+}
+
+
+@pytest.mark.parametrize("lengths", [0, 1, 3])
+@pytest.mark.parametrize("name", KERNELS)
+def test_kernels_are_those_of_c(name, lengths, in_place):
+    """Values, and gradients by points and numbers; of one set of points where there are no lengths."""
+    own = torch.Generator().manual_seed(int(torch.randint(1 << 30, ())))
+    draw = lambda *shape: torch.rand(*shape, dtype=torch.float64, generator=own)
+    numbers = {"variance": 0.5 + draw(())} if lengths else {}
+    numbers |= {k: 0.5 + draw(()) for k in KERNELS[name]}
+    if lengths:
+        numbers["length_scale"] = 0.5 + (draw(()) if lengths == 1 else draw(lengths))
+    points = [draw(7, 3), draw(5, 3)] if lengths else [draw(7, 3)]
+    more = {"degree": 3} if name == "polynomial" else {}
+    tensors, b = [*points, *numbers.values()], draw(points[-1].shape[0], 2)
+
+    def asked(*tensors):
+        given = dict(zip(numbers, tensors[len(points) :], strict=True))
+        K = pt.Kernel(name, *tensors[: len(points)], **given, **more)
+        whole = K.toarray()
+        return (K @ b.to(whole.device)).square().sum() + (whole * torch.cos(whole)).sum()
+
+    found = []
+    for on in (False, True):
+        in_place(on)
+        x = [t.clone().to(DEVICES[0] if on else "cpu").requires_grad_() for t in tensors]
+        with NoReads() if on else contextlib.nullcontext(), no_waits():
+            for _ in range(3 if on else 1):
+                value = asked(*x)
+                result = [value.detach(), *torch.autograd.grad(value, x)]
+        found.append(result)
+    for got, due in zip(found[1], found[0], strict=True):
+        torch.testing.assert_close(got.cpu(), due, rtol=1e-9, atol=1e-10)
+
+
+def test_gradients_by_a_kernels_numbers(in_place):
+    in_place(True)
+    x, y = torch.randn(6, 2, dtype=torch.float64), torch.randn(6, dtype=torch.float64)
+    length = torch.tensor([0.7, 1.3], dtype=torch.float64, requires_grad=True)
+    noise = torch.tensor(0.4, dtype=torch.float64, requires_grad=True)
+
+    def f(length, noise):
+        K = pt.Kernel("rbf", x, length_scale=length) + noise * pt.Identity(6)
+        return sum(pt.inv_quad_logdet(K, y))
+
+    assert torch.autograd.gradcheck(f, (length, noise))
