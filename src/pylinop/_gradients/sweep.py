@@ -13,7 +13,7 @@ from .._base.checks import is_lazy
 from .._lazy.kinds import Kind
 from .._lazy.leaves import lazy
 from . import matrices
-from .pieces import Through, ThroughGradient, one, real_of
+from .pieces import Through, ThroughGradient, fixed, one, real_of
 from .rules import RULES, sources
 from .shapes import unbroadcast
 
@@ -273,4 +273,4 @@ def _named(x: Any) -> str:
 def _zeros(x: Any) -> Any:
     if isinstance(x, _core.Operator):
         return _core.Zeros(tuple(x.shape), x.dtype)
-    return np.zeros(x.shape, x.dtype)
+    return fixed(np.zeros(x.shape, x.dtype))
