@@ -249,6 +249,66 @@ def test_a_function_leaves_a_tape(rng):
     assert run_from_tapes(lambda: g(*moved(rng, args))) == 1
 
 
+@pytest.mark.parametrize(
+    "theta", [[1.0, 0.7, 0.7], [1.0, 1.0, 1.0], [1.0, 0.7, 0.5], [2.0, 0.25, 4.0]], ids=str
+)
+@pytest.mark.parametrize("n", [6, 40])
+def test_numbers_that_are_alike_are_not_taken_for_one_another(theta, n, rng):
+    """A tape that is made where two parameters are alike, or one is twice another, holds for all
+    others; of elements of a vector, of a symmetric matrix, and of numbers."""
+    X = rng.random((n, 2))
+
+    def f(v, length, s):
+        K = pl.Kernel("rbf", X, variance=v, length_scale=length) + s * pl.Identity(n)
+        return pl.logdet(K)
+
+    def of_vector(p):
+        return f(p[0], p[1], p[2])
+
+    def of_matrix(P):
+        return f(P[0, 1], P[1, 1], P[1, 0])
+
+    def by_hand(v, length, s):
+        S = ((X[:, None] - X) ** 2).sum(-1)
+        F = np.exp(-0.5 * S / length**2)
+        P = np.linalg.inv(v * F + s * np.eye(n))
+        return np.array([np.sum(P * F), np.sum(P * F * S) * v / length**3, np.trace(P)])
+
+    theta = np.array(theta)
+    vector, matrix, numbers = pl.grad(of_vector), pl.grad(of_matrix), pl.grad(f, (0, 1, 2))
+    for k in range(12):  # the first of them are alike
+        now = theta + 0.05 * max(0, k - 6) * np.arange(3)
+        due = by_hand(*now)
+        for found in (
+            vector(now),
+            matrix(np.array([[0.0, now[0]], [now[2], now[1]]]))[[0, 1, 1], [1, 1, 0]],
+            np.array(numbers(*now)),
+        ):
+            np.testing.assert_allclose(found, due, rtol=1e-7, atol=1e-8 * np.abs(due).max())
+
+
+@pytest.mark.parametrize("n", [6, 40])
+def test_ratios_are_not_taken_for_constants(n, rng):
+    """Of elements of one array, and of two: a tape is made of runs on other numbers."""
+    X = rng.random((n, 2))
+    P = np.exp(-((X[:, None] - X) ** 2).sum(-1))
+
+    def of(ratio):
+        return pl.logdet(pl.Dense(P, "pos") + ratio * pl.Identity(n))
+
+    one = pl.grad(lambda p: of(p[0] / p[1]))
+    two = pl.grad(lambda p, q: of(p[0] / q[0]), (0, 1))
+    norms = pl.grad(lambda p, q: of(np.sum(p) / np.sum(q)), (0, 1))
+    for k in range(8):
+        p = np.array([0.6 + 0.05 * k * (k > 3), 1.2])
+        slope = np.trace(np.linalg.inv(P + p[0] / p[1] * np.eye(n)))
+        due = slope * np.array([1 / p[1], -p[0] / p[1] ** 2])
+        np.testing.assert_allclose(one(p), due, rtol=1e-8)
+        np.testing.assert_allclose(np.ravel(two(p[:1], p[1:])), due, rtol=1e-8)
+        found = norms(np.array([p[0], 0.0]), np.array([p[1], 0.0]))
+        np.testing.assert_allclose(found, np.repeat(due, 2).reshape(2, 2), rtol=1e-8)
+
+
 class Owner(np.ndarray):
     """An array that can be watched."""
 
