@@ -181,7 +181,7 @@ static ALWAYS void N_(between_of)(const int64_t K, const int64_t J, const bool f
                                   N_(product_parts) to, const N_(inverse_parts) * X,
                                   const lopk_quasi *Y, EL *N) {
     const int64_t n = Y->n, step = J * K;
-    EL own[128], *T = J <= 4 && K <= 2 ? own : N + n * step, *V = T + K * K, *s = V + K * J;
+    EL own[128] = {0}, *T = J <= 4 && K <= 2 ? own : N + n * step, *V = T + K * K, *s = V + K * J;
     for (int64_t j = 0; j < K * K; j++) T[j] = 0;
     for (int64_t i = 0; i < n; i++) { /* N[i] is of the rows before i */
         EL sum = 0;
