@@ -74,7 +74,18 @@ def elements(rng, n):
     return f, (rng.standard_normal(n), rng.standard_normal(n))
 
 
-MAKERS = (low_rank, process, noise, spectrum, complex_solve, elements)
+def fixed_noise(rng, n):
+    X, y = rng.standard_normal((n, 2)), rng.standard_normal(n)
+
+    def f(theta):
+        K = pl.Kernel("rbf", X, variance=theta[0], length_scale=theta[1])
+        quad, log = pl.inv_quad_logdet(K + 0.3 * pl.Identity(n), y)
+        return 0.5 * (quad + log)
+
+    return f, (np.array([1.3, 0.9]),)
+
+
+MAKERS = (low_rank, process, noise, fixed_noise, spectrum, complex_solve, elements)
 
 
 def moved(rng, args):
@@ -125,7 +136,7 @@ def test_gradients_follow_the_arguments(make, rng):
                 np.testing.assert_allclose(g, s, rtol=1e-9, atol=1e-9 * (1 + np.abs(s).max()))
 
 
-@pytest.mark.parametrize("make", MAKERS[:3] + MAKERS[4:], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("make", MAKERS[:4] + MAKERS[5:], ids=lambda f: f.__name__)
 def test_hessian_products_follow_the_arguments(make, rng):
     n = 16
     f, args = make(rng, n)
@@ -244,9 +255,27 @@ def run_from_tapes(call):
 
 @pytest.mark.no_verify  # verified functions leave none
 def test_a_function_leaves_a_tape(rng):
-    f, args = low_rank(rng, 30)
-    g = pl.value_and_grad(f, (0, 1))
-    assert run_from_tapes(lambda: g(*moved(rng, args))) == 1
+    for make in (low_rank, fixed_noise):
+        f, args = make(rng, 30)
+        g = pl.value_and_grad(f, tuple(range(len(args))))
+        assert run_from_tapes(lambda g=g, args=args: g(*moved(rng, args))) == 1
+
+
+def test_multiples_of_what_holds_no_arrays_are_constants_of_a_program(rng):
+    """Not of one another: the number counts, and the kind."""
+    n, d = 20, rng.uniform(1, 2, 20)
+
+    def of(c, kind):
+        return pl.grad(lambda d: pl.logdet(pl.Diag(d) + c * kind))
+
+    for _ in range(4):
+        for c in (0.3, 0.7, 2):
+            np.testing.assert_allclose(of(c, pl.Identity(n))(d), 1 / (d + c), rtol=1e-13)
+            L = pl.Laplacian((n,))
+            due = np.linalg.inv(np.diag(d) + c * np.asarray(L.toarray())).diagonal()
+            np.testing.assert_allclose(of(c, L)(d), due, rtol=1e-12)
+    p = pl.program(lambda d: pl.logdet(pl.Diag(d) + 0.3 * pl.Identity(n)))
+    np.testing.assert_allclose(p(d), np.log(d + 0.3).sum(), rtol=1e-13)
 
 
 @pytest.mark.parametrize(

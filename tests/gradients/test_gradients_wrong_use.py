@@ -230,3 +230,9 @@ def test_threads_get_the_same_bits():
             assert got == value
             np.testing.assert_array_equal(one, by_d)
             np.testing.assert_array_equal(other, by_U)
+
+
+def test_an_operator_without_an_adjoint_is_named_with_its_line():
+    A = pl.MatVec((3, 3), lambda v: 2 * v)
+    with pytest.raises(NotImplementedError, match=r"(?s)rmatvec= .*MatVec \(3, 3\) built at .*A ="):
+        pl.grad(lambda d: np.sum(A @ d))(D)

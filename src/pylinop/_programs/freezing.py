@@ -310,7 +310,8 @@ def _apart(a: Any, number: int, by: float) -> Any:
     """Factors near 1 by which no two elements stay alike nor keep their ratio, of one array or of
     two; d_i d_j for what stands at i, j, so that what is symmetric and definite stays so.
     Coefficients are known by their numbers alone (`_sources`)."""
-    unit = by * 2**22 * np.finfo(a.dtype).eps  # 512 and 2048 roundings
+    single = a.dtype.char in "fF"  # of which more would make what is just definite indefinite
+    unit = by * 2 ** (18 if single else 22) * np.finfo(a.dtype).eps  # 512 and 2048 roundings, or 32
     whole: Any = 1.0
     for axis in reversed(range(a.ndim)):
         k = np.arange(1, a.shape[axis] + 1)

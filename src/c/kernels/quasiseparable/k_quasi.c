@@ -26,8 +26,8 @@ enum { ROUNDS = 2 }; /* refinements */
 
 static size_t room(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
 /* Few states have gradient loops of known sizes, whose states stand in registers. */
-enum { FEW = 9 };
-static int key(const lopk_quasi *g) { return g->J <= 3 ? 2 * (int)g->J + g->full : 0; }
+enum { FEW = 9, MORE = 16 };
+static int key(const lopk_quasi *g) { return g->J <= 4 ? 2 * (int)g->J + g->full : 0; }
 /* Columns at once, of `wide` in the loops below. */
 static int at_once(const lopk_quasi *g, int wide, int64_t left) {
     return left < wide || (lop_is_complex(g->dt) && lopk_quasi_is_few(g)) ? 1 : wide;

@@ -82,6 +82,7 @@ LOPK_CLONES_SHORT static void N_(pair_sums)(N_(sums) to, const lopk_quasi *g, do
     case 4: N_(pair_blocks)(to, g, 2, false, by, left, right, F); break;
     case 5: N_(pair_blocks)(to, g, 2, true, by, left, right, F); break;
     case 7: N_(pair_blocks)(to, g, 3, true, by, left, right, F); break;
+    case 9: N_(pair_blocks)(to, g, 4, true, by, left, right, F); break;
     default: N_(pair_blocks)(to, g, g->J, g->full, by, left, right, F);
     }
 }
@@ -189,7 +190,7 @@ static ALWAYS void N_(quasi_sums_of)(N_(sums) to, const int64_t J, const int64_t
                                      double by, EL *restrict F) {
     const EL *p = g->p, *q = g->q, *a = g->a;
     const int64_t n = g->n, step = full ? J * J : J, size = J * K;
-    EL own[2 * FEW], *s = size <= FEW ? own : F + n * size, *t = s + size;
+    EL own[2 * MORE], *s = size <= MORE ? own : F + n * size, *t = s + size;
     for (int64_t j = 0; j < size; j++) s[j] = 0;
     for (int64_t i = 0; i + 1 < n; i++) {
         if (i > 0) {
@@ -233,11 +234,13 @@ LOPK_CLONES_SHORT static void N_(quasi_sums)(void *out, int64_t K, const EL *x, 
     const N_(sums) to = N_(sums_in)(out, g);
     const double by = mirrored ? 2 : 1;
     memset(out, 0, (size_t)(g->n * (2 * g->J + N_(transitions)(g))) * sizeof(EL));
-    switch (REAL && g->J == K ? key(g) : 0) {
-    case 2: N_(quasi_sums_of)(to, 1, 1, false, x, W, b, g, by, F); break;
-    case 4: N_(quasi_sums_of)(to, 2, 2, false, x, W, b, g, by, F); break;
-    case 5: N_(quasi_sums_of)(to, 2, 2, true, x, W, b, g, by, F); break;
-    case 7: N_(quasi_sums_of)(to, 3, 3, true, x, W, b, g, by, F); break;
+    switch (REAL && K <= 8 ? 10 * key(g) + (int)K : 0) {
+    case 21: N_(quasi_sums_of)(to, 1, 1, false, x, W, b, g, by, F); break;
+    case 42: N_(quasi_sums_of)(to, 2, 2, false, x, W, b, g, by, F); break;
+    case 52: N_(quasi_sums_of)(to, 2, 2, true, x, W, b, g, by, F); break;
+    case 58: N_(quasi_sums_of)(to, 2, 8, true, x, W, b, g, by, F); break; /* second derivatives */
+    case 92: N_(quasi_sums_of)(to, 4, 2, true, x, W, b, g, by, F); break;
+    case 73: N_(quasi_sums_of)(to, 3, 3, true, x, W, b, g, by, F); break;
     default: N_(quasi_sums_of)(to, g->J, K, g->full, x, W, b, g, by, F);
     }
 }
