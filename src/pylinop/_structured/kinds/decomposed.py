@@ -14,7 +14,7 @@ from ..cholesky import cholesky, is_lower, not_definite, real_diagonal, upper_of
 from ..dispatch import dense
 from ..eig import _pair, _split, pairs_row
 from ..eigh import eigenbasis
-from ..least_squares import frames, phases
+from ..least_squares import frames
 from ..matrix_functions import _by_basis, _hermitian_only, _thin, functions_row
 from ..operands import _as_precise, diagonal_of, factors_of
 from ..pinv import _reciprocals, _relative
@@ -22,7 +22,7 @@ from ..qr import orthonormal
 from ..questions import eigvalsh, hermitian, pinv, svdvals
 from ..singular_values import _padded, descending, floats
 from ..square_roots import _beside, _powers, nonnegative, power, root
-from ..svd import Matched, of_basis, singular
+from ..svd import Matched, of_basis, phases, singular
 from ..unitary import is_unitary
 
 # -- singular values, norms, eigenvalues --
@@ -220,7 +220,8 @@ def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     "eigen", how="Q and d where Q is known to be unitary", cost="O(n)", guard="given unitary_q"
 )
 def _(op: Any, want: str) -> Any:
-    phase, size = phases(floats(op._given("d")))
+    d = floats(op._given("d"))
+    phase, size = phases(d), np.abs(d)
     return op._given("Q") @ _core.Diag(phase), size, op._given("Q")
 
 
