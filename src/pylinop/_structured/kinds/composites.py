@@ -50,21 +50,19 @@ def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
 # -- norms and condition numbers --
 
 
-def _by_values(question: Any) -> Any:
-    how = "from `svdvals`: 2, -2 and nuc; the others as of a dense form"
-    return question.row("sum", how=how, cost="`svdvals`", asks=_values_asks, guard="known_basis")
+_VALUES = "from `svdvals`: 2, -2 and nuc; the others as of a dense form"
 
 
 def _values_asks(op: Any, order: Any) -> Any:
     return [("svdvals", op)] if order in (2, -2, "nuc") else None
 
 
-@_by_values(norm)
+@norm.row("sum", how=_VALUES, cost="`svdvals`", asks=_values_asks, guard="known_basis")
 def _(op: Any, order: Any) -> Any:
     return norm_of_values(svdvals(op), order) if order in (2, -2, "nuc") else NotImplemented
 
 
-@_by_values(cond)
+@cond.row("sum", how=_VALUES, cost="`svdvals`", asks=_values_asks, guard="known_basis")
 def _(op: Any, p: Any) -> Any:
     return cond_of_values(svdvals(op), p) if p in (2, -2) else NotImplemented
 
