@@ -18,7 +18,7 @@ from .._sparse.tosparse import FEW
 from .cholesky import cholesky, not_definite, real_diagonal
 
 _ROWS, _SHARE, _PARTS = 400, 16, 96  # as where solves go by a sparse factor
-_A_ROW, _SLOW = 8000, 0.5  # flops that a row of Python is worth, and one of SuperLU
+_A_ROW, _FILLED = 8000, 0.5  # flops that a row takes, and a pair of entries of its envelope
 
 
 def _entries(op: Any, left: list[int]) -> float:
@@ -74,13 +74,13 @@ def _envelope(a: Any) -> Any:
 
 
 def price(op: Any, *args: Any) -> str | None:
-    """The cost, by the envelope; None of what is not sparse. SuperLU's flops are slower than ours,
-    and a row of its Python and of the pattern's takes so long (2026-11-26)."""
+    """The cost, by the envelope, as SuperLU and the reading of the pattern were measured to take
+    (2026-11-26); None of what is not sparse."""
     a = matrix_of(op)
     if a is None:
         return None
     wide = _envelope(a).astype(float)
-    return f"{_A_ROW} n, {_SLOW * float(wide @ wide):.0f}"
+    return f"{_A_ROW} n, {_FILLED * float(wide @ wide):.0f}"
 
 
 def asks(op: Any, *args: Any) -> Any:
@@ -117,9 +117,8 @@ def factor_of(op: Any, a: Any, uplo: str) -> Any:
     below = sp.tril(low, -1, format="csc")
     if not np.isfinite(below.data).all() or not np.isfinite(main).all():
         raise not_definite(True)
-    _refuse_fill(
-        op, 5 * (int(_envelope(low).sum()) + n) * (dtype.itemsize + 4)
-    )  # 4.4 of a Laplacian, 2026-11-26
+    fill = int(_envelope(low).sum()) + n
+    _refuse_fill(op, 5 * fill * (dtype.itemsize + 4))  # 4.4 of a Laplacian, 2026-11-26
     whole = (below + below.conj().T + sp.diags_array(main.astype(dtype))).tocsc()
     whole.indices, whole.indptr = whole.indices.astype(np.intc), whole.indptr.astype(np.intc)
     try:
