@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import pylinop as pl
+from pylinop._structured import arrowhead
 
 # -- bordered matrices --
 
@@ -134,6 +135,22 @@ def test_arrowheads_read_one_triangle(rng):
     for A, side in ((lower, "L"), (upper, "U")):
         np.testing.assert_allclose(pl.eigvalsh(A, side), want, atol=1e-12)
         np.testing.assert_allclose(pl.eigh(A, side)[0], want, atol=1e-12)
+
+
+def test_arrowheads_are_kept(rng, monkeypatch):
+    """Until what they are made of changes."""
+    calls, pairs = [], arrowhead.pairs
+    monkeypatch.setattr(arrowhead, "pairs", lambda *a: calls.append(a) or pairs(*a))
+    d = rng.standard_normal(450)
+    A, a = _arrowhead(d, rng.standard_normal(450), 0.5)
+    for f in (lambda: pl.eigh(A)[0], lambda: pl.eigvalsh(A)):
+        calls.clear()
+        np.testing.assert_array_equal(f(), f())
+        assert len(calls) == 1
+    d += 1
+    want = np.linalg.eigvalsh(A.toarray())
+    np.testing.assert_allclose(pl.eigh(A)[0], want, atol=1e-12)
+    np.testing.assert_allclose(pl.eigvalsh(A), want, atol=1e-12)
 
 
 def test_arrowheads_hold_no_more_than_they_may(rng):

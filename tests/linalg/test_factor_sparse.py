@@ -123,3 +123,29 @@ def test_draws_are_those_of_the_dense_form(rng):
     a[3, 4] = 9.0
     with pytest.raises(np.linalg.LinAlgError, match="not Hermitian"):
         pl.sample(pl.Sparse(a.tocsr()), rng=0)
+
+
+@pytest.mark.parametrize("k", [5, 20, 23])
+def test_negative_multiples_of_laplacians(k, rng):
+    """Sparse from 400 rows on, in both functions, and priced so."""
+    A = -2 * pl.Laplacian((k, k), "dirichlet", np.float64)
+    a = A.toarray()
+    np.testing.assert_allclose(pl.cholesky(A).toarray(), np.linalg.cholesky(a), atol=1e-12)
+    got, want = (pl.sample(x, 2, rng=1) for x in (A, pl.Dense(a)))
+    if k * k >= 400:
+        np.testing.assert_allclose(got, want, atol=1e-12)
+        with pl.config(memory_limit=a.nbytes):  # SuperLU's memory, but no dense form and its factor
+            np.testing.assert_allclose(pl.sample(A, 2, rng=1), want, atol=1e-12)
+    else:
+        assert got.shape == want.shape
+    for name in ("cholesky", "sample"):
+        e = A.explain(name)
+        assert (f"{name}-scaled" in e.fired) == (k * k >= 400)
+
+
+def test_negative_multiples_that_are_not_definite(rng):
+    A = -1 * pl.Sparse(definite(rng))
+    with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
+        pl.cholesky(A)
+    with pytest.raises(np.linalg.LinAlgError, match="not positive semidefinite"):
+        pl.sample(A)

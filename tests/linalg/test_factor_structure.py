@@ -501,3 +501,29 @@ except ImportError as error:
     print(error)
 """
     assert "pip install scipy" in python(code)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c16"])
+@pytest.mark.parametrize("n, k", [(16, 4), (16, 5), (17, 1), (100, 7)])
+def test_bases_of_thin_roots_are_reflections(n, k, dtype, rng):
+    """In n k numbers, from L itself, so that small values keep their digits."""
+    left = rng.standard_normal((n, k)) * 10.0 ** -np.arange(k)
+    left = (left * (1 + 0.5j) if dtype == "c16" else left).astype(dtype)
+    A, a = pl.Root(left), left @ left.conj().T
+    tolerance = {"rtol": 0, "atol": 50 * n**0.5 * np.finfo(dtype).eps * np.linalg.norm(a, 2)}
+    thin = 4 * k <= n
+    w, Q = pl.eigh(A)
+    U, s, Vh = pl.svd(A)
+    q = Q.toarray()
+    np.testing.assert_allclose(q * w @ q.conj().T, a, **tolerance)
+    np.testing.assert_allclose(q.conj().T @ q, np.eye(n), atol=100 * np.finfo(dtype).eps * n**0.5)
+    np.testing.assert_allclose((U.toarray() * s) @ Vh.toarray(), a, **tolerance)
+    want = np.zeros(n)
+    want[:k] = np.linalg.svd(left, compute_uv=False) ** 2
+    np.testing.assert_allclose(s[:k], want[:k], rtol=100 * k * np.finfo(dtype).eps * 10.0**k)
+    assert w.dtype == s.dtype == np.finfo(dtype).dtype and q.dtype == np.dtype(dtype)
+    if thin and n == 100:
+        with pl.config(memory_limit=n * n * np.dtype(dtype).itemsize - 1):
+            pl.eigh(pl.Root(left.copy())), pl.svd(pl.Root(left.copy()))
+    batch = pl.Root(np.stack([left, 2 * left]))
+    np.testing.assert_allclose(pl.eigh(batch)[0][1], 4 * w, **tolerance)

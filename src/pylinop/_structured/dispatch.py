@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 _asked: dict[tuple[int, str], weakref.ref[Any]] = {}  # small Krons, of late
 _MOST = 512  # of those
 _QUICK = 1 << 16  # entries up to which no answer takes long
+_SHORT = 0.34  # times 1 + _HALF / n: how much longer small ones take (dsyevd, 2026-11-26)
 _HALF = 300  # rows at which LAPACK runs at half its speed (dgetrf, dpotrf, 2026-11-26, one core)
 
 # -- operands --
@@ -320,6 +321,9 @@ class Question:
         own = prices.read(cost or self.text[1]).price(op, "dense")
         if cost is None and self.word in memory.CUBES and self.word != "eigh":
             own = own._replace(seconds=self._measured(op))
+        else:  # costs that are right of large ones
+            slow = max(1.0, _SHORT * (1 + _HALF / max(min(op.shape[-2:]), 1)))
+            own = own._replace(seconds=prices.ROW + slow * (own.seconds - prices.ROW))
         arrays = self.arrays(*op.shape[-2:], *args) if callable(self.arrays) else self.arrays
         held = int(arrays * op.size * inexact(op.dtype).itemsize)
         return own._replace(memory=held or own.memory)
@@ -329,7 +333,7 @@ class Question:
         *batch, m, n = op.shape
         cubes = memory.CUBES.get(self.word, 0) * max(m, n) * min(m, n) ** 2 * math.prod(batch)
         complex_ = 4 if inexact(op.dtype).kind == "c" else 1
-        small = (1 + _HALF / max(min(m, n), 1)) / (1 + _HALF / 1000)  # blocks are short
+        small = (1 + _HALF / max(math.sqrt(m * n), 1)) / (1 + _HALF / 1000)  # blocks are short
         small = 1.0 if self.word in ("eig", "eigvals") else small  # which run at the memory's rate
         return float(cubes * complex_ * small / _core._costs()["gemm_rate"]) + prices.ROW
 

@@ -11,12 +11,10 @@ import numpy as np
 
 from .. import _core
 from .._base.dtypes import real_of
-from .dispatch import Question
 from .eigh import eigenbasis
 from .least_squares import frames
-from .norms import cond_of_values
 from .pinv import _reciprocals, _relative
-from .questions import cond, norm, norm_of_values, pinv, svdvals
+from .questions import pinv
 from .square_roots import by_basis, power
 from .svd import of_basis
 
@@ -70,33 +68,3 @@ def _(op: Any, how: Any) -> Any:
 def _(op: Any, want: str) -> Any:
     found = of_basis(*_basis(op))
     return found.u, found.s, found.v
-
-
-# -- norms and condition by singular values that a structure has --
-
-
-def _values_asks(op: Any, order: Any) -> Any:
-    return [("svdvals", op)] if order in (2, -2, "nuc") else None
-
-
-def _norm(op: Any, order: Any) -> Any:
-    return norm_of_values(svdvals(op), order) if order in (2, -2, "nuc") else NotImplemented
-
-
-def _cond(op: Any, p: Any) -> Any:
-    return cond_of_values(svdvals(op), p) if p in (2, -2) else NotImplemented
-
-
-def _by_values(question: Question, *heads: str, guard: str = "", called: str = "") -> Any:
-    how = "from `svdvals`: 2, -2 and nuc; the others as of a dense form"
-    return question.row(
-        *heads, how=how, cost="`svdvals`", asks=_values_asks, guard=guard, called=called
-    )
-
-
-_by_values(norm, "sum", guard="known_basis")(_norm)
-_by_values(cond, "sum", guard="known_basis")(_cond)
-_by_values(norm, "lowrankupdate", "congruence", "power", called="by-svdvals")(_norm)
-_by_values(
-    cond, *("lowrankupdate", "congruence", "power", "toeplitz", "hankel"), called="by-svdvals"
-)(_cond)

@@ -17,10 +17,11 @@ from .._base.dtypes import inexact, real_of
 from . import banded_qr, prices, trees
 from .dispatch import Question, dense, one_call, step
 from .operands import tolerance_of
-from .qr import eye, orthonormal, qr
+from .qr import identity_of, orthonormal, qr
 from .questions import svdvals
 from .singular_values import (
     check_permutation,
+    padded_to,
 )
 from .unitary import is_unitary
 
@@ -29,15 +30,7 @@ def _lapack(a: Any, want: str) -> Any:
     m, n = a.shape[-2:]
     u, s, vh = np.linalg.svd(a, full_matrices=want == "null" and m < n)
     v = orthonormal(np.swapaxes(vh, -1, -2).conj())
-    return (None, _padded(s, n), v) if want == "null" else (orthonormal(u), s, v)
-
-
-def _padded(s: Any, n: int) -> Any:
-    """Pads with zeros to n values."""
-    if s.shape[-1] == n:
-        return s
-    rest = np.zeros((*s.shape[:-1], n - s.shape[-1]), s.dtype)
-    return np.concatenate([s, rest], axis=-1)
+    return (None, padded_to(s, n), v) if want == "null" else (orthonormal(u), s, v)
 
 
 def _arrays(m: int, n: int, want: str) -> float:
@@ -58,11 +51,6 @@ frames = Question(
 )
 
 
-def phases(d: Any) -> tuple[Any, Any]:
-    size = np.abs(d)
-    return np.divide(d, size, where=size != 0, out=np.ones_like(d)), size
-
-
 @frames.row(
     *("permutation", "householder", "reflections", "dft", "dct"),
     called="unitary",
@@ -75,7 +63,7 @@ def _(op: Any, want: str) -> Any:
     if op._head == "permutation":
         check_permutation(op)
     n = op.shape[-1]
-    return op, np.ones((*op.shape[:-2], n), real_of(op.dtype)), eye(op, n, n)
+    return op, np.ones((*op.shape[:-2], n), real_of(op.dtype)), identity_of(op, n, n)
 
 
 def _joined(join: Callable[..., Any], found: Any, want: str) -> tuple[Any, Any]:
@@ -193,7 +181,7 @@ def lstsq(op: Any, b: Any, rcond: Any) -> Any:
     rest = np.empty((*np.shape(rank), 0), s.dtype)
     if m > n and (rank == n).all() and 0 not in b.shape[-1:]:
         rest = (np.abs(b - op @ x) ** 2).sum(axis=-2)
-    return x, rest, rank, _padded(np.sort(s, axis=-1)[..., ::-1], min(m, n))
+    return x, rest, rank, padded_to(np.sort(s, axis=-1)[..., ::-1], min(m, n))
 
 
 # -- null space, range --

@@ -14,7 +14,7 @@ from .. import _core
 from .._base.dtypes import inexact
 from .cholesky import real_diagonal
 from .dispatch import Question
-from .qr import eye, upper
+from .qr import identity_of, upper
 
 # -- LU --
 
@@ -79,7 +79,7 @@ lu = Question(
 
 
 def _itself(op: Any) -> tuple[Any, Any, Any]:
-    one = eye(op, op.shape[-1], op.shape[-1])
+    one = identity_of(op, op.shape[-1], op.shape[-1])
     return one, one, op
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .._base import config
 from .._operators.convert import inverse
 from .dispatch import Question
 from .operands import factors_of
@@ -69,34 +70,30 @@ def _(op: Any) -> Any:
 
 # -- norms and condition --
 
-VALUED: tuple[str, ...]
-VALUED = ("permutation", "householder", "dft", "dct", "hadamard", "circulant", "blockdiag", "full")
-VALUED += ("inverse", "offdiag", "eigen", "root", "kronsum", "laplacian", "lowrank", "tridiagonal")
-VALUED += ("banded", "blocktridiagonal", "reflections")
-SUMMED = ("block", "sparse", "toeplitz")
+_INVERTED = ("permutation", "circulant", "blockdiag", *TRANSFORMS)  # which are their own kinds
 
 
 def _norm_asks(op: Any, ord: Any) -> Any:
     if ord in (2, -2, "nuc"):
         return [("svdvals", op)] if _by_svdvals(op) else None
-    return []
+    by = frobenius if ord == "fro" else sums
+    return [] if by.row_of(op) is not None else None
 
 
 def _by_svdvals(op: Any) -> bool:
     """Has the kind singular values that are cheaper than those of the dense form?"""
-    return op._head not in (*SUMMED, "triangular") or op._head in svdvals.rows
+    return op._head in svdvals.rows
 
 
 def _cond_asks(op: Any, p: Any) -> Any:
     if p in (2, -2):
         return [("svdvals", op)]
-    known = op._head in ("permutation", "circulant", "blockdiag", "householder", *TRANSFORMS)
+    known = op._head == "householder" or op._head in _INVERTED
     return [("matrix_norm", op, p)] if known else None
 
 
 @norm.row(
-    *VALUED,
-    *SUMMED,
+    "sparse",
     called="values",
     how="from `svdvals` or by the parameters ([which](linalg.md))",
     cost="O(n); `svdvals` where these are needed",
@@ -141,7 +138,6 @@ def cond_of_values(s: Any, p: Any) -> Any:
 
 
 @cond.row(
-    *VALUED,
     called="values",
     how="from `svdvals` (2, -2), or by norms of it and of its inverse ([which](linalg.md))",
     cost="`svdvals`",
@@ -152,7 +148,7 @@ def _(op: Any, p: Any) -> Any:
         return cond_of_values(svdvals(op), p)
     if op._head == "householder" and op._init is not None and op._given("tau") is None:
         return norm(op, p) ** 2
-    if op._head not in ("permutation", "circulant", "blockdiag", *TRANSFORMS):
+    if op._head not in _INVERTED:
         return NotImplemented
     other = _of_inverse(op, p)
     if other is None:
@@ -161,3 +157,12 @@ def _(op: Any, p: Any) -> Any:
     with np.errstate(invalid="ignore"):
         c = own * other
     return np.where(np.isnan(c) & ~np.isnan(own), np.inf, c)  # 0 * inf: singular
+
+
+def complete() -> None:
+    """Every kind with singular values of its own has norms and condition numbers by them, unless it
+    has rows of its own for these."""
+    for question in (norm, cond):
+        row = config.structure_rules[f"{question.word}-values"]
+        for head in svdvals.rows:
+            question.rows.setdefault(head, row)

@@ -51,7 +51,7 @@ qr = Question(
 )
 
 
-def eye(op: Any, rows: Any, columns: Any, dtype: Any = None) -> Any:
+def identity_of(op: Any, rows: Any, columns: Any, dtype: Any = None) -> Any:
     """A rectangular identity with the batch of ``op``."""
     batch, dtype = op.shape[:-2], inexact(op.dtype) if dtype is None else dtype
     if rows == columns:
@@ -76,7 +76,7 @@ def _(op: Any, mode: str) -> Any:
     if op._head == "permutation":
         check_permutation(op)
     if op.dtype is None or op.dtype.kind not in "fc":
-        return _of(mode, op, eye(op, op.shape[-1], op.shape[-1]))
+        return _of(mode, op, identity_of(op, op.shape[-1], op.shape[-1]))
     return _of(mode, op, _core.Identity(op.shape, op.dtype))
 
 

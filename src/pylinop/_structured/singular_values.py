@@ -40,11 +40,15 @@ def descending(s: Any) -> Any:
     return np.sort(s, axis=-1)[..., ::-1]
 
 
+def padded_to(s: Any, n: int) -> Any:
+    """A copy, with zeros to n values."""
+    rest = np.zeros((*s.shape[:-1], n - s.shape[-1]), s.dtype)
+    return np.concatenate([s, rest], axis=-1)
+
+
 def _padded(s: Any, op: Any) -> Any:
-    """Pads with zeros to min(m, n) values."""
-    rest = min(op.shape[-2:]) - s.shape[-1]
-    s = np.broadcast_to(s, (*op.shape[:-2], s.shape[-1]))
-    return np.concatenate([s, np.zeros((*s.shape[:-1], rest), s.dtype)], axis=-1)
+    """Pads with zeros to min(m, n) values, over the whole batch."""
+    return padded_to(np.broadcast_to(s, (*op.shape[:-2], s.shape[-1])), min(op.shape[-2:]))
 
 
 def determinant(op: Any) -> Any:

@@ -141,8 +141,9 @@ def _(op: Any) -> Any:
     "sparse",
     "laplacian",
     how="Cholesky, sparse; where that fails as a dense one",
-    cost="a sparse solve",
-    asks=lambda op: [("solve", op)] if cholesky_sparse.is_sparse(op) else None,
+    cost="O(n w^2); w the envelope's mean width",
+    asks=cholesky_sparse.asks,
+    instead=cholesky_sparse.price,
 )
 def _(op: Any) -> Any:
     a = cholesky_sparse.matrix_of(op)

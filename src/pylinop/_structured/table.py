@@ -51,6 +51,8 @@ from .kinds import (
 )
 from .rows import QUESTIONS
 
+norms.complete()
+
 _FIRST = "diag identity zeros scaled view kron blockdiag".split()  # then as pl.kinds() lists them
 _at: dict[str, int] = {}
 for _head in [*_FIRST, *(row["head"] for row in _core.kinds())]:

@@ -144,6 +144,15 @@ def completed(u: Any) -> Any:
     return _core.LowRankUpdate(base, y, y, -t), np.triu(h[..., :r, :])
 
 
+def begun_by(q: Any, x: Any) -> Any:
+    """A unitary operator whose first columns are q x, with orthonormal columns of q and a unitary
+    x; it holds n x k numbers."""
+    whole, r = completed(q)
+    turn = np.sign(np.diagonal(r, 0, -2, -1).real)[..., :, None]
+    n, k = q.shape[-2:]
+    return whole @ _core.BlockDiag(unitary(turn * x), _core.Identity(n - k))
+
+
 def _is_reflections(q: Any) -> bool:
     """Is I + Y C Y^H unitary? By C + C^H + C^H (Y^H Y) C = 0, to rounding."""
     base, u, v, c = q._given("base", "U", "V", "C")

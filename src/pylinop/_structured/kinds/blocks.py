@@ -409,6 +409,7 @@ def _of_arrow(op: Any, found: Any, uplo: str, vectors: bool) -> Any:
     how="of Hermitian block circulants (one object along each diagonal): of the blocks of its DFT; "
     "of arrowheads of 400 rows: the secular equation",
     cost="O(n k^2); of arrowheads 60 n^2",
+    kept=True,
     asks=_arrow_asks(_VALUES),
     instead=_block_price(_VALUES, "60 n^2", block_circulant.price(5.0, 1.9)),
 )
@@ -428,6 +429,7 @@ def _(op: Any, uplo: str) -> Any:
     how="of Hermitian block circulants: Q is a DFT or Hartley's transform times a BlockDiag; of "
     "arrowheads of 200 rows: the secular equation",
     cost="O(n k^2); of arrowheads 150 n^2, Q in n^2 numbers",
+    kept=True,
     asks=_arrow_asks(_VECTORS),
     instead=_block_price(_VECTORS, "150 n^2", block_circulant.price(10.0, 3.2)),
 )

@@ -13,7 +13,6 @@ from ..cholesky import not_definite
 from ..eig import _pair, by_eigh, pairs_row
 from ..eigh import eigenbasis
 from ..least_squares import frames
-from ..least_squares import phases as least_squares_phases
 from ..matrix_functions import functions_row
 from ..norms import _length, frobenius, sums
 from ..pinv import _reciprocals, _relative
@@ -143,7 +142,8 @@ def _(op: Any, want: str) -> Any:
         return NotImplemented
     if want != "solve" and op.dtype.kind != "c":
         return NotImplemented
-    phase, size = least_squares_phases(eigenvalues_of(op))
+    values = eigenvalues_of(op)
+    phase, size = phases(values), np.abs(values)
     f = _core.DFT(op.shape[-1], "ortho", phase.dtype)
     return f.H @ _core.Diag(phase), size, f.H
 

@@ -14,8 +14,9 @@ from ..eig import _pair, _split, pairs_row
 from ..eigenvalues_hermitian import reciprocal, shift_of
 from ..eigh import eigenbasis
 from ..matrix_functions import _by_basis, functions_row
+from ..norms import cond_of_values
 from ..operands import _as_precise
-from ..questions import eigvalsh, hermitian
+from ..questions import cond, eigvalsh, hermitian, norm, norm_of_values, svdvals
 from ..square_roots import _beside, power, root
 from ..svd import Matched, singular
 from ..unitary import is_unitary
@@ -44,6 +45,26 @@ def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     if found is None or complex(found[1]).imag:
         return NotImplemented
     return (yield found[0], uplo) + complex(found[1]).real
+
+
+# -- norms and condition numbers --
+
+
+_VALUES = "from `svdvals`: 2, -2 and nuc; the others as of a dense form"
+
+
+def _values_asks(op: Any, order: Any) -> Any:
+    return [("svdvals", op)] if order in (2, -2, "nuc") else None
+
+
+@norm.row("sum", how=_VALUES, cost="`svdvals`", asks=_values_asks, guard="known_basis")
+def _(op: Any, order: Any) -> Any:
+    return norm_of_values(svdvals(op), order) if order in (2, -2, "nuc") else NotImplemented
+
+
+@cond.row("sum", how=_VALUES, cost="`svdvals`", asks=_values_asks, guard="known_basis")
+def _(op: Any, p: Any) -> Any:
+    return cond_of_values(svdvals(op), p) if p in (2, -2) else NotImplemented
 
 
 # -- eigh --

@@ -14,7 +14,7 @@ from ..cholesky import cholesky, is_lower, not_definite, real_diagonal, upper_of
 from ..dispatch import dense
 from ..eig import _pair, _split, pairs_row
 from ..eigh import eigenbasis
-from ..least_squares import frames, phases
+from ..least_squares import frames
 from ..matrix_functions import _by_basis, _hermitian_only, _thin, functions_row
 from ..operands import _as_precise, diagonal_of, factors_of
 from ..pinv import _reciprocals, _relative
@@ -22,8 +22,8 @@ from ..qr import orthonormal
 from ..questions import eigvalsh, hermitian, pinv, svdvals
 from ..singular_values import _padded, descending, floats
 from ..square_roots import _beside, _powers, nonnegative, power, root
-from ..svd import Matched, of_basis, singular
-from ..unitary import is_unitary
+from ..svd import Matched, _matched, of_basis, phases, singular
+from ..unitary import begun_by, is_unitary
 
 # -- singular values, norms, eigenvalues --
 
@@ -155,15 +155,58 @@ def _(op: Any, full: bool) -> Any:
     return of_basis(floats(op._given("d")), op._given("Q").copy())
 
 
-@singular.row("root", how="squares of L's; U is L's", cost="that of L", guard="given")
+def _thin_l(op: Any) -> Any:
+    """The L of a Root, where it is dense and thin; else None."""
+    inner = _as_precise(as_operator(op._given("L")), op)
+    thin = inner._head == "dense" and 0 < 4 * inner.shape[-1] <= inner.shape[-2]
+    return inner if thin else None
+
+
+def _of_thin(op: Any) -> Any:
+    """The singular values and all left vectors of a thin L, in n k numbers; else None."""
+    inner = _thin_l(op)
+    if inner is None:
+        return None
+    q, s, _ = np.linalg.svd(dense(inner), full_matrices=False)
+    u = begun_by(q, np.eye(q.shape[-1], dtype=q.dtype))
+    return _matched(u, s, u)
+
+
+def _root_asks(op: Any, *args: Any) -> Any:
+    return [] if _thin_l(op) is not None else [("svd", as_operator(op._given("L")), True)]
+
+
+def _root_price(op: Any) -> str | None:
+    return "14 n k^2" if op._init is not None and _thin_l(op) is not None else None
+
+
+@singular.row(
+    "root",
+    how="squares of L's; U is L's, of a thin L reflections",
+    cost="that of L",
+    guard="given",
+    asks=_root_asks,
+    instead=_root_price,
+)
 def _(op: Any, full: bool) -> Generator[Any, Any, Any]:
-    found = yield _as_precise(as_operator(op._given("L")), op), True
+    found = _of_thin(op)
+    if found is None:
+        found = yield _as_precise(as_operator(op._given("L")), op), True
     return Matched(found.u, found.s**2, found.u, found.rows, found.rows)
 
 
-@eigenbasis.row("root", how="by the svd of L, all of its U", cost="svd of L", guard="given")
+@eigenbasis.row(
+    "root",
+    how="by the svd of L, all of its U; of a thin L reflections",
+    cost="svd of L",
+    guard="given",
+    asks=_root_asks,
+    instead=_root_price,
+)
 def _(op: Any, uplo: str) -> Any:
-    found = singular(op._given("L"), True)
+    found = _of_thin(op)
+    if found is None:
+        found = singular(op._given("L"), True)
     w = np.zeros((*found.s.shape[:-1], op.shape[-1]), found.s.dtype)
     w[..., found.rows] = found.s**2
     return w, found.u
@@ -220,7 +263,8 @@ def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     "eigen", how="Q and d where Q is known to be unitary", cost="O(n)", guard="given unitary_q"
 )
 def _(op: Any, want: str) -> Any:
-    phase, size = phases(floats(op._given("d")))
+    d = floats(op._given("d"))
+    phase, size = phases(d), np.abs(d)
     return op._given("Q") @ _core.Diag(phase), size, op._given("Q")
 
 

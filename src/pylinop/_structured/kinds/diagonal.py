@@ -16,16 +16,12 @@ from ..cholesky import cholesky, not_definite, real_diagonal
 from ..eig import _pair, pairs_row
 from ..eigh import eigenbasis, eye
 from ..least_squares import frames
-from ..least_squares import phases as least_squares_phases
 from ..lu import ldl, lu
 from ..matrix_functions import _one_apart, functions_row
 from ..norms import _length, frobenius, sums
 from ..operands import diagonal_of, modulus
 from ..pinv import _reciprocals, _relative
-from ..qr import _of, qr
-from ..qr import eye as least_squares_eye
-from ..qr import eye as lu_eye
-from ..qr import eye as qr_eye
+from ..qr import _of, identity_of, qr
 from ..questions import cond, eigvalsh, hermitian, norm, norm_of_values, pinv, svdvals
 from ..singular_values import _padded, descending, floats, vector_room
 from ..square_roots import _powers, nonnegative, power, root
@@ -317,7 +313,7 @@ def _(op: Any, mode: str) -> Any:
 def _(op: Any, mode: str) -> Any:
     m, n = op.shape[-2:]
     k = m if mode == "complete" else min(m, n)
-    return _of(mode, qr_eye(op, m, k), _core.Zeros((*op.shape[:-2], k, n), inexact(op.dtype)))
+    return _of(mode, identity_of(op, m, k), _core.Zeros((*op.shape[:-2], k, n), inexact(op.dtype)))
 
 
 # -- lu, ldl --
@@ -325,7 +321,7 @@ def _(op: Any, mode: str) -> Any:
 
 @lu.row("diag", "identity", how="U is itself", cost="O(1)")
 def _(op: Any) -> Any:
-    one = lu_eye(op, op.shape[-1], op.shape[-1])
+    one = identity_of(op, op.shape[-1], op.shape[-1])
     if op._head == "identity":
         return one, one, one
     return one, one, op if op.dtype.kind in "fc" else _core.Diag(diagonal_of(op))
@@ -336,7 +332,7 @@ def _(op: Any) -> Any:
     m, n = op.shape[-2:]
     k = min(m, n)
     shape = (*op.shape[:-2], k, n)
-    return lu_eye(op, m, m), lu_eye(op, m, k), _core.Zeros(shape, inexact(op.dtype))
+    return identity_of(op, m, m), identity_of(op, m, k), _core.Zeros(shape, inexact(op.dtype))
 
 
 @ldl.row("diag", "identity", how="D is itself", cost="O(1)")
@@ -345,7 +341,7 @@ def _(op: Any, lower: bool, hermitian: bool) -> Any:
     d = diagonal_of(op)
     order = np.broadcast_to(np.arange(n), (*op.shape[:-2], n)).copy()
     d = real_diagonal(d).astype(d.dtype) if hermitian else d
-    return lu_eye(op, n, n), _core.Diag(d), order
+    return identity_of(op, n, n), _core.Diag(d), order
 
 
 # -- least squares, null spaces, ranges --
@@ -354,8 +350,7 @@ def _(op: Any, lower: bool, hermitian: bool) -> Any:
 @frames.row("diag", "identity", how="element by element", cost="O(n)")
 def _(op: Any, want: str) -> Any:
     d = diagonal_of(op)
-    phase, size = least_squares_phases(d)
-    return _core.Diag(phase), size, least_squares_eye(op, d.shape[-1], d.shape[-1])
+    return _core.Diag(phases(d)), np.abs(d), identity_of(op, d.shape[-1], d.shape[-1])
 
 
 @frames.row("zeros", how="an Identity, no values", cost="O(n)")
@@ -364,9 +359,9 @@ def _(op: Any, want: str) -> Any:
     vector_room(op)
     k = n if want == "null" else min(m, n)
     return (
-        least_squares_eye(op, m, min(m, n)),
+        identity_of(op, m, min(m, n)),
         np.zeros((*op.shape[:-2], k), real_of(op.dtype)),
-        least_squares_eye(op, n, k),
+        identity_of(op, n, k),
     )
 
 

@@ -27,7 +27,7 @@ from ..square_roots import _beside, _powers, nonnegative, power, root
 from ..svd import _adjoint, _matched, singular
 from ..thin_shifts import moved
 from ..thin_updates import _asks, _in_precision, as_quasiseparable
-from ..unitary import completed, unitary
+from ..unitary import begun_by, completed
 
 # -- singular values, norms, eigenvalues --
 
@@ -127,12 +127,10 @@ def _(op: Any, uplo: str) -> Any:
         return NotImplemented
     q, m = found
     values, vectors = np.linalg.eigh(m)
-    whole, r = completed(q)
     k, n = m.shape[-1], op.shape[-1]
-    turn = np.sign(np.diagonal(r, 0, -2, -1).real)[..., :, None]  # q has whole's columns, rotated
     w = np.zeros((*values.shape[:-1], n), values.dtype)
     w[..., :k] = values
-    return w, whole @ _core.BlockDiag(unitary(turn * vectors), _core.Identity(n - k))
+    return w, begun_by(q, vectors)
 
 
 @eigenbasis.row(
@@ -191,15 +189,7 @@ def _(op: Any, full: bool) -> Any:
         return NotImplemented
     q, middle, p = found
     x, s, yh = np.linalg.svd(middle)
-    return _matched(_whole(q, x), s, _whole(p, _adjoint(yh)))
-
-
-def _whole(q: Any, x: Any) -> Any:
-    """A unitary operator whose first columns are q x; it holds n x k numbers."""
-    whole, r = completed(q)
-    turn = np.sign(np.diagonal(r, 0, -2, -1).real)[..., :, None]
-    n, k = q.shape[-2:]
-    return whole @ _core.BlockDiag(unitary(turn * x), _core.Identity(n - k))
+    return _matched(begun_by(q, x), s, begun_by(p, _adjoint(yh)))
 
 
 # -- least squares, null spaces, ranges --

@@ -14,7 +14,7 @@ from ..eigh import eigenbasis
 from ..lu import lu
 from ..matrix_functions import functions_row
 from ..norms import sums
-from ..qr import eye
+from ..qr import identity_of
 from ..questions import eigvalsh, hermitian, pinv, svdvals
 from ..singular_values import check_permutation
 from ..svd import _ones, singular
@@ -146,7 +146,7 @@ def _(op: Any, full: bool) -> Any:
 @lu.row("permutation", how="P is itself", cost="O(n); its indices are read")
 def _(op: Any) -> tuple[Any, Any, Any]:
     check_permutation(op)
-    one = eye(op, op.shape[-1], op.shape[-1])
+    one = identity_of(op, op.shape[-1], op.shape[-1])
     return op, one, one
 
 

@@ -143,7 +143,7 @@ def _(op: Any, uplo: str) -> Any:
 @cholesky.row(
     "toeplitz",
     how="of 700 rows or more: Schur's algorithm, backward stable; a Triangular",
-    cost="5 n^2",
+    cost="20 n^2",
     kept=True,
     asks=lambda op, uplo: [] if op.shape[-1] >= _ROWS else None,
 )

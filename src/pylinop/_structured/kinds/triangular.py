@@ -16,7 +16,7 @@ from ..lu import _itself, lu
 from ..matrix_functions import functions_row
 from ..matrix_functions_dense import general
 from ..norms import _length, _root_of_squares, frobenius, sums
-from ..qr import _of, eye, qr
+from ..qr import _of, identity_of, qr
 from ..singular_values import floats
 
 # -- norms --
@@ -75,7 +75,7 @@ def _(op: Any) -> Any:
 def _(op: Any, mode: str) -> Any:
     if op.dtype.kind not in "fc":
         return NotImplemented
-    return _of(mode, eye(op, op.shape[-1], op.shape[-1]), op)
+    return _of(mode, identity_of(op, op.shape[-1], op.shape[-1]), op)
 
 
 # -- lu, ldl --

@@ -13,6 +13,7 @@ import numpy as np
 from ... import _core
 from ..._base import multiples
 from ..._base.dtypes import CONJUGATED, TRANSPOSED, inexact
+from .. import cholesky_sparse
 from ..banded_qr import bands_within
 from ..banded_qr import qr as banded
 from ..cholesky import cholesky, times
@@ -23,7 +24,7 @@ from ..lu import _itself, ldl, lu
 from ..matrix_functions import functions_row
 from ..norms import frobenius, sums
 from ..operands import _view, factors_of, modulus, within
-from ..qr import _of, eye, qr
+from ..qr import _of, identity_of, qr
 from ..questions import cond, eigvalsh, hermitian, norm, pinv, svdvals
 from ..singular_values import check_permutation
 from ..square_roots import by_basis, power, root
@@ -215,7 +216,27 @@ def multiple_of(op: Any) -> tuple[Any, Any]:
     return abs(c.real), inner
 
 
-@cholesky.row("scaled", how="sqrt(c) times A's, for c > 0; of -c times a Kron too", cost="A's")
+def _asks_of_multiple(name: str) -> Any:
+    """What c times A asks: the same of A, for c > 0; else of sparse ones nothing."""
+
+    def asks(op: Any, *args: Any) -> Any:
+        c, inner = multiple_of(op)
+        return cholesky_sparse.asks(op) if c is None else [(name, inner, *args)]
+
+    return asks
+
+
+def _price_of_multiple(op: Any) -> str | None:
+    return cholesky_sparse.price(op) if multiple_of(op)[0] is None else None
+
+
+@cholesky.row(
+    "scaled",
+    how="sqrt(c) times A's, for c > 0; of -c times a Kron too; of -c times what is sparse its own",
+    cost="A's",
+    asks=_asks_of_multiple("cholesky"),
+    instead=_price_of_multiple,
+)
 def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     c, inner = multiple_of(op)
     if c is None:  # -c times a negative definite operator
@@ -256,13 +277,13 @@ def _(op: Any, mode: str) -> Generator[Any, Any, Any]:
     if triangle and op._operands[0]._given("lower") and op._mode & TRANSPOSED:
         if op.dtype.kind not in "fc":
             return NotImplemented
-        return _of(mode, eye(op, op.shape[-1], op.shape[-1]), op)
+        return _of(mode, identity_of(op, op.shape[-1], op.shape[-1]), op)
     if op._mode & TRANSPOSED:
         if (bands := bands_within(op)) is not None:
             return banded(op, bands, mode)
         if not (op._head == "permutation" or is_unitary(op)):
             return NotImplemented
-        return _of(mode, op, eye(op, op.shape[-1], op.shape[-1]))
+        return _of(mode, op, identity_of(op, op.shape[-1], op.shape[-1]))
     found = yield op._operands[0], mode
     return found.conj() if mode == "r" else (found[0].conj(), found[1].conj())
 
@@ -282,7 +303,7 @@ def _(op: Any) -> Generator[Any, Any, Any]:
         below = op._operands[0]
         if op._head == "permutation":
             check_permutation(op)
-            one = eye(op, op.shape[-1], op.shape[-1])
+            one = identity_of(op, op.shape[-1], op.shape[-1])
             return op, one, one
         if op._head != "triangular" or below._init is None or not below._given("lower"):
             return NotImplemented
@@ -381,10 +402,16 @@ def _(op: Any, p: Any) -> Generator[Any, Any, Any]:
     return _core._build("view", (yield op._operands[0], p), None, op._mode)
 
 
-@root.row("scaled", how="c^1/2 times A's, for c > 0; of -c times a Kron too", cost="A's")
+@root.row(
+    "scaled",
+    how="c^1/2 times A's, for c > 0; of -c times a Kron too; of -c times what is sparse its own",
+    cost="A's",
+    asks=_asks_of_multiple("sample"),
+    instead=_price_of_multiple,
+)
 def _(op: Any) -> Generator[Any, Any, Any]:
     c, inner = multiple_of(op)
-    return NotImplemented if c is None else math.sqrt(c) * (yield (inner,))
+    return root.rows["sparse"](op) if c is None else math.sqrt(c) * (yield (inner,))
 
 
 @root.row("view", how="A's, conjugated for `.T` and `.conj()`", cost="A's")
