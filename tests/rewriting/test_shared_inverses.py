@@ -140,7 +140,7 @@ def test_infinities_pass_through_accumulation(rng):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("n", [1, 63, 64, 100])
+@pytest.mark.parametrize("n", [1, 2, 7, 8, 15, 16, 17, 100])
 def test_the_inverse_itself(rng, dtype, n):
     a, p = values(rng, (n, n), dtype), positive(rng, n, dtype)
     for op, plain in (
@@ -148,11 +148,20 @@ def test_the_inverse_itself(rng, dtype, n):
         (pl.Dense(p, assume_a="pos"), p),
         (pl.Dense(a).H @ pl.Dense(a) + pl.Identity(n), a.conj().T @ a + np.eye(n)),
     ):
-        inverse, eps = pl.inv(op).toarray(), np.finfo(dtype).eps
+        with pl.config(check_plans=True, verify=True):
+            inverse, eps = pl.inv(op).toarray(), np.finfo(dtype).eps
         wide = np.asarray(plain, "complex128")
         bound = 10 * n * eps * (np.linalg.norm(wide, 2) * np.linalg.norm(inverse, axis=0) + 1)
         assert (np.linalg.norm(wide @ inverse - np.eye(n), axis=0) <= bound).all()
         assert inverse.dtype == dtype
+
+
+@pytest.mark.parametrize("n", [7, 8])
+def test_the_inverse_of_few_rows_is_a_solve(rng, n):
+    names = [
+        s["name"] for s in pl.inv(pl.Dense(positive(rng, n, "f8"), "pos")).explain("dense").steps
+    ]
+    assert ("potri" in names) == (n == 8) and ("potrs" in names) == (n == 7)
 
 
 def test_the_inverse_itself_by_its_routines(rng):

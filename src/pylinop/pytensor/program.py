@@ -116,8 +116,8 @@ def offset_of(term: Tree) -> int:
     return int(term[1]) if term[0] == "off" else 0
 
 
-def _band(leaves: Any, terms: list[Tree]) -> Any:
-    """The terms on diagonals, as one band."""
+def _band(leaves: Any, terms: list[Tree], by: Any = None) -> Any:
+    """The terms on diagonals, as one band; `by`: 1 + by times them."""
     n = next(leaves[t[2]].shape[-1] + abs(offset_of(t)) for t in terms if t[0] == "off")
     width = max(abs(offset_of(t)) for t in terms)
     rows = {k: lazy(np.zeros(n - abs(k))) for k in range(-width, width + 1)}
@@ -125,6 +125,8 @@ def _band(leaves: Any, terms: list[Tree]) -> Any:
         k = offset_of(term)
         v = leaves[term[-1]]
         rows[k] = rows[k] + (v * np.ones(n) if term[0] == "identity" else v)
+    if by is not None:
+        rows = {k: 1.0 + by * v if k == 0 else by * v for k, v in rows.items()}
     kind: Any = _core.Tridiagonal if width <= 1 else _core.Banded
     pos = _promised(leaves, "pos")
     if width <= 1:
@@ -222,6 +224,24 @@ class _Inverse:
         return -slogdet(self.Q)[1]
 
 
+class _Noisy(_Inverse):
+    """inv(Q) + c I by the bands Q and S = 1 + c Q: its inverse is Q inv(S), its determinant that of
+    S over that of Q. What is subtracted nowhere loses no digits."""
+
+    def __init__(self, Q: Any, S: Any) -> None:
+        super().__init__(Q)
+        self.S = S
+
+    def solve(self, b: Any) -> Any:
+        return self.Q @ solve(self.S, b)
+
+    def logdet(self) -> Any:
+        return logdet(self.S) - logdet(self.Q)
+
+    def logabsdet(self) -> Any:
+        return slogdet(self.S)[1] - slogdet(self.Q)[1]
+
+
 class _Matrix:
     """A matrix by its factors."""
 
@@ -262,8 +282,26 @@ class _Blocks:
         return functools.reduce(operator.add, (_squares(K, b[..., rows]) for K, rows in parts))
 
 
+def _is_band(tree: Tree) -> bool:
+    is_sum = tree[0] == "sum" and any(t[0] == "off" for t in tree[1:])
+    return is_sum and all(t[0] in BAND for t in tree[1:])
+
+
+def _noisy(leaves: Any, terms: tuple[Tree, ...]) -> Any:
+    """The inverse of a band and multiples of the identity; None of other sums."""
+    inverses = [t[1] for t in terms if t[0] == "inverse"]
+    noise = [t[1] for t in terms if t[0] == "identity"]
+    if len(inverses) != 1 or len(noise) != len(terms) - 1 or not _is_band(inverses[0]):
+        return None
+    own = list(inverses[0][1:])
+    by = functools.reduce(operator.add, (leaves[i] for i in noise))
+    return _Noisy(_band(leaves, own), _band(leaves, own, by))
+
+
 def _asked(leaves: Any, tree: Tree) -> Any:
     """The matrix of a tree, to be asked of."""
+    if tree[0] == "sum" and (noisy := _noisy(leaves, tree[1:])) is not None:
+        return noisy
     if tree[0] == "inverse":
         return _Inverse(operator_of(leaves, tree[1]))
     if tree[0] == "blocks" and not isinstance(leaves, _General):

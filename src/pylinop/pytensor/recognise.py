@@ -25,7 +25,7 @@ from ._compat import (
 from .stationary import lags
 from .views import are_transposes, is_scalar_op, number_of, op_of, plain, seen, transposed
 
-__all__ = ["Refused", "recognise"]
+__all__ = ["Refused", "by_precision", "recognise"]
 
 SIMPLE = {"identity", "constant", "diagonal", "off"}  # multiples of them are they themselves
 PAYS = {"kron", "toeplitz", "blocks", "root", "weighted", "congruence", *SIMPLE} - {"identity"}
@@ -246,6 +246,11 @@ def _tree(v: Any, leaves: Leaves) -> Any:
 def _kinds(tree: Any) -> set[str]:
     inner = set().union(*(_kinds(t) for t in tree[1:] if isinstance(t, tuple)))
     return {tree[0]} | inner
+
+
+def by_precision(tree: Any) -> bool:
+    """Is it positive definite, and computed by the inverse of some of it?"""
+    return tree[0] != "general" and "inverse" in _kinds(tree)
 
 
 def _numbered(tree: Any, places: dict[int, int]) -> Any:

@@ -8,10 +8,13 @@ import contextvars
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+import pytensor.tensor as pt
+
 from ._compat import Blockwise, Cholesky, GraphRewriter, ReplaceValidate, ancestors, optdb
 from .consumers import Want, anchors, general_wants, wants
 from .ops import Structured
-from .recognise import Refused, recognise
+from .recognise import Refused, by_precision, recognise
 from .report import Report, named, priced, shown
 from .views import plain
 
@@ -109,8 +112,13 @@ def _program(tree: Any, variables: list[Any], found: list[Want]) -> tuple[Any, l
         if ask not in asked:
             asked.append(ask)
         places.append(asked.index(ask))
+    unproved = by_precision(tree) and ("logdet",) not in asked
+    if unproved:
+        asked.append(("logdet",))  # whether a precision is definite its factor tells, no product
     spec = ("values", tree, tuple(asked), len(arrays))
     values = Structured(repr(spec))(*arrays, return_list=True)
+    if unproved:
+        values = [pt.switch(pt.isnan(values[-1]), np.nan, x).astype(x.dtype) for x in values]
     return (spec, arrays), [w.made(values[k]) for w, k in zip(found, places, strict=True)]
 
 

@@ -121,6 +121,13 @@ def autoregression(n):
     return [rho, s], pt.linalg.inv((pt.diag(d) + off + off.T) / s), [np.array(0.6), np.array(0.4)]
 
 
+def noisy(n):
+    """Likewise, with noise beside it."""
+    inputs, K, values = autoregression(n)
+    t = pt.dscalar("t")
+    return [*inputs, t], K + t * pt.eye(n) + 0.1 * np.eye(n), [*values, np.array(0.3)]
+
+
 def neighbours(n):
     """A Gaussian Markov random field on a line, by its precision."""
     rho, s = pt.dscalar("rho"), pt.dscalar("s")
@@ -153,10 +160,11 @@ ROWS = {
     tridiagonal: "sum(diagonal, off, off)",
     pentadiagonal: "sum(diagonal, off, off, identity)",
     autoregression: "inverse(sum(diagonal, off, off))",
+    noisy: "sum(inverse(sum(diagonal, off, off)), identity, identity)",
     neighbours: "inverse(sum(diagonal, off, off))",
     dense: "dense",
 }
-LEAST = {pentadiagonal: 2, autoregression: 2, known: 4}  # rows
+LEAST = {pentadiagonal: 2, autoregression: 2, noisy: 2, known: 4}  # rows
 
 
 def naive(K, y):

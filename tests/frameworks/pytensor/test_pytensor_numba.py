@@ -137,7 +137,9 @@ def test_explain_says_how_a_function_ran(row):
     assert "from C" in str(pp.explain(on)) and "from C" in pp.explain(on)._repr_html_()
     assert "values and gradients of" in str(pp.explain(on)) and pp.explain(off) == []
     on(*(-v - 1 for v in values), rhs)
-    assert all(r.road == "in Python: its tape is not for these values" for r in pp.explain(on))
+    # a tape for certain numbers alone is tried again, and then the matrix is found wanting
+    why = ("its tape is not for these values", "its matrix is not definite for sure")
+    assert all(r.road.startswith(tuple(f"in Python: {w}" for w in why)) for r in pp.explain(on))
 
 
 @pytest.mark.skipif(config.get("verify"), reason="there are no tapes under verify=")

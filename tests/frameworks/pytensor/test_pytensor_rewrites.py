@@ -98,6 +98,25 @@ def test_not_definite_is_nan_as_without(row):
                 np.testing.assert_allclose(a, b, rtol=1e-8)
 
 
+@pytest.mark.parametrize("noise", [0.0, 0.4])
+@pytest.mark.parametrize("negative", [0, 1, 2])
+def test_products_with_a_precision_that_is_not_definite(negative, noise):
+    """A solve is a product with it, which does not fail: its factor is asked."""
+    d, y = pt.dvector("d"), pt.dvector("y")
+    Q = pt.diag(d) + pt.diag(0.1 * pt.ones(8), 1) + pt.diag(0.1 * pt.ones(8), -1)
+    K = pt.linalg.inv(Q) + (noise * pt.eye(9) if noise else 0)
+    z = pt.linalg.solve_triangular(pt.linalg.cholesky(K), y, lower=True)
+    [report] = pp.explain(pt.sum(z**2))
+    assert "inverse" in report.structure
+    on, off = compiled([d, y], pt.sum(z**2), [d, y])
+    given = np.r_[-np.ones(negative), 3 * np.ones(9 - negative)], np.arange(9.0)
+    assert used(*on.maker.fgraph.outputs) and np.isnan(off(*given)[0]) == (negative > 0)
+    if negative:
+        assert np.isnan(on(*given)[0])
+    else:
+        same(on, off, *given)
+
+
 def test_two_negative_eigenvalues_are_not_definite():
     """The determinant is positive, the matrix is not."""
     W, d, y = pt.dmatrix("W"), pt.dvector("d"), pt.dvector("y")
