@@ -33,8 +33,7 @@ SLOT(window_in_a_matrix, "elements from",
      s->window && p->slot[s->alias].m % 2 == 0 && p->slot[s->alias].n == 1,
      columns_of(&p->slot[s->alias], 2))
 SLOT(a_name_for_bytes, "cannot be a name for",
-     s->alias >= 0 && !s->flip && !s->part && !s->window && s->dt == LOP_f64,
-     bytes_of(p, s->alias))
+     s->alias >= 0 && !s->flip && !s->part && !s->window && s->dt == LOP_f64, bytes_of(p, s->alias))
 SLOT(windows_overlap, "overlap", s->window && s->shift, s->shift--)
 SLOT(a_window_that_says_nothing,
      "elements, slot|cannot be a name|a block at|lies outside|is a part of none",

@@ -212,9 +212,10 @@ LOP_BUILD(inverse_scaled_value) {
 }
 
 /* Rows from which the inverse is made as such. By Cholesky, with the factor, it takes 0.6 of the
- * time of a solve with the identity, of 8 rows as of 63 (2026-11-26, `inv(Dense(A,
- * "pos")).toarray()`, a Xeon of 2 cores); by LU it takes as long. */
-enum { LEAST_INVERSE = 8 };
+ * time of a solve with the identity (2026-11-26, `inv(Dense(A, "pos")).toarray()`, a Xeon of 2
+ * cores); by LU it takes as long. Fewer rows have a factor of another layout, that of stacks, which
+ * their solves and determinants share and of which no inverse is made. */
+enum { LEAST_INVERSE = 33 };
 
 /* The solve in *out as the fallback branch of one in mixed precision. */
 static lop_status mixed(const lop_maker *mk, const lop_op *op, const lop_attr *attr,
