@@ -202,6 +202,7 @@ def test_diagonals_of_powers_of_bands(p, n, dtype):
         for ask in (pl.diagonal, pl.trace, lambda A: pl.diagonal(A, 1)):
             (x, fx, _), (y, fy, _) = figures(lambda: ask(a**p)), figures(lambda: ask(product))
             np.testing.assert_allclose(x, ask(dense), rtol=1e-10, atol=1e-9)
+            np.testing.assert_allclose(x, y, rtol=1e-10, atol=1e-9)
             assert fx <= 1.3 * fy + 12 * n
             assert n < 400 or fx < n * n
 
