@@ -179,12 +179,25 @@ static lop_status sparse_whole(const lop_maker *mk, const lop_node *a, int64_t k
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_prod, NULL, p.u, mid ? mid : vh, &low);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_sum, NULL, p.base, low, &sum);
     if (st == LOP_OK && sum->dtype == a->dtype && lop_sparse_pays(sum) &&
+        !lop_band_is_narrow(sum, lop_infer_bands(sum)) &&
         lop_thin_better_whole(mk, a->dtype, sum, p.base, lop_cols(p.u), k))
         *out = lop_node_ref(sum);
     else if (st == LOP_OK)
         st = LOP_NOMATCH;
     const lop_node *gone[] = {vh, mid, low, sum};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
+/* What is asked of a sum, by the rule that factors it: others might make it an update again. */
+static lop_status asked_by(const lop_match *m, const lop_maker *mk, const lop_node *asked,
+                           lop_status (*build)(const lop_match *, const lop_maker *,
+                                               const lop_node **),
+                           const lop_node **out) {
+    lop_match as = *m;
+    as.root = asked;
+    const lop_status st = build(&as, mk, out);
+    lop_node_unref(asked);
     return st;
 }
 
@@ -282,9 +295,9 @@ LOP_BUILD(solve_update) {
     const int64_t many = rhs->shape.ndim > 1 ? lop_cols(rhs) : 1;
     lop_status st = sparse_whole(mk, s.a, many, &w);
     if (st == LOP_OK) {
-        st = lop_make2(mk, &lop_op_solve, NULL, w, rhs, out);
+        st = lop_make2(mk, &lop_op_solve, NULL, w, rhs, &x);
         lop_node_unref(w);
-        return st;
+        return st == LOP_OK ? asked_by(m, mk, x, lop_build_solve_sparse, out) : st;
     }
     if (st == LOP_NOMATCH) st = better_whole(&s, many) ? LOP_NOMATCH : woodbury_open(&s);
     if (st == LOP_OK) st = lop_check_open(&k, m->root->dtype);
@@ -407,10 +420,10 @@ LOP_BUILD(update_inverse_diagonal) {
     lop_status st = sparse_whole(mk, a, 1, &own);
     if (st == LOP_OK) {
         st = lop_make1(mk, &lop_op_inverse, NULL, own, &value);
-        if (st == LOP_OK) st = lop_make1(mk, &lop_op_diagonal, &m->root->attr, value, out);
+        if (st == LOP_OK) st = lop_make1(mk, &lop_op_diagonal, &m->root->attr, value, &alt);
         lop_node_unref(own);
         lop_node_unref(value);
-        return st;
+        return st == LOP_OK ? asked_by(m, mk, alt, lop_build_diagonal_sparse_inverse, out) : st;
     }
     if (st == LOP_NOMATCH) st = woodbury_open(&s);
     if (st == LOP_OK) st = woodbury_diagonal(&s, &m->root->attr, plain, &own, &value);
@@ -508,9 +521,9 @@ LOP_BUILD(det_update) {
     s.dt = (lop_attr){.i = {0, 0, 0, m->root->attr.i[3]}};
     lop_status st = sparse_whole(mk, s.a, 1, &base);
     if (st == LOP_OK) {
-        st = lop_make1(mk, &lop_op_scaledet, &m->root->attr, base, out);
+        st = lop_make1(mk, &lop_op_scaledet, &m->root->attr, base, &det);
         lop_node_unref(base);
-        return st;
+        return st == LOP_OK ? asked_by(m, mk, det, lop_build_det_sparse, out) : st;
     }
     if (st == LOP_NOMATCH) st = better_whole(&s, 1) ? LOP_NOMATCH : woodbury_open(&s);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_scaledet, &m->root->attr, s.p.base, &base);
