@@ -80,25 +80,20 @@ lop_status lop_plan_keys(const lop_plan *p, const uint64_t *serial, const lop_nu
     return LOP_OK;
 }
 
-/* Which values have the key of one before them: of what is always made none that is made after a
- * failure alone counts. One look at a table each. */
+/* Which values have the key of one before them that is made outside of fallback branches. One look
+ * at a table each. */
 static lop_status find_again(lop_plan *p) {
     int64_t room = 16;
     while (room < 2 * (int64_t)p->nderive) room *= 2;
     int *first = lop_calloc(p->ctx, (size_t)room, sizeof *first); /* one plus the first of a key */
-    bool *sure = lop_calloc(p->ctx, (size_t)p->nderive, sizeof *sure); /* one of its key is made */
-    const lop_status st = first && sure ? LOP_OK : LOP_NOMEM;
-    for (int i = 0; st == LOP_OK && i < p->nderive; i++) {
-        const bool late = p->step[p->derive[i].step].late >= 0;
+    for (int i = 0; first && i < p->nderive; i++) {
         int64_t h = (int64_t)(p->key[i] & (uint64_t)(room - 1));
         while (first[h] && p->key[first[h] - 1] != p->key[i]) h = (h + 1) & (room - 1);
-        p->derive[i].again = first[h] && (late || sure[first[h] - 1]);
-        if (!first[h]) first[h] = i + 1;
-        sure[first[h] - 1] |= !late;
+        p->derive[i].again = first[h] != 0;
+        if (!first[h] && p->step[p->derive[i].step].late < 0) first[h] = i + 1;
     }
     lop_free(p->ctx, first);
-    lop_free(p->ctx, sure);
-    return st;
+    return first ? LOP_OK : LOP_NOMEM;
 }
 
 static lop_status name_derived(lop_plan *p, lop_err *err) {

@@ -173,8 +173,23 @@ def asked() -> tuple[str, str]:
         code = frame.f_code
         if not (_is_ours(code.co_filename) or _is_of(frame, "numpy") or _is_of(frame, "scipy")):
             return name, _line(code.co_filename, frame.f_lineno)
-        name, frame = code.co_name, frame.f_back
+        name, frame = _called(frame), frame.f_back
     return name, ""
+
+
+def _called(frame: FrameType) -> str:
+    """The name of the function that a frame runs; of those that pass on others', theirs."""
+    name, held = frame.f_code.co_name, frame.f_locals
+    if name == "call" and "f" in held:  # signatures.py
+        return str(getattr(held["f"], "__name__", name))
+    if name == "__array_function__" and "func" in held:
+        func = held["func"]
+        module = str(func.__module__).replace("numpy", "np", 1)
+        return f"{module}.{func.__name__}, which computes at once here"
+    if name in ("array_ufunc", "__array_ufunc__") and "ufunc" in held:
+        said = " with out=" if held.get("out") is not None else ""
+        return f"np.{held['ufunc'].__name__}{said}"
+    return name
 
 
 def where(op: Any) -> str | None:

@@ -52,6 +52,9 @@ def materialising(
         )
 
 
+said = 0  # how often the following has warned
+
+
 def materialising_elsewhere(
     kind: str, shape: tuple[int, ...], nbytes: int, device: str, asked: bool
 ) -> None:
@@ -70,6 +73,8 @@ def materialising_elsewhere(
             -1,
         )
     if not asked and warns(nbytes):
+        global said
+        said += 1
         warnings.warn(
             f"{kind} {shape} has no structured way on {device} and is made dense: {nbytes:,} bytes",
             errors.MaterializationWarning,

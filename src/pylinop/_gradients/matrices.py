@@ -16,7 +16,7 @@ from .._lazy.build import inverse, scaled, view
 from .._lazy.kinds import FORM, filled, lazily, parameters
 from .._lazy.leaves import lazy
 from .._lazy.numpy_functions import diagonal
-from .pieces import Through
+from .pieces import Through, fixed
 from .reflections import BY_FORMULA
 
 _RAVELED = frozenset("circulant convolution multitoeplitz blocktridiagonal quasiseparable".split())
@@ -217,7 +217,7 @@ def cotangent(op: Any, g: Any, key: Any, slot: Slot, like: Any, own: int = 2) ->
             part = part if slot.size is None else part[..., slot.start : slot.start + count]
             part = part if part.shape == batch + shape else part.reshape(batch + shape)
             if not slot.first or (slot.mirrored and child):
-                part = part * (np.arange(count) > 0)
+                part = part * fixed(np.arange(count) > 0)
             if slot.mirrored and child and part.dtype.kind == "c":
                 part = np.conjugate(part)
         total = part if total is None else total + part
@@ -356,7 +356,7 @@ def _zero(x: Any) -> Any:
         return x
     if isinstance(x, _core.Operator):
         return _core.Zeros(tuple(x.shape), x.dtype)
-    return np.zeros(x.shape, x.dtype)
+    return fixed(np.zeros(x.shape, x.dtype))
 
 
 def _leaf(x: Any) -> Any:

@@ -19,11 +19,15 @@ def call(function: Any, args: tuple[Any, ...], shape: Any, dtype: Any, /, **kwar
     return _core._LazyArray("call", args, tuple(shape), np.dtype(dtype), (function, kwargs))
 
 
+def fixed(a: Any) -> Any:
+    """An array of our own that nobody writes to: what is made of it may be kept."""
+    a.flags.writeable = False
+    return a
+
+
 @functools.lru_cache(maxsize=16)
 def _one(dtype: Any) -> Any:
-    array = np.ones((), dtype)
-    array.flags.writeable = False
-    return array
+    return fixed(np.ones((), dtype))
 
 
 def one(dtype: Any) -> Any:

@@ -31,7 +31,7 @@ from . import (
     matrix_functions,
     reflections,
 )
-from .pieces import along_rows, call, column_form, conj, pair, real_form, stop, times
+from .pieces import along_rows, call, column_form, conj, fixed, pair, real_form, stop, times
 from .shapes import row_of, scattered, unbroadcast
 
 
@@ -50,7 +50,7 @@ def _identity(g: Any, shape: Any, offset: int = 0) -> Any:
         return times(lazy(_core.Identity(n)), g)
     count = max(0, min(m + min(offset, 0), n - max(offset, 0)))
     if len(shape) == 2:
-        return times(lazy(_core.Diag(np.ones(count), offset, (m, n))), g)
+        return times(lazy(_core.Diag(fixed(np.ones(count)), offset, (m, n))), g)
     return _core.Diag(along_rows(g, count), offset, (m, n))
 
 
@@ -190,7 +190,7 @@ def _unit_pair(shape: Any, key: Any, g: Any) -> Any:
     units = [np.zeros(n) for n in shape]
     for unit, k in zip(units, key, strict=True):
         unit[k] = 1.0
-    return times(pair(lazy(units[0]), lazy(units[1])), g)
+    return times(pair(lazy(fixed(units[0])), lazy(fixed(units[1]))), g)
 
 
 # -- functions of forms ----------------------------------------------------------------------------
@@ -221,10 +221,10 @@ def _sum(y: Any, g: Any, k: int) -> Any:
     if type(axis) is tuple and len(axis) == 1:
         axis = axis[0]
     if axis is None or type(axis) is tuple:
-        return times(pair(lazy(np.ones(m)), lazy(np.ones(n))), c)
+        return times(pair(lazy(fixed(np.ones(m))), lazy(fixed(np.ones(n)))), c)
     if axis % 2 == 0:
-        return pair(lazy(np.ones(m)), conj(c))
-    return pair(c, lazy(np.ones(n)))
+        return pair(lazy(fixed(np.ones(m))), conj(c))
+    return pair(c, lazy(fixed(np.ones(n))))
 
 
 _OF_FORM: dict[Any, Callable[[Any, Any, int], Any]] = {

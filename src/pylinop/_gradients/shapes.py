@@ -12,9 +12,9 @@ from numpy.lib.stride_tricks import sliding_window_view
 from .._base.checks import is_lazy
 from .._lazy import build, numpy_functions
 from .._lazy.numpy_shapes import joined
-from . import contractions
+from . import contractions, markov
 from .functions import ELEMENTWISE, Row
-from .pieces import call, conj, dtype_of
+from .pieces import call, conj, dtype_of, fixed
 
 _SHAPES: dict[Any, Row] = {}
 
@@ -102,7 +102,7 @@ def _transpose(y: Any, g: Any, k: int) -> Any:
 
 
 def _where(y: Any, g: Any, k: int) -> Any:
-    zero = np.zeros((), dtype_of(g))
+    zero = fixed(np.zeros((), dtype_of(g)))
     return np.where(y._args[0], g, zero) if k == 1 else np.where(y._args[0], zero, g)
 
 
@@ -249,6 +249,7 @@ _SHAPES.update(
         sliding_window_view: contractions.windows,
         build._astype: _astype,
         scattered: _scattered,
+        **markov.ROWS,
     }
 )
 

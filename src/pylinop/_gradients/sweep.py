@@ -13,7 +13,7 @@ from .._base.checks import is_lazy
 from .._lazy.kinds import Kind
 from .._lazy.leaves import lazy
 from . import matrices
-from .pieces import Through, ThroughGradient, one, real_of
+from .pieces import Through, ThroughGradient, fixed, one, real_of
 from .rules import RULES, sources
 from .shapes import unbroadcast
 
@@ -172,7 +172,9 @@ def _checked(x: Any) -> Any:
             "expression holds"
         )
     if x.dtype is None or x.dtype.kind not in "fc":
-        raise TypeError(f"gradients by an array of dtype {x.dtype}: it has to be real or complex")
+        raise TypeError(
+            f"gradients by {_named(x)} of dtype {x.dtype}: it has to be real or complex"
+        )
     return x
 
 
@@ -189,7 +191,10 @@ def _start(value: Any, cotangent: Any) -> Any:
         return one(value.dtype)
     given = cotangent if is_lazy(cotangent) else lazy(np.asarray(cotangent, value.dtype))
     if given.shape != value.shape:
-        raise ValueError(f"a cotangent of shape {given.shape} for a value of shape {value.shape}")
+        raise ValueError(
+            f"a cotangent of shape {given.shape} for a value of shape {value.shape}"
+            + errors.built(value)
+        )
     return given
 
 
@@ -261,10 +266,11 @@ def gradients(value: Any, wrt: Any, cotangent: Any = None, allow_unused: bool = 
 
 
 def _named(x: Any) -> str:
-    return f"the {type(x).__name__} of shape {tuple(x.shape)}" + errors.built(x)
+    said = "" if isinstance(x, np.ndarray) else errors.built(x)
+    return f"the {type(x).__name__} of shape {tuple(x.shape)}{said}"
 
 
 def _zeros(x: Any) -> Any:
     if isinstance(x, _core.Operator):
         return _core.Zeros(tuple(x.shape), x.dtype)
-    return np.zeros(x.shape, x.dtype)
+    return fixed(np.zeros(x.shape, x.dtype))

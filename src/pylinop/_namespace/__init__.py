@@ -7,6 +7,7 @@ NumPy's arrays as an oracle for C.
     solves.py      solves and determinants of dense matrices and of kinds with formulas of their own
     projections.py sums of entries along diagonals and at places: what gradients are made of
     kinds.py       the kinds: dense forms
+    kernels.py     matrices of kernel functions, and their derivatives
     products.py    the kinds: products
     functions.py   NumPy's functions within formulas
     formulas.py    LazyArrays: their operators by walk.py, other functions by name

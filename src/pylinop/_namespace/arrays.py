@@ -6,6 +6,7 @@ waited for."""
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import math
 from typing import Any
@@ -27,6 +28,10 @@ class Namespace:
     def where_text(self) -> str:
         """Where arrays lie, as text."""
         return self._where
+
+    def current(self) -> Any:
+        """Within it the library makes arrays on the device."""
+        return contextlib.nullcontext()
 
     # -- making arrays
 
@@ -51,6 +56,13 @@ class Namespace:
 
     def ones(self, shape: Any, dtype: str) -> Any:
         return self.xp.ones(tuple(shape), dtype=self.dtype(dtype), **self._there())
+
+    def arange(self, n: int, dtype: str = "int64") -> Any:
+        return self.xp.arange(n, dtype=self.dtype(dtype), **self._there())
+
+    def eye(self, m: int, n: int, k: int, dtype: str) -> Any:
+        """Ones on diagonal k."""
+        return self.xp.eye(m, n, k=k, dtype=self.dtype(dtype), **self._there())
 
     def cast(self, x: Any, dtype: str) -> Any:
         return x if self.name_of(x) == dtype else self._cast(x, self.dtype(dtype))
@@ -84,6 +96,9 @@ class Namespace:
 
     def flip(self, x: Any, axes: Any) -> Any:
         return self.xp.flip(x, axis=tuple(axes))
+
+    def diagonal(self, a: Any, k: int) -> Any:
+        return self.xp.linalg.diagonal(a, offset=k)
 
     def take(self, x: Any, index: Any, axis: int) -> Any:
         """Along an axis by a vector of integers: NumPy's, or the library's own."""
@@ -120,6 +135,10 @@ class Namespace:
     def abs(self, x: Any) -> Any:
         return self.xp.abs(x)
 
+    def sign(self, x: Any) -> Any:
+        """x / |x|, or 0."""
+        return self.xp.sign(x)
+
     def sqrt(self, x: Any) -> Any:
         return self.xp.sqrt(x)
 
@@ -144,6 +163,13 @@ class Namespace:
         x = self.cast(x, wide.get(self.name_of(x), self.name_of(x)))
         return one(x, n=length, axis=axis)
 
+    def rfft(self, x: Any, axis: int, length: int) -> Any:
+        """The first half, of a real array with zeros behind it up to the length."""
+        return self.xp.fft.rfft(x, n=length, axis=axis)
+
+    def irfft(self, x: Any, axis: int, length: int) -> Any:
+        return self.xp.fft.irfft(x, n=length, axis=axis)
+
     def solve(self, a: Any, b: Any) -> Any:
         """Of matrices; b may have fewer batch dimensions."""
         return self.xp.linalg.solve(a, b)
@@ -163,9 +189,20 @@ class Namespace:
     def inv(self, a: Any) -> Any:
         return self.xp.linalg.inv(a)
 
+    def lu_inv(self, factor: Any) -> Any:
+        return self.inv(factor)
+
+    def hermitian(self, a: Any) -> Any:
+        """By the triangle that is named: the upper one."""
+        return self.triu(a) + self.conj(self.mT(self.triu(a, 1)))
+
     def cholesky(self, a: Any) -> Any:
-        """The lower factor, of a matrix that is Hermitian in all its entries."""
-        return self.xp.linalg.cholesky(a)
+        """The lower factor, of a Hermitian matrix by its upper triangle."""
+        return self.xp.linalg.cholesky(self.hermitian(a))
+
+    def eigh(self, a: Any) -> Any:
+        """(values, vectors) of a Hermitian matrix by its upper triangle."""
+        return tuple(self.xp.linalg.eigh(self.hermitian(a)))
 
     def substitute(self, a: Any, b: Any, lower: bool) -> Any:
         """The solution with a triangle, in whose other half are zeros."""
@@ -180,7 +217,7 @@ class Namespace:
         shape = (count, int(index.shape[0]))
         nbytes = math.prod(shape) * np.dtype(self.name_of(values)).itemsize
         memory.materialising_elsewhere("a sum by index", shape, nbytes, self._where, False)
-        at = self.constant(np.arange(count), self.name_of(index))
+        at = self.arange(count, self.name_of(index))
         chosen = self.cast(at[:, None] == index[None, :], self.name_of(values))
         return self.matmul(chosen, values)
 
@@ -203,16 +240,63 @@ class _Jax(Namespace):
         return own.solve_triangular(a, b, lower=lower)
 
 
+class _CuPy(Namespace):
+    """CuPy, whose arrays do not name their namespace, and lie on a device that is made current."""
+
+    def current(self) -> Any:
+        return self.device
+
+    def _there(self) -> dict[str, Any]:
+        return {}
+
+    def _cast(self, x: Any, dtype: Any) -> Any:
+        return x.astype(dtype)
+
+    def diagonal(self, a: Any, k: int) -> Any:
+        return self.xp.diagonal(a, k, -2, -1)
+
+    def solve(self, a: Any, b: Any) -> Any:
+        batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+        b = self.expand(b, (*batch, *b.shape[-2:]))
+        return self.xp.linalg.solve(self.expand(a, (*batch, *a.shape[-2:])), b)
+
+    def cholesky(self, a: Any) -> Any:
+        """CuPy leaves numbers where it fails, and says so only where the device is waited for."""
+        with importlib.import_module("cupyx").errstate(linalg="raise"):
+            return super().cholesky(a)
+
+    def substitute(self, a: Any, b: Any, lower: bool) -> Any:
+        own = importlib.import_module("cupyx.scipy.linalg")
+        return own.solve_triangular(a, b, lower=lower)
+
+    def scatter(self, values: Any, index: Any, count: int) -> Any:
+        if self.name_of(values).startswith("complex"):  # which CuPy does not add
+            parts = [self.scatter(x, index, count) for x in (values.real, values.imag)]
+            return parts[0] + 1j * parts[1]
+        out = self.zeros((*values.shape[:-2], count, values.shape[-1]), self.name_of(values))
+        at: Any = (..., index, slice(None))
+        self.xp.add.at(out, at, values)
+        return out
+
+
 class _Torch(Namespace):
     """PyTorch, whose functions wait for no device: those that look at errors have an _ex form."""
 
     def constant(self, a: Any, dtype: str | None = None) -> Any:
-        a = np.array(a, order="C")
-        due = self.dtype(dtype or a.dtype.name)
-        return self.xp.from_numpy(a).to(device=self.device, dtype=due)
+        """A copy from memory that is not pinned waits for the device."""
+        due = self.dtype(dtype or np.asarray(a).dtype.name)
+        x = self.xp.from_numpy(np.array(a, order="C"))
+        if self.device is None or self.device.type != "cuda":
+            return x.to(device=self.device, dtype=due)
+        return x.to(due).pin_memory().to(self.device, non_blocking=True)
+
+    def eye(self, m: int, n: int, k: int, dtype: str) -> Any:
+        if not k:
+            return self.xp.eye(m, n, dtype=self.dtype(dtype), device=self.device)
+        return self.cast(self.arange(m)[:, None] + k == self.arange(n), dtype)
 
     def _cast(self, x: Any, dtype: Any) -> Any:
-        return x.to(dtype)
+        return (x if dtype.is_complex else self.real(x)).to(dtype)
 
     def moved(self, x: Any, axes: Any) -> Any:
         return x.permute(tuple(axes))
@@ -225,6 +309,9 @@ class _Torch(Namespace):
 
     def flip(self, x: Any, axes: Any) -> Any:
         return self.xp.flip(x, tuple(axes))
+
+    def diagonal(self, a: Any, k: int) -> Any:
+        return a.diagonal(k, -2, -1)
 
     def take(self, x: Any, index: Any, axis: int) -> Any:
         if isinstance(index, np.ndarray):
@@ -239,6 +326,9 @@ class _Torch(Namespace):
 
     def conj(self, x: Any) -> Any:
         return x.conj().resolve_conj() if x.is_complex() else x
+
+    def sign(self, x: Any) -> Any:
+        return self.xp.sgn(x)
 
     def real(self, x: Any) -> Any:
         return x.real if x.is_complex() else x
@@ -260,6 +350,12 @@ class _Torch(Namespace):
 
     def fft(self, x: Any, axis: int, inverse: bool = False, length: int | None = None) -> Any:
         return (self.xp.fft.ifft if inverse else self.xp.fft.fft)(x, n=length, dim=axis)
+
+    def rfft(self, x: Any, axis: int, length: int) -> Any:
+        return self.xp.fft.rfft(x, n=length, dim=axis)
+
+    def irfft(self, x: Any, axis: int, length: int) -> Any:
+        return self.xp.fft.irfft(x, n=length, dim=axis)
 
     def solve(self, a: Any, b: Any) -> Any:
         batch = self.xp.broadcast_shapes(a.shape[:-2], b.shape[:-2])
@@ -285,15 +381,23 @@ class _Torch(Namespace):
         a, pivots = factor
         d = a.diagonal(dim1=-2, dim2=-1)
         own = self.xp.arange(1, pivots.shape[-1] + 1, device=pivots.device, dtype=pivots.dtype)
-        swaps = (pivots != own).sum(-1)
-        signs = self.xp.sgn(d).prod(-1)
-        return signs * (1 - 2 * (swaps % 2)), d.abs().log().sum(-1)
+        signs = self.sign(d)
+        signs = self.xp.where(pivots == own, signs, -signs)  # a swap turns one
+        return signs.prod(-1), d.abs().log().sum(-1)
 
     def inv(self, a: Any) -> Any:
         return self._unless(*self.xp.linalg.inv_ex(a))
 
+    def lu_inv(self, factor: Any) -> Any:
+        n = factor[0].shape[-1]
+        return self.lu_solve(factor, self.eye(n, n, 0, self.name_of(factor[0])), 0)
+
     def cholesky(self, a: Any) -> Any:
-        return self._unless(*self.xp.linalg.cholesky_ex(a))
+        upper, failed = self.xp.linalg.cholesky_ex(a, upper=True)
+        return self.conj(self.mT(self._unless(upper, failed)))
+
+    def eigh(self, a: Any) -> Any:
+        return tuple(self.xp.linalg.eigh(a, UPLO="U"))
 
     def _unless(self, x: Any, failed: Any) -> Any:
         """NaN where a factorisation failed: torch leaves numbers there that are not of it."""
@@ -314,6 +418,8 @@ def namespace_of(x: Any) -> Namespace:
         return _NumPy(np, None)
     if root == "torch" or hasattr(x, "__torch_function__"):
         return _Torch(importlib.import_module("torch"), x)
+    if root == "cupy":
+        return _CuPy(importlib.import_module("cupy"), x)
     if root in ("jax", "jaxlib"):
         made = _Jax(importlib.import_module("jax.numpy"), x)
         made.device = None  # traced arrays have none; untraced ones follow each other

@@ -42,8 +42,8 @@ def on_one_device(arrays: Any) -> None:
 class _Evaluation:
     """One program's LazyArrays and their values on the arrays of a library."""
 
-    def __init__(self, ns: Namespace, leaves: Any, arrays: Any) -> None:
-        self.ns = ns
+    def __init__(self, ns: Namespace, leaves: Any, arrays: Any, held: list[Any]) -> None:
+        self.ns, self.held = ns, held
         self.known: dict[int, Any] = {id(a): x for a, x in zip(leaves, arrays, strict=True)}
         self.arrays: dict[int, Any] = {}  # by where their stand-ins would lie
         for a, x in zip(leaves, arrays, strict=True):
@@ -98,6 +98,13 @@ class _Evaluation:
                 elif not form and x._head != "leaf":
                     self._hold(x, self._hollow(x))
 
+    def own(self, a: Any) -> Any:
+        """A copy on the device of an array that the program holds itself."""
+        flags = getattr(a, "flags", None)
+        if flags is None or flags.writeable or not flags.owndata:
+            self.held.append(a)
+        return self.ns.constant(a)
+
     def _hollow(self, x: Any) -> Any:
         if id(x) not in self.hollows:
             hollow = _without_memory(x.dtype, x.shape)
@@ -124,7 +131,7 @@ class _Evaluation:
 
     def _found(self, a: Any) -> Any:
         if a._value is not None and a._head != "leaf":
-            return self.ns.constant(a._value)
+            return self.own(a._value)
         if a._head == "leaf":
             return self._leaf(np.asarray(a._args[0]))
         if a._head == "of form":
@@ -205,7 +212,7 @@ class _Evaluation:
         """What an array of NumPy stands for: itself, or one of the library's, seen alike."""
         found = self.arrays.get(_address(held))
         if found is None or not held.size:
-            return self.ns.constant(held)
+            return self.own(held)
         if tuple(held.shape) == tuple(found.shape) and _is_c_order(held):
             return found
         if _is_c_order(held) and held.size == int(np.prod(found.shape)):
@@ -313,15 +320,17 @@ _DETERMINANTS: dict[Any, Callable[..., Any]] = {
 }
 
 
-def computed(program: Any, arrays: Any) -> list[Any]:
-    """The values of a program, on the device of its arrays."""
+def computed(program: Any, arrays: Any, held: list[Any] | None = None) -> list[Any]:
+    """The values of a program, on the device of its arrays. Arrays of NumPy that it holds itself,
+    and others may write to, are put into `held`."""
     on_one_device(arrays)
     ns = namespace_of(arrays[0])
     leaves = [watched(_without_memory(ns.name_of(x), x.shape)) for x in arrays]
     try:
         roots = [lazy(r) for r in program.build(leaves)]
-        run = _Evaluation(ns, leaves, arrays)
-        return [run.value(r) for r in roots]
+        run = _Evaluation(ns, leaves, arrays, [] if held is None else held)
+        with ns.current():
+            return [run.value(r) for r in roots]
     except TypeError as error:
         if "was asked for while" not in str(error):
             raise

@@ -15,7 +15,7 @@ __all__ = ["called", "plain"]
 def plain(run: Any, x: Any) -> Any:
     """An argument that is no LazyArray: a number stays one, arrays of NumPy are constants."""
     if isinstance(x, (np.ndarray, np.generic)):
-        return run.ns.constant(x)
+        return run.own(x)
     return x
 
 
@@ -108,7 +108,26 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 
 
+def _is_one(x: Any) -> bool:
+    """Is it a number 1 that nobody writes to, such as that by which a sweep begins?"""
+    if is_lazy(x):
+        x = x._args[0] if x._head == "leaf" else None
+    if isinstance(x, np.ndarray) and (x.ndim or x.flags.writeable or not x.flags.owndata):
+        return False
+    return isinstance(x, (int, float, complex, np.ndarray, np.generic)) and bool(x == 1)
+
+
+def _product(run: Any, a: Any) -> Any:
+    """Of a factor that is 1 nothing is computed; None of others."""
+    for x, y in (a._args, a._args[::-1]):
+        if _is_one(x) and is_lazy(y) and y.shape == a.shape:
+            return run.ns.cast(run.value(y), a.dtype.name)
+    return None
+
+
 def _scaled(run: Any, a: Any) -> Any:
+    if _is_one(a._args[1]):
+        return run.ns.cast(run.value(a._args[0]), a.dtype.name)
     x, c = (run.value(v) for v in a._args)
     x = run.ns.cast(x, _due(run, x, a))
     return x * c if a._head == "scale" else x / c
@@ -139,6 +158,10 @@ def called(run: Any, a: Any) -> Any:
             f"{name!r} of shape {a.shape} has no form on the arrays of other libraries yet: "
             "compute it on the CPU"
         )
+    if name == "multiply" and len(a._args) == 2 and not kwargs:
+        other = _product(run, a)
+        if other is not None:
+            return other
     values = [run.value(v) for v in a._args]
     found = known(run, a, kwargs, *values)
     return found if isinstance(found, tuple) else run.ns.cast(found, a.dtype.name)

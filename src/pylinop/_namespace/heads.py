@@ -25,12 +25,13 @@ def _div(w: Any, row: Any) -> Any:
 
 
 def _scale(w: Any, row: Any) -> Any:
-    return w.whole(row, 0) * w.coefficient(row)
+    c = w.coefficient(row)
+    return w.whole(row, 0) if not row.num and c == 1 else w.whole(row, 0) * c
 
 
 def _shift(w: Any, row: Any) -> Any:
     n = row.shape[-1]
-    return w.whole(row, 0) + w.ns.constant(np.eye(n), row.dtype) * w.coefficient(row)
+    return w.whole(row, 0) + w.ns.eye(n, n, 0, row.dtype) * w.coefficient(row)
 
 
 def _conjugate(w: Any, row: Any) -> Any:
@@ -59,19 +60,16 @@ def _diagpow(w: Any, row: Any) -> Any:
 
 
 def _eye(w: Any, row: Any) -> Any:
-    return w.ns.constant(np.eye(*row.shape[-2:]), row.dtype)
+    return w.ns.eye(*row.shape[-2:], 0, row.dtype)
 
 
 def _unit(w: Any, row: Any) -> Any:
-    a = np.zeros(row.shape[-2:])
-    a[row.i[0], 0] = 1
-    return w.ns.constant(a, row.dtype)
+    n, columns = row.shape[-2:]
+    return w.ns.cast(w.ns.arange(n)[:, None] == row.i[0] + w.ns.arange(columns), row.dtype)
 
 
 def _first_unit(w: Any, row: Any) -> Any:
-    a = np.zeros(row.shape[-1:])
-    a[:1] = 1
-    return w.ns.constant(a, row.dtype)
+    return w.ns.cast(w.ns.arange(row.shape[-1]) == 0, row.dtype)
 
 
 def _ones(w: Any, row: Any) -> Any:
@@ -89,7 +87,7 @@ def _element(w: Any, row: Any) -> Any:
 
 
 def _array_diagonal(w: Any, row: Any) -> Any:
-    return kinds.diagonal_of(w.ns, w.child(row, 0), row.i[0])
+    return w.ns.diagonal(w.child(row, 0), row.i[0])
 
 
 def _product_diagonal(w: Any, row: Any) -> Any:
@@ -280,7 +278,8 @@ def _diag_scatter(w: Any, row: Any) -> Any:
 
 def _bandprobe(w: Any, row: Any) -> Any:
     n, width = row.shape[-2:]
-    return w.ns.constant(np.arange(n)[:, None] % max(width, 1) == np.arange(width), row.dtype)
+    at, ns = w.ns.arange(n)[:, None], w.ns
+    return ns.cast(at % max(width, 1) == ns.arange(width), row.dtype)
 
 
 def _band_from_products(w: Any, row: Any) -> Any:

@@ -12,6 +12,7 @@ import numpy as np
 
 from .. import _core
 from .._base import memory
+from . import kernels
 
 __all__ = [
     "DENSE",
@@ -45,7 +46,7 @@ def _array(w: Any, row: Any) -> Any:
 
 
 def _identity(w: Any, row: Any) -> Any:
-    return w.ns.constant(np.eye(*row.shape[-2:]), row.dtype)
+    return w.ns.eye(*row.shape[-2:], 0, row.dtype)
 
 
 def _zeros(w: Any, row: Any) -> Any:
@@ -58,7 +59,7 @@ def _of_diagonals(w: Any, row: Any, diagonals: Any) -> Any:
     total = w.ns.zeros(row.shape, row.dtype)
     for k, d in diagonals:
         by_rows = padded(w.ns, w.ns.cast(d, row.dtype), d.ndim - 1, max(-k, 0), m)
-        total = total + by_rows[..., None] * w.ns.constant(np.eye(m, n, k), row.dtype)
+        total = total + by_rows[..., None] * w.ns.eye(m, n, k, row.dtype)
     return total
 
 
@@ -93,19 +94,19 @@ def _triangular(w: Any, row: Any) -> Any:
     cut = w.ns.tril if lower else w.ns.triu
     if not unit:
         return cut(a)
-    return cut(a, -1 if lower else 1) + w.ns.constant(np.eye(row.shape[-1]), row.dtype)
+    return cut(a, -1 if lower else 1) + w.ns.eye(row.shape[-1], row.shape[-1], 0, row.dtype)
 
 
-def _index_matrix(w: Any, row: Any, at: Any, of: Any) -> Any:
+def _index_matrix(w: Any, at: Any, of: Any) -> Any:
     """Entries are those of a vector, by number."""
-    flat = w.ns.take(of, at.reshape(-1), of.ndim - 1)
+    flat = w.ns.take(of, w.ns.reshape(at, (-1,)), of.ndim - 1)
     return w.ns.reshape(flat, (*of.shape[:-1], *at.shape))
 
 
 def _toeplitz(w: Any, row: Any) -> Any:
     m, n = row.shape[-2:]
-    at = np.arange(m)[:, None] - np.arange(n) + n - 1
-    return _index_matrix(w, row, at, toeplitz_numbers(w, row))
+    at = w.ns.arange(m)[:, None] - w.ns.arange(n) + (n - 1)
+    return _index_matrix(w, at, toeplitz_numbers(w, row))
 
 
 def toeplitz_numbers(w: Any, row: Any) -> Any:
@@ -127,19 +128,24 @@ def hankel_numbers(w: Any, row: Any) -> Any:
 
 def _hankel(w: Any, row: Any) -> Any:
     m, n = row.shape[-2:]
-    at = np.arange(m)[:, None] + np.arange(n)
-    return _index_matrix(w, row, at, hankel_numbers(w, row))
+    at = w.ns.arange(m)[:, None] + w.ns.arange(n)
+    return _index_matrix(w, at, hankel_numbers(w, row))
 
 
-def _box_at(out: Any, into: Any) -> Any:
-    """The numbers of a box of sizes out + into - 1 at i - j + into - 1."""
-    at = np.zeros((1, 1), int)
-    for m, n in zip(out, into, strict=True):
-        one = np.arange(m)[:, None] - np.arange(n) + n - 1
-        rows, cols = at.shape
-        at = at[:, None, :, None] * (m + n - 1) + one[None, :, None, :]
-        at = at.reshape(rows * m, cols * n)
+def _level_by_level(ns: Any, levels: Any) -> Any:
+    """The numbers of a box, of those on each of its levels and how many there are."""
+    at = ns.zeros((1, 1), "int64")
+    for one, count in levels:
+        shape = (at.shape[0] * one.shape[0], at.shape[1] * one.shape[1])
+        at = ns.reshape(at[:, None, :, None] * count + one[None, :, None, :], shape)
     return at
+
+
+def _box_at(ns: Any, out: Any, into: Any) -> Any:
+    """The numbers of a box of sizes out + into - 1 at i - j + into - 1."""
+    sizes = zip(out, into, strict=True)
+    levels = [(ns.arange(m)[:, None] - ns.arange(n) + (n - 1), m + n - 1) for m, n in sizes]
+    return _level_by_level(ns, levels)
 
 
 def flipped(sizes: Any) -> Any:
@@ -151,12 +157,9 @@ def flipped(sizes: Any) -> Any:
 
 
 def _circulant(w: Any, row: Any) -> Any:
-    at = np.zeros((1, 1), int)
-    for n in levels(w, row, 1):
-        one = (np.arange(n)[:, None] - np.arange(n)) % max(n, 1)
-        rows, cols = at.shape
-        at = (at[:, None, :, None] * n + one[None, :, None, :]).reshape(rows * n, cols * n)
-    return _index_matrix(w, row, at, w.child(row, 0))
+    ns, sizes = w.ns, levels(w, row, 1)
+    steps = [((ns.arange(n)[:, None] - ns.arange(n)) % max(n, 1), n) for n in sizes]
+    return _index_matrix(w, _level_by_level(ns, steps), w.child(row, 0))
 
 
 def levels(w: Any, row: Any, k: int) -> Any:
@@ -166,14 +169,14 @@ def levels(w: Any, row: Any, k: int) -> Any:
 def _multitoeplitz(w: Any, row: Any) -> Any:
     total, into = levels(w, row, 1), levels(w, row, 2)
     out = [g - n + 1 for g, n in zip(total, into, strict=True)]
-    return _index_matrix(w, row, _box_at(out, into), w.child(row, 0))
+    return _index_matrix(w, _box_at(w.ns, out, into), w.child(row, 0))
 
 
 def _convolution(w: Any, row: Any) -> Any:
     g, into = levels(w, row, 1), levels(w, row, 2)
     kernel, total = w.child(row, 0), w.ns.zeros(row.shape, row.dtype)
     for at, inside in places(row.i[0], g, into):
-        values = _index_matrix(w, row, np.where(inside, at, 0), kernel)
+        values = _index_matrix(w, w.ns.constant(np.where(inside, at, 0), "int64"), kernel)
         total = total + values * w.ns.constant(inside, row.dtype)
     return total
 
@@ -302,12 +305,12 @@ def selection_index(w: Any, row: Any) -> Any:
 def _selection(w: Any, row: Any) -> Any:
     """Also of a batch of index vectors: where they are the number of the column."""
     index = selection_index(w, row)
-    columns = w.ns.constant(np.arange(row.shape[-1]), w.ns.name_of(index))
+    columns = w.ns.arange(row.shape[-1], w.ns.name_of(index))
     return w.ns.cast(index[..., None] == columns, row.dtype)
 
 
 def _identity_of(w: Any, row: Any) -> Any:
-    return w.ns.constant(np.eye(row.shape[-1]), row.dtype)
+    return w.ns.eye(row.shape[-1], row.shape[-1], 0, row.dtype)
 
 
 def triplets(w: Any, row: Any) -> Any:
@@ -315,7 +318,7 @@ def triplets(w: Any, row: Any) -> Any:
     data, i, j = (w.value(k) for k in row.children)
     if row.i[0] == 2:
         return i, j, data
-    count = w.ns.constant(np.arange(data.shape[-1]), w.ns.name_of(j))
+    count = w.ns.arange(data.shape[-1], w.ns.name_of(j))
     major = w.ns.xp.searchsorted(j, count, side="right") - 1
     return (major, i, data) if row.i[0] == 0 else (i, major, data)
 
@@ -362,55 +365,6 @@ def _block_tridiagonal(w: Any, row: Any) -> Any:
             lines[i][i + k] = ns.expand(blocks[..., min(i, i + k), :, :], zero.shape)
     rows = [ns.concat(line, -1) for line in lines]
     return ns.concat(rows, -2) if rows else ns.zeros(row.shape, row.dtype)
-
-
-def _kernel(w: Any, row: Any) -> Any:
-    at, total = 0, None
-    for f in range(row.i[2]):
-        bits, degree = row.i[0] >> 7 * f & 127, row.i[1] >> 8 * f & 255
-        x, y = (w.whole(row, at + k) for k in (0, 1))
-        at += 2
-        given: list[Any] = []
-        for k in (1, 2, 4):
-            there = bits >> 4 & k
-            given.append(w.whole(row, at) if there else None)
-            at += bool(there)
-        one = _kernel_factor(w, bits & 15, degree, x, y, given)
-        total = one if total is None else total * one
-    return total
-
-
-def _kernel_factor(w: Any, word: int, degree: int, x: Any, y: Any, given: Any) -> Any:
-    ns, (variance, length, shape) = w.ns, given
-    left, right = x[..., :, None, :], y[..., None, :, :]
-    scale = 1.0 if length is None else _length(ns, length)[..., None, None, :]
-    s: Any = 1.0 if shape is None else shape[..., None, None]
-    if word in (6, 7):
-        inner = ns.sum(left * right / (scale * scale), -1)
-        k = inner if word == 7 else (inner + s) ** degree
-    elif word == 5:
-        turn = (left - right) * (np.pi / (s if shape is None else s[..., None]))
-        k = ns.exp(-2 * ns.sum((ns.xp.sin(turn) / scale) ** 2, -1))
-    else:
-        square = ns.sum(((left - right) / scale) ** 2, -1)
-        k = _radial(ns, word, square, s)
-    return k if variance is None else variance[..., None, None] * k
-
-
-def _length(ns: Any, length: Any) -> Any:
-    return length if length.ndim else length[None]
-
-
-def _radial(ns: Any, word: int, square: Any, s: Any) -> Any:
-    if word == 0:
-        return ns.exp(-square / 2)
-    if word == 4:
-        return (1 + square / (2 * s)) ** (-s)
-    r = ns.sqrt(square)
-    if word == 1:
-        return ns.exp(-r)
-    a = r * (np.sqrt(3) if word == 2 else np.sqrt(5))
-    return (1 + a + (a * a / 3 if word == 3 else 0)) * ns.exp(-a)
 
 
 def _kron(w: Any, row: Any) -> Any:
@@ -466,7 +420,7 @@ DENSE: dict[str, Callable[..., Any]] = {
     "sparse": _sparse,
     "sparsetriangular": _sparse_triangle,
     "blocktridiagonal": _block_tridiagonal,
-    "kernel": _kernel,
+    "kernel": kernels.matrix,
     "kron": _kron,
     "sum": _sum,
     "prod": _prod,
@@ -544,12 +498,4 @@ def diagonal(w: Any, at: int, k: int) -> Any:
                 return w.ns.conj(d) if mode & _C else d
         m, n = row.shape[-2:]
         return w.ns.zeros((*row.shape[:-2], max(min(m, n) - abs(k), 0)), row.dtype)
-    return diagonal_of(w.ns, dense(w, at), k)
-
-
-def diagonal_of(ns: Any, a: Any, k: int) -> Any:
-    """Diagonal k of a matrix."""
-    m, n = a.shape[-2:]
-    length = max(min(m, n - k) if k >= 0 else min(m + k, n), 0)
-    at = (np.arange(length) + max(-k, 0)) * n + np.arange(length) + max(k, 0)
-    return ns.take(ns.reshape(a, (*a.shape[:-2], m * n)), at, a.ndim - 2)
+    return w.ns.diagonal(dense(w, at), k)

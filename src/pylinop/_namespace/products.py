@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +12,7 @@ import numpy as np
 from .._base import config
 from . import kinds
 
-__all__ = ["apply", "by_spectrum", "spectrum", "turned"]
+__all__ = ["apply", "by_spectrum", "convolved", "fft_pays", "spectrum", "turned"]
 
 _T, _C = 1, 2
 
@@ -20,31 +22,54 @@ _FFT_LEAST = 64 * 64  # entries: below, the dense form is less work
 
 
 def _by_fft(row: Any) -> bool:
-    m, n = row.shape[-2:]
-    return m * n >= _FFT_LEAST and row.dtype in _FFT and bool(config.get("fft"))
+    return fft_pays(row.shape[-2], row.shape[-1], row.dtype)
+
+
+def fft_pays(m: int, n: int, dtype: str) -> bool:
+    """For a product with an m x n matrix of m + n - 1 numbers, or for their sums."""
+    return m * n >= _FFT_LEAST and dtype in _FFT and bool(config.get("fft"))
+
+
+@functools.lru_cache(maxsize=256)
+def _good_length(n: int) -> int:
+    """The least product of powers of 2, 3, 5 and 7 that is not below n: others take longer."""
+    best = 1 << max(n - 1, 0).bit_length()
+    for odd in (3**a * 5**b * 7**c for a in range(13) for b in range(9) for c in range(8)):
+        if odd < best:
+            best = min(best, odd << max(-(-n // odd) - 1, 0).bit_length())
+    return best
+
+
+def convolved(ns: Any, a: Any, b: Any, pairs: Any) -> Any:
+    """The circular convolution of arrays of as many dimensions, along some of their axes;
+    `pairs` are (axis, least length)."""
+    real = not any(ns.name_of(x).startswith("complex") for x in (a, b))
+    lengths = [(axis, _good_length(n)) for axis, n in pairs]
+    last, length = lengths[-1]
+    if real:
+        a, b = ns.rfft(a, last, length), ns.rfft(b, last, length)
+    for axis, n in lengths[:-1] if real else lengths:
+        a, b = ns.fft(a, axis, False, n), ns.fft(b, axis, False, n)
+    y = a * b
+    for axis, _ in lengths[:-1] if real else lengths:
+        y = ns.fft(y, axis, True)
+    return ns.irfft(y, last, length) if real else y
 
 
 def _box_product(w: Any, mode: int, t: Any, into: Any, x: Any) -> Any:
     """y[i] = sum_j t[i - j + n - 1] x[j] on each level, by circular convolutions of length
-    m + n - 1; through a mode of that matrix. `into` are the n, t has the levels last."""
+    m + n - 1 or more; through a mode of that matrix. `into` are the n, t has the levels last."""
     ns, count, k = w.ns, len(into), x.shape[-1]
-    real = not any(ns.name_of(a).startswith("complex") for a in (t, x))
     axes = range(t.ndim - count, t.ndim)
     total = [t.shape[a] for a in axes]
     t = ns.conj(t) if mode & _C else t
     if mode & _T:
         t, into = ns.flip(t, axes), [g - n + 1 for g, n in zip(total, into, strict=True)]
     y = ns.reshape(x, (*x.shape[:-2], *into, k))
-    for level, g in enumerate(total):
-        t = ns.fft(t, t.ndim - count + level)
-        y = ns.fft(y, y.ndim - 1 - count + level, False, g)
-    y = t[..., None] * y
-    for level, n in enumerate(into):
-        y = ns.fft(y, y.ndim - 1 - count + level, True)
-        cut = [slice(None)] * (count - level)
-        y = y[(..., slice(n - 1, None), *cut)]
-    y = ns.reshape(y, (*y.shape[: y.ndim - 1 - count], -1, k))
-    return ns.real(y) if real else y
+    y = convolved(ns, t[..., None], y, [(level - 1 - count, g) for level, g in enumerate(total)])
+    cuts = [slice(n - 1, g) for n, g in zip(into, total, strict=True)]
+    y = y[(..., *cuts, slice(None))]
+    return ns.reshape(y, (*y.shape[: y.ndim - 1 - count], -1, k))
 
 
 def _toeplitz_apply(w: Any, row: Any, mode: int, x: Any) -> Any:
@@ -118,7 +143,7 @@ def _dct_apply(w: Any, row: Any, mode: int, x: Any) -> Any:
         real = ns.name_of(y)
         wide = "complex64" if real == "float32" else "complex128"
         y = y * ns.reshape(ns.constant(before * weights, wide), shape)
-        y = ns.take(ns.fft(y, axis, False, period), np.arange(n), axis)
+        y = ns.fft(y, axis, False, period)[(*[slice(None)] * axis, slice(0, n), ...)]
         return ns.cast(ns.real(y * ns.reshape(ns.constant(after * factors, wide), shape)), real)
 
     y = _along(w, kinds.levels(w, row, 0), pair, one)
@@ -259,6 +284,52 @@ def _selection_apply(w: Any, row: Any, mode: int, x: Any) -> Any:
     return w.ns.take(x, index, x.ndim - 2)
 
 
+def _kron_apply(w: Any, row: Any, mode: int, x: Any) -> Any:
+    """Factor by factor: the rows of x are a box, of which each turns one level."""
+    ns, k = w.ns, x.shape[-1]
+    factors = [w.rows[at].shape[-2:] for at in row.children]
+    sizes = [pair[0 if mode & _T else 1] for pair in factors]
+    for level, at in enumerate(row.children):
+        before, behind = math.prod(sizes[:level]), math.prod(sizes[level + 1 :])
+        x = ns.reshape(x, (*x.shape[:-2], before, sizes[level], behind * k))
+        x = _apply_to_boxes(w, at, mode, x)
+        sizes[level] = x.shape[-2]
+        x = ns.reshape(x, (*x.shape[:-3], math.prod(sizes), k))
+    return x
+
+
+def _apply_to_boxes(w: Any, at: int, mode: int, x: Any) -> Any:
+    """A factor times the matrices before it: one product, for which they go side by side."""
+    ns, before = w.ns, x.shape[-3]
+    if before == 1:
+        y = apply(w, at, mode, x[..., 0, :, :], ns.name_of(x))
+        return y[..., None, :, :]
+    front, (rows, columns) = x.ndim - 3, x.shape[-2:]
+    x = ns.moved(x, [*range(front), front + 1, front, front + 2])
+    x = ns.reshape(x, (*x.shape[:front], rows, before * columns))
+    y = apply(w, at, mode, x, ns.name_of(x))
+    y = ns.reshape(y, (*y.shape[:-1], before, columns))
+    front = y.ndim - 3
+    return ns.moved(y, [*range(front), front + 1, front, front + 2])
+
+
+def _sum_apply(w: Any, row: Any, mode: int, x: Any) -> Any:
+    a, b = (apply(w, at, mode, x, w.ns.name_of(x)) for at in row.children)
+    return a + b
+
+
+def _prod_apply(w: Any, row: Any, mode: int, x: Any) -> Any:
+    for at in row.children if mode & _T else reversed(row.children):
+        x = apply(w, at, mode, x, w.ns.name_of(x))
+    return x
+
+
+def _scaled_apply(w: Any, row: Any, mode: int, x: Any) -> Any:
+    c = w.coefficient(row)
+    c = c.conjugate() if isinstance(c, complex) and mode & _C else c
+    return apply(w, row.children[0], mode, x, w.ns.name_of(x)) * c
+
+
 def _by_dense(w: Any, row: Any, mode: int, x: Any) -> Any:
     wide = _wide(w, row, x)
     a = w.ns.cast(kinds.form(w, row, wide), wide)
@@ -294,6 +365,10 @@ APPLY: dict[str, Callable[..., Any]] = {
     "selection": _selection_apply,
     "permutation": _selection_apply,
     "sparse": kinds.sparse_apply,
+    "kron": _kron_apply,
+    "sum": _sum_apply,
+    "prod": _prod_apply,
+    "scaled": _scaled_apply,
 }
 
 

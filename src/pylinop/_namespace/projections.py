@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from . import kinds
+from . import kernels, kinds, products
 
 __all__ = ["HEADS"]
 
@@ -25,6 +25,12 @@ def _line_sums(ns: Any, a: Any, anti: bool, circular: bool, flip: bool) -> Any:
     wide = ns.concat([a, ns.zeros((*a.shape[:-1], m), dtype)], -1)
     flat = ns.reshape(wide, (*a.shape[:-2], m * (m + n)))[..., : m * (m + n - 1)]
     s = ns.sum(ns.reshape(flat, (*a.shape[:-2], m, m + n - 1)), -2)
+    return _as_asked(ns, s, n, anti, circular, flip)
+
+
+def _as_asked(ns: Any, s: Any, n: int, anti: bool, circular: bool, flip: bool) -> Any:
+    """Sums over i - j + n - 1, or i + j, as they are asked for."""
+    dtype = ns.name_of(s)
     if not circular:
         return ns.flip(s, (-1,)) if flip else s
     if anti:
@@ -32,7 +38,9 @@ def _line_sums(ns: Any, a: Any, anti: bool, circular: bool, flip: bool) -> Any:
         return head + ns.concat([tail, ns.zeros((*s.shape[:-1], 1), dtype)], -1)
     head, tail = s[..., n - 1 :], s[..., : n - 1]
     s = head + ns.concat([ns.zeros((*s.shape[:-1], 1), dtype), tail], -1)
-    return ns.take(s, (-np.arange(n)) % n, s.ndim - 1) if flip else s
+    if not flip:
+        return s
+    return ns.concat([s[..., :1], ns.flip(s[..., 1:], (-1,))], -1)
 
 
 def _flags(row: Any) -> tuple[bool, bool, bool]:
@@ -49,7 +57,15 @@ def _array_sums(w: Any, row: Any) -> Any:
 
 
 def _pair_sums(w: Any, row: Any) -> Any:
-    return _line_sums(w.ns, w.ns.matmul(w.whole(row, 0), w.whole(row, 1)), *_flags(row))
+    """Of a product: a convolution of the columns of its left and the rows of its right factor."""
+    ns, a, b = w.ns, w.whole(row, 0), w.whole(row, 1)
+    (m, k), n = a.shape[-2:], b.shape[-1]
+    anti, circular, flip = _flags(row)
+    if not k or not products.fft_pays(m, n, row.dtype):
+        return _line_sums(ns, ns.matmul(a, b), anti, circular, flip)
+    b = ns.mT(b) if anti else ns.flip(ns.mT(b), (-2,))
+    s = products.convolved(ns, a, b, [(-2, m + n - 1)])[..., : m + n - 1, :]
+    return _as_asked(ns, ns.sum(s, -1), n, anti, circular, flip)
 
 
 def _one_line_sums(w: Any, row: Any) -> Any:
@@ -101,7 +117,7 @@ def _picked(w: Any, row: Any, a: Any, names: Any) -> Any:
         )
     i, j = (w.value(k) for k in names[:2])
     if where != _COO:
-        count = ns.constant(np.arange(i.shape[-1]), ns.name_of(j))
+        count = ns.arange(i.shape[-1], ns.name_of(j))
         major = ns.xp.searchsorted(j, count, side="right") - 1
         i, j = (major, i) if where == _CSR else (i, major)
     flat = ns.reshape(a, (*a.shape[:-2], m * n))
@@ -157,8 +173,8 @@ def _array_slice(w: Any, row: Any) -> Any:
         index = w.value(row.children[1])
         return w.ns.take(x, w.ns.where(index < 0, index + x.shape[at], index), at)
     if count == -1:
-        return w.ns.take(x, np.array([start]), at).reshape(tuple(row.shape))
-    return w.ns.take(x, start + step * np.arange(count), at)
+        return w.ns.reshape(x[(*[slice(None)] * at, start, ...)], row.shape)
+    return w.ns.take(x, start + step * w.ns.arange(count), at)
 
 
 def _scatter_slice(w: Any, row: Any) -> Any:
@@ -168,7 +184,7 @@ def _scatter_slice(w: Any, row: Any) -> Any:
         index = w.value(row.children[1])
         index = w.ns.where(index < 0, index + rows, index)
     else:
-        index = w.ns.constant(start + step * np.arange(count), "int64")
+        index = start + step * w.ns.arange(count)
     if x.ndim >= 2 and row.core == 2:
         return w.ns.scatter(x, index, rows)
     return w.ns.scatter(x[..., None], index, rows)[..., 0]
@@ -202,4 +218,6 @@ HEADS: dict[str, Callable[..., Any]] = {
     "array_slice": _array_slice,
     "scatter_slice": _scatter_slice,
     "blockband": _blockband,
+    "kernel_number_sums": kernels.number_sums,
+    "kernel_point_sums": kernels.point_sums,
 }

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from .._base import config
 from . import kinds, products
 
 __all__ = ["HEADS"]
@@ -16,24 +17,32 @@ __all__ = ["HEADS"]
 _T = 1
 
 
-def _hermitian(ns: Any, a: Any) -> Any:
-    """By the triangle that is named: the upper one."""
-    upper = ns.triu(a)
-    return upper + ns.conj(ns.mT(ns.triu(a, 1)))
+def _is_mirrored(w: Any, at: int) -> bool:
+    """May a Hermitian matrix be one by what is said of it, so that only a triangle is to be read?
+    Of what is made of a kind of other numbers all is there, and alike."""
+    stack, seen = [(at, False)], {at}
+    while stack:
+        k, of_kind = stack.pop()
+        row = w.rows[k]
+        if row.head == "assume" or (row.head == "dense" and row.i[0]):
+            return True
+        if row.head == "array" and row.core == 2 and not of_kind:
+            return True
+        of_kind = of_kind or row.head == "todense"
+        stack += [(below, of_kind) for below in row.children if below not in seen]
+        seen.update(row.children)
+    return False
 
 
-def _cholesky(w: Any, row: Any) -> Any:
+def _lu(w: Any, at: int, dtype: str, hermitian: bool = False) -> Any:
+    """Once; `hermitian`: of one that is so by its upper triangle."""
+    hermitian = hermitian and _is_mirrored(w, at)
+
     def make() -> Any:
-        return w.ns.cholesky(_hermitian(w.ns, w.whole(row, 0)))
+        a = w.ns.cast(w.value(at), dtype)
+        return w.ns.lu(w.ns.hermitian(a) if hermitian else a)
 
-    return w.once(("cholesky", row.dtype), row.children[0], make)
-
-
-def _lu(w: Any, at: int, dtype: str) -> Any:
-    def make() -> Any:
-        return w.ns.lu(w.ns.cast(w.value(at), dtype))
-
-    return w.once(("lu", dtype), at, make)
+    return w.once(("lu", dtype, hermitian), at, make)
 
 
 def _lu_solve(w: Any, row: Any) -> Any:
@@ -44,26 +53,47 @@ def _lu_solve(w: Any, row: Any) -> Any:
     return w.ns.lu_solve(_lu(w, at, row.dtype), w.whole(row, 1), mode)
 
 
-def _cholesky_solve(w: Any, row: Any) -> Any:
-    """Where definiteness is only tried, LU, which does without it."""
-    if row.i[0]:
-        return w.ns.lu_solve(_lu(w, row.children[0], row.dtype), w.whole(row, 1), 0)
-    factor = _cholesky(w, row)
-    b = w.whole(row, 1)
+def _cholesky(w: Any, at: int, dtype: str, tried: bool) -> Any:
+    """The lower factor, or None where definiteness is only tried: there LU does without it, but
+    where NaN is asked for instead. Which of both it is would be known to the device alone."""
+    if tried and config.get("not_definite") != "nan":
+        return None
+    return w.once(("cholesky", dtype), at, lambda: w.ns.cholesky(w.ns.cast(w.value(at), dtype)))
+
+
+def _by_triangle(w: Any, at: int, dtype: str, tried: bool, b: Any) -> Any:
+    """The solution with a Hermitian matrix, by its upper triangle."""
+    ns, factor = w.ns, _cholesky(w, at, dtype, tried)
+    if factor is None:
+        return ns.lu_solve(_lu(w, at, dtype, True), b, 0)
     batch = np.broadcast_shapes(tuple(factor.shape[:-2]), tuple(b.shape[:-2]))
-    b = w.ns.expand(b, (*batch, *b.shape[-2:]))
-    factor = w.ns.expand(factor, (*batch, *factor.shape[-2:]))
-    z = w.ns.substitute(factor, b, True)
-    return w.ns.substitute(kinds.seen(w.ns, factor, 3), z, False)
+    b = ns.expand(b, (*batch, *b.shape[-2:]))
+    factor = ns.expand(factor, (*batch, *factor.shape[-2:]))
+    return ns.substitute(kinds.seen(ns, factor, 3), ns.substitute(factor, b, True), False)
+
+
+def _cholesky_solve(w: Any, row: Any) -> Any:
+    return _by_triangle(w, row.children[0], row.dtype, bool(row.i[0]), w.whole(row, 1))
+
+
+_BY_LU, _BY_CHOLESKY, _AS_WRITTEN = 0, 1, 3  # op_invert.c
 
 
 def _invert(w: Any, row: Any) -> Any:
-    return w.ns.inv(w.whole(row, 0))
+    ns, at, how = w.ns, row.children[0], row.i[0]
+    if how in (_BY_LU, _AS_WRITTEN):
+        return ns.lu_inv(_lu(w, at, row.dtype))
+    factor = _cholesky(w, at, row.dtype, how != _BY_CHOLESKY)
+    if factor is None:
+        return ns.lu_inv(_lu(w, at, row.dtype, True))
+    n = factor.shape[-1]
+    half = ns.substitute(factor, ns.expand(ns.eye(n, n, 0, row.dtype), factor.shape), True)
+    return ns.matmul(kinds.seen(ns, half, 3), half)
 
 
 def _half_solve(w: Any, row: Any) -> Any:
     r = w.whole(row, 1)
-    x = w.ns.lu_solve(_lu(w, row.children[0], row.dtype), r, 0)
+    x = _by_triangle(w, row.children[0], row.dtype, row.i[0] == 1, r)
     if row.i[1]:
         return w.ns.sum(w.ns.conj(r) * x, -2)
     return w.ns.matmul(kinds.seen(w.ns, r, 3), x)
@@ -74,7 +104,7 @@ def _triangular_solve(w: Any, row: Any) -> Any:
     ns, a, b = w.ns, w.whole(row, 0), w.whole(row, 1)
     a = ns.tril(a, -1 if unit else 0) if lower else ns.triu(a, 1 if unit else 0)
     if unit:
-        a = a + ns.constant(np.eye(a.shape[-1]), row.dtype)
+        a = a + ns.eye(a.shape[-1], a.shape[-1], 0, row.dtype)
     batch = np.broadcast_shapes(tuple(a.shape[:-2]), tuple(b.shape[:-2]))
     a, b = (ns.expand(x, (*batch, *x.shape[-2:])) for x in (a, b))
     return ns.substitute(kinds.seen(ns, a, mode), b, bool(lower) != bool(mode & _T))
@@ -130,7 +160,7 @@ def _sparse_triangular_solve(w: Any, row: Any) -> Any:
     lower, unit = row.i[2] & 1, row.i[2] & 2
     a = ns.tril(a, -1 if unit else 0) if lower else ns.triu(a, 1 if unit else 0)
     if unit:
-        a = a + ns.constant(np.eye(n), row.dtype)
+        a = a + ns.eye(n, n, 0, row.dtype)
     mode, b = row.i[1], w.whole(row, 3)
     a = ns.expand(a, (*b.shape[:-2], n, n))
     return ns.substitute(kinds.seen(ns, a, mode), b, bool(lower) != bool(mode & _T))
@@ -140,17 +170,29 @@ def _grid_solve(w: Any, row: Any) -> Any:
     return w.ns.solve(kinds.dense(w, row.children[0]), w.whole(row, 1))
 
 
+# -- eigenvalues of what is Hermitian; `walk.py` takes no other branch --
+
+
+def _eigh(w: Any, row: Any) -> Any:
+    at = row.children[0]
+    return w.once("eigh", at, lambda: w.ns.eigh(w.value(at)))
+
+
+def _eigval(w: Any, row: Any) -> Any:
+    return _eigh(w, row)[0]
+
+
+def _eigvec(w: Any, row: Any) -> Any:
+    return kinds.seen(w.ns, _eigh(w, row)[1], row.i[1])
+
+
 # -- determinants --
 
 
 def _product(w: Any, d: Any) -> Any:
     """Of the elements of a vector."""
-    ns = w.ns
-    size = ns.abs(d)
-    safe = ns.where(size > 0, size, ns.ones((), ns.name_of(size)))
-    signs = ns.where(size > 0, d / safe, ns.zeros((), ns.name_of(d)))
-    logs = ns.where(size > 0, ns.log(safe), ns.zeros((), ns.name_of(size)) - np.inf)
-    return ns.prod(signs, -1), ns.sum(logs, -1)
+    with np.errstate(divide="ignore"):  # the logarithm of 0 is -inf
+        return w.ns.prod(w.ns.sign(d), -1), w.ns.sum(w.ns.log(w.ns.abs(d)), -1)
 
 
 def _vector_det(w: Any, row: Any) -> Any:
@@ -174,10 +216,10 @@ def _cholesky_det(w: Any, row: Any) -> Any:
     a = w.child(row, 0)
     if not a.shape[-1]:
         return _one(w, row)
-    if row.i[0]:
-        return w.ns.lu_slogdet(_lu(w, row.children[0], row.dtype))
-    factor = _cholesky(w, row)
-    d = w.ns.real(kinds.diagonal_of(w.ns, factor, 0))
+    factor = _cholesky(w, row.children[0], row.dtype, bool(row.i[0]))
+    if factor is None:
+        return w.ns.lu_slogdet(_lu(w, row.children[0], row.dtype, True))
+    d = w.ns.real(w.ns.diagonal(factor, 0))
     log = 2 * w.ns.sum(w.ns.log(d), -1)
     return w.ns.cast(w.ns.ones(log.shape, w.ns.name_of(log)), row.dtype), log
 
@@ -335,6 +377,8 @@ HEADS: dict[str, Callable[..., Any]] = {
     "householder_det": _householder_det,
     "joint_det": _joint_det,
     "grid_solve": _grid_solve,
+    "eigval": _eigval,
+    "eigvec": _eigvec,
     "grid_shift_det": _grid_shift_det,
     "permutation_det": _permutation_det,
     "reflections_det": _reflections_det,

@@ -58,7 +58,6 @@ ARMS = {
     "sparsediag": -1,
     "toeplitz_solve": -1,
     "toeplitz_det": -1,
-    "spectral": -1,
     "assume": 0,
     "assume_band": 0,
 }
@@ -102,13 +101,41 @@ def _entries(entries: Any, sources: Any) -> list[Any]:
     return found
 
 
+_SPECTRA = ("eigval", "eigvec", "eigmetric", "schur_solve", "schur_det")
+
+
+def _by_spectrum(rows: list[Row], at: int) -> bool:
+    """Is what a node is made of diagonal in the eigenvectors of matrices known to be Hermitian?
+    Others are looked at before, and pencils go two ways."""
+    stack, seen = [at], {at}
+    while stack:
+        row = rows[stack.pop()]
+        if row.head in _SPECTRA and (
+            len(row.children) > 1 or not row.i[0] & 1 or not row.head.startswith("eigv")
+        ):
+            return False
+        below = [k for k in row.children if k not in seen]
+        seen.update(below)
+        stack += below
+    return True
+
+
+def _arm(rows: list[Row], row: Row) -> int | None:
+    """The place of the child that is taken, where only one is. Of a spectrum that is looked at
+    for its signs the child that fails where one is wrong."""
+    if row.head != "spectral":
+        return ARMS.get(row.head)
+    return 0 if not row.i[1] and _by_spectrum(rows, row.children[0]) else -1
+
+
 def _needed(rows: list[Row]) -> list[bool]:
     need = [False] * len(rows)
     need[-1] = True
     for at in range(len(rows) - 1, -1, -1):
         row = rows[at]
         if need[at]:
-            for k in [row.children[ARMS[row.head]]] if row.head in ARMS else row.children:
+            arm = _arm(rows, row)
+            for k in row.children if arm is None else [row.children[arm]]:
                 need[k] = True
     return need
 
@@ -205,8 +232,8 @@ class Walk:
                 continue
             if row.head == "array":
                 self.values[at] = self.leaves[row.serial]
-            elif row.head in ARMS:
-                self.values[at] = self.values.get(row.children[ARMS[row.head]])
+            elif (arm := _arm(self.rows, row)) is not None:
+                self.values[at] = self.values.get(row.children[arm])
             elif row.head in HEADS:
                 self.values[at] = self._made(at, row)
             elif not kinds.is_operator(row.head):

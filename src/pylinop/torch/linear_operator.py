@@ -7,6 +7,7 @@ What is asked of B is computed by pylinop, exactly at any size: no probes, itera
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,7 @@ import torch
 
 import pylinop.torch
 
+from .._base import config
 from .._programs import formulas
 
 __all__ = ["PylinopLinearOperator", "as_linear_operator", "from_linear_operator"]
@@ -29,6 +31,13 @@ class PylinopLinearOperator(_LinearOperator):  # type: ignore[misc]
     def __init__(self, *tensors: Any, parts: Any) -> None:
         super().__init__(*tensors, parts=parts)
         self.operator = pt.Operator(formulas.nodes_of(parts, tensors)[0])
+
+    def _definite(self) -> Any:
+        """linear_operator's matrices are positive definite. On a GPU that is not found out, so that
+        Cholesky is asked for, and NaN where it fails."""
+        if self.device.type == "cpu":
+            return contextlib.nullcontext()
+        return config.config(not_definite="nan")
 
     # -- what linear_operator asks of a subclass
 
@@ -129,7 +138,8 @@ class PylinopLinearOperator(_LinearOperator):  # type: ignore[misc]
         if right_tensor.ndim > 1 and right_tensor.shape[:-2] != self.batch_shape:
             batch = torch.broadcast_shapes(right_tensor.shape[:-2], self.batch_shape)
             right_tensor = right_tensor.expand(*batch, *right_tensor.shape[-2:])
-        found = pt.solve(self.operator, right_tensor)
+        with self._definite():
+            found = pt.solve(self.operator, right_tensor)
         return found if left_tensor is None else left_tensor @ found
 
     def _solve(self, rhs: Any, preconditioner: Any = None, num_tridiag: int | None = 0) -> Any:
@@ -145,13 +155,14 @@ class PylinopLinearOperator(_LinearOperator):  # type: ignore[misc]
             raise RuntimeError("inv_quad_logdet was asked for neither of the two")
         zero = torch.zeros(self.batch_shape, dtype=self.dtype, device=self.device)
         if inv_quad_rhs is None:
-            return zero, pt.logdet(self.operator)
+            return zero, self.logdet()
         if not logdet:
             return self.inv_quad(inv_quad_rhs, reduce_inv_quad), zero
         one = inv_quad_rhs.ndim == 2 and inv_quad_rhs.shape[-1] == 1 and self.dim() == 2
         # of a vector both are numbers, whose values and gradients are one plan's
         b = inv_quad_rhs[:, 0] if one else inv_quad_rhs
-        quad, log = pt.inv_quad_logdet(self.operator, b)
+        with self._definite():
+            quad, log = pt.inv_quad_logdet(self.operator, b)
         if one:
             return (quad if reduce_inv_quad else quad.reshape(1)), log
         return (quad.sum(-1) if reduce_inv_quad and inv_quad_rhs.ndim > 1 else quad), log
@@ -163,7 +174,8 @@ class PylinopLinearOperator(_LinearOperator):  # type: ignore[misc]
 
     def logdet(self) -> Any:
         """The logarithm of the determinant."""
-        return pt.logdet(self.operator)
+        with self._definite():
+            return pt.logdet(self.operator)
 
     def _cholesky(self, upper: bool | None = False) -> Any:
         factor = pt.cholesky(self.operator).toarray()

@@ -12,6 +12,7 @@ from .._namespace import formulas as in_place
 from .._programs import tapes
 from .._programs.programs import Program
 from .arrays import as_array, dtype_of, out_dtype
+from .recorded import by_record
 
 __all__ = ["avals", "conj", "is_elsewhere", "is_number", "kinds_of", "like", "mapped", "values"]
 
@@ -38,8 +39,18 @@ def is_elsewhere(tensors: Any) -> bool:
 
 def _in_place(program: Program, tensors: Any) -> list[Any]:
     """Of tensors on another device, by its own functions: nothing is moved, nothing waited for."""
-    kinds = program.kinds(avals(tensors))
-    found = in_place.computed(program, [x.detach() for x in tensors])
+    in_place.on_one_device(tensors)
+    given = avals(tensors)
+    return by_record(
+        lambda held, x: _walked(program, program.kinds(given), held, x),
+        program,
+        given,
+        [x.detach() for x in tensors],
+    )
+
+
+def _walked(program: Program, kinds: Any, held: list[Any], tensors: list[Any]) -> list[Any]:
+    found = in_place.computed(program, tensors, held)
     made = []
     known = {x.untyped_storage().data_ptr() for x in tensors}
     for value, (shape, dtype) in zip(found, kinds, strict=True):
