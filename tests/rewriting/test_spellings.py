@@ -37,7 +37,11 @@ T = pl.Toeplitz(g.c)
 band = pl.Tridiagonal(g.d[1:], 9 + g.d, g.d[1:])
 s = pl.Selection(g.i, N)
 
+big = pl.Sparse(sp.random(480, 480, 0.008, random_state=1) + 4 * sp.eye(480))
+few = pl.Selection(np.arange(0, 480, 7), 480)
+
 PAIRS = {
+    "an update of a sparse matrix": lambda: (big + few.T @ few, pl.LowRankUpdate(big, few.T)),
     "terms of an update": lambda: (D(g.d) + LR(g.U, g.V), LR(g.U, g.V) + D(g.d)),
     "LowRankUpdate": lambda: (D(g.d) + LR(g.U), pl.LowRankUpdate(D(g.d), g.U)),
     "a root": lambda: (D(g.d) + LR(g.U), D(g.d) + pl.Root(g.U)),
@@ -181,3 +185,38 @@ def test_two_spellings_cost_the_same(pair, ask):
     told = f"{fx:.3g} and {fy:.3g} flops, {mx} and {my} bytes"
     assert max(fx, fy) <= 1.3 * min(fx, fy) + room, told
     assert max(mx, my) <= 1.3 * min(mx, my) + 8 * room, told
+
+
+@pytest.mark.parametrize("n", [15, 17, 100, 400])
+@pytest.mark.parametrize("p", [2, 3, 5])
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_diagonals_of_powers_of_bands(p, n, dtype):
+    """As of the product that the power is: they took the dense form of one half."""
+    r = np.random.default_rng(n)
+    a = pl.Tridiagonal(*(r.standard_normal((n - abs(k),)).astype(dtype) for k in (-1, 0, 1)))
+    product = a
+    for _ in range(p - 1):
+        product = product @ a
+    dense = np.linalg.matrix_power(a.toarray(), p)
+    with pl.config(check_plans=True, verify=True):
+        for ask in (pl.diagonal, pl.trace, lambda A: pl.diagonal(A, 1)):
+            (x, fx, _), (y, fy, _) = figures(lambda: ask(a**p)), figures(lambda: ask(product))
+            np.testing.assert_allclose(x, ask(dense), rtol=1e-10, atol=1e-9)
+            np.testing.assert_allclose(x, y, rtol=1e-10, atol=1e-9)
+            assert fx <= 1.3 * fy + 12 * n
+            assert n < 400 or fx < n * n
+
+
+@pytest.mark.parametrize("n", [17, 60, 200])
+def test_a_covariance_by_its_precision_multiplies_with_what_is_given(n):
+    """(P^-1 + H^T H)^-1: P H^T is a product with H, not with its dense form, and values hold."""
+    r = np.random.default_rng(n)
+    x = r.standard_normal((n, n))
+    P, H = pl.Dense(x @ x.T + np.eye(n), "pos"), pl.Selection(np.arange(0, n, 4), n)
+    A = pl.inv(pl.inv(P) + H.T @ H)
+    y = r.standard_normal(n)
+    with pl.config(check_plans=True, verify=True):
+        got, flops, _ = figures(lambda: A @ y)
+    want = np.linalg.inv(np.linalg.inv(P.toarray()) + H.T.toarray() @ H.toarray()) @ y
+    np.testing.assert_allclose(got, want, rtol=1e-7, atol=1e-7 * abs(want).max())
+    assert n < 200 or flops < n**3 / 3 + 60 * n * n

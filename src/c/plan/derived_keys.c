@@ -80,12 +80,29 @@ lop_status lop_plan_keys(const lop_plan *p, const uint64_t *serial, const lop_nu
     return LOP_OK;
 }
 
+/* Which values have the key of one before them that is made outside of fallback branches. One look
+ * at a table each. */
+static lop_status find_again(lop_plan *p) {
+    int64_t room = 16;
+    while (room < 2 * (int64_t)p->nderive) room *= 2;
+    int *first = lop_calloc(p->ctx, (size_t)room, sizeof *first); /* one plus the first of a key */
+    for (int i = 0; first && i < p->nderive; i++) {
+        int64_t h = (int64_t)(p->key[i] & (uint64_t)(room - 1));
+        while (first[h] && p->key[first[h] - 1] != p->key[i]) h = (h + 1) & (room - 1);
+        p->derive[i].again = first[h] != 0;
+        if (!first[h] && p->step[p->derive[i].step].late < 0) first[h] = i + 1;
+    }
+    lop_free(p->ctx, first);
+    return first ? LOP_OK : LOP_NOMEM;
+}
+
 static lop_status name_derived(lop_plan *p, lop_err *err) {
     p->key = lop_calloc(p->ctx, (size_t)lop_plan_nkeys(p), sizeof *p->key);
     uint64_t *serial = lop_calloc(p->ctx, (size_t)p->nleaf, sizeof *serial);
     for (int i = 0; serial && i < p->nleaf; i++) serial[i] = p->leaf[i].serial;
     lop_status st = p->key && serial ? lop_plan_keys(p, serial, NULL, p->key) : LOP_NOMEM;
     lop_free(p->ctx, serial);
+    if (st == LOP_OK) st = find_again(p);
     return st == LOP_OK ? st : lop_fail(err, st, NULL);
 }
 

@@ -53,6 +53,7 @@ typedef struct lop_derive {
     uint64_t leaves; /* the leaves whose content is checked, a bit each; 0: the arguments are */
     uint64_t rests;  /* all that it is made of; 0: not all have a bit */
     bool in_branch;  /* of a fast branch that is closed: a failure may have led past it */
+    bool again;      /* made by a prepare step before it: it is found, not made again */
 } lop_derive;
 enum { LOP_KEEP = 64 }; /* derived values and leaves with a bit of their own */
 
@@ -70,6 +71,7 @@ typedef struct lop_plan {
     int out; /* the slot of the result */
     bool batched;
     int64_t workspace;      /* bytes of temporaries and masks */
+    int64_t kept;           /* of derived values, where nothing fails */
     int64_t reserve[2];     /* of those in fallback branches, and in fallback branches within
                                these: taken only when one is entered */
     size_t scratch;         /* largest scratch of a step */

@@ -15,25 +15,20 @@ int64_t lop_plan_result(const lop_plan *p) {
     return lop_mul_ok(o->matbytes, o->batch, &bytes) ? bytes : INT64_MAX;
 }
 
-/* Is the same value made by a prepare step before it, one outside of fallback branches? It is then
- * found, not made again. */
-static bool made_before(const lop_plan *p, int derived) {
-    for (int i = 0; p->key && i < derived; i++)
-        if (p->key[i] == p->key[derived] && p->step[p->derive[i].step].late < 0) return true;
-    return false;
-}
-
-int64_t lop_plan_kept(const lop_plan *p) {
+/* Bytes of the derived values of a call that needs no fallback. */
+static int64_t kept_of(const lop_plan *p) {
     int64_t sum = 0, bytes;
     for (int i = 0; i < p->nderive; i++) {
         const lop_step *s = &p->step[p->derive[i].step];
-        if (s->late >= 0 || made_before(p, i)) continue; /* late: after a failure only */
+        if (s->late >= 0 || p->derive[i].again) continue; /* late: after a failure only */
         if (!lop_mul_ok(p->derive[i].bytes, p->slot[s->arg[0]].batch, &bytes) ||
             !lop_add_ok(sum, bytes, &sum))
             return INT64_MAX;
     }
     return sum;
 }
+
+int64_t lop_plan_kept(const lop_plan *p) { return p->kept; }
 
 int64_t lop_plan_memory(const lop_plan *p) {
     int64_t sum = p->workspace;
@@ -51,11 +46,12 @@ void lop_plan_price(lop_plan *p) {
         size_t *most = s->late >= 0 ? &p->late_scratch[s->later >= 0] : &p->scratch;
         if (s->scratch > *most) *most = s->scratch;
         if (s->late >= 0 || (s->when >= 0 && s->when_set)) continue; /* after a failure only */
-        if (s->derived >= 0 && made_before(p, s->derived)) continue;
+        if (s->derived >= 0 && p->derive[s->derived].again) continue;
         p->flops += s->flops;
         p->bytes += s->bytes;
         p->seconds += lop_step_seconds(p, i);
     }
+    p->kept = kept_of(p);
     p->scratch = (p->scratch + 63) & ~(size_t)63;
     /* the scratch of fallback branches lies behind it; at most INT64_MAX - 64, see place */
     for (int i = 0; i < 2; i++) p->reserve[i] = (p->reserve[i] + 63) & ~(int64_t)63;

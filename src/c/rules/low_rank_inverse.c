@@ -1,6 +1,7 @@
 /* low_rank_inverse.c: Woodbury's formula, and the determinant lemma, for LowRankUpdate. */
 #include "expr/properties.h"
 #include "low_rank_parts.h"
+#include "ops/shared/sparse_solver.h"
 
 typedef struct woodbury {
     const lop_maker *mk;
@@ -124,6 +125,17 @@ static lop_status det_inner(const woodbury *s, const lop_node **out) {
                   : lop_make1(s->mk, &lop_op_lu_det, NULL, s->cap, out);
 }
 
+/* B^-1 U as an array; of B = P^-1 it is P U, a product with what U is. */
+static lop_status solved_base(const woodbury *s, const lop_node **w) {
+    const lop_node *base = s->p.base, *product = NULL;
+    if (base->op != &lop_op_inverse || base->child[0]->dtype != s->u->dtype)
+        return lop_make2(s->mk, &lop_op_solve, NULL, base, s->u, w);
+    lop_status st = lop_make2(s->mk, &lop_op_prod, NULL, base->child[0], s->p.u, &product);
+    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_todense, &s->dt, product, w);
+    lop_node_unref(product);
+    return st;
+}
+
 static lop_status woodbury_open(woodbury *s) {
     const lop_node *w = NULL, *eye = NULL;
     lop_dtype dt = (lop_dtype)(s->dt.i[3] - 1);
@@ -131,7 +143,7 @@ static lop_status woodbury_open(woodbury *s) {
     lop_node square = {.shape = {.ndim = 2, .dim = {r, r}}, .dtype = dt, .core = 2};
     lop_status st = seen(s->mk, LOP_H, s->p.v, &s->vh);
     if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_todense, &s->dt, s->p.u, &s->u);
-    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_solve, NULL, s->p.base, s->u, &w);
+    if (st == LOP_OK) st = solved_base(s, &w);
     /* Solves with a base of whole numbers are in double precision, whatever the result is in. */
     if (st == LOP_OK && w->dtype != dt) st = LOP_NOMATCH;
     if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_dense, NULL, w, &s->w);
@@ -152,6 +164,41 @@ static void woodbury_close(woodbury *s) {
 static bool better_whole(const woodbury *s, int64_t k) {
     return lop_thin_better_whole(s->mk, (lop_dtype)(s->dt.i[3] - 1), s->a, s->p.base,
                                  lop_cols(s->p.u), k);
+}
+
+/* The sum that it is, B + U C V^H, where that is sparse as it is written and sooner factored so for
+ * k right sides. Owned; NOMATCH: it is not. */
+static lop_status sparse_whole(const lop_maker *mk, const lop_node *a, int64_t k,
+                               const lop_node **out) {
+    const parts p = parts_of(a);
+    const lop_node *vh = NULL, *mid = NULL, *low = NULL, *sum = NULL;
+    if (!lop_is_blas(a->dtype) || lop_sparse_entries(p.base) < 0 || lop_sparse_entries(p.u) < 0)
+        return LOP_NOMATCH;
+    lop_status st = seen(mk, LOP_H, p.v, &vh);
+    if (st == LOP_OK && p.c) st = lop_make2(mk, &lop_op_prod, NULL, p.c, vh, &mid);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_prod, NULL, p.u, mid ? mid : vh, &low);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_sum, NULL, p.base, low, &sum);
+    if (st == LOP_OK && sum->dtype == a->dtype && lop_sparse_pays(sum) &&
+        !lop_band_is_narrow(sum, lop_infer_bands(sum)) &&
+        lop_thin_better_whole(mk, a->dtype, sum, p.base, lop_cols(p.u), k))
+        *out = lop_node_ref(sum);
+    else if (st == LOP_OK)
+        st = LOP_NOMATCH;
+    const lop_node *gone[] = {vh, mid, low, sum};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
+/* What is asked of a sum, by the rule that factors it: others might make it an update again. */
+static lop_status asked_by(const lop_match *m, const lop_maker *mk, const lop_node *asked,
+                           lop_status (*build)(const lop_match *, const lop_maker *,
+                                               const lop_node **),
+                           const lop_node **out) {
+    lop_match as = *m;
+    as.root = asked;
+    const lop_status st = build(&as, mk, out);
+    lop_node_unref(asked);
+    return st;
 }
 
 /* w where the right side is U w: then A^-1 U w is W cap^-1 w, in which nothing cancels. Owned;
@@ -245,8 +292,14 @@ LOP_BUILD(solve_update) {
     s.dt = (lop_attr){.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
     lop_attr cast = {.i = {1, 0, 0, s.dt.i[3]}};
     const lop_node *rhs = m->root->child[1];
-    lop_status st =
-        better_whole(&s, rhs->shape.ndim > 1 ? lop_cols(rhs) : 1) ? LOP_NOMATCH : woodbury_open(&s);
+    const int64_t many = rhs->shape.ndim > 1 ? lop_cols(rhs) : 1;
+    lop_status st = sparse_whole(mk, s.a, many, &w);
+    if (st == LOP_OK) {
+        st = lop_make2(mk, &lop_op_solve, NULL, w, rhs, &x);
+        lop_node_unref(w);
+        return st == LOP_OK ? asked_by(m, mk, x, lop_build_solve_sparse, out) : st;
+    }
+    if (st == LOP_NOMATCH) st = better_whole(&s, many) ? LOP_NOMATCH : woodbury_open(&s);
     if (st == LOP_OK) st = lop_check_open(&k, m->root->dtype);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_cast, &cast, m->root->child[1], &b);
     if (st == LOP_OK) st = behind_u(&s, rhs, &w);
@@ -364,7 +417,15 @@ LOP_BUILD(update_inverse_diagonal) {
                        !s.p.c && m->root->attr.i[0] == 0;
     s.dt = (lop_attr){.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
     if (!lop_is_blas(m->root->dtype) || better_whole(&s, 1)) return LOP_NOMATCH;
-    lop_status st = woodbury_open(&s);
+    lop_status st = sparse_whole(mk, a, 1, &own);
+    if (st == LOP_OK) {
+        st = lop_make1(mk, &lop_op_inverse, NULL, own, &value);
+        if (st == LOP_OK) st = lop_make1(mk, &lop_op_diagonal, &m->root->attr, value, &alt);
+        lop_node_unref(own);
+        lop_node_unref(value);
+        return st == LOP_OK ? asked_by(m, mk, alt, lop_build_diagonal_sparse_inverse, out) : st;
+    }
+    if (st == LOP_NOMATCH) st = woodbury_open(&s);
     if (st == LOP_OK) st = woodbury_diagonal(&s, &m->root->attr, plain, &own, &value);
     if (st == LOP_OK) st = lop_inverse_diagonal(mk, a, &m->root->attr, m->root->dtype, &alt);
     if (st == LOP_OK)
@@ -458,7 +519,13 @@ LOP_BUILD(det_update) {
     const lop_node *base = NULL, *small = NULL, *det = NULL, *dense = NULL, *alt = NULL,
                    *probed = NULL;
     s.dt = (lop_attr){.i = {0, 0, 0, m->root->attr.i[3]}};
-    lop_status st = better_whole(&s, 1) ? LOP_NOMATCH : woodbury_open(&s);
+    lop_status st = sparse_whole(mk, s.a, 1, &base);
+    if (st == LOP_OK) {
+        st = lop_make1(mk, &lop_op_scaledet, &m->root->attr, base, &det);
+        lop_node_unref(base);
+        return st == LOP_OK ? asked_by(m, mk, det, lop_build_det_sparse, out) : st;
+    }
+    if (st == LOP_NOMATCH) st = better_whole(&s, 1) ? LOP_NOMATCH : woodbury_open(&s);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_scaledet, &m->root->attr, s.p.base, &base);
     if (st == LOP_OK) st = det_inner(&s, &small);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_mul_det, NULL, base, small, &det);
