@@ -377,7 +377,7 @@ KERNELS = {
 @pytest.mark.parametrize("lengths", [0, 1, 3])
 @pytest.mark.parametrize("name", KERNELS)
 def test_kernels_are_those_of_c(name, lengths, in_place):
-    """Values, and gradients by points and numbers; of one set of points where there are no lengths."""
+    """Values, and gradients by points and numbers; of one set of points without lengths."""
     own = torch.Generator().manual_seed(int(torch.randint(1 << 30, ())))
     draw = lambda *shape: torch.rand(*shape, dtype=torch.float64, generator=own)
     numbers = {"variance": 0.5 + draw(())} if lengths else {}
