@@ -48,7 +48,7 @@ def likelihood(K, y):
 
 
 def definite(f):
-    """The same, where what is symmetric is factored by Cholesky, and NaN where it is not definite."""
+    """The same, where what is symmetric is factored by Cholesky: NaN where it is not definite."""
 
     def called(*tensors):
         with pl.config(not_definite="nan"):

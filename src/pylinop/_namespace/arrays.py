@@ -100,6 +100,10 @@ class Namespace:
     def diagonal(self, a: Any, k: int) -> Any:
         return self.xp.linalg.diagonal(a, offset=k)
 
+    def shifted(self, a: Any, c: Any) -> Any:
+        """A square matrix and a multiple of the identity."""
+        return a + self.eye(a.shape[-1], a.shape[-1], 0, self.name_of(a)) * c
+
     def take(self, x: Any, index: Any, axis: int) -> Any:
         """Along an axis by a vector of integers: NumPy's, or the library's own."""
         if isinstance(index, np.ndarray) and self.xp is not np:
@@ -312,6 +316,9 @@ class _Torch(Namespace):
 
     def diagonal(self, a: Any, k: int) -> Any:
         return a.diagonal(k, -2, -1)
+
+    def shifted(self, a: Any, c: Any) -> Any:
+        return a.diagonal_scatter(a.diagonal(0, -2, -1) + c, 0, -2, -1)
 
     def take(self, x: Any, index: Any, axis: int) -> Any:
         if isinstance(index, np.ndarray):

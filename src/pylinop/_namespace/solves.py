@@ -50,7 +50,18 @@ def _lu_solve(w: Any, row: Any) -> Any:
     at, mode = row.children[0], row.i[0]
     while w.rows[at].head == "swap":
         at, mode = w.rows[at].children[0], mode ^ w.rows[at].i[0]
+    if _is_symmetric(w, at):
+        return _by_triangle(w, at, row.dtype, True, w.whole(row, 1))
     return w.ns.lu_solve(_lu(w, at, row.dtype), w.whole(row, 1), mode)
+
+
+def _is_symmetric(w: Any, at: int) -> bool:
+    """Is it a real Toeplitz matrix of one vector? The rules solve it by its structure first, and
+    leave LU for what fails there."""
+    row = w.rows[at]
+    of = w.rows[row.children[0]] if row.head == "todense" else row
+    one = of.head == "toeplitz" and of.children[0] == of.children[1]
+    return bool(one and row.dtype.startswith("float"))
 
 
 def _cholesky(w: Any, at: int, dtype: str, tried: bool) -> Any:
@@ -203,6 +214,8 @@ def _dense_det(w: Any, row: Any) -> Any:
     a = w.child(row, 0)
     if not a.shape[-1]:
         return _one(w, row)
+    if _is_symmetric(w, row.children[0]):
+        return _by_cholesky(w, row, True)
     return w.ns.lu_slogdet(_lu(w, row.children[0], row.dtype))
 
 
@@ -216,7 +229,12 @@ def _cholesky_det(w: Any, row: Any) -> Any:
     a = w.child(row, 0)
     if not a.shape[-1]:
         return _one(w, row)
-    factor = _cholesky(w, row.children[0], row.dtype, bool(row.i[0]))
+    return _by_cholesky(w, row, bool(row.i[0]))
+
+
+def _by_cholesky(w: Any, row: Any, tried: bool) -> Any:
+    """The determinant of a Hermitian matrix."""
+    factor = _cholesky(w, row.children[0], row.dtype, tried)
     if factor is None:
         return w.ns.lu_slogdet(_lu(w, row.children[0], row.dtype, True))
     d = w.ns.real(w.ns.diagonal(factor, 0))
