@@ -31,12 +31,14 @@ Compute = Callable[[list[Any], list[Any]], list[Any]]
 
 
 class _Slot:
-    """Of a program on arguments of the same kinds: how often it was called, and its record."""
+    """Of a program on arguments of the same kinds: how often it was called, its record, and of
+    which dense forms it warns."""
 
-    __slots__ = ("calls", "record")
+    __slots__ = ("calls", "heard", "record")
 
     def __init__(self) -> None:
         self.calls = 0
+        self.heard: list[Any] = []
         self.record: Callable[..., list[Any]] | None = None
 
 
@@ -221,14 +223,21 @@ def by_record(compute: Compute, program: Any, kinds: Any, tensors: list[Any]) ->
     options = tuple([config.get(name) for name in _OPTIONS])
     slot = _slot(program, (kinds, how, device), options)
     if slot.record is not None:
+        for told in slot.heard:
+            memory.materialising_elsewhere(*told)
         return slot.record(*tensors)
     slot.calls += 1
     if slot.calls != 2 or config.recording():
         return compute([], tensors)
     held: list[Any] = []
-    said, recorder = memory.said, _Recorder(tensors)
-    with recorder:
-        found = compute(held, tensors)
-    if not held and memory.said == said:  # a dense form is announced at each call
+    heard: list[Any] = []
+    recorder, token = _Recorder(tensors), memory.heard.set(heard)
+    try:
+        with recorder:
+            found = compute(held, tensors)
+    finally:
+        memory.heard.reset(token)
+    if not held:
+        slot.heard = heard
         slot.record = recorder.function(len(tensors), found)
     return found
