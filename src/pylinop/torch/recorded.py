@@ -23,7 +23,10 @@ __all__ = ["by_record"]
 _FOLDED = 1 << 20  # bytes of what is made once and kept; larger ones are made anew
 _KEPT = 16 << 20  # bytes that one record keeps
 _LONGEST = 8000  # calls of torch in a record
-_OPTIONS = ("fft", "warn_limit", "memory_limit", "disable_rules", "not_definite", "precision")
+_OPTIONS = (
+    *("fft", "warn_limit", "memory_limit", "disable_rules", "not_definite", "precision"),
+    *("accuracy", "iterate", "check", "costs"),
+)
 _SAME = ("aten.detach.default", "aten.alias.default", "aten.lift_fresh.default")
 _ATEN = torch.ops.aten
 

@@ -152,3 +152,13 @@ def test_what_comes_twice_is_called_once():
         torch.testing.assert_close(one, torch.linalg.solve(torch.diag(d) + U @ U.T, y))
         assert torch.equal(one, two) and one.data_ptr() != two.data_ptr()
     assert counts[2] <= 3 and counts[2] <= counts[0]
+
+
+def test_autocast_leaves_the_precision():
+    a, x = normal(40, 40).float(), normal(40, 2).float()
+    due = a.double() @ (a.double() @ x.double())
+    for on in (True, False, True, True, False):  # a record of one is the other's
+        with torch.autocast(DEVICE, dtype=torch.bfloat16, enabled=on):
+            found = (pt.Dense(a) @ pt.Dense(a)) @ x
+        assert found.dtype == torch.float32
+        torch.testing.assert_close(found.double(), due, rtol=1e-4, atol=1e-3)
