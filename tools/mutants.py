@@ -41,22 +41,22 @@ SLOW = (
 FORMULAS = ("1", "300")  # the first seed, and how many: make test draws 1,800 fresh ones
 FEW = (
     "tests/rewriting/test_engine_plans.py tests/rewriting/test_engine_inference.py "
-    "tests/contract/test_assumed_sums.py"
+    "tests/contract/test_assumed_sums.py tests/linalg/test_determinants.py "
+    "tests/rewriting/test_coefficients.py tests/rewriting/test_values_made_once.py "
+    "tests/linalg/test_band_inverse_traces.py"
 ).split()
 PYTEST = (
     "tests/rewriting/test_fused_sums.py tests/kinds/test_stacks.py tests/rewriting/test_laab.py "
     "tests/rewriting/test_several_results.py tests/linalg/test_factor_kept.py "
     "tests/lazy/test_lazy.py tests/rewriting/test_woodbury_sums.py "
-    "tests/linalg/test_determinants.py tests/rewriting/test_normal_equations.py "
-    "tests/contract/test_accuracy.py tests/rewriting/test_structural_inverse.py "
-    "tests/contract/test_freshness.py tests/rewriting/test_rules.py "
-    "tests/rewriting/test_shared_inverses.py tests/kinds/test_indexing_axes.py "
-    "tests/rewriting/test_coefficients.py tests/linalg/test_inverse_diagonals.py "
+    "tests/rewriting/test_normal_equations.py tests/contract/test_accuracy.py "
+    "tests/rewriting/test_structural_inverse.py tests/contract/test_freshness.py "
+    "tests/rewriting/test_rules.py tests/rewriting/test_shared_inverses.py "
+    "tests/kinds/test_indexing_axes.py tests/linalg/test_inverse_diagonals.py "
     "tests/linalg/test_factorized.py tests/lazy/test_programs.py "
     "tests/contract/test_due_results.py tests/rewriting/test_plan_data.py "
-    "tests/linalg/test_band_inverse_traces.py tests/linalg/test_toeplitz_one_factor.py "
-    "tests/rewriting/test_nested_sums.py tests/contract/test_slow_and_large.py "
-    "tests/contract/test_out_of_range.py "
+    "tests/linalg/test_toeplitz_one_factor.py tests/rewriting/test_nested_sums.py "
+    "tests/contract/test_slow_and_large.py tests/contract/test_out_of_range.py "
 ).split()
 HANGS = 10  # times what a stage takes without a fault, and a minute
 UNKNOWN = 90.0  # seconds of a stage, where that was not looked at

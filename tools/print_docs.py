@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from blank_cells import FORMS, blank_cells
 from scipy import sparse
 
 import pylinop as pl
@@ -377,99 +378,6 @@ def numpy_functions() -> str:
 
 
 # Heads that are no kinds of their own.
-FORMS = {
-    "scaled": "`c * A`",
-    "view": "`A.T`, `A.H`, `A.conj()`",
-    "inverse": "`inv(A)`",
-    "sum": "`A + B`",
-    "prod": "`A @ B`",
-    "power": "`A**p`",
-    "offdiag": "`Diag` with an offset",
-}
-
-
-# Cells that are blank: which functions, of which kinds (heads), and why. Printed below the tables.
-BLANK: list[tuple[str, str, str]] = [
-    (
-        "cholesky",
-        "circulant multitoeplitz hankel",
-        "the triangle of such a matrix has no structure of its own: n^2 / 2 numbers, in "
-        "O(n^3) or, by displacements, O(n^2) times the rank of these",
-    ),
-    (
-        "qr lu ldl",
-        "toeplitz hankel",
-        "fast ones work on generators. Without exchanges LU is unstable; with them it is of a "
-        "Cauchy-like matrix (Gohberg, Kailath and Olshevsky 1995), as solves have it, and not "
-        "of this one. The R of a fast QR loses digits with the square of the condition (Chun, "
-        "Kailath and Lev-Ari 1987)",
-    ),
-    (
-        "pinv",
-        "toeplitz hankel",
-        "it is neither again: a dense matrix, in O(n^2) numbers",
-    ),
-    (
-        "eig eigvals",
-        "toeplitz hankel multitoeplitz banded blocktridiagonal",
-        "the first reflections of a reduction to Hessenberg form fill the matrix: what "
-        "follows is the dense one",
-    ),
-    (
-        "expm logm funm",
-        "toeplitz banded blocktridiagonal sparse multitoeplitz",
-        "the result is full: take `pl.funm_multiply`, which gives it times a vector",
-    ),
-    (
-        "qr lu svd svdvals eigvalsh eigh",
-        "sparse sparsetriangular",
-        "fill decides, and the order of rows and columns with it: solves and determinants "
-        "keep SuperLU's factor, `pl.lstsq(method='lsmr')`, `pl.svds` and `pl.eigsh` need "
-        "products alone",
-    ),
-    (
-        "svd eig eigvals",
-        "block",
-        "a bordered diagonal (arrowhead) has the secular equation (Gu and Eisenstat 1995), "
-        "O(n^2) with n^2 numbers for the vectors: its eigenpairs go by the dense form. Block "
-        "circulants have the blocks of their DFT: Hermitian ones their eigenvalues, complex ones "
-        "their vectors (real vectors would need pairs of frequencies joined)",
-    ),
-    (
-        "lu ldl",
-        "householder full lowrank",
-        "with exchanges the rows come in an order that no formula gives, without them pivots "
-        "vanish",
-    ),
-    (
-        "qr cholesky lu",
-        "kronsum",
-        "A (x) I + I (x) B has one basis for its eigenvectors and none for its triangles",
-    ),
-    (
-        "cholesky qr lu svd",
-        "kernel elementwise khatrirao",
-        "products are cheap and nothing else follows from how they are written; a low rank is "
-        "not assumed unasked (`pl.nystrom`)",
-    ),
-]
-
-
-def blank_cells() -> str:
-    """Why a cell is blank; one that is no longer blank is a KeyError."""
-    names = {row["head"]: f"`{row['name']}`" for row in pl.kinds() if row["signature"]}
-    known = {q.word: q for q in dispatch.QUESTIONS.values()} | {"funm": dispatch.QUESTIONS["funm"]}
-    text = "\n## Why a cell is blank\n\n| functions | kinds | why |\n|---|---|---|\n"
-    for functions, heads, why in BLANK:
-        for function in functions.split():
-            answered = set(heads.split()) & known[function].rows.keys()
-            if answered:
-                raise KeyError(f"{function} of {answered} is no blank cell: change BLANK")
-        kinds_ = ", ".join(names.get(head, f"`{head}`") for head in heads.split())
-        text += f"| {', '.join(functions.split())} | {kinds_} | {why} |\n"
-    return text
-
-
 def factorisations() -> str:
     """An overview, then a table a function: what is not in it goes by the dense form."""
     names = {row["head"]: f"`{row['name']}`" for row in pl.kinds() if row["signature"]}
@@ -489,7 +397,7 @@ def factorisations() -> str:
             text += f"| {', '.join(kinds_)} | {how} | {cost} |\n"
         how, cost = question.text
         text += f"| all others | **dense**: {how} | {cost} |\n"
-    return text + blank_cells() + parts_of_inverses()
+    return text + blank_cells()[0] + parts_of_inverses()
 
 
 def parts_of_inverses() -> str:
@@ -526,7 +434,10 @@ def main() -> int:
             path.write_text(text, encoding="utf-8")
     for name in stale:
         print(f"docs/{name} is stale: run python tools/print_docs.py")
-    return bool(stale)
+    untold = blank_cells()[1] if args.check else []
+    if untold:
+        print(f"tools/blank_cells.py does not say why these cells are blank: {untold}")
+    return bool(stale or untold)
 
 
 if __name__ == "__main__":

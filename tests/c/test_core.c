@@ -208,6 +208,8 @@ static void nodes(void) {
     refuses("(results:0,0,0 " A33 " " A33 ")", LOP_DIM);
     refuses("(results:0,0,0 " V3 ")", LOP_DIM);
     refuses("(results:2,0,0 " A33 " (results:0,0,0 (dense:0 (array:float32[3,3]#1))))", LOP_DOMAIN);
+    refuses("(results:3,2,0 " A23 ")", LOP_INDEX);
+    refuses("(results_array (ones:float64[3]~1/1))", LOP_DTYPE);
     refuses("(results_array (array:float32[3]#3/1) (array:float64[3]#3/1))", LOP_DOMAIN);
     refuses("(selection:3,0,10 " V3 ")", LOP_DTYPE);
     refuses("(selection:-3,0,10 (array:int64[3]#3/1))", LOP_DIM);
@@ -226,6 +228,9 @@ static void nodes(void) {
     refuses("(eye:float64[3,3]~1)", LOP_DIM);
     refuses("(array:float64[3,3]~1#5)", LOP_DTYPE);
     refuses("(unit:5:float64[3,1])", LOP_DIM);
+    const lop_node *element = read("(results:3,0,2 " A23 ")");
+    t_check(element && lop_rows(element) == 8, "an element's row, then its column");
+    lop_node_unref(element);
     const lop_node *a = read(A33), *b = read("(kron " A33 " " A23 ")");
     t_check(a && b && lop_rows(b) == 6 && lop_cols(b) == 9, "kron's shape");
     t_check(a && a->refs == 1 && lop_node_ref(a) == a && a->refs == 2, "counting");

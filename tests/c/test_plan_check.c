@@ -55,6 +55,8 @@ static const char *const scenes[] = {
     "(todense:0,0,0,0 (joint (joint (prod " A(1) A(2) ") (prod " A(2) A(1) ")) " B(3, "20,7") "))",
     "(todense:0,0,0,0 (results:0,0,0 " B(4, "20,7") " (results:4,0,0 " A(
         3) " (results:0,0,0 (prod " A(1) A(2) ")))))",
+    "(results_array (results_array (mul (array:float64[3,20,20]#1) (array:float64[3,20,20]#2)) "
+    "(mul " X(3) " " X(4) ")))",
     "(apply (kron " B(1, "3,4") B(2, "5,2") B(3, "2,2") ") (array:float64[16,3]#4))",
     "(apply (view:1 (prod " B(1, "20,7")
         B(2, "7,9") ")) (apply (view:1 (part:0 " B(3, "9,20") ")) (array:float64[9,4]#4)))",

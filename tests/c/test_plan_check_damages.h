@@ -1,6 +1,20 @@
 /* test_plan_check_damages.h: what is done to a plan at slot or step `i`, where it fits (else
  * false), and what the check is to say. Here what takes more than a line of
  * test_plan_check_fields.h; at the end all of it, a row each. For test_plan_check.c alone. */
+/* As many elements in columns. */
+static void columns_of(lop_slot *s, int64_t n) {
+    s->m /= n;
+    s->n *= n;
+    s->shape.dim[s->shape.ndim - 2] = s->m;
+    s->shape.dim[s->shape.ndim - 1] = s->n;
+}
+/* As many elements, a byte each. */
+static void bytes_of(lop_plan *p, int slot) {
+    lop_slot *s = &p->slot[slot];
+    s->matbytes = s->m * s->n;
+    s->dt = LOP_u8;
+    if (s->kind == LOP_S_LEAF) p->leaf[s->leaf].dt = LOP_u8;
+}
 #define DAMAGE(what, all, name, fits, ...)                                                         \
     static bool do_##name(lop_plan *p, int i) {                                                    \
         what *s = &p->all[i];                                                                      \

@@ -20,6 +20,21 @@ SLOT(block_before, "a block at", s->part, s->col = -1)
 SLOT(blocks_overlap, "overlap|not wholly written|has read already|it covers",
      s->part && s->copy_step < 0 && s->row, s->row--)
 SLOT(window_outside, "elements from", s->window, s->shift += p->slot[s->alias].m)
+SLOT(window_one_too_far, "elements from", s->window,
+     s->shift = (int64_t)((size_t)p->slot[s->alias].matbytes / lop_dtype_size(s->dt)) -
+                s->m * s->n * s->batch + 1)
+SLOT(window_before, "elements from", s->window, s->shift = -1)
+SLOT(window_on_a_name, "elements from",
+     s->window && p->slot[s->alias].window &&
+         p->slot[s->alias].m == p->slot[p->slot[s->alias].alias].m,
+     p->slot[s->alias].window = false)
+SLOT(window_in_no_order, "elements from|in C order", s->window, p->slot[s->alias].need_c = false)
+SLOT(window_in_a_matrix, "elements from",
+     s->window && p->slot[s->alias].m % 2 == 0 && p->slot[s->alias].n == 1,
+     columns_of(&p->slot[s->alias], 2))
+SLOT(a_name_for_bytes, "cannot be a name for",
+     s->alias >= 0 && !s->flip && !s->part && !s->window && s->dt == LOP_f64,
+     bytes_of(p, s->alias))
 SLOT(windows_overlap, "overlap", s->window && s->shift, s->shift--)
 SLOT(a_window_that_says_nothing,
      "elements, slot|cannot be a name|a block at|lies outside|is a part of none",

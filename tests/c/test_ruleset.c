@@ -271,6 +271,41 @@ static void without_memory(void) {
     t_group("without memory");
 }
 
+static const lop_node *column(void) { return t_array(&w, LOP_f64, 2, 2, (int64_t[]){4, 1}); }
+
+/* Of a long product, whose nodes a map grows by: at another place of it for each number of leaves
+ * below. */
+static void plans_without_memory(void) {
+    for (int leaves = 0; leaves < 4; leaves++) {
+        const lop_node *root = t_two_of(
+            &w, "solve", t_one_of(&w, "dense", NULL, t_array(&w, LOP_f64, 2, 2, (int64_t[]){4, 4})),
+            column());
+        for (int i = 0; i < leaves; i++) root = t_two_of(&w, "mul", root, column());
+        const lop_node *by = column();
+        for (int i = 0; i < 20; i++) root = t_two_of(&w, "mul", root, lop_node_ref(by));
+        lop_node_unref(by);
+        const int64_t live = w.ctx.live;
+        bool reached = true;
+        int64_t i = 0;
+        for (; reached; i++) {
+            lop_plan *p = NULL;
+            lop_err_open(&w.err);
+            w.memory = (failing){.fail_at = i};
+            const lop_status st = lop_plan_make(&w.ctx, w.rules, &w.options, root, &p, &w.err);
+            reached = w.memory.count > i;
+            w.memory.fail_at = -1;
+            t_check((st == LOP_OK && p) || (st == LOP_NOMEM && !p && reached),
+                    "allocation %lld: %s", (long long)i, lop_status_name(st));
+            lop_plan_unref(p);
+            t_check(w.ctx.live == live, "allocation %lld: blocks lost", (long long)i);
+        }
+        t_check(i > 50, "only %lld allocations", (long long)i);
+        lop_node_unref(root);
+        world_leaves(&w);
+    }
+    t_group("plans without memory");
+}
+
 /* The first row of the table, and one behind it of the same operation, among all the others. */
 static void closed_by_the_first_row(void) {
     const int64_t n[] = {3}, off[] = {2};
@@ -421,6 +456,7 @@ int main(int argc, char **argv) {
     bounded();
     tried();
     without_memory();
+    plans_without_memory();
     world_close(&w, "test_ruleset");
     t_group("memory");
     return t_end();

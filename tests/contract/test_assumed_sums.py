@@ -379,3 +379,82 @@ def test_a_singular_sum_is_not_blamed_on_what_is_true(mode, rng):
                 assert not np.isnan(pl.solve(made, b)).any()
             except np.linalg.LinAlgError as error:
                 assert "assumed" not in str(error)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("k", [2, 15, 16, 17, 60, 100])
+def test_inverses_within_products_say_what_is_false(k, dtype, rng):
+    """P H^T inv(H P H^T + R): the planner opens the inverse, and says of R what a solve says."""
+
+    def drawn(*shape):
+        a = rng.standard_normal(shape)
+        return a + 1j * rng.standard_normal(shape) if dtype == "complex128" else a
+
+    n = k + 20
+    G = drawn(n, n)
+    H = pl.Dense(drawn(k, n))
+    P = pl.Dense(G @ G.conj().T / n + np.eye(n), "pos")
+    Q = np.linalg.qr(drawn(k, k))[0]
+    far = -1e3 - 30 * np.linalg.norm((H @ P @ H.H).toarray(), 2)
+    false = pl.Dense((Q * np.where(np.arange(k) < 1, far, 1.0)) @ Q.conj().T, "pos")
+    true = pl.Dense(Q @ Q.conj().T + np.eye(k), "pos")
+    y, x = drawn(k), drawn(n)
+    asked = (
+        lambda S: P @ H.H @ pl.inv(S) @ y,
+        lambda S: (P @ H.H @ pl.inv(S)).toarray(),
+        lambda S: (P - P @ H.H @ pl.inv(S) @ H @ P).toarray(),
+        lambda S: (H.H @ pl.inv(S) @ H).toarray(),
+        lambda S: pl.diagonal(P @ H.H @ pl.inv(S) @ H @ P),
+        lambda S: pl.inv(S) @ (H @ x) + pl.solve(S, y),
+    )
+    with pl.config(check_plans=True):
+        for i, f in enumerate(asked):
+            S = H @ P @ H.H + false
+            with pytest.warns(pl.FallbackWarning, match=rf"Dense \({k}, {k}\)"):
+                got = f(S)
+            want = np.linalg.inv(S.toarray())
+            if i == 1:
+                want = P.toarray() @ H.toarray().conj().T @ want
+                np.testing.assert_allclose(got, want, rtol=1e-7, atol=1e-7 * abs(want).max())
+            with pl.config(not_definite="nan"):
+                assert np.isnan(f(S)).any()
+            with (
+                pl.config(not_definite="raise"),
+                pytest.raises(np.linalg.LinAlgError, match=rf"Dense \({k}, {k}\)"),
+            ):
+                f(S)
+            with pl.config(not_definite="raise", verify=True):
+                f(H @ P @ H.H + true)
+
+
+@pytest.mark.parametrize("mode", ["fallback", "nan", "raise"])
+@pytest.mark.parametrize("n", [2, 15, 17, 60, 100])
+def test_a_true_assumption_beside_large_terms_is_not_blamed(n, mode, rng):
+    """1e-19 I + U U^T has no Cholesky factor in working precision: that says nothing of the
+    first."""
+    U = pl.Dense(rng.standard_normal((n, n // 2)))
+    tiny = 1e-19 * np.eye(n)
+    lines = np.full(n - 1, 1e-21)
+    b = rng.standard_normal(n)
+    for D in (
+        pl.Dense(tiny, "pos"),
+        pl.Banded((0, 0), np.full((1, n), 1e-19), assume_a="pos"),
+        pl.Tridiagonal(lines, np.full(n, 1e-19), lines, assume_a="pos"),
+    ):
+        with pl.config(not_definite=mode, check_plans=True), warnings.catch_warnings():
+            warnings.simplefilter("error", pl.FallbackWarning)
+            warnings.simplefilter("ignore", pl.IllConditionedWarning)
+            for f in (
+                lambda A: pl.solve(A, b),
+                lambda A: pl.inv(A).toarray(),
+                lambda A: pl.diagonal(pl.inv(A)),
+                lambda A: pl.slogdet(A).logabsdet,
+            ):
+                try:
+                    assert not np.isnan(f(D + U @ U.T)).any()
+                except np.linalg.LinAlgError as error:
+                    assert "assumed" not in str(error)  # LU met a pivot that is 0
+    bad = pl.Dense(-tiny, "pos")
+    with pl.config(not_definite="raise"):
+        with pytest.raises(np.linalg.LinAlgError, match="Dense .* was assumed"):
+            pl.solve(bad, b)

@@ -71,6 +71,21 @@ def test_it_is_an_option(limit, warns, large_machine):
         ask()
 
 
+def test_a_small_limit_is_obeyed(rng):
+    """Plans in C ask from 0.01 s on; the second call has the factor, and nothing to say."""
+    A = pl.Dense(rng.standard_normal((1500, 1500)))
+    b = rng.standard_normal(1500)
+    with pl.config(slow_limit=0.02):
+        with pytest.warns(pl.SlowComputationWarning, match=r"product or solve .* take 0\.0\d+ s"):
+            pl.solve(A, b)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pl.SlowComputationWarning)
+            pl.solve(A, b)
+    with pl.config(slow_limit=0.2), warnings.catch_warnings():
+        warnings.simplefilter("error", pl.SlowComputationWarning)
+        pl.logdet(pl.Dense(rng.standard_normal((1500, 1500))))
+
+
 def test_what_is_wrong_of_the_option():
     for value in ("10", True, [1]):
         with pytest.raises(TypeError, match="slow_limit must be a number of seconds"):

@@ -74,7 +74,18 @@ def elements(rng, n):
     return f, (rng.standard_normal(n), rng.standard_normal(n))
 
 
-MAKERS = (low_rank, process, noise, spectrum, complex_solve, elements)
+def fixed_noise(rng, n):
+    X, y = rng.standard_normal((n, 2)), rng.standard_normal(n)
+
+    def f(theta):
+        K = pl.Kernel("rbf", X, variance=theta[0], length_scale=theta[1])
+        quad, log = pl.inv_quad_logdet(K + 0.3 * pl.Identity(n), y)
+        return 0.5 * (quad + log)
+
+    return f, (np.array([1.3, 0.9]),)
+
+
+MAKERS = (low_rank, process, noise, fixed_noise, spectrum, complex_solve, elements)
 
 
 def moved(rng, args):
@@ -125,7 +136,7 @@ def test_gradients_follow_the_arguments(make, rng):
                 np.testing.assert_allclose(g, s, rtol=1e-9, atol=1e-9 * (1 + np.abs(s).max()))
 
 
-@pytest.mark.parametrize("make", MAKERS[:3] + MAKERS[4:], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("make", MAKERS[:4] + MAKERS[5:], ids=lambda f: f.__name__)
 def test_hessian_products_follow_the_arguments(make, rng):
     n = 16
     f, args = make(rng, n)
@@ -244,9 +255,87 @@ def run_from_tapes(call):
 
 @pytest.mark.no_verify  # verified functions leave none
 def test_a_function_leaves_a_tape(rng):
-    f, args = low_rank(rng, 30)
-    g = pl.value_and_grad(f, (0, 1))
-    assert run_from_tapes(lambda: g(*moved(rng, args))) == 1
+    for make in (low_rank, fixed_noise):
+        f, args = make(rng, 30)
+        g = pl.value_and_grad(f, tuple(range(len(args))))
+        assert run_from_tapes(lambda g=g, args=args: g(*moved(rng, args))) == 1
+
+
+def test_multiples_of_what_holds_no_arrays_are_constants_of_a_program(rng):
+    """Not of one another: the number counts, and the kind."""
+    n, d = 20, rng.uniform(1, 2, 20)
+
+    def of(c, kind):
+        return pl.grad(lambda d: pl.logdet(pl.Diag(d) + c * kind))
+
+    for _ in range(4):
+        for c in (0.3, 0.7, 2):
+            np.testing.assert_allclose(of(c, pl.Identity(n))(d), 1 / (d + c), rtol=1e-13)
+            L = pl.Laplacian((n,))
+            due = np.linalg.inv(np.diag(d) + c * np.asarray(L.toarray())).diagonal()
+            np.testing.assert_allclose(of(c, L)(d), due, rtol=1e-12)
+    p = pl.program(lambda d: pl.logdet(pl.Diag(d) + 0.3 * pl.Identity(n)))
+    np.testing.assert_allclose(p(d), np.log(d + 0.3).sum(), rtol=1e-13)
+
+
+@pytest.mark.parametrize(
+    "theta", [[1.0, 0.7, 0.7], [1.0, 1.0, 1.0], [1.0, 0.7, 0.5], [2.0, 0.25, 4.0]], ids=str
+)
+@pytest.mark.parametrize("n", [6, 40])
+def test_numbers_that_are_alike_are_not_taken_for_one_another(theta, n, rng):
+    """A tape that is made where two parameters are alike, or one is twice another, holds for all
+    others; of elements of a vector, of a symmetric matrix, and of numbers."""
+    X = rng.random((n, 2))
+
+    def f(v, length, s):
+        K = pl.Kernel("rbf", X, variance=v, length_scale=length) + s * pl.Identity(n)
+        return pl.logdet(K)
+
+    def of_vector(p):
+        return f(p[0], p[1], p[2])
+
+    def of_matrix(P):
+        return f(P[0, 1], P[1, 1], P[1, 0])
+
+    def by_hand(v, length, s):
+        S = ((X[:, None] - X) ** 2).sum(-1)
+        F = np.exp(-0.5 * S / length**2)
+        P = np.linalg.inv(v * F + s * np.eye(n))
+        return np.array([np.sum(P * F), np.sum(P * F * S) * v / length**3, np.trace(P)])
+
+    theta = np.array(theta)
+    vector, matrix, numbers = pl.grad(of_vector), pl.grad(of_matrix), pl.grad(f, (0, 1, 2))
+    for k in range(12):  # the first of them are alike
+        now = theta + 0.05 * max(0, k - 6) * np.arange(3)
+        due = by_hand(*now)
+        for found in (
+            vector(now),
+            matrix(np.array([[0.0, now[0]], [now[2], now[1]]]))[[0, 1, 1], [1, 1, 0]],
+            np.array(numbers(*now)),
+        ):
+            np.testing.assert_allclose(found, due, rtol=1e-7, atol=1e-8 * np.abs(due).max())
+
+
+@pytest.mark.parametrize("n", [6, 40])
+def test_ratios_are_not_taken_for_constants(n, rng):
+    """Of elements of one array, and of two: a tape is made of runs on other numbers."""
+    X = rng.random((n, 2))
+    P = np.exp(-((X[:, None] - X) ** 2).sum(-1))
+
+    def of(ratio):
+        return pl.logdet(pl.Dense(P, "pos") + ratio * pl.Identity(n))
+
+    one = pl.grad(lambda p: of(p[0] / p[1]))
+    two = pl.grad(lambda p, q: of(p[0] / q[0]), (0, 1))
+    norms = pl.grad(lambda p, q: of(np.sum(p) / np.sum(q)), (0, 1))
+    for k in range(8):
+        p = np.array([0.6 + 0.05 * k * (k > 3), 1.2])
+        slope = np.trace(np.linalg.inv(P + p[0] / p[1] * np.eye(n)))
+        due = slope * np.array([1 / p[1], -p[0] / p[1] ** 2])
+        np.testing.assert_allclose(one(p), due, rtol=1e-8)
+        np.testing.assert_allclose(np.ravel(two(p[:1], p[1:])), due, rtol=1e-8)
+        found = norms(np.array([p[0], 0.0]), np.array([p[1], 0.0]))
+        np.testing.assert_allclose(found, np.repeat(due, 2).reshape(2, 2), rtol=1e-8)
 
 
 class Owner(np.ndarray):

@@ -23,6 +23,7 @@ FUNCTIONS = {
     "expm": lambda a: pl.expm(a / 3),
     "logm": lambda a: pl.logm(definite(a)),
     "sqrtm": lambda a: pl.sqrtm(definite(a)),
+    "power": lambda a: pl.fractional_matrix_power(definite(a), -0.3),
     "cholesky": lambda a: pl.cholesky(definite(a)),
     "upper": lambda a: pl.cholesky(definite(a), upper=True),
     "pinv": lambda a: pl.pinv(a[:, :3]),

@@ -2,6 +2,7 @@
 that have them, without a dense form."""
 
 import functools
+import math
 import operator
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 import samples
 
 import pylinop as pl
+from pylinop._operators.quasiseparable_formulas import markov_rows, markov_sums
 
 
 def generators(n, J, full, rng, dtype=np.float64):
@@ -47,7 +49,7 @@ def agree(f, args, rng, rtol=1e-6):
 @pytest.mark.parametrize("n", [1, 2, 3, 31, 64, 65, 130])
 @pytest.mark.parametrize("full", [False, True])
 @pytest.mark.parametrize("dtype", [np.float64, np.complex128])
-@pytest.mark.parametrize("J", [1, 2, 5])
+@pytest.mark.parametrize("J", [1, 2, 3, 4, 5])
 def test_likelihoods(n, J, full, dtype):
     rng = np.random.default_rng(n + J)
     args = generators(n, J, full, rng, dtype)
@@ -242,6 +244,57 @@ def test_a_sum_of_terms():
         unit = (np.arange(6) == i) * 1.0
         np.testing.assert_allclose(
             g[i], slope(lambda x: f(x), [theta], [unit]), rtol=1e-6, atol=1e-7
+        )
+
+
+@pytest.mark.parametrize("n", [1, 2, 15, 16, 17, 100])
+@pytest.mark.parametrize("J", [1, 2, 3])
+def test_plans_are_sound(n, J):
+    """Of values, gradients and second derivatives, each plan checked and each value verified."""
+    rng = np.random.default_rng(n + J)
+    args = generators(n, J, J > 1, rng)
+    b, away = rng.standard_normal(n), [rng.standard_normal(x.shape) for x in args]
+
+    def f(*own):
+        K = pl.QuasiSeparable(*own)
+        return b @ pl.solve(K, b) + pl.logdet(K)
+
+    with pl.config(check_plans=True, verify=True):
+        agree(f, args, rng)
+        got = pl.hvp(f, (0, 1, 2, 3))(*args, tuple(away))
+    ahead, back = (
+        pl.grad(f, (0, 1, 2, 3))(*(x + k * 1e-5 * h for x, h in zip(args, away, strict=True)))
+        for k in (1, -1)
+    )
+    for g, u, v in zip(got, ahead, back, strict=True):
+        np.testing.assert_allclose(g, (u - v) / 2e-5, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("n", [1, 2, 15, 16, 17, 127, 128, 129, 300])
+@pytest.mark.parametrize("order", [0, 1, 2])
+@pytest.mark.parametrize("moves", [False, True])
+def test_matern_rows_of_any_derivative(n, order, moves):
+    """As the polynomials say, also far out, of negative numbers, and of what is no number."""
+    rng = np.random.default_rng(n)
+    x = np.concatenate([rng.random(n) * 3, [0.0, -0.5, 700.0, 1e5, np.nan]])
+    J = order + 1
+    f = [np.exp(-x) * x**m / math.factorial(m) for m in range(J)]
+    for r in range(5):
+        due = np.zeros((x.size, J, J))
+        for m in range(J):
+            terms = [math.comb(r, k) * (-1) ** (r - k) * f[m - k] for k in range(min(r, m) + 1)]
+            for j in range(J - m):
+                due[:, j, j + m] = np.sum(terms, axis=0)
+        due = due.reshape(x.size, J * J) if moves else due[:, 0]
+        got = markov_rows(x, order, moves, r)
+        assert np.isnan(got[-1]).any()
+        np.testing.assert_allclose(got[:-1], due[:-1], rtol=1e-12, atol=1e-14)
+        g = rng.standard_normal(got.shape)
+        np.testing.assert_allclose(
+            markov_sums(x, g, order, moves, r)[:-1],
+            np.sum(due * g, axis=1)[:-1],
+            rtol=1e-10,
+            atol=1e-12,
         )
 
 

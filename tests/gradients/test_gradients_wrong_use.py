@@ -38,6 +38,36 @@ def test_the_function_that_computes_at_once_is_named():
             pl.grad(lambda a, f=f, more=more: np.sum(f(a, *more)[0]))(a)
 
 
+@pytest.mark.parametrize(
+    ("f", "name"),
+    [
+        (lambda a: pl.cg(a, np.ones(3))[0][0], "by cg"),
+        (lambda a: pl.eigsh(a, k=1)[0][0], "by eigsh"),
+        (lambda a: np.linalg.eig(a)[0][0], r"by np\.linalg\.eig,"),
+        (lambda a: np.median(a), r"by np\.median,"),
+        (lambda a: np.sum(np.exp(a, out=np.empty((3, 3)))), r"by np\.exp with out="),
+        (lambda a: np.sum(a, out=np.empty(())), r"by np\.sum,"),
+    ],
+)
+def test_functions_of_others_are_named(f, name):
+    with pytest.raises(TypeError, match=name):
+        pl.grad(f)(np.eye(3) * 2 + 0.1)
+
+
+def test_wrong_arguments_of_gradients_are_named():
+    x = pl.lazy(D)
+    with pytest.raises(ValueError, match=r"not depend on the ndarray of shape \(2,\)"):
+        pl.gradients(np.sum(x * x), np.ones(2))
+    with pytest.raises(TypeError, match=r"of shape \(4,\) of dtype int64"):
+        pl.gradients(np.sum(x * x), np.arange(4))
+    with pytest.raises(ValueError, match=r"shape \(2,\) for a value of shape \(3,\)\n.*built at"):
+        pl.gradients(x * x, x, cotangent=np.ones(2))
+    with pytest.raises(ValueError, match=r"shape \(2,\) for a value of shape \(3,\)\n.*built at"):
+        pl.vjp(lambda x: x * x, D)[1](np.ones(2))
+    with pytest.raises(TypeError, match="argnums='x'"):
+        pl.grad(lambda x: np.sum(x), argnums="x")(D)
+
+
 def test_a_function_without_a_derivative_is_named():
     with pytest.raises(NotImplementedError, match="ldl has no derivative"):
         pl.grad(lambda d: pl.ldl(pl.Diag(d))[0].trace())(D)
@@ -148,6 +178,16 @@ def test_a_change_between_the_halves_is_found():
             pullback(np.ones(3))
         held -= 1
         np.testing.assert_array_equal(pullback(np.ones(3))[0], wanted)
+    for held in (y, U, t):  # read-only then and now, and thawed by its owner in between
+        held.flags.writeable = False
+        value, pullback = pl.vjp(f, d)
+        held.flags.writeable = True
+        held += 1
+        held.flags.writeable = False
+        with pytest.raises(RuntimeError, match=r"shape .* has been written to"):
+            pullback(np.ones(3))
+        held.flags.writeable = True
+        held -= 1
     value, pullback = pl.vjp(f, d)
     d[:] = 0
     np.testing.assert_array_equal(pullback(np.ones(3))[0], wanted)
@@ -190,3 +230,9 @@ def test_threads_get_the_same_bits():
             assert got == value
             np.testing.assert_array_equal(one, by_d)
             np.testing.assert_array_equal(other, by_U)
+
+
+def test_an_operator_without_an_adjoint_is_named_with_its_line():
+    A = pl.MatVec((3, 3), lambda v: 2 * v)
+    with pytest.raises(NotImplementedError, match=r"(?s)rmatvec= .*MatVec \(3, 3\) built at .*A ="):
+        pl.grad(lambda d: np.sum(A @ d))(D)

@@ -30,10 +30,11 @@ def draw(g, shape, dtype, order="C"):
 def test_views_of_both_factors(left, right, dtype):
     """Each of the sixteen pairs of views, in both orders of memory, against NumPy."""
     g = np.random.default_rng(5)
-    for n, k, order in ((15, 16, "C"), (33, 257, "F"), (40, 515, "C")):
+    sizes = ((15, 16), (33, 257), (40, 515), (31, 31), (32, 32), (33, 33), (150, 150))
+    for (n, k), order in ((size, order) for size in sizes for order in "CF"):
         (lop, larr), (rop, rarr) = VIEWS[left], VIEWS[right]
         a = draw(g, (k, n) if left in "TH" else (n, k), dtype, order)
-        b = draw(g, (n, k) if right in "TH" else (k, n), dtype)
+        b = draw(g, (n, k) if right in "TH" else (k, n), dtype, order)
         want = np.einsum("ij,ji->i", larr(a), rarr(b), optimize=False)
         scale = np.einsum("ij,ji->i", abs(larr(a)), abs(rarr(b)))
         P = lop(pl.Dense(a)) @ rop(pl.Dense(b))

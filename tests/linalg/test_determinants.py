@@ -102,6 +102,21 @@ def test_scales_of_determinants(rng):
     assert np.isnan(pl.det(pl.Circulant([1.0, np.nan])))
 
 
+@pytest.mark.parametrize("boundary", ["valid", "zero", "periodic"])
+@pytest.mark.parametrize("kind", ["forward", "backward", "central"])
+@pytest.mark.parametrize("order", [0, 1, 2, 3, 4])
+def test_finite_differences(order, kind, boundary):
+    for n in (0, 1, 2, 3, 4, 5, 8, 9, 16, 17):
+        try:
+            A = pl.FiniteDifference(n, order, kind, boundary)
+        except ValueError:
+            continue
+        if A.shape == (n, n):
+            a = A.toarray().astype(float)
+            bound = np.prod(np.linalg.norm(a, axis=1))  # Hadamard's
+            assert abs(pl.det(A) - np.linalg.det(a)) <= 1e-14 * n * bound, n
+
+
 def test_singular_and_empty():
     zero = np.zeros((2, 2))
     for A in (

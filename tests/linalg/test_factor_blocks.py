@@ -63,6 +63,87 @@ def test_cholesky_of_bordered_matrices_that_are_not_definite(rng):
     assert "cholesky-block" not in wide.explain("cholesky").fired
 
 
+# -- arrowheads --
+
+
+def _arrowhead(d, z, a):
+    """The operator, and its dense form."""
+    d = d if isinstance(d, pl.LinearOperator) else pl.Diag(d)
+    A = pl.Block([[d, z[:, None]], [z.conj()[None], np.array([[a]], z.dtype)]])
+    return A, A.toarray()
+
+
+def _check_arrowhead(A, a):
+    w, Q = pl.eigh(A)
+    q, size = Q.toarray(), np.abs(np.linalg.eigvalsh(a)).max()
+    assert {"eigh-block"} <= set(A.explain("eigh").fired) and q.dtype == a.dtype
+    tolerance = 50 * len(a) ** 0.5 * np.finfo(a.dtype).eps
+    np.testing.assert_allclose(q.conj().T @ q, np.eye(len(a)), atol=tolerance)
+    np.testing.assert_allclose(a @ q, q * w, atol=tolerance * size)
+    np.testing.assert_allclose(w, np.linalg.eigvalsh(a), atol=tolerance * size)
+    values = pl.eigvalsh(A)
+    assert values.dtype == w.dtype
+    np.testing.assert_allclose(values, w, atol=tolerance * size)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex128])
+@pytest.mark.parametrize("n", [199, 200, 250, 420])
+def test_arrowheads(n, dtype, rng):
+    d, z = rng.standard_normal(n), rng.standard_normal(n).astype(dtype)
+    z = z * np.exp(1j * rng.uniform(0, 6, n)) if dtype == np.complex128 else z
+    _check_arrowhead(*_arrowhead(d.astype(np.finfo(dtype).dtype), z, 0.7))
+
+
+@pytest.mark.parametrize(
+    "d",
+    [
+        lambda r, n: np.zeros(n),
+        lambda r, n: np.round(r.standard_normal(n), 1),  # many equal
+        lambda r, n: 1 + 1e-16 * r.integers(0, 50, n) * r.random(n),  # equal to rounding
+        lambda r, n: 10.0 ** r.uniform(-12, 3, n),
+        lambda r, n: np.sort(r.standard_normal(n))[::-1].copy(),
+    ],
+)
+@pytest.mark.parametrize(
+    "z",
+    [
+        lambda r, n: np.zeros(n),
+        lambda r, n: r.standard_normal(n) * (r.random(n) < 0.5),
+        lambda r, n: r.standard_normal(n) * 10.0 ** r.uniform(-20, 0, n),
+        lambda r, n: 1e6 * r.standard_normal(n),
+    ],
+)
+def test_arrowheads_that_split(d, z, rng):
+    _check_arrowhead(*_arrowhead(d(rng, 401), z(rng, 401), float(rng.standard_normal())))
+
+
+@pytest.mark.parametrize("first", ["Kron", "BlockDiag", "Identity"])
+def test_arrowheads_beside_structure(first, rng):
+    z = rng.standard_normal(450)
+    _check_arrowhead(*_arrowhead(FIRSTS[first](rng, 450), z, -0.3))
+    _check_arrowhead(*_arrowhead(FIRSTS[first](rng, 450), z * (1 + 2j), -0.3))
+
+
+def test_arrowheads_read_one_triangle(rng):
+    d, z, nan = rng.standard_normal(401), rng.standard_normal(401), np.full(401, np.nan)
+    A, a = _arrowhead(d, z, 0.5)
+    last = np.array([[0.5]])
+    lower = pl.Block([[pl.Diag(d), nan[:, None]], [z[None], last]])
+    upper = pl.Block([[pl.Diag(d), z[:, None]], [nan[None], last]])
+    want = np.linalg.eigvalsh(a)
+    for A, side in ((lower, "L"), (upper, "U")):
+        np.testing.assert_allclose(pl.eigvalsh(A, side), want, atol=1e-12)
+        np.testing.assert_allclose(pl.eigh(A, side)[0], want, atol=1e-12)
+
+
+def test_arrowheads_hold_no_more_than_they_may(rng):
+    A, a = _arrowhead(rng.standard_normal(500), rng.standard_normal(500), 0.5)
+    with pl.config(memory_limit=501 * 501 * 8 // 2):
+        np.testing.assert_allclose(pl.eigvalsh(A), np.linalg.eigvalsh(a), atol=1e-12)
+        with pytest.raises(pl.MaterializationError):
+            pl.eigh(A)
+
+
 # -- block circulants --
 
 
@@ -100,7 +181,7 @@ def test_block_circulants(p, m, dtype, rng):
     assert q.dtype == dtype and w.dtype == np.float64
     np.testing.assert_allclose(q * w @ q.conj().T, h, atol=1e-12)
     np.testing.assert_allclose(q.conj().T @ q, np.eye(p * m), atol=1e-12)
-    assert ("eigh-block" in H.explain("eigh").fired) == (dtype == np.complex128)
+    assert "eigh-block" in H.explain("eigh").fired
 
 
 def test_what_is_no_block_circulant(rng):

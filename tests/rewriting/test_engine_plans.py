@@ -356,6 +356,8 @@ def test_slices_of_slices_of_a_toeplitz(rng, m, n):
     dense = np.array([[c[i - j] if i >= j else r[j - i] for j in range(n)] for i in range(m)])
     for seen, want in ((T, dense), (T.T, dense.T)):
         np.testing.assert_array_equal(seen.toarray(), want)
+        turned = (2.0 * pl.lazy(seen)).T  # written column by column
+        np.testing.assert_array_equal(turned.toarray(), 2 * want.T)
         for one in CUTS:
             for two in CUTS:
                 np.testing.assert_array_equal(seen[one][two].toarray(), want[one][two])
@@ -383,3 +385,47 @@ def test_what_is_assumed_orthogonal_is_solved_by_a_product(rng):
         with pytest.raises(ValueError, match="assumed orthogonal"):
             wrong = pl.Dense(2 * q, "orthogonal")
             np.asarray(wrong.H @ (wrong @ y))
+
+
+@pytest.mark.parametrize("c", [1, 0.5, -0.25])
+@pytest.mark.parametrize("n", [15, 16, 17, 100])
+def test_multiples_of_a_thin_product_keep_their_number(rng, n, c):
+    d, u, v = rng.uniform(4, 5, n), rng.standard_normal((n, 2)), rng.standard_normal((n, 2))
+    U, V = pl.Dense(u), pl.Dense(v)
+    for A, a in (
+        (pl.Diag(d) + c * (U @ U.T), np.diag(d) + c * u @ u.T),
+        (pl.Diag(d) + c * (U @ V.T), np.diag(d) + c * u @ v.T),
+        (pl.Diag(d) + c * (U @ U.T) + c * (U @ U.T), np.diag(d) + 2 * c * u @ u.T),
+        (pl.Diag(d) + pl.Kron(c * (U @ U.T)), np.diag(d) + c * u @ u.T),
+    ):
+        b = rng.standard_normal(n)
+        np.testing.assert_allclose(a @ pl.solve(A, b), b, rtol=0, atol=1e-9 * np.linalg.cond(a))
+        sign, value = np.linalg.slogdet(a)
+        assert pl.slogdet(A).sign == sign and abs(pl.slogdet(A).logabsdet - value) < 1e-10 * n
+
+
+@pytest.mark.parametrize("k", [1, 2])
+@pytest.mark.parametrize("n", [60, 100])
+def test_a_determinant_of_one_column_more_needs_no_safer_way(rng, n, k):
+    """S is a number of one sign: however the diagonal is graded, its determinant loses nothing."""
+    d, u = 1e2 ** np.arange(n), rng.standard_normal((n, k))
+    A = pl.Diag(d) + pl.Dense(u) @ pl.Dense(u).T
+    with pl.explaining() as told:
+        sign, logdet = pl.slogdet(A)
+    beside = [s for p in told.plans for s in p.steps if s["late"] is not None]
+    assert beside and any(s["took"] is not None for s in beside) == (k > 1)
+    small = np.eye(k) + u.T @ (u / d[:, None])
+    assert sign == 1
+    np.testing.assert_allclose(logdet, np.log(d).sum() + np.linalg.slogdet(small)[1], rtol=1e-13)
+
+
+@pytest.mark.parametrize("n", [3, 20])
+def test_a_sum_within_the_sum_that_is_being_read(rng, n):
+    """What undoes an inverse before it is read, and forgotten: the next sum is read in its place,
+    and within it the same sum once more."""
+    a, b, c, x = rng.standard_normal((4, n, n))
+    a, b = a @ a.T + np.eye(n), b @ b.T + np.eye(n)
+    A, B, C, X = pl.Dense(a, "pos"), pl.Dense(b, "pos"), pl.Dense(c), pl.Dense(x)
+    made = (X @ pl.inv(A + B)) @ ((A + B) @ (A + (A + B) @ C))
+    want = x @ (a + (a + b) @ c)
+    np.testing.assert_allclose(made.toarray(), want, rtol=1e-9, atol=1e-9 * abs(want).max())

@@ -95,3 +95,37 @@ def test_together_is_not_dearer(case, parts, dtype):
 @pytest.mark.parametrize("case", BATCHES)
 def test_batches_together_are_not_dearer(case, parts):
     assert check(CASES[case](Make("float64", (2,))), PARTS[parts]) == []
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("n", [17, 100, 400])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_thin_update_is_read_once(sign, n, dtype, rng):
+    """Solve, determinant and the inverse's diagonal of D + U U^H share U^H D^-1 U, and a zero in D
+    leads to the safer way as before."""
+    U = rng.standard_normal((n, 5)).astype(dtype)
+    if dtype == "complex128":
+        U += 1j * rng.standard_normal((n, 5))
+    d = sign * (1 + rng.random(n))
+    y = rng.standard_normal(n)
+    for last in (d[-1], 0.0):
+        d[-1] = last
+        A = pl.lazy(pl.Diag(d) + sign * pl.LowRank(U))
+        with pl.config(check_plans=True), pl.explaining() as log:
+            got = pl.evaluate(np.linalg.solve(A, y), *np.linalg.slogdet(A), pl.diagonal(pl.inv(A)))
+        dense = np.diag(d) + sign * U @ U.conj().T
+        inverse = np.linalg.inv(dense)
+        np.testing.assert_allclose(got[0], inverse @ y, rtol=1e-8, atol=1e-8)
+        np.testing.assert_allclose(got[2], np.linalg.slogdet(dense)[1], rtol=1e-10)
+        np.testing.assert_allclose(got[3], np.diag(inverse).real, rtol=1e-8, atol=1e-9)
+        (plan,) = log.plans
+        made = [s for s in plan.steps if s["name"] == "weighted-gram" and not s["conditional"]]
+        assert len(made) == 1
+
+
+def test_what_takes_more_than_a_hundredth_of_a_second_stays_one_plan(rng):
+    a = rng.standard_normal((1200, 1200))
+    A = pl.lazy(a @ a.T + np.eye(1200))
+    with pl.explaining() as log:
+        pl.evaluate(np.linalg.solve(A, a[0]), *np.linalg.slogdet(A))
+    assert len(log.plans) == 1

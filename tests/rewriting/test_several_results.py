@@ -7,6 +7,7 @@ import pytest
 from drawn import DTYPES, Wide, close, positive, values
 
 import pylinop as pl
+from pylinop._lazy.program import planned
 
 M, N = 30, 80
 
@@ -194,3 +195,26 @@ def test_kinds_without_a_dtype_take_that_of_the_others(rng):
     assert (pl.lazy(eye) + pl.lazy(eye)).dtype == np.float64
     for e in (X.T @ X + 1j * pl.lazy(eye), X.T @ X + pl.lazy(1j * eye)):
         assert e.dtype == e.toarray().dtype == np.complex64
+
+
+def test_planned_is_what_runs(rng):
+    """The plans of several results, without computing them."""
+    n = 40
+    K = pl.lazy(positive(rng, n, "float64"), "pos")
+    B = pl.lazy(rng.standard_normal((n, 3)))
+
+    def asked():
+        return [pl.lazy(pl.logdet(K)), np.diagonal(B.T @ (pl.inv(K) @ B)), pl.inv(K) @ B]
+
+    [due] = planned(asked())
+    assert [s["name"] for s in due.steps].count("potrf") == 1
+    with pl.explaining() as e:
+        pl.evaluate(*asked())
+    [ran] = e.plans
+    assert [s["name"] for s in due.steps] == [s["name"] for s in ran.steps]
+    assert due.flops == ran.flops and due.took is None
+    assert planned([pl.lazy(np.ones(3))]) == []
+    with pytest.raises(TypeError, match="a list of what is asked"):
+        pl._core._results_explained([])
+    with pytest.raises(TypeError, match="not an operator"):
+        pl._core._results_explained([(3, 0, 0, 0)])

@@ -25,6 +25,8 @@ NUMPY = {
     "svd values": lambda X, y, S, P: np.linalg.svd(X, compute_uv=False),
     "svdvals": lambda X, y, S, P: np.linalg.svdvals(X),
     "pinv": lambda X, y, S, P: np.linalg.pinv(X) @ y,
+    "pinv to a tolerance": lambda X, y, S, P: np.linalg.pinv(X, 0.3) @ y,
+    "pinv of a Hermitian one": lambda X, y, S, P: np.linalg.pinv(P, hermitian=True),
     "lstsq": lambda X, y, S, P: np.linalg.lstsq(X, y),
     "lstsq of columns": lambda X, y, S, P: np.linalg.lstsq(X, S),
     "norms": lambda X, y, S, P: (
@@ -41,6 +43,13 @@ NUMPY = {
     ),
     "cond": lambda X, y, S, P: (np.linalg.cond(X), np.linalg.cond(S, 1)),
     "matrix_rank": lambda X, y, S, P: np.linalg.matrix_rank(X),
+    "matrix_rank to tolerances": lambda X, y, S, P: (
+        np.linalg.matrix_rank(X, 0.5),
+        np.linalg.matrix_rank(X, rtol=0.5),
+        np.linalg.matrix_rank(P, hermitian=True),
+    ),
+    "eig": lambda X, y, S, P: np.sum(np.linalg.eig(S.astype(complex))[0]),
+    "eigvals": lambda X, y, S, P: np.prod(np.linalg.eigvals(S + 0j)),
     "multi_dot": lambda X, y, S, P: np.linalg.multi_dot([y, S, P, X]),
     "outer": lambda X, y, S, P: np.linalg.outer(y, X[0]),
     "tensordot": lambda X, y, S, P: np.linalg.tensordot(S, X, axes=1),
@@ -58,6 +67,13 @@ OURS = {
     "r": lambda X, y, S, P: pl.qr(X, mode="r"),
     "svd": lambda X, y, S, P: pl.svd(X, full_matrices=False),
     "svdvals": lambda X, y, S, P: pl.svdvals(X),
+    "pinv to a tolerance": lambda X, y, S, P: pl.pinv(X, rtol=0.3) @ y,
+    "matrix_rank to a tolerance": lambda X, y, S, P: pl.matrix_rank(X, rtol=0.5),
+    "funm": lambda X, y, S, P: pl.funm(P, np.log1p),
+    "power": lambda X, y, S, P: (
+        pl.fractional_matrix_power(P, 0.3),
+        pl.fractional_matrix_power(P, 2),
+    ),
     "lu": lambda X, y, S, P: pl.lu(X),
     "lu of rows": lambda X, y, S, P: pl.lu(X, p_indices=True),
     "lu permuted": lambda X, y, S, P: pl.lu(X, permute_l=True),
@@ -164,17 +180,71 @@ def test_what_is_refused_is_named():
     N, K = pl.symbols("N K")
     X, S = pl.placeholder((N, K)), pl.placeholder((N, N))
     for run, match in [
-        (lambda: np.linalg.eig(S), "np.eig of placeholders"),
+        (lambda: np.linalg.eig(S), r"eig of S \(N, N\): whether .* depends on its values"),
+        (lambda: pl.null_space(X), r"null_space of X \(N, K\): how many columns"),
+        (lambda: pl.orth(X), "orth of X"),
+        (lambda: np.linalg.pinv(X, X[0]), "pinv of placeholders: rcond is a number, got Symbolic"),
+        (lambda: pl.matrix_rank(X, tol=[0.1]), "matrix_rank of placeholders: tol is a number"),
+        (lambda: X[0, [1]], r"one array of integers beside slices, got list \(1,\) int64"),
+        (lambda: X[X > 0], r"got .*bool: how many it takes, or where, its values say"),
+        (lambda: X[:, [True]], "got list .* bool"),
         (lambda: np.linalg.svd(S, hermitian=True), r"svd\(hermitian=True\) of placeholders"),
         (lambda: np.linalg.qr(X, mode="raw"), "qr of placeholders in mode 'raw'"),
         (lambda: pl.eigh(S, k=2), "pl.eigh of placeholders takes no k"),
         (lambda: pl.cholesky(S, jitter=0.1), "pl.cholesky of placeholders takes no jitter"),
-        (lambda: pl.matrix_rank(X, rtol=0.1), "pl.matrix_rank of placeholders takes no rtol"),
         (lambda: pl.lstsq(S[None], S), "lstsq of placeholders: of a matrix"),
         (lambda: pl.inv_quad_logdet(S[None], S), "inv_quad_logdet of placeholders: of a matrix"),
     ]:
         with pytest.raises(NotImplementedError, match=match):
             run()
-    for run in (lambda: pl.null_space(X), lambda: pl.eig(S), lambda: pl.sample(S)):
+    for run in (lambda: pl.eigsh(S), lambda: pl.sample(S)):
         with pytest.raises(TypeError, match=r"has no value: f = pl.function"):
             run()
+
+
+def test_arguments_that_no_function_has():
+    N = pl.symbols("N")
+    S = pl.placeholder((N, N))
+    for run, match in [
+        (lambda: pl.pinv(S, tol=0.1), "tol"),
+        (lambda: np.linalg.multi_dot([S], S), "multi_dot"),
+        (lambda: pl.matrix_rank(S, 0.1, True, 3), "3 positional arguments"),
+    ]:
+        with pytest.raises(TypeError, match=match):
+            run()
+    for f in (np.linalg.multi_dot, pl.multi_dot):
+        with pytest.raises(ValueError, match="at least two"):
+            f([S])
+    with pytest.raises(ValueError, match="can't be both set"):
+        np.linalg.matrix_rank(S, 0.1, rtol=0.1)
+    with pytest.raises(ValueError, match="no sizes fit"):
+        pl.pinv(pl.placeholder((3, 4)), hermitian=True)
+
+
+@pytest.mark.parametrize("places", [[0, -3], np.array([[2, 0], [1, 1]]), [], np.array([1], "u1")])
+def test_indices_by_arrays(rng, places):
+    N, K = pl.symbols("N K")
+    X, v = pl.placeholder((N, K)), pl.placeholder(N)
+    f = pl.function((X, v), (v[places], X[1:, places], X[..., None, places, :]))
+    for n in (3, 4, 17):
+        x, w = rng.standard_normal((n, n + 1)), rng.standard_normal(n)
+        for got, want in zip(
+            f(x, w), (w[places], x[1:, places], x[..., None, places, :]), strict=True
+        ):
+            np.testing.assert_array_equal(got, want)
+    if np.size(places) > 1:
+        with pytest.raises(ValueError, match="N >= 3: an index of X"):
+            f(np.ones((2, 3)), np.ones(2))
+
+
+def test_dtypes_as_numpy():
+    N = pl.symbols("N")
+    assert (pl.placeholder(N, bool) ** 2).dtype == (np.ones(1, bool) ** 2).dtype
+    S, v = pl.placeholder((N, N)), pl.placeholder(N)
+    a, b = np.eye(3), np.ones(3)
+    rank = np.linalg.lstsq(a, b)[2]
+    for f in (np.linalg.lstsq, pl.lstsq):
+        assert f(S, v)[2].dtype == f(pl.lazy(a), b)[2].dtype == rank.dtype
+        assert np.asarray(f(pl.lazy(a), b)[2]).dtype == rank.dtype
+    for A in (a, pl.Dense(a), pl.Kron(a, a), pl.Tridiagonal(b[1:], 3 * b, b[1:]), np.ones((4, 2))):
+        assert pl.lstsq(A, np.ones(A.shape[0]))[2].dtype == rank.dtype

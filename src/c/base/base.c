@@ -1,6 +1,6 @@
 /* base.c: status names, error text, the counted allocator, the test generator. Cost: negligible. */
 #if defined(__linux__)
-#define _DEFAULT_SOURCE 1 /* madvise */
+#define _DEFAULT_SOURCE 1 /* madvise, malloc_usable_size */
 #endif
 
 #include "base.h"
@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #if defined(__linux__)
+#include <malloc.h>
 #include <sys/mman.h>
 #endif
 
@@ -48,30 +49,64 @@ lop_status lop_fail(lop_err *err, lop_status status, const char *format, ...) {
 }
 
 /* Large blocks (workspaces, spectra) on huge pages where the system gives them: a large FFT is
- * bound by page faults and TLB misses otherwise. */
-static void *plain_alloc(void *user, size_t bytes) {
-    const size_t page = (size_t)2 << 20;
-    (void)user;
+ * bound by page faults and TLB misses otherwise. The last ones that were freed, up to 128 MB each,
+ * are kept for the next of their size: the system clears each page that it gives, which takes as
+ * long as several sweeps over it. */
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
-    if (bytes >= 2 * page && bytes <= SIZE_MAX - page) {
-        size_t whole = (bytes + page - 1) & ~(page - 1);
-        void *block = aligned_alloc(page, whole);
-        if (block) (void)madvise(block, whole, MADV_HUGEPAGE);
-        return block;
+enum { SPARES = 2 };
+static const size_t PAGE = (size_t)2 << 20, LARGEST = (size_t)128 << 20;
+static _Atomic(void *) spare[SPARES];
+
+static void *spare_of(size_t bytes) {
+    for (int i = 0; i < SPARES; i++) {
+        void *block = atomic_exchange(&spare[i], NULL), *none = NULL;
+        if (!block) continue;
+        const size_t size = malloc_usable_size(block);
+        if (size >= bytes && size - bytes <= bytes / 4 + PAGE) return block;
+        if (!atomic_compare_exchange_strong(&spare[i], &none, block)) free(block);
     }
-#endif
-    (void)page;
-    return malloc(bytes);
+    return NULL;
 }
-static void *plain_realloc(void *user, void *block, size_t bytes) {
+static void *plain_alloc(void *user, size_t bytes) {
     (void)user;
-    return realloc(block, bytes);
+    if (bytes < 2 * PAGE || bytes > SIZE_MAX - PAGE) return malloc(bytes);
+    const size_t whole = (bytes + PAGE - 1) & ~(PAGE - 1);
+    void *block = whole <= LARGEST ? spare_of(whole) : NULL;
+    if (block) return block;
+    block = aligned_alloc(PAGE, whole);
+    if (block) (void)madvise(block, whole, MADV_HUGEPAGE);
+    return block;
+}
+static void plain_free(void *user, void *block) {
+    (void)user;
+    const size_t size = malloc_usable_size(block);
+    if (size < 2 * PAGE || size > LARGEST || ((uintptr_t)block & (PAGE - 1))) {
+        free(block);
+        return;
+    }
+    for (int i = 0; i < SPARES && block; i++) {
+        void *none = NULL;
+        if (i == SPARES - 1)
+            block = atomic_exchange(&spare[i], block);
+        else if (atomic_compare_exchange_strong(&spare[i], &none, block))
+            block = NULL;
+    }
+    free(block);
+}
+#else
+static void *plain_alloc(void *user, size_t bytes) {
+    (void)user;
+    return malloc(bytes);
 }
 static void plain_free(void *user, void *block) {
     (void)user;
     free(block);
 }
-
+#endif
+static void *plain_realloc(void *user, void *block, size_t bytes) {
+    (void)user;
+    return realloc(block, bytes);
+}
 void lop_ctx_init(lop_ctx *ctx, const lop_hooks *hooks) {
     static const lop_hooks plain = {plain_alloc, plain_realloc, plain_free, NULL};
     ctx->hooks = hooks ? *hooks : plain;

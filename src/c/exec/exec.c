@@ -201,8 +201,7 @@ static lop_blob *made_before(const lop_frame *f, int derived, lop_fingerprint fi
     for (int i = derived < MANY ? 0 : derived - MANY; i < f->plan->nderive && i < derived; i++) {
         lop_blob *b = f->blob[i];
         if (!b || b->published || b->key != f->key[derived]) continue;
-        const lop_fingerprint untold = {~fingerprint.lo, fingerprint.hi}; /* see prepare */
-        if (!lop_same_content(b, fingerprint) && !lop_same_content(b, untold)) continue;
+        if (!lop_same_content(b, fingerprint)) continue;
         b->refs++;
         return b;
     }

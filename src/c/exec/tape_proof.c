@@ -64,12 +64,14 @@ static double norm_of(const lop_buf *a, bool largest) {
     return largest ? sum : sqrt(sum);
 }
 
-/* To rounding; in most cases exactly. */
+/* To rounding; in most cases exactly. What is not finite beside the diagonal makes its difference
+ * so. */
 static bool symmetric(const lop_buf *a) {
     if (!is_square(a)) return false;
-    const double off = asymmetry(a), size = norm_of(a, true), /* of the diagonal too */
-        unit = a->dt == LOP_f64 ? DBL_EPSILON : (double)FLT_EPSILON;
-    return isfinite(size) && (off == 0 || (off > 0 && off <= 8 * unit * size));
+    const double off = asymmetry(a), unit = a->dt == LOP_f64 ? DBL_EPSILON : (double)FLT_EPSILON;
+    for (int64_t i = 0; i < a->shape.dim[0]; i++)
+        if (!isfinite(entry(a, i, i))) return false;
+    return off == 0 || (isfinite(off) && off <= 8 * unit * norm_of(a, true));
 }
 
 /* Is a + slack I positive definite, by Cholesky? */

@@ -272,6 +272,41 @@ static const lop_node *wanted_first(const lop_emit *e, const lop_node *node) {
     return NULL;
 }
 
+/* Is it U^H D U of given U and D? Its one pass over U is no way to fail, and its result is small.
+ */
+static bool is_plain_gram(const lop_node *a) {
+    enum { DEPTH = 4 };
+    if (a->op != &lop_op_weighted_gram) return false;
+    for (int i = 0; i < a->n; i++) {
+        const lop_node *in = a->child[i];
+        while (in->op == &lop_op_cast && in->core == 2) in = in->child[0];
+        if (!is_plain(in, DEPTH)) return false;
+    }
+    return true;
+}
+
+/* Such a Gram matrix that the fast branch of `node` needs, not lowered yet; NULL: none. In front of
+ * the branch it is there for its fallback and for all other uses of the same inverse too. */
+static lop_status gram_first(const lop_emit *e, const lop_node *node, const lop_node **found) {
+    lop_ctx *ctx = e->plan->ctx;
+    walks todo = {.ctx = ctx};
+    lop_map seen = {0};
+    int known;
+    *found = NULL;
+    lop_status st = lop_map_init(&seen, ctx);
+    for (int i = 0; st == LOP_OK && i < node->n - 1; i++) st = push(&todo, node->child[i]);
+    while (st == LOP_OK && todo.n > 0 && !*found) {
+        const lop_node *at = todo.at[--todo.n].node;
+        if (at->op->check || is_lowered(e, at) || lop_map_get(&seen, at, &known)) continue;
+        if (is_plain_gram(at)) *found = at;
+        st = lop_map_set(&seen, at, 1);
+        for (int i = 0; st == LOP_OK && i < at->n; i++) st = push(&todo, at->child[i]);
+    }
+    lop_map_clear(&seen, ctx);
+    lop_free(ctx, todo.at);
+    return st;
+}
+
 lop_status lop_plan_lower(lop_emit *e, const lop_node *root) {
     walks stack = {.ctx = e->plan->ctx};
     lop_status st = push(&stack, root);
@@ -285,7 +320,8 @@ lop_status lop_plan_lower(lop_emit *e, const lop_node *root) {
         bool branches = node->op->check != NULL;
         if (branches && w->next == 0) {
             before = wanted_first(e, node);
-            if (!before) st = common(e, node, &before);
+            if (!before) st = gram_first(e, node, &before);
+            if (st == LOP_OK && !before) st = common(e, node, &before);
             if (st == LOP_OK && before) {
                 st = push(&stack, before);
                 continue;

@@ -15,12 +15,11 @@ int64_t lop_plan_result(const lop_plan *p) {
     return lop_mul_ok(o->matbytes, o->batch, &bytes) ? bytes : INT64_MAX;
 }
 
-/* Is the same value made by a prepare step before it? It is then found, not made again. */
+/* Is the same value made by a prepare step before it, one outside of fallback branches? It is then
+ * found, not made again. */
 static bool made_before(const lop_plan *p, int derived) {
-    const bool late = p->step[p->derive[derived].step].late >= 0;
     for (int i = 0; p->key && i < derived; i++)
-        if (p->key[i] == p->key[derived] && (late || p->step[p->derive[i].step].late < 0))
-            return true;
+        if (p->key[i] == p->key[derived] && p->step[p->derive[i].step].late < 0) return true;
     return false;
 }
 

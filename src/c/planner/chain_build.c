@@ -121,7 +121,8 @@ static lop_status operator_of(lop_builder *b, lop_sym s, int mode, const lop_nod
 static lop_status solve_group(lop_builder *b, lop_sym s, int mode, const lop_node *x,
                               const lop_node **out) {
     const lop_atom *a = lop_chain_atom(b->ch, &b->ch->state, s);
-    lop_attr tried = {.i = {1, 0, 0, 0}}, how = {.i = {a->hermitian ? 2 : 0, 0, 0, 0}};
+    const lop_attr tried = {.i = {1 + lop_infer_assumed_definite(a->node), 0, 0, 0}},
+                   how = {.i = {a->hermitian ? 1 + tried.i[0] : 0, 0, 0, 0}};
     const lop_node *sum = NULL;
     lop_status st = value_of_group(b, lop_sym_group(s), &sum);
     if (st == LOP_OK) st = lop_chmake_swapped(b, lop_sym_mode(s) ^ mode, sum, &sum);
@@ -216,6 +217,8 @@ lop_status lop_chmake_half(lop_builder *b, const lop_chdp *d, int k, int j, bool
     lop_attr dense = {.i = {0, 0, 0, (int64_t)b->ch->dt + 1}}, tried = {.i = {1, diagonal, 0, 0}};
     lop_status st;
     if (lop_sym_is_group(d->s[k])) {
+        const lop_atom *sum = lop_chain_atom(b->ch, &b->ch->state, d->s[k]);
+        tried.i[0] = 1 + (sum && lop_infer_assumed_definite(sum->node));
         st = value_of_group(b, lop_sym_group(d->s[k]), &a);
     } else {
         st = operator_of(b, d->s[k], 0, &op);

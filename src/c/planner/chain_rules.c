@@ -117,10 +117,9 @@ static const lop_node *unswapped(const lop_node *a, int64_t *mode) {
 }
 
 /* Makes product_diagonal of the spans i..k and k + 1..j. */
-static lop_status pair(lop_builder *b, const lop_chdp *d, int i, int k, int j, int64_t offset,
+static lop_status pair(lop_builder *b, const lop_chdp *d, int i, int k, int j, lop_attr at,
                        const lop_node **out) {
     const lop_node *left, *right;
-    lop_attr at = {.i = {offset, 0, 0, 0}};
     lop_chmake_say_span(b, d, i, k);
     lop_chmake_say(b, " . ");
     lop_chmake_say_span(b, d, k + 1, j);
@@ -160,12 +159,13 @@ LOP_BUILD(chain_diagonal) {
         }
     }
     double by_half = m->root->attr.i[0] ? INFINITY : lop_chain_half(&b.memo, &d);
+    const lop_attr at = {.i = {m->root->attr.i[0], 0, 0, 0}};
     lop_status st;
     if (by_half < least * (1 - 1e-9)) { /* the squares of L^-1 R */
         lop_chmake_say_span(&b, &d, 0, n - 1);
         st = lop_chmake_half(&b, &d, n / 2, n - 1, true, NULL, out);
     } else {
-        st = pair(&b, &d, 0, best, n - 1, m->root->attr.i[0], out);
+        st = pair(&b, &d, 0, best, n - 1, at, out);
     }
     if (st == LOP_OK) st = lop_chmake_scaled(&b, t, *out, out);
     lop_chmake_close(&b, lop_chain_written(ch.dt, m->root->child[0], NULL));
@@ -243,8 +243,9 @@ LOP_BUILD(chain_trace) {
                 least = cost;
             }
         }
+    const lop_attr summed = {.i = {0, 0, 0, 1}};
     const lop_node *diagonal;
-    lop_status st = pair(&b, &d, from, cut, from + n - 1, 0, &diagonal);
+    lop_status st = pair(&b, &d, from, cut, from + n - 1, summed, &diagonal);
     if (st == LOP_OK) st = lop_chmake_wrap(&b, &lop_op_sumall, NULL, diagonal, out);
     if (st == LOP_OK) st = lop_chmake_scaled(&b, t, *out, out);
     lop_chmake_close(&b, lop_chain_written(ch.dt, m->root->child[0], NULL));

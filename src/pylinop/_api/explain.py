@@ -181,7 +181,8 @@ def of_operator(
 def of_lazy(root: Any, run: bool = False) -> Any:
     """Explains how the value of root is computed, on a copy whose values are arrays without memory;
     with ``run`` on a copy that is computed. A value that is kept is left out of the copy."""
-    parts = []
+    parts: list[Any] = []
+    seen: set[int] = set()
     kept = root._value is not None and root._head != "leaf"
 
     def title(a: Any) -> str:
@@ -190,7 +191,10 @@ def of_lazy(root: Any, run: bool = False) -> Any:
 
     def pretend(a: Any) -> None:
         if a._head != "leaf":
-            parts.append((title(a), _plan(a) or "by NumPy"))
+            found = list(_functions.within(a, seen))
+            parts.extend((title(x), e) for x, e in found)
+            if all(x is not a for x, _ in found):
+                parts.append((title(a), _plan(a) or "by NumPy"))
         a._value = np.broadcast_to(np.ones((), a.dtype), a.shape)
 
     def compute(a: Any) -> None:

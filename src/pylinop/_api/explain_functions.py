@@ -1,4 +1,5 @@
-"""``op.explain(name, ...)`` of the functions on structure: svd, cholesky, expm, norms and others.
+"""``op.explain(name, ...)`` of the functions on structure: svd, cholesky, expm, norms and others;
+and those in the formula of a LazyArray.
 
 Each is planned by the question that answers it, whose rows are rules of `pl.rules()`. The arguments
 are those of the public function, which is what ``run=True`` calls."""
@@ -6,13 +7,16 @@ are those of the public function, which is what ``run=True`` calls."""
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
+from .. import _core
 from .._base import explanation
 from .._base.checks import square
+from .._lazy import decompositions, text
+from .._lazy.matrix_functions import OfForm, Piece
 from .._structured import (
     cholesky,
     eig,
@@ -155,3 +159,53 @@ def explained(
     said = dict(given.arguments)
     given.apply_defaults()
     return trees.explained(name, op, plan(op, {**given.arguments, "given": said}))
+
+
+# -- within formulas --
+
+_NAMES = {"norm": "matrix_norm", "r of qr": "qr"}  # of nodes, by those of functions
+
+
+def _asked(a: Any) -> tuple[str, dict[str, Any], Any] | None:
+    """The function that a node is of, its arguments, and what it is computed once for."""
+    f = a._more[0] if a._head in ("of form", "made") else None
+    if isinstance(f, Piece):
+        return f.joint.name, f.joint.kwargs, f.joint
+    if isinstance(f, decompositions.Function):
+        name, kwargs = f.name, a._more[1]
+    elif isinstance(f, OfForm):
+        name, kwargs = f.name, f.kwargs
+    else:
+        return None
+    if name in _SIDES:
+        kwargs = kwargs | {"b": a._args[1]}
+    name = _NAMES.get(name, name)
+    return (name, kwargs, a) if name in FUNCTIONS or name in ("eigh", "eigvalsh") else None
+
+
+def _is_before(a: Any) -> bool:
+    """Is some function still to be computed below a?"""
+    return any(map(_asked, text.postorder(a, known=False)))
+
+
+def within(root: Any, seen: set[int]) -> Iterator[tuple[Any, explanation.Explanation]]:
+    """The functions within a formula that are computed for it, each with how; nothing is computed:
+    what one function makes is another's operand as a dense matrix. `seen`: what was told."""
+    for a in text.postorder(root, known=False):
+        asked = _asked(a)
+        if asked is None or id(asked[2]) in seen:
+            continue
+        name, kwargs, once = asked
+        seen.add(id(once))
+        x = a._args[0]
+        if x.ndim > decompositions._MOST:
+            continue
+        form = _hollow(x) if _is_before(x) else x._form
+        if isinstance(b := kwargs.get("b"), _core.Lazy):
+            kwargs = kwargs | {"b": np.broadcast_to(np.ones((), b.dtype), b.shape)}
+        yield a, form.explain(name, **kwargs)
+
+
+def _hollow(x: Any) -> Any:
+    """A matrix of this shape, without memory."""
+    return _core.Dense(np.broadcast_to(np.ones((), x.dtype), x.shape))

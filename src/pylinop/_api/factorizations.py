@@ -128,8 +128,12 @@ def cholesky(
         return later  # type: ignore[no-any-return]
     op = as_operator(A)
     square(op)
-    ask = functools.partial(_asked, _cholesky.cholesky)
-    factor = _cholesky.jittered(ask, op, "U" if upper else "L", jitter)
+    side = "U" if upper else "L"
+    if jitter is None:
+        factor = _asked(_cholesky.cholesky, op, side)
+    else:
+        ask = functools.partial(_asked, _cholesky.cholesky)
+        factor = _cholesky.jittered(ask, op, side, jitter)
     made: LinearOperator = _cholesky.upper_of(factor) if upper else factor
     return made
 
@@ -503,9 +507,10 @@ def lstsq(
     x, rest, rank, s = least_squares.lstsq(
         _precise(op, dtype), right[:, None] if vector else right, rcond
     )
-    return x[..., 0] if vector else x, rest, number(np.asarray(rank)), s
+    return x[..., 0] if vector else x, rest, number(np.asarray(rank, np.intc)), s
 
 
+@deferrable
 def null_space(A: _OperatorLike, rcond: float | None = None) -> LinearOperator:
     """An orthonormal basis of the x with A x = 0, the columns of an operator.
 
@@ -518,7 +523,8 @@ def null_space(A: _OperatorLike, rcond: float | None = None) -> LinearOperator:
     Returns
     -------
     LinearOperator, shape (..., n, k)
-        For a Kron these are columns of the Kron of the factors' bases, and so on.
+        For a Kron these are columns of the Kron of the factors' bases, and so on. Computed now, of
+        LazyArrays too: how many columns there are, the values say.
 
     Raises
     ------
@@ -535,6 +541,7 @@ def null_space(A: _OperatorLike, rcond: float | None = None) -> LinearOperator:
     return basis
 
 
+@deferrable
 def orth(A: _OperatorLike, rcond: float | None = None) -> LinearOperator:
     """An orthonormal basis of the range of A, the columns of an operator.
 
@@ -547,6 +554,7 @@ def orth(A: _OperatorLike, rcond: float | None = None) -> LinearOperator:
     Returns
     -------
     LinearOperator, shape (..., m, k)
+        Computed now, of LazyArrays too: how many columns there are, the values say.
 
     Raises
     ------

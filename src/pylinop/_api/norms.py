@@ -206,8 +206,8 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any =
     """
     if tol is not None and rtol is not None:
         raise ValueError("`tol` and `rtol` can't be both set.")
-    if is_lazy(A) and rtol is None:
-        later = decompositions.later("matrix_rank", A, tol, hermitian)
+    if is_lazy(A):
+        later = decompositions.later("matrix_rank", A, tol, hermitian, rtol=rtol)
         if later is not None:
             return later
     op = as_operator(A)

@@ -14,6 +14,7 @@ from .._base.dtypes import inexact, real_of
 from .._base.errors import deferrable
 from .._base.lazy_import import Later
 from .._base.signatures import listed
+from .._lazy import decompositions
 from .._lazy import matrix_functions as _deferred
 from .._operators.convert import as_operator
 from .._structured import eig as _eig
@@ -113,6 +114,7 @@ def eigh(
 listed(eigh, Pairs, which="LA", tol=0, mode="normal")
 
 
+@deferrable
 def eig(A: Any) -> Any:
     """Eigenvalues and eigenvectors of a square operator, in no order.
 
@@ -134,7 +136,8 @@ def eig(A: Any) -> Any:
     Notes
     -----
     A is decomposed by structure where its kind allows, by `eigh` if it is Hermitian in all its
-    entries, and otherwise by NumPy on the dense form.
+    entries, and otherwise by NumPy on the dense form. Of a complex LazyArray both results are
+    deferred; of a real one their dtype depends on the values, which are computed at once.
 
     Examples
     --------
@@ -143,9 +146,15 @@ def eig(A: Any) -> Any:
     >>> np.allclose(pl.Circulant([0.0, 1.0, 0.0, 0.0]) @ V.toarray(), V.toarray() * w)
     True
     """
+    if is_lazy(A) and A.dtype.kind == "c":
+        _deferred.square(A, "eig")
+        dtype = inexact(A.dtype)
+        parts = ((tuple(A.shape[:-1]), dtype), (tuple(A.shape), dtype))
+        return _Eig(*_deferred.several("eig", eig, A, parts))
     return _Eig(*_eig.pairs_of(square(as_operator(A))))
 
 
+@deferrable
 def eigvals(A: Any) -> Any:
     """The eigenvalues of a square operator, in no order.
 
@@ -156,7 +165,7 @@ def eigvals(A: Any) -> Any:
     Returns
     -------
     ndarray, shape (..., n)
-        Real where A and all values are.
+        Real where A and all values are; deferred, as from `eig`, where A is a complex LazyArray.
 
     Raises
     ------
@@ -169,7 +178,8 @@ def eigvals(A: Any) -> Any:
     >>> pl.eigvals(pl.Kron(pl.Triangular([[2.0, 0.0], [5.0, 3.0]]), pl.Diag([1.0, 10.0])))
     array([ 2., 20.,  3., 30.])
     """
-    return _eig.values_of(square(as_operator(A)))
+    later = decompositions.later("eigvals", A) if is_lazy(A) else None
+    return _eig.values_of(square(as_operator(A))) if later is None else later
 
 
 @deferrable
@@ -394,6 +404,7 @@ def sqrtm(A: Any) -> Any:
     return matrix_functions.applied(matrix_functions.power, A, Function("power", 0.5))
 
 
+@deferrable
 def fractional_matrix_power(A: Any, t: Any) -> Any:
     """The principal power of a square operator, for any real exponent.
 
@@ -428,18 +439,26 @@ def fractional_matrix_power(A: Any, t: Any) -> Any:
     >>> pl.fractional_matrix_power(pl.Diag([4.0, 9.0]), -0.5).diagonal().round(6)
     array([0.5     , 0.333333])
     """
-    op = square(as_operator(A))
     if np.ndim(t) != 0 or np.asarray(t).dtype.kind not in "biuf":
         raise TypeError(f"the exponent is a real number, not {t!r}")
     p = float(t)
     if p == int(p) if np.isfinite(p) else False:
         n = operator.index(int(p))
+        if is_lazy(A):
+            return np.linalg.matrix_power(A, n)
+        op = square(as_operator(A))
         return op**n if n >= 0 else inv(op) ** -n
     if not np.isfinite(p):
         raise ValueError(f"the exponent is a finite number, not {t!r}")
-    return matrix_functions.applied(matrix_functions.power, op, Function("power", p))
+    if is_lazy(A):
+        name = "fractional_matrix_power"
+        return _deferred.made(
+            name, fractional_matrix_power, _deferred.square(A, name), A.shape, t=p
+        )
+    return matrix_functions.applied(matrix_functions.power, A, Function("power", p))
 
 
+@deferrable
 def funm(A: Any, func: Callable[[Any], Any]) -> Any:
     """A function of a square operator, given as one of its eigenvalues.
 
@@ -481,4 +500,6 @@ def funm(A: Any, func: Callable[[Any], Any]) -> Any:
     """
     if not callable(func):
         raise TypeError(f"func takes an array of eigenvalues: it must be callable, got {func!r}")
+    if is_lazy(A):
+        return _deferred.made("funm", funm, _deferred.square(A, "funm"), A.shape, func=func)
     return matrix_functions.applied(matrix_functions.funm, A, Function("any", call=func))

@@ -11,6 +11,7 @@ import numpy as np
 
 from . import config, errors
 
+_SUMS = "sum", "lowrankupdate", "kronsum", "elementwise"
 _FAR = 1e5, 1e2  # how far a probe may fall short of the true growth, in double and single precision
 
 # Where solves within a larger factor leave their numbers, in place of a warning.
@@ -91,15 +92,40 @@ def ill_conditioned(op: Any, rcond: float) -> None:
     )
 
 
+def _is_broken(part: Any) -> bool:
+    """Is what was assumed positive definite not so, by itself?"""
+    try:
+        with config.config(not_definite="raise", verify=False):
+            part._scaledet()
+    except np.linalg.LinAlgError:
+        return True
+    return False
+
+
+def _to_blame(op: Any) -> list[Any] | None:
+    """The operators whose assumption may be false where a Cholesky factor failed. Of a sum (or
+    what is one) with others these are put to the test, each by itself; None: all of them hold, so
+    that the sum is as good as singular: P + U U^H of a tiny P and a large thin U has no factor in
+    working precision."""
+    found = errors.assumed_positive(op)
+    if not found or not any(o._head in _SUMS for o in errors.parts(op)):
+        return found
+    return [o for o in found if _is_broken(o)] or None
+
+
 def fell_back(op: Any, count: int, determinant: bool = False) -> bool:
     """Reports that Cholesky failed for a matrix assumed positive definite; a hook of the core's.
     True: the result is to be NaN. A solve goes on by LU, with a warning. For a determinant it is an
-    error, since its value would look as if it were meant."""
+    error, since its value would look as if it were meant. Nothing is said where what was assumed
+    holds, and a sum with it is singular to working precision."""
     __tracebackhide__ = True
     then = config.get("not_definite")
-    if then == "nan":
-        return True
-    text = f"{errors.assumed_positive(op)} assumed positive definite (assume_a='pos') and is not"
+    blamed = _to_blame(op)
+    if blamed is None or then == "nan":
+        return blamed is not None
+    text = (
+        f"{errors.name_assumed(blamed, op)} assumed positive definite (assume_a='pos') and is not"
+    )
     if then == "raise":
         raise errors.make_error(
             "LinAlgError", text + "; pl.config(not_definite='raise') is set", op, "compute", -1

@@ -322,7 +322,7 @@ class config:
         memory (or of what its control group allows), and no more than is free.
     slow_limit : float
         Estimated seconds from which a product, solve, determinant or decomposition warns before it
-        begins, with `SlowComputationWarning`. None: never.
+        begins, with `SlowComputationWarning`; what takes less than 0.01 s never does. None: never.
     threads : int
         Threads of OpenBLAS. Process-wide only.
     disable_rules : list of str

@@ -173,8 +173,23 @@ def asked() -> tuple[str, str]:
         code = frame.f_code
         if not (_is_ours(code.co_filename) or _is_of(frame, "numpy") or _is_of(frame, "scipy")):
             return name, _line(code.co_filename, frame.f_lineno)
-        name, frame = code.co_name, frame.f_back
+        name, frame = _called(frame), frame.f_back
     return name, ""
+
+
+def _called(frame: FrameType) -> str:
+    """The name of the function that a frame runs; of those that pass on others', theirs."""
+    name, held = frame.f_code.co_name, frame.f_locals
+    if name == "call" and "f" in held:  # signatures.py
+        return str(getattr(held["f"], "__name__", name))
+    if name == "__array_function__" and "func" in held:
+        func = held["func"]
+        module = str(func.__module__).replace("numpy", "np", 1)
+        return f"{module}.{func.__name__}, which computes at once here"
+    if name in ("array_ufunc", "__array_ufunc__") and "ufunc" in held:
+        said = " with out=" if held.get("out") is not None else ""
+        return f"np.{held['ufunc'].__name__}{said}"
+    return name
 
 
 def where(op: Any) -> str | None:
@@ -228,11 +243,13 @@ def _assumed(op: Any) -> Any:
         return None
 
 
-def assumed_positive(op: Any) -> str:
-    """Which operators of an expression were assumed positive definite: 'Dense (3, 3), built at ...,
-    was'."""
-    words = ("pos", "positive definite")
-    found = [o for o in parts(op) if _assumed(o) in words]
+def assumed_positive(op: Any) -> list[Any]:
+    """The operators of an expression that were assumed positive definite."""
+    return [o for o in parts(op) if _assumed(o) in ("pos", "positive definite")]
+
+
+def name_assumed(found: list[Any], op: Any) -> str:
+    """'Dense (3, 3), built at ..., was'; op: what is named where none was found."""
     names = []
     for o in found[:4]:
         built = where(o)

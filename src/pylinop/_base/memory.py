@@ -125,15 +125,21 @@ CUBES = {
 }
 
 
+def is_slow(seconds: float) -> bool:
+    """Is what is estimated to take so long to be warned of?"""
+    limit = config.get("slow_limit")
+    return limit is not None and seconds > limit
+
+
 def slow(op: Any, seconds: float, nbytes: int, act: int, name: str = "") -> None:
     """Called before what is estimated to take long: warns. `act` is the action's number, of a
     decomposition -1 and its name."""
-    limit = config.get("slow_limit")
-    if limit is None or not seconds > limit:
+    if not is_slow(seconds):
         return
+    shown = f"{seconds:,.0f}" if seconds >= 10 else f"{seconds:.2g}"
     what = name or _ACTIONS.get(act, "the determinant" if act == 12 else "the product or solve")
     warnings.warn(
-        f"{what} of {type(op).__name__} {op.shape} is estimated to take {seconds:,.0f} s and "
+        f"{what} of {type(op).__name__} {op.shape} is estimated to take {shown} s and "
         f"{nbytes:,} bytes"
         + conditioning.instead_of_dense(op, 0.0, act)
         + conditioning.instead_of_all(name)

@@ -10,6 +10,7 @@ import numpy as np
 from .. import _core
 from .._base import errors
 from .._base.checks import is_lazy
+from .._base.dlpack import is_immutable
 from .._base.lazy_import import Standard
 from .._lazy.kinds import Kind
 from .watched import Watch
@@ -53,7 +54,7 @@ class Contents:
                 continue
             seen.add(id(x))
             if isinstance(x, np.ndarray):
-                if x.size and x.dtype.hasobject is False and _may_change(x):
+                if x.size and x.dtype.hasobject is False and not is_immutable(x):
                     self.held.append((x, printed(x)))
             else:
                 stack += _inside(x)
@@ -67,11 +68,3 @@ class Contents:
                     "its value was computed: the derivative would be that of something else. Call "
                     "pl.vjp again, or give it a copy" + errors.built(self.value)
                 )
-
-
-def _may_change(a: Any) -> bool:
-    while isinstance(a, np.ndarray):
-        if a.flags.writeable:
-            return True
-        a = a.base
-    return a is not None

@@ -85,6 +85,7 @@ ROWS: dict[str, Callable[[Any, Any, int], Any]] = {
     "expm": _frechet,
     "logm": _frechet,
     "sqrtm": _frechet,
+    "fractional_matrix_power": _frechet,
     "cholesky": _cholesky,
     "pinv": _pinv,
     "r of qr": _r_of_qr,

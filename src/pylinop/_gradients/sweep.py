@@ -172,7 +172,9 @@ def _checked(x: Any) -> Any:
             "expression holds"
         )
     if x.dtype is None or x.dtype.kind not in "fc":
-        raise TypeError(f"gradients by an array of dtype {x.dtype}: it has to be real or complex")
+        raise TypeError(
+            f"gradients by {_named(x)} of dtype {x.dtype}: it has to be real or complex"
+        )
     return x
 
 
@@ -189,7 +191,10 @@ def _start(value: Any, cotangent: Any) -> Any:
         return one(value.dtype)
     given = cotangent if is_lazy(cotangent) else lazy(np.asarray(cotangent, value.dtype))
     if given.shape != value.shape:
-        raise ValueError(f"a cotangent of shape {given.shape} for a value of shape {value.shape}")
+        raise ValueError(
+            f"a cotangent of shape {given.shape} for a value of shape {value.shape}"
+            + errors.built(value)
+        )
     return given
 
 
@@ -261,7 +266,8 @@ def gradients(value: Any, wrt: Any, cotangent: Any = None, allow_unused: bool = 
 
 
 def _named(x: Any) -> str:
-    return f"the {type(x).__name__} of shape {tuple(x.shape)}" + errors.built(x)
+    said = "" if isinstance(x, np.ndarray) else errors.built(x)
+    return f"the {type(x).__name__} of shape {tuple(x.shape)}{said}"
 
 
 def _zeros(x: Any) -> Any:

@@ -95,6 +95,8 @@ class Trace:
 
 
 def _number(k: Any, n: int, name: str) -> int:
+    if not hasattr(k, "__index__"):
+        raise TypeError(f"argnums={k!r}: the numbers of arguments are integers")
     at = k.__index__() + (n if k < 0 else 0)
     if not 0 <= at < n:
         raise ValueError(f"argnums={k}: {name} was called with {n} arguments")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from .._base import errors
 from .._base.checks import is_lazy
 from .._base.lazy_import import Later
 from .._lazy.build import value_of
@@ -190,7 +191,10 @@ def vjp(f: _Function, *primals: Any, has_aux: bool = False) -> Any:
         contents.check()
         g = np.asarray(cotangent)
         if g.shape != value.shape:
-            raise ValueError(f"a cotangent of shape {g.shape} for a value of shape {value.shape}")
+            raise ValueError(
+                f"a cotangent of shape {g.shape} for a value of shape {value.shape}"
+                + errors.built(value)
+            )
         start = lazy(np.ascontiguousarray(g, np.result_type(g.dtype, value.dtype)))
         found = sweep(value, trace.wanted(), start)
         return trace.shaped(finished(trace, [], trace.gathered(found))[1])

@@ -11,16 +11,12 @@ from .. import _core
 from .._base import errors
 
 _SHOWN = {
-    **dict.fromkeys(
-        ("__call__", "__array__", "call"), "np.asarray, or a function that computes at once"
-    ),
+    **dict.fromkeys(("__call__", "__array__"), "np.asarray, or a function that computes at once"),
     "__float__": "float",
     "__complex__": "complex",
     "__int__": "int",
     "__bool__": "bool, as by if",
     "__index__": "int, as of an index",
-    "array_ufunc": "a ufunc with out=, or one that computes at once",
-    "__array_function__": "a function of NumPy that computes at once",
     "": "np.asarray, float, bool, out=, or a function that computes at once",
 }
 

@@ -17,7 +17,8 @@ from .._base import errors
 from .._base.dtypes import inexact, real_of
 
 _ONE = np.ones((1, 1))
-_Eigh, _Svd, _Qr = (type(f(_ONE)) for f in (np.linalg.eigh, np.linalg.svd, np.linalg.qr))
+_Eig, _Eigh = type(np.linalg.eig(_ONE)), type(np.linalg.eigh(_ONE))
+_Svd, _Qr = type(np.linalg.svd(_ONE)), type(np.linalg.qr(_ONE))
 _Part = tuple[tuple[int, ...], np.dtype[Any]]  # shape, dtype
 _MOST = 8  # dimensions of an operator
 
@@ -57,6 +58,11 @@ def _is_deferred(a: Any) -> bool:
     return 2 <= a.ndim <= _MOST and a.dtype.char != "e" and a.dtype.kind in "biufc"
 
 
+def is_number(x: Any) -> bool:
+    """Is a tolerance a number, or not given?"""
+    return x is None or isinstance(x, (int, float, np.integer, np.floating))
+
+
 def _square(a: Any) -> None:
     if a.shape[-1] != a.shape[-2]:
         raise errors.LinAlgError(
@@ -90,10 +96,24 @@ def cholesky(a: Any, /, *, upper: bool = False) -> Any:
 
 
 def pinv(a: Any, rcond: Any = None, hermitian: bool = False, **more: Any) -> Any:
-    if not _is_deferred(a) or rcond is not None or more:
+    rtol = {} if more.get("rtol") is np._NoValue else more
+    if (
+        not _is_deferred(a)
+        or not all(map(is_number, (rcond, *rtol.values())))
+        or more.keys() - {"rtol"}
+    ):
         return NotImplemented
+    if hermitian:
+        _square(a)
+    if rcond is not None and rtol:
+        return NotImplemented  # NumPy refuses both
+    how = (
+        rtol
+        | ({"rcond": rcond} if rcond is not None else {})
+        | ({"hermitian": True} if hermitian else {})
+    )
     shape = (*a.shape[:-2], a.shape[-1], a.shape[-2])
-    return _one("pinv", a, shape, inexact(a.dtype), {"hermitian": True} if hermitian else {})
+    return _one("pinv", a, shape, inexact(a.dtype), how)
 
 
 def eigvalsh(a: Any, UPLO: str = "L") -> Any:
@@ -101,6 +121,23 @@ def eigvalsh(a: Any, UPLO: str = "L") -> Any:
         return NotImplemented
     _square(a)
     return _one("eigvalsh", a, a.shape[:-1], real_of(inexact(a.dtype)), {"UPLO": UPLO})
+
+
+def eigvals(a: Any) -> Any:
+    """Of complex matrices: whether those of a real one are real, the values say."""
+    if not _is_deferred(a) or a.dtype.kind != "c":
+        return NotImplemented
+    _square(a)
+    return _one("eigvals", a, a.shape[:-1], inexact(a.dtype), {})
+
+
+def eig(a: Any) -> Any:
+    if not _is_deferred(a) or a.dtype.kind != "c":
+        return NotImplemented
+    _square(a)
+    dtype = inexact(a.dtype)
+    parts = {"eigenvalues": (a.shape[:-1], dtype), "eigenvectors": (a.shape, dtype)}
+    return _several("eig", a, parts, {}, _Eig)
 
 
 def svdvals(x: Any, /) -> Any:
@@ -199,16 +236,24 @@ def cond(x: Any, p: Any = None) -> Any:
     return _one("cond", x, x.shape[:-2], real_of(inexact(x.dtype)), kwargs)
 
 
-def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, **more: Any) -> Any:
-    if not _is_deferred(A) or tol is not None or hermitian or more:
+def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
+    both = tol is not None and rtol is not None  # NumPy refuses that
+    if both or not _is_deferred(A) or not is_number(tol) or not is_number(rtol):
         return NotImplemented
-    return _one("matrix_rank", A, A.shape[:-2], np.dtype(np.int64), {})
+    if hermitian:
+        _square(A)
+    given = {"tol": tol, "rtol": rtol, "hermitian": hermitian or None}
+    kwargs = {k: v for k, v in given.items() if v is not None}
+    return _one("matrix_rank", A, A.shape[:-2], np.dtype(np.intp), kwargs)
 
 
-TABLE = (cholesky, pinv, eigvalsh, svdvals, eigh, svd, qr, norm, matrix_norm, cond, matrix_rank)
+TABLE = (
+    cholesky, pinv, eigvals, eigvalsh, svdvals, eig, eigh, svd, qr, norm, matrix_norm, cond,
+    matrix_rank,
+)  # fmt: skip
 
 
-def later(name: str, a: Any, *args: Any) -> Any:
+def later(name: str, a: Any, *args: Any, **kwargs: Any) -> Any:
     """A row by its name, for `pl`'s own functions; None where it computes now."""
-    found = {f.__name__: f for f in TABLE}[name](a, *args)
+    found = {f.__name__: f for f in TABLE}[name](a, *args, **kwargs)
     return None if found is NotImplemented else found

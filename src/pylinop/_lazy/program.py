@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import _core
-from .._base import config, errors, memory
+from .._base import config, errors, explanation, memory
 from .._base.lazy_import import Later
 from .._structured import determinants
 from . import evaluate as _evaluate
@@ -45,6 +45,8 @@ def of_one(hook: Callable[..., Any]) -> Callable[..., Any]:
         __tracebackhide__ = True
         if op._head != "results":
             return hook(op, *rest)
+        if hook is memory.slow and not memory.is_slow(rest[0]):
+            return None
         if hook is not memory.materialising or (not rest[1] and memory.warns(rest[0])):
             raise errors.Apart
         return hook(op, rest[0], True, *rest[2:])
@@ -207,6 +209,18 @@ def _run(asked: list[Asked]) -> None:
             stop = start + a.size
             a._value = found[start:stop].reshape(a.shape)
             start = stop
+
+
+def planned(roots: Any) -> list[explanation.Explanation]:
+    """The plans by which LazyArrays would be computed together. What a plan takes that is no part
+    of one (NumPy's functions of arrays) is computed."""
+    return [
+        explanation.Explanation._of(
+            _core._results_explained([(q.op, q.action, q.offset, 0) for q in asked])
+        )
+        for asked in map(_questions, _apart(_pieces(roots)))
+        if asked
+    ]
 
 
 def _verified(asked: list[Asked]) -> None:

@@ -16,14 +16,15 @@ _LIMIT = 80  # characters of a formula shown
 _INFIX = {"add": " + ", "subtract": " - ", "multiply": " * ", "divide": " / "}
 
 
-def postorder(root: Any) -> list[Any]:
-    """The nodes below root, arguments first, each once."""
+def postorder(root: Any, known: bool = True) -> list[Any]:
+    """The nodes below root, arguments first, each once; without `known`, those that have no
+    value yet."""
     order, seen, stack = [], set(), [(root, False)]
     while stack:
         a, ready = stack.pop()
         if ready:
             order.append(a)
-        elif id(a) not in seen:
+        elif id(a) not in seen and (known or a._value is None):
             seen.add(id(a))
             stack.append((a, True))
             stack += [(x, False) for x in reversed(a._args) if isinstance(x, _core.Lazy)]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from .._base import errors
 from .._base.dtypes import H, N, T
 from .._fallback import interpreter
 from . import pickling
@@ -55,7 +56,7 @@ def default_rmatvec(op: Any, x: Any) -> Any:
     if type(op)._rmatmat is _base()._rmatmat or (_is_matvec(op) and op._callables[3] is None):
         raise NotImplementedError(
             f"the adjoint of {type(op).__name__} is not known: "
-            "define _rmatvec, _rmatmat or _adjoint"
+            "define _rmatvec, _rmatmat or _adjoint" + errors.built(op)
         )
     return op._rmatmat(x[..., np.newaxis])[..., 0]
 

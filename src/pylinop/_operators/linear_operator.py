@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Never, NoReturn, Self, SupportsIndex, ove
 import numpy as np
 
 from .. import _core
-from .._base import scipy_bridge
+from .._base import errors, scipy_bridge
 from .._base.lazy_import import Later
 from .._base.signatures import OfInit
 from . import callables, convert, draw, numpy_protocols, pickling, refusals, repr
@@ -407,6 +407,7 @@ class MatVec(LinearOperator):
                 return callables.default_rmatvec(self, x)
             raise NotImplementedError(
                 "rmatvec is not defined: give rmatvec= (or rmatmat=) to the operator"
+                + errors.built(self)
             )
         return f(x)
 

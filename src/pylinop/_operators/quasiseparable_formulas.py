@@ -8,28 +8,45 @@ from typing import Any
 
 import numpy as np
 
-_FAR = 2000.0  # exp of minus that is 0, also times what would be infinite
+from .. import _core
+
+
+def markov_rows(x: Any, order: int, moves: bool, derivative: int) -> Any:
+    """The generators p of a Matern function of smoothness order + 1/2, or its transitions, from the
+    products x of a step and the rate, differentiated by x so many times: an array of numbers."""
+    x = np.ascontiguousarray(x, np.float64)
+    out = np.empty((*x.shape, (order + 1) ** (1 + moves)))
+    _core._quasi_matern(order, moves, derivative, x, None, out)
+    return out
+
+
+def markov_sums(x: Any, g: Any, order: int, moves: bool, derivative: int) -> Any:
+    """Of each row the inner product of those with g."""
+    x, g = (np.ascontiguousarray(v, np.float64) for v in (x, g))
+    out = np.empty(x.shape)
+    _core._quasi_matern(order, moves, derivative, x, g, out)
+    return out
+
+
+def rows_of(x: Any, order: int, moves: bool, derivative: int = 0) -> Any:
+    """`markov_rows` of numbers, deferred of a LazyArray."""
+    if not isinstance(x, _core.Lazy):
+        return markov_rows(x, order, moves, derivative)
+    said = {"order": order, "moves": moves, "derivative": derivative}
+    shape = (*x.shape, (order + 1) ** (1 + moves))
+    return _core._LazyArray("call", (x,), shape, np.dtype(float), (markov_rows, said))
 
 
 def _matern(kernel: str, h: Any, variance: Any, length_scale: Any) -> tuple[Any, ...]:
     """exp(-x) times a polynomial of degree `order` in x = r |t - s|: one Jordan block."""
     order = {"1": 0, "3": 1, "5": 2}[kernel[-2]]
-    x = np.minimum(h * (math.sqrt(2 * order + 1) / length_scale), _FAR)
-    e = np.exp(-x)
-    none, d = np.zeros(h.shape), np.ones(h.shape) * variance
-    p: tuple[Any, ...]
-    q: tuple[Any, ...]
-    a: tuple[Any, ...]
-    if order == 0:
-        p, q, a = (e,), (d,), (e,)
-    elif order == 1:
-        p, q, a = (e, e * x), (d, d), (e, e * x, none, e)
-    else:
-        f = e * x
-        g = f * (x / 2.0)
-        p, q = (e, f, g), (d, d, d * (2.0 / 3.0))
-        a = (e, f, g, none, e, f, none, none, e)
-    return (d, *(np.stack(columns, axis=-1) for columns in (p, q, a)))
+    x = h * (math.sqrt(2 * order + 1) / length_scale)
+    d = np.broadcast_to(variance, h.shape)
+    q = np.broadcast_to(variance, (*h.shape[:-1], h.shape[-1] * (order + 1)))  # its sum is of a row
+    if order == 2:
+        q = q * np.tile([1.0, 1.0, 2 / 3], h.shape[-1])
+    q = np.reshape(q, (*h.shape, order + 1))
+    return d, rows_of(x, order, False), q, rows_of(x, order, True)
 
 
 def _rotating(t: Any, h: Any, a: Any, b: Any, c: Any, d: Any) -> tuple[Any, ...]:

@@ -95,6 +95,7 @@ def _argument(x: Any, taken: Callable[[Any], Any]) -> Any:
     if type(x) is slice:
         return Several(slice, tuple(_argument(y, taken) for y in (x.start, x.stop, x.step)))
     if x is None or x is Ellipsis or isinstance(x, (bool, int, float, complex, str)):
+        x = str(x) if isinstance(x, str) else x  # NumPy's words are those of Python
         return Number(type(x), repr(x), x)
     if isinstance(x, np.dtype) or (isinstance(x, type) and issubclass(x, np.generic)):
         dtype = np.dtype(x)

@@ -306,14 +306,28 @@ def _in_c_order(shape: Any, strides: Any) -> bool:
 # -- two runs --------------------------------------------------------------------------------------
 
 
+def _apart(a: Any, number: int, by: float) -> Any:
+    """Factors near 1 by which no two elements stay alike nor keep their ratio, of one array or of
+    two; d_i d_j for what stands at i, j, so that what is symmetric and definite stays so.
+    Coefficients are known by their numbers alone (`_sources`)."""
+    single = a.dtype.char in "fF"  # of which more would make what is just definite indefinite
+    unit = by * 2 ** (18 if single else 22) * np.finfo(a.dtype).eps  # 512 and 2048 roundings, or 32
+    whole: Any = 1.0
+    for axis in reversed(range(a.ndim)):
+        k = np.arange(1, a.shape[axis] + 1)
+        d = 1 + unit * np.modf((k * (k + 1) + 7 * number) * 0.6180339887498949)[0]
+        whole = d.reshape(-1, *(1,) * (a.ndim - axis - 1)) * whole
+    return whole
+
+
 def _moved(arrays: Any, by: float, pinned: tuple[int, ...] = ()) -> list[Any]:
-    """Other numbers in other memory: arrays by one factor, so that what is symmetric and definite
-    stays so; single numbers are no special ones, and no two are alike, but for the pinned ones."""
+    """Other numbers in other memory: arrays by one factor, and by `_apart`; single numbers are no
+    special ones, and no two are alike, but for the pinned ones."""
     made = []
     for k, a in enumerate(arrays):
         fortran = a.flags.f_contiguous and not a.flags.c_contiguous
         x = np.asfortranarray(a).copy("F") if fortran else np.array(a, order="C")
-        x *= 1 + (by if x.ndim else by * (k + 1))
+        x *= (1 + by) * _apart(x, k, by) if x.ndim else 1 + by * (k + 1)
         if k in pinned:
             x[...] = a
         elif x.ndim == 0 and (x == 0 or abs(abs(x) - 1) < 1e-3):
@@ -334,12 +348,23 @@ def _written(run: Callable[[Any], list[Any]], arrays: Any) -> tuple[list[Any], l
     return events, values
 
 
-def _reads(events: Any, arrays: Any) -> list[tuple[Any, float]]:
-    """Single numbers and where they lie."""
-    found = [(_view(a), float(a)) for a in arrays if a.ndim == 0 and a.dtype.char in "fd"]
+def _element(e: Any) -> int | None:
+    """The address of the element that an index takes; None of others."""
+    if e._head != "index":
+        return None
+    x = e._args[0]
+    known = x._args[0] if x._head == "leaf" else x._value
+    return None if known is None else _view(known[_of_views(e._more)]).at
+
+
+def _reads(events: Any, arrays: Any) -> list[tuple[Any, float, int | None]]:
+    """Single numbers, where they lie, and of which element they are copies."""
+    found: list[tuple[Any, float, int | None]] = [
+        (_view(a), float(a), None) for a in arrays if a.ndim == 0 and a.dtype.char in "fd"
+    ]
     for e in events:
         if not isinstance(e, tuple) and e._value.ndim == 0 and e._value.dtype.char in "fd":
-            found.append((_view(e._value), float(e._value)))
+            found.append((_view(e._value), float(e._value), _element(e)))
     return found
 
 
@@ -355,13 +380,15 @@ def _sources(first: Any, second: Any, one: Any, two: Any) -> list[Any]:
             continue
         fits = [
             (k, f, over)
-            for k, ((_, u), (_, w)) in enumerate(zip(one, two, strict=True))
+            for k, ((_, u, _), (_, w, _)) in enumerate(zip(one, two, strict=True))
             for f in _FACTORS
             for over in (False, True)
             if u and w and (f / u if over else f * u) == x and (f / w if over else f * w) == y
         ]
         if not fits:
             raise _Unfit("a coefficient of unknown origin")
+        if len({one[k][2] for k, *_ in fits} - {None}) > 1:
+            raise _Unfit("a coefficient that two elements may be")
         made.append(fits[0])
     return made
 

@@ -183,9 +183,12 @@ def _content(x: Any) -> tuple[Any, int]:
 
 
 def _operator(op: Any) -> Any:
-    """The key of an operator without arrays."""
+    """The key of an operator without arrays, or of a multiple of one."""
     if op._init is None:
-        raise _Unknown
+        if op._by != "scaled":
+            raise _Unknown
+        inner, by = op._operands
+        return type(op), _constant(by), _operator(inner), op.shape, op.dtype
     return type(op), _constant(tuple(op._init)), op.shape, op.dtype
 
 

@@ -25,7 +25,7 @@ __all__ = ["kept", "of_program", "program_of"]
 _HERE = uuid.uuid4().hex
 _numbers: weakref.WeakKeyDictionary[Program, int] = weakref.WeakKeyDictionary()
 _numbered: weakref.WeakValueDictionary[int, Program] = weakref.WeakValueDictionary()
-_kept: set[Program] = set()  # those of compiled graphs, which hold their text alone
+_kept: set[Program] = set()  # those of compiled graphs whose text holds a number of `_numbered`
 _next = itertools.count()
 _TYPES: dict[str, type] = {
     t.__name__: t for t in (list, tuple, dict, slice, bool, int, float, complex, str)
@@ -105,8 +105,10 @@ def of_program(program: Program) -> str:
 
 def kept(program: Program) -> str:
     """The text of a program, for a graph that lives on."""
-    _kept.add(program)
-    return of_program(program)
+    text = of_program(program)
+    if _HERE in text:  # what is only a number here is to live as long as the process
+        _kept.add(program)
+    return text
 
 
 @functools.lru_cache(maxsize=2048)

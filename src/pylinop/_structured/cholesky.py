@@ -243,8 +243,6 @@ def appended(factor: Any, b: Any, c: Any) -> Any:
 def jittered(ask: Callable[..., Any], op: Any, side: str, jitter: Any) -> Any:
     """The factor of op; or, with a warning, that of op plus a multiple of the identity."""
     __tracebackhide__ = True
-    if jitter is None:
-        return ask(op, side)
     real = isinstance(jitter, numbers.Real) and not isinstance(jitter, bool)
     if not real:
         raise TypeError(f"jitter must be a positive number or None, got {jitter!r}")

@@ -135,6 +135,6 @@ def factors_of(op: Any) -> list[Any]:
     return [f if f.dtype is dtype else _as_precise(f, op) for f in parameters.factors(op)]
 
 
-def blocks_of(op: Any) -> list[list[Any]]:
-    """The rows of a Block, likewise."""
-    return [[_as_precise(block, op) for block in row] for row in op._given("blocks")]
+def blocks_of(op: Any, columns: int | None = None) -> list[list[Any]]:
+    """The rows of a Block, likewise; of the first so many columns."""
+    return [[_as_precise(block, op) for block in row[:columns]] for row in op._given("blocks")]

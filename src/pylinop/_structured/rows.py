@@ -85,21 +85,25 @@ class Row:
     of the parts (prices.py), ``asks`` what it asks where those words do not: a function of (op,
     *args), which returns a list of (question or its name, operand, *its arguments). ``by``: the way
     that it is, "structure", "band" or "dense"; ``calls``: how many rows' Python it is worth;
-    ``holds``: how many entries it has in memory at once, as a formula, where that does not follow
-    from the cost; the memory limit is held by it."""
+    ``instead``: a function of op that says, as a cost, what the row takes where that is not
+    ``cost``, else None; ``holds``: how many entries it has in memory at once, as a formula, where
+    that does not follow from the cost; the memory limit is held by it."""
 
     def __init__(
         self, name: str, answer: Callable[..., Any], how: str, cost: str, guard: str, asks: Any,
-        by: str, calls: int, holds: str,
+        by: str, calls: int, holds: str, instead: Callable[[Any], str | None] | None,
     ) -> None:  # fmt: skip
         self.name, self.answer, self.how, self.cost = name, answer, how, cost
         self.guards, self.asks, self.by = guard.split(), asks, by
         self.fired, self.kept, self.calls, self.holds = 0, False, calls, holds
+        self.instead = instead
 
     def price(self, op: Any) -> prices.Price:
         """Its own share, without what it asks."""
         more = prices.Price(self.by, 0.0, (self.calls - 1) * prices.ROW, 0.0, 0)
-        whole = self.own.price(op, self.by).plus(more)
+        said = self.instead(op) if self.instead is not None else None
+        own = self.own if said is None else prices.read(said)
+        whole = own.price(op, self.by).plus(more)
         return whole._replace(memory=self.memory(op)) if self.holds else whole
 
     def memory(self, op: Any) -> int:

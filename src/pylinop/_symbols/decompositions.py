@@ -13,6 +13,7 @@ from .. import linalg
 from .._api import covariance, determinants, factorizations, norms, spectra
 from .._api import solve as solving
 from .._base.dtypes import inexact, real_of
+from .._lazy.decompositions import is_number
 from .elements import rule
 from .expressions import least, product
 from .linear import square
@@ -95,6 +96,51 @@ def _cholesky(f: Any, a: Any, *, upper: bool = False) -> Any:
 def _like(f: Any, A: Any) -> Any:
     A, sides = square(A, f.__name__)
     return formula(f, (A,), A.shape, inexact(A.dtype), sides)
+
+
+@rule(spectra.funm)
+def _funm(A: Any, func: Any) -> Any:
+    A, sides = square(A, "funm")
+    return formula(spectra.funm, (A,), A.shape, inexact(A.dtype), sides, func=func)
+
+
+@rule(spectra.fractional_matrix_power)
+def _fractional_matrix_power(A: Any, t: Any) -> Any:
+    A, sides = square(A, "fractional_matrix_power")
+    f = spectra.fractional_matrix_power
+    return formula(f, (A,), A.shape, inexact(A.dtype), sides, t=t)
+
+
+def _complex(A: Any, name: str) -> tuple[Any, Sides]:
+    A, sides = square(A, name)
+    if A.dtype.kind != "c":
+        raise NotImplementedError(
+            f"{name} of {named(A)}: whether the result of a real matrix is real or complex depends "
+            f"on its values. Give a complex one, A.astype(complex), or call {name} on the "
+            "function's result"
+        )
+    return A, sides
+
+
+@each(np.linalg.eig, spectra.eig)
+def _eig(f: Any, a: Any) -> Any:
+    a, sides = _complex(a, "eig")
+    dtype = inexact(a.dtype)
+    return _several(f, (a,), [(a.shape[:-1], dtype), (a.shape, dtype)], sides)
+
+
+@each(np.linalg.eigvals, spectra.eigvals)
+def _eigvals(f: Any, a: Any) -> Any:
+    a, sides = _complex(a, "eigvals")
+    return formula(f, (a,), a.shape[:-1], inexact(a.dtype), sides)
+
+
+@each(factorizations.null_space, factorizations.orth)
+def _frame(f: Any, A: Any, rcond: Any = None) -> Any:
+    raise NotImplementedError(
+        f"{f.__name__} of {named(operand(A))}: how many columns the basis has depends on the "
+        f"values, so there is no formula of it; call {f.__name__} on the function's result"
+    )
 
 
 RULES[linalg.matrix_power] = lambda A, n: np.linalg.matrix_power(A, n)
@@ -186,10 +232,29 @@ def _lu(A: Any, permute_l: bool = False, *, p_indices: bool = False) -> Any:
     return _several(factorizations.lu, (A,), parts, sides, **how)
 
 
+def _cut(what: str, m: Any, n: Any, sides: Sides, hermitian: bool, **given: Any) -> dict[str, Any]:
+    """The arguments of a function that counts singular values up to a tolerance as zero."""
+    for name, x in given.items():
+        if not is_number(x):
+            raise NotImplementedError(
+                f"{what} of placeholders: {name} is a number, got {type(x).__name__}"
+            )
+    if hermitian:
+        sides.same(m, n)
+    return {
+        k: v
+        for k, v in (given | {"hermitian": hermitian}).items()
+        if v is not None and v is not False
+    }
+
+
 @rule(np.linalg.pinv, norms.pinv)
-def _pinv(a: Any) -> Any:
+def _pinv(a: Any, rcond: Any = None, hermitian: bool = False, **rtol: Any) -> Any:
     a, batch, m, n, sides = _matrix(a, "pinv")
-    return formula(np.linalg.pinv, (a,), (*batch, n, m), inexact(a.dtype), sides)
+    if rtol.keys() - {"rtol"}:
+        raise TypeError(f"pinv takes no {', '.join(rtol.keys() - {'rtol'})}")
+    how = _cut("pinv", m, n, sides, hermitian, rcond=rcond, **rtol) | rtol
+    return formula(np.linalg.pinv, (a,), (*batch, n, m), inexact(a.dtype), sides, **how)
 
 
 @rule(np.linalg.lstsq, factorizations.lstsq)
@@ -205,7 +270,7 @@ def _lstsq(A: Any, b: Any, rcond: Any = None) -> Any:
     parts = [
         ((n, *right[1:]), dtype),
         ((tall * right[1] if len(right) > 1 else tall,), real_of(dtype)),
-        ((), np.int64),
+        ((), np.intc),
         ((least(m, n),), real_of(dtype)),
     ]
     whole = formula(factorizations.lstsq, (A, b), (), float, sides, rcond=rcond)
@@ -270,6 +335,9 @@ def _cond(x: Any, p: Any = None) -> Any:
 
 
 @rule(np.linalg.matrix_rank, norms.matrix_rank)
-def _matrix_rank(A: Any) -> Any:
-    A, batch, _, _, sides = _matrix(A, "matrix_rank")
-    return formula(np.linalg.matrix_rank, (A,), batch, np.int64, sides)
+def _matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
+    A, batch, m, n, sides = _matrix(A, "matrix_rank")
+    if tol is not None and rtol is not None:
+        raise ValueError("`tol` and `rtol` can't be both set.")
+    how = _cut("matrix_rank", m, n, sides, hermitian, tol=tol, rtol=rtol)
+    return formula(np.linalg.matrix_rank, (A,), batch, np.intp, sides, **how)

@@ -345,6 +345,30 @@ def _slice(n: Any, key: slice, sides: Sides) -> Any:
     return quotient(count + abs(step) - 1, abs(step))
 
 
+def _shown_index(p: Any) -> str:
+    if isinstance(p, Symbolic):
+        return f"{named(p)} {p.dtype}: how many it takes, or where, its values say"
+    a = np.asarray(p) if isinstance(p, (list, np.ndarray)) else None
+    return type(p).__name__ if a is None else f"{type(p).__name__} {a.shape} {a.dtype}"
+
+
+def _is_places(p: Any) -> bool:
+    """Is it an array of integers?"""
+    if not isinstance(p, (list, np.ndarray)) or np.ndim(p) == 0:
+        return False
+    return np.asarray(p).dtype.kind in "iu" or (isinstance(p, list) and not np.size(p))
+
+
+def _places(n: Any, places: Any, sides: Sides) -> tuple[int, ...]:
+    """The shape of an array of integers, all of which lie within an axis."""
+    if places.size:
+        low, high = int(places.min()), int(places.max())
+        sides.least(n, high + 1)
+        if low < 0:
+            sides.least(n, -low)
+    return tuple(places.shape)
+
+
 @rule("index")
 def _index(a: Any, key: Any) -> Any:
     parts = list(key) if isinstance(key, tuple) else [key]
@@ -363,12 +387,17 @@ def _index(a: Any, key: Any) -> Any:
         elif isinstance(p, slice):
             n = next(sizes)
             shape.append(n if p == slice(None) else _slice(n, p, sides))
+        elif _is_places(p) and sum(not isinstance(x, slice) for x in taking) == 1:
+            shape += _places(next(sizes), np.asarray(p), sides)
         elif isinstance(p, Size) or (
-            hasattr(p, "__index__") and not isinstance(p, (bool, Symbolic))
+            hasattr(p, "__index__") and not isinstance(p, (bool, Symbolic)) and np.ndim(p) == 0
         ):
             sides.least(next(sizes), p + 1 if isinstance(p, Size) or p >= 0 else -p)
         else:
-            raise NotImplementedError("indices of placeholders are integers, sizes and slices")
+            raise NotImplementedError(
+                "indices of placeholders are integers, sizes, slices, and one array of integers "
+                f"beside slices, got {_shown_index(p)}"
+            )
     return formula(taken, (a, key), shape, a.dtype, sides)
 
 

@@ -106,6 +106,8 @@ def _linalg_outer(x1: Any, x2: Any, /) -> Any:
 
 @rule(np.linalg.multi_dot)
 def _multi_dot(arrays: Any) -> Any:
+    if len(arrays) < 2:
+        raise ValueError("Expecting at least two arrays.")
     return functools.reduce(_matmul, arrays)  # the planner finds the order
 
 

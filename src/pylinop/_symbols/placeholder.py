@@ -86,12 +86,7 @@ class Symbolic(ArrayMethods):
         rule = RULES.get(function)
         if rule is None:
             raise error
-        if kwargs and not kwargs.keys() <= inspect.signature(rule).parameters.keys():
-            raise NotImplementedError(
-                f"pl.{function.__name__} of placeholders takes no {', '.join(kwargs)}: call it in a"
-                " function of arrays"
-            )
-        return rule(*args, **kwargs)
+        return _ruled(rule, "pl.", function, args, kwargs)
 
     def _kind(self, cls: Any, args: Any, kwargs: Any) -> Any:
         return RULES["kind"](cls, args, kwargs)
@@ -131,7 +126,7 @@ class Symbolic(ArrayMethods):
                 f"np.{getattr(func, '__name__', func)} of placeholders: what it makes of symbolic"
                 " shapes is not known here; call it on the function's result"
             )
-        return rule(*args, **kwargs)
+        return _ruled(rule, "np.", func, args, kwargs)
 
     def __getitem__(self, key: Any) -> Any:
         return RULES["index"](self, key)
@@ -161,6 +156,8 @@ class Symbolic(ArrayMethods):
         return _ufunc(np.true_divide, other, self)
 
     def __pow__(self, other: Any) -> Any:
+        if type(other) is int and other == 2:
+            return np.square(self)  # as NumPy does, which has another dtype of booleans
         return _ufunc(np.power, self, other)
 
     def __rpow__(self, other: Any) -> Any:
@@ -254,6 +251,28 @@ class Symbolic(ArrayMethods):
     def logdet(self) -> Any:
         """The logarithm of the determinant."""
         return RULES["logdet"](self)
+
+
+def _ruled(rule: Any, package: str, f: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+    """What a function's rule makes of these arguments, or an error that names those that the rule
+    does not know."""
+    name = f"{package}{getattr(f, '__name__', f)}"
+    known = inspect.signature(rule)
+    try:
+        known.bind(*args, **kwargs)
+    except TypeError:
+        pass
+    else:
+        return rule(*args, **kwargs)
+    try:
+        given = inspect.signature(f).bind(*args, **kwargs).arguments
+    except TypeError as error:
+        raise TypeError(f"{name}: {error}") from None
+    more = [k for k in kwargs if k not in known.parameters] or list(given)[len(known.parameters) :]
+    raise NotImplementedError(
+        f"{name} of placeholders takes no {', '.join(more) or 'such arguments'}: call it in a"
+        " function of arrays"
+    )
 
 
 def _ufunc(ufunc: Any, a: Any, b: Any) -> Any:

@@ -10,11 +10,12 @@ __all__ = ["is_regular", "lags", "what"]
 
 
 MOST = 9  # diagonals of a band
+THIN = 4  # a root has at most one column for so many rows
 
 
 def what(a: Any) -> tuple[str, Any]:
-    """("identity", c), ("diagonal", d), ("constant", c), ("band", {k: diagonal k}) or ("dense", a)
-    of a square matrix."""
+    """("identity", c), ("diagonal", d), ("constant", c), ("band", {k: diagonal k}), ("root", W) or
+    ("dense", a) of a square matrix."""
     d = np.diagonal(a)
     if np.count_nonzero(a) == np.count_nonzero(d):
         if d.size and (d == d[0]).all():
@@ -22,19 +23,40 @@ def what(a: Any) -> tuple[str, Any]:
         return "diagonal", d.copy()
     if (a == a.flat[0]).all():
         return "constant", a.flat[0]
-    i, j = np.nonzero(a)
-    offsets = np.unique(j - i)
-    if len(offsets) <= MOST and np.abs(offsets).max() <= MOST:
-        return "band", {int(k): np.diagonal(a, k).copy() for k in offsets}
-    return "dense", a
+    if np.count_nonzero(a) <= MOST * len(a):
+        i, j = np.nonzero(a)
+        offsets = np.unique(j - i)
+        if len(offsets) <= MOST and np.abs(offsets).max() <= MOST:
+            return "band", {int(k): np.diagonal(a, k).copy() for k in offsets}
+    W = _root(a)
+    return ("dense", a) if W is None else ("root", W)
 
 
-def _same(a: Any, b: Any, size: float) -> bool:
+def _root(a: Any) -> Any:
+    """The W of few columns with W W' = a, to 16 units in the last place of the largest entry, as a
+    product of it that was computed before: by Cholesky with pivots. None: there is none."""
+    n = len(a)
+    if a.dtype.kind != "f" or not np.isfinite(a).all():
+        return None
+    size = float(np.abs(a).max())
+    left, W, k = np.diagonal(a).astype(float), np.zeros((n, n // THIN), order="F"), 0
+    while k < W.shape[1]:
+        at = int(np.argmax(left))
+        if left[at] <= 4 * np.finfo(a.dtype).eps * size:
+            break
+        W[:, k] = (a[:, at] - W[:, :k] @ W[at, :k]) / np.sqrt(left[at])
+        left, k = left - W[:, k] ** 2, k + 1
+    W = np.ascontiguousarray(W[:, :k])
+    fits = k and _same(W @ W.T, np.asarray(a, float), size, a.dtype)
+    return W.astype(a.dtype) if fits else None
+
+
+def _same(a: Any, b: Any, size: float, dtype: Any = None) -> bool:
     """To 16 units in the last place of the largest entry, as differences of rounded points are;
     whole numbers exactly."""
     if a.dtype.kind != "f":
         return bool((a == b).all())
-    return bool((np.abs(a - b) <= 16 * np.finfo(a.dtype).eps * size).all())
+    return bool((np.abs(a - b) <= 16 * np.finfo(dtype or a.dtype).eps * size).all())
 
 
 def lags(a: Any) -> tuple[Any, bool] | None:

@@ -273,14 +273,12 @@ def _asked(leaves: Any, tree: Tree) -> Any:
 
 
 def _squares(K: Any, b: Any) -> Any:
+    """b' inv(K) b of each vector, as the diagonal of one product: by half of the factor where that
+    will do, and of the gradient K is asked for one solve."""
     if isinstance(K, _Blocks):
         return K.squares(b)
-    batch, n = b.shape[:-1], b.shape[-1]
-    if math.prod(batch) == 1:
-        one = np.reshape(b, (n,))
-        return np.reshape(np.sum(one * K.solve(one)), batch)
-    B = np.reshape(b, (-1, n)).mT
-    return np.reshape(np.sum(B * K.solve(B), axis=0), batch)
+    B = np.reshape(b, (math.prod(b.shape[:-1]), b.shape[-1])).mT
+    return np.reshape(np.diagonal(B.mT @ K.solve(B)), b.shape[:-1])
 
 
 class _Values:

@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import _core
-from .._api.explain import explain
-from .._base.checks import is_lazy
+from .._lazy.leaves import lazy
+from .._lazy.program import planned
 from ._compat import (
     OTHERS,
     Cholesky,
@@ -22,7 +21,7 @@ from ._compat import (
     SolveTriangular,
     toposorted,
 )
-from .program import offset_of, operator_of
+from .program import offset_of, operator_of, program
 from .views import op_of
 
 __all__ = ["Explanation", "Report", "census", "named", "priced", "shown"]
@@ -39,8 +38,8 @@ class Report(NamedTuple):
     reason: str  # "" where it fired
     road: str = ""  # in a compiled function: how it ran when it was last called
     before: float | None = None  # flops of a dense factor and solves by it; None: a size is unknown
-    after: float | None = None  # of the plans; a factor that several keep counts once
-    plans: tuple[Any, ...] = ()  # pylinop's own explanations, one for each that is asked
+    after: float | None = None  # of the plans
+    plans: tuple[Any, ...] = ()  # pylinop's own explanations, in most cases one for all
 
 
 class Explanation(list[Report]):
@@ -85,10 +84,10 @@ class Explanation(list[Report]):
             rows.append(_row("td", cells))
         table = f"<table>{''.join(rows)}</table>"
         plans = "".join(
-            f"<details><summary>{html.escape(f'{r.matrix}: {what}')}</summary>"
+            f"<details><summary>{html.escape(f'{r.matrix}: the plan')}</summary>"
             f"<pre>{html.escape(str(plan))}</pre></details>"
             for r in self
-            for what, plan in zip(r.asked, r.plans, strict=False)
+            for plan in r.plans
         )
         left = f"<div>{html.escape(self._census())}</div>" if self.left else ""
         return table + left + plans
@@ -135,60 +134,25 @@ def _numbers(*shape: int) -> Any:
     return np.broadcast_to(np.full((), 1.5), shape)
 
 
-def _matrix(tree: Any, leaves: list[Any], n: int) -> Any:
-    """The operator of a tree; None where it cannot be priced before its numbers are known."""
-    if tree[0] == "sum" and any(t[0] == "off" for t in tree[1:]):
-        made: Any = _core.Banded
-        width = max(abs(offset_of(t)) for t in tree[1:])
-        return made((width, width), np.ones((2 * width + 1, n)), "pos")
-    K = operator_of(leaves, tree)
-    return None if is_lazy(K) else K
-
-
 def priced(spec: Any, arrays: list[Any]) -> tuple[float | None, float | None, tuple[Any, ...]]:
     """`before`, `after` and `plans` of a report on a program of these variables."""
     shapes = [x.type.shape for x in arrays]
     _, tree, asked, _ = spec
-    general, is_inverse = tree[0] == "general", False
-    tree = tree[1] if general else tree
-    if tree[0] == "inverse":
-        tree, is_inverse = tree[1], True
+    is_general = tree[0] == "general"
     if any(None in shape for shape in shapes):
         return None, None, ()
-    leaves = [_numbers(*shape) for shape in shapes]
+    leaves = [lazy(_numbers(*shape)) for shape in shapes]
     try:
-        n = _rows_of(tree, leaves, shapes, asked)
-        K = _matrix(tree, leaves, n)
+        n = _rows_of(tree[1] if is_general else tree, leaves, shapes, asked)
+        plans = planned([lazy(x) for x in program(spec).build(leaves)])
     except (TypeError, ValueError, NotImplementedError):
         return None, None, ()
-    if K is None:
-        return None, None, ()
-    before, plans = (2 if general else 1) * n**3 / 3, []
+    before = (2 if is_general else 1) * n**3 / 3
     for what, *rest in asked:
-        if not rest:
-            plans.append(explain(K, "det"))
-            continue
-        shape = shapes[rest[0]]
-        columns = math.prod(shape) // n if n else 0
-        before += (1 if what == "squares" else 2) * n**2 * columns
-        plans.append(explain(K, "apply" if is_inverse else "solve", _numbers(n, columns)))
-    return before, _flops_of(plans), tuple(plans)
-
-
-def _surely(steps: list[Any]) -> list[Any]:
-    """The steps that run whatever fails: up to the first one that may."""
-    first = next((k for k, s in enumerate(steps) if s["fails_into"] is not None), len(steps))
-    return steps[: first + 1]
-
-
-def _flops_of(plans: list[Any]) -> float:
-    total = 0.0
-    kept: Counter[tuple[str, float]] = Counter()
-    for e in plans:
-        steps = Counter((s["name"], s["flops"]) for s in _surely(e.steps) if s["kept"])
-        total += e.flops - sum(flops * n for (_, flops), n in (steps & kept).items())
-        kept |= steps
-    return total
+        if rest:
+            columns = math.prod(shapes[rest[0]]) // n if n else 0
+            before += (1 if what == "squares" else 2) * n**2 * columns
+    return before, sum(p.flops for p in plans), tuple(plans)
 
 
 def _rows_of(tree: Any, leaves: list[Any], shapes: list[Any], asked: Any) -> int:

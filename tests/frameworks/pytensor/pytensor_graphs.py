@@ -31,6 +31,13 @@ def gram(n):
     return [W, d], pt.diag(d) + W.T @ W, [values[0].T.copy(), values[1]]
 
 
+def known(n):
+    """Linear regression with its coefficients integrated out: a product that PyTensor folds."""
+    s, t = pt.dscalar("s"), pt.dscalar("t")
+    X = RNG.standard_normal((n, max(1, n // 8)))
+    return [s, t], t * pt.dot(X, X.T) + s**2 * pt.eye(n), [np.array(0.8), np.array(1.3)]
+
+
 def weighted(n):
     W, d, values = _low(n)
     c = pt.dvector("c")
@@ -132,6 +139,7 @@ def dense(n):
 ROWS = {
     root: "sum(root, diagonal)",
     gram: "sum(diagonal, root)",
+    known: "sum(scaled(root), identity)",
     weighted: "sum(weighted, diagonal)",
     congruence: "sum(congruence, diagonal)",
     constant: "sum(diagonal, constant)",
@@ -148,7 +156,7 @@ ROWS = {
     neighbours: "inverse(sum(diagonal, off, off))",
     dense: "dense",
 }
-LEAST = {pentadiagonal: 2, autoregression: 2}  # rows
+LEAST = {pentadiagonal: 2, autoregression: 2, known: 4}  # rows
 
 
 def naive(K, y):

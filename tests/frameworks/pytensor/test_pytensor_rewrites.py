@@ -12,6 +12,7 @@ from frameworks.pytensor import pytensor_graphs as graphs
 from pytensor.graph.traversal import ancestors
 
 import pylinop.pytensor as pp
+from pylinop.pytensor import constants
 
 PLAIN = pytensor.compile.mode.Mode(linker="py", optimizer="fast_compile")
 
@@ -61,7 +62,7 @@ FREE = {graphs.kron: 2, graphs.blocks: 1, graphs.congruence: 2}  # K is as symme
 @pytest.mark.parametrize("row", graphs.ROWS, ids=lambda row: row.__name__)
 def test_rows(row, form, n):
     if n < graphs.LEAST.get(row, 1):
-        pytest.skip("too few rows for its diagonals")
+        pytest.skip("too few rows for its structure")
     inputs, K, values = row(n)
     y = pt.dvector("y")
     f = form(K, y)
@@ -286,7 +287,7 @@ def test_matrices_that_are_not_said_to_be_definite(row, n):
     if row is graphs.dense:
         pytest.skip("nothing to gain")
     if n < graphs.LEAST.get(row, 1) or (row is graphs.toeplitz_of_a_column and n < 3):
-        pytest.skip("too few rows for its diagonals")
+        pytest.skip("too few rows for its structure")
     inputs, K, values = row(n)
     y = pt.dvector("y")
     if row is graphs.kron:  # factors that are not symmetric, and an indefinite matrix
@@ -396,7 +397,7 @@ def test_explain_counts_flops_and_what_is_left_dense():
     found = pp.explain(f)
     fired, left = sorted(found, key=lambda r: r.reason)
     assert fired.before == n**3 / 3 + n**2 and 2 * n * k < fired.after < fired.before / 10
-    assert [p.took for p in fired.plans] == [None, None] and left.before is None
+    assert [p.took for p in fired.plans] == [None] and left.before is None
     assert "potrf" in str(fired.plans[0])
     assert found.left == {"Cholesky of (7, 7)": 1}
     assert "flops in place of 2.1e+07" in str(found) and "left dense: 1 Cholesky" in str(found)
@@ -409,20 +410,22 @@ def test_explain_counts_flops_and_what_is_left_dense():
 
 @pytest.mark.parametrize("row", graphs.ROWS, ids=lambda row: row.__name__)
 def test_flops_of_rows(row):
-    """Where all sizes are known: a factor that two plans keep counts once."""
+    """Where all sizes are known: of the one plan that all is computed by, so with one factor."""
     inputs, K, values = row(64)
     known = [pt.tensor(x.name, shape=v.shape) for x, v in zip(inputs, values, strict=True)]
     K = pytensor.graph.replace.clone_replace(K, dict(zip(inputs, known, strict=True)))
     y = pt.tensor("y", shape=(K.eval(dict(zip(known, values, strict=True))).shape[0],))
     [r] = pp.explain(graphs.by_cholesky(K, y))
     rows = y.type.shape[0]
-    if row is graphs.weighted:  # W diag(c) is known when it is computed
+    if row is graphs.weighted:  # PyTensor does not know the length of diag(diag(c))
         assert r.after is None and r.plans == ()
         return
-    assert len(r.plans) == len(r.asked) == 2 and r.before == rows**3 / 3 + rows**2
-    assert 0 < r.after <= sum(p.flops for p in r.plans)
+    [plan] = r.plans
+    assert len(r.asked) == 2 and r.before == rows**3 / 3 + rows**2 and r.after == plan.flops > 0
     if row is graphs.dense:
-        assert r.after < 1.5 * r.before < sum(p.flops for p in r.plans)
+        assert r.after < 1.5 * r.before
+    if row in (graphs.root, graphs.gram, graphs.scaled, graphs.dense):
+        assert [s["name"] for s in plan.steps].count("potrf") == 1
 
 
 def test_values_may_be_written_to():
@@ -437,3 +440,20 @@ def test_values_may_be_written_to():
     for k, a in enumerate(found):
         assert a.flags.writeable
         assert not any(np.may_share_memory(a, b) for b in [*given, *found[:k]])
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_constants_of_few_columns(dtype, rng):
+    """Products that were folded, to rounding; nothing near to one."""
+    for n, k in ((12, 1), (15, 3), (16, 4), (17, 4), (100, 20)):
+        W = rng.standard_normal((n, k)).astype(dtype)
+        kind, found = constants.what(W @ W.T)
+        assert kind == "root" and found.dtype == dtype and found.shape == (n, k)
+        size = np.abs(W @ W.T).max()
+        np.testing.assert_allclose(found @ found.T, W @ W.T, atol=17 * np.finfo(dtype).eps * size)
+        off = W @ W.T
+        off[0, -1] += 40 * np.finfo(dtype).eps * size
+        twice = (W @ W.T)[:, ::-1]
+        wide = rng.standard_normal((n, n // 4 + 1)).astype(dtype)
+        for other in (off, -W @ W.T, twice, wide @ wide.T, np.full_like(off, np.nan)):
+            assert constants.what(other)[0] == "dense", n

@@ -25,6 +25,9 @@ enum { ROUNDS = 2 }; /* refinements */
 #define ENOUGH LOPK_QUASI_ENOUGH
 
 static size_t room(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
+/* Few states have gradient loops of known sizes, whose states stand in registers. */
+enum { FEW = 9, MORE = 16 };
+static int key(const lopk_quasi *g) { return g->J <= 4 ? 2 * (int)g->J + g->full : 0; }
 /* Columns at once, of `wide` in the loops below. */
 static int at_once(const lopk_quasi *g, int wide, int64_t left) {
     return left < wide || (lop_is_complex(g->dt) && lopk_quasi_is_few(g)) ? 1 : wide;
@@ -53,6 +56,7 @@ static void *w_at(const void *factor, int64_t n) {
 #define EL double
 #define WIDE 8
 #define IM(v) (0.0)
+#define REAL true
 #include "k_quasi_per_dtype.h"
 #include "k_quasi_solve_per_dtype.h"
 #include "k_quasi_sums_per_dtype.h"
@@ -63,6 +67,7 @@ static void *w_at(const void *factor, int64_t n) {
 #undef CJ
 #undef RE
 #undef IM
+#undef REAL
 #define DT c64
 #define EL float _Complex
 #define WIDE 4
@@ -78,6 +83,7 @@ static void *w_at(const void *factor, int64_t n) {
 #define CJ(c, v) ((c) ? conj(v) : (v))
 #define RE(v) creal(v)
 #define IM(v) cimag(v)
+#define REAL false
 #include "k_quasi_per_dtype.h"
 #include "k_quasi_solve_per_dtype.h"
 #include "k_quasi_sums_per_dtype.h"
@@ -180,11 +186,13 @@ lop_status lopk_quasi_invdiag(const lop_mat *y, const void *factor, const lopk_q
     return LOP_OK;
 }
 /* Of the states at all rows and of what moves them. */
-static size_t sums_scratch(int64_t n, int64_t J, int64_t k) {
+static size_t sums_scratch(int64_t n, int64_t J, int64_t k, lop_dtype dt) {
     const int64_t most = J > k ? J : k;
-    return room((size_t)((n + 3) * J * k + 5 * most * most + most) * 16);
+    return room((size_t)((n + 3) * J * k + 5 * most * most + most) * lop_dtype_size(dt));
 }
-size_t lopk_quasi_pair_sums_scratch(int64_t n, int64_t J) { return sums_scratch(n, J, 8); }
+size_t lopk_quasi_pair_sums_scratch(int64_t n, int64_t J, int64_t k, lop_dtype dt) {
+    return sums_scratch(n, J, k < 8 ? (k < 2 ? 1 : 2) : 8, dt);
+}
 void lopk_quasi_pair_sums(void *out, const lopk_quasi *g, bool mirrored, const lop_mat *left,
                           const lop_mat *right, void *scratch) {
     LOP_ASSERT(left->m == g->n && right->n == g->n && left->n == right->m);
@@ -204,28 +212,22 @@ static void *inverse_part(const void *kept, int64_t n, int64_t K, lop_dtype dt, 
 size_t lopk_quasi_inverse_bytes(int64_t n, int64_t K, lop_dtype dt) {
     return room(sizeof(inverse)) + room((size_t)(n * ((K + 2) * K + 1)) * lop_dtype_size(dt));
 }
-size_t lopk_quasi_inverse_scratch(int64_t n, int64_t K, lop_dtype dt) {
-    const size_t own = room((size_t)(2 * K * K) * 16), made = lopk_quasi_factor_scratch(n, K);
-    return lopk_quasi_factor_bytes(n, K, dt) + (own > made ? own : made);
-}
-void lopk_quasi_inverse(void *kept, const lopk_quasi *A, void *scratch) {
-    const size_t factor = lopk_quasi_factor_bytes(A->n, A->J, A->dt);
-    const head *h = scratch;
-    char *work = (char *)scratch + factor;
+size_t lopk_quasi_inverse_scratch(int64_t K) { return room((size_t)(2 * K * K) * 16); }
+void lopk_quasi_inverse(void *kept, const void *factor, const lopk_quasi *A, void *scratch) {
+    const head *h = factor;
     void *x = inverse_part(kept, A->n, A->J, A->dt, 0),
          *b = inverse_part(kept, A->n, A->J, A->dt, 2),
          *e = inverse_part(kept, A->n, A->J, A->dt, 3);
-    lopk_quasi_factor(scratch, A, work);
-    *(inverse *)kept = (inverse){h->definite, lopk_quasi_near(scratch)};
+    *(inverse *)kept = (inverse){h->definite, lopk_quasi_near(factor)};
     if (h->definite == 0) return;
-    const double *D = pivots_at(scratch);
-    void *W = w_at(scratch, A->n);
+    const double *D = pivots_at(factor);
+    void *W = w_at(factor, A->n);
     memcpy(inverse_part(kept, A->n, A->J, A->dt, 1), W,
            (size_t)(A->n * A->J) * lop_dtype_size(A->dt));
-    BY_DOUBLE(A->dt, inverse, x, b, e, A, D, W, (void *)work);
+    BY_DOUBLE(A->dt, inverse, x, b, e, A, D, W, scratch);
 }
-size_t lopk_quasi_inverse_sums_scratch(int64_t n, int64_t J, int64_t K) {
-    return sums_scratch(n, J, K);
+size_t lopk_quasi_inverse_sums_scratch(int64_t n, int64_t J, int64_t K, lop_dtype dt) {
+    return sums_scratch(n, J, K, dt);
 }
 lop_status lopk_quasi_inverse_sums(void *out, const void *kept, int64_t K, const lopk_quasi *g,
                                    bool mirrored, double *near, void *scratch) {

@@ -63,17 +63,17 @@ lop_status lopk_quasi_invdiag(const lop_mat *y, const void *factor, const lopk_q
  * all are real. ---- */
 
 /* G = left right, n x k times k x n: O(n J k), with full transitions O(n J^2 k). */
-size_t lopk_quasi_pair_sums_scratch(int64_t n, int64_t J);
+size_t lopk_quasi_pair_sums_scratch(int64_t n, int64_t J, int64_t k, lop_dtype dt);
 void lopk_quasi_pair_sums(void *out, const lopk_quasi *g, bool mirrored, const lop_mat *left,
                           const lop_mat *right, void *scratch);
-/* What is kept of the inverse of a Hermitian A of K states: its part below the diagonal is one of K
- * states with full transitions. O(n K^3). */
+/* What is kept of the inverse of a Hermitian A of K states, from its factor: its part below the
+ * diagonal is one of K states with full transitions. O(n K^3). */
 size_t lopk_quasi_inverse_bytes(int64_t n, int64_t K, lop_dtype dt);
-size_t lopk_quasi_inverse_scratch(int64_t n, int64_t K, lop_dtype dt);
-void lopk_quasi_inverse(void *kept, const lopk_quasi *A, void *scratch);
+size_t lopk_quasi_inverse_scratch(int64_t K);
+void lopk_quasi_inverse(void *kept, const void *factor, const lopk_quasi *A, void *scratch);
 /* G = A^-1: O(n J K (J + K)). LOP_SINGULAR where A is not positive definite; *near: as of a factor.
  */
-size_t lopk_quasi_inverse_sums_scratch(int64_t n, int64_t J, int64_t K);
+size_t lopk_quasi_inverse_sums_scratch(int64_t n, int64_t J, int64_t K, lop_dtype dt);
 typedef lop_status lopk_quasi_sums(void *out, const void *kept, int64_t K, const lopk_quasi *g,
                                    bool mirrored, double *near, void *scratch);
 lopk_quasi_sums lopk_quasi_inverse_sums LOP_MUST_CHECK;
@@ -157,6 +157,13 @@ enum {
 };
 int64_t lopk_quasi_covariance(int which, const double *c, int64_t n, const double *t, double *d,
                               double *p, double *q, double *a);
+/* Of Matern functions of smoothness `order` + 1/2, from the n products x of a step and a rate: out
+ * <- p (n x J) or a (moves: n x J^2), differentiated by x so many times; out (n) <- of each row the
+ * inner product of that with g. g is not NULL. */
+void lopk_quasi_matern_rows(int order, bool moves, int derivative, int64_t n, const double *x,
+                            double *out);
+void lopk_quasi_matern_sums(int order, bool moves, int derivative, int64_t n, const double *x,
+                            const double *g, double *out);
 
 /* ---- generators of sums and products (LOPK_QUASI_*): y from a (n x ja) and b (n x jb) ---- */
 enum {

@@ -58,19 +58,20 @@ static ALWAYS void N_(turned_times)(EL *restrict y, int64_t k, int64_t m, int64_
         }
 }
 /* Transitions of row i as a full matrix at `to`, or where they lie. */
-static ALWAYS const EL *N_(full_moves)(const lopk_quasi *g, int64_t i, EL *to) {
-    const int64_t J = g->J;
-    if (g->full) return (const EL *)g->a + i * J * J;
+static ALWAYS const EL *N_(full_moves)(const lopk_quasi *g, const int64_t J, const bool full,
+                                       int64_t i, EL *to) {
+    if (full) return (const EL *)g->a + i * J * J;
     for (int64_t j = 0; j < J; j++)
         for (int64_t l = 0; l < J; l++) to[j * J + l] = j == l ? ((const EL *)g->a)[i * J + j] : 0;
     return to;
 }
 
 /* The states of row i of M, from those above it; N (J x K) and T (K x K) go on by it. */
-static ALWAYS void N_(between_down)(N_(product_parts) to, const N_(inverse_parts) * X,
+static ALWAYS void N_(between_down)(const int64_t K, const int64_t J, const bool full,
+                                    N_(product_parts) to, const N_(inverse_parts) * X,
                                     const lopk_quasi *Y, int64_t i, const EL *N, EL *next, EL *T,
                                     EL *s) {
-    const int64_t K = X->K, J = Y->J, R = 2 * K + J;
+    const int64_t R = 2 * K + J;
     const EL *x = X->x + i * K, *w = X->w + i * K, *b = X->b + i * K * K, e = X->e[i],
              *p = (const EL *)Y->p + i * J, *q = (const EL *)Y->q + i * J,
              d = RE(((const EL *)Y->d)[i]), *a;
@@ -85,7 +86,7 @@ static ALWAYS void N_(between_down)(N_(product_parts) to, const N_(inverse_parts
         N_(outer)(T, K, K, v, false, w, true);
         return;
     }
-    a = N_(full_moves)(Y, i, held);
+    a = N_(full_moves)(Y, J, full, i, held);
     N_(vm)(g, J, K, p, N, false, false); /* p^T N */
     for (int64_t k = 0; k < K; k++) bar[k] = CJ(true, g[k]);
     N_(mv)(v, K, K, b, bar, true);
@@ -122,10 +123,11 @@ static ALWAYS void N_(between_down)(N_(product_parts) to, const N_(inverse_parts
 
 /* What row i of M reads, and its element on the diagonal beside what lies above; V (K x J) and S
  * (K x K) go on by it. */
-static ALWAYS void N_(between_up)(N_(product_parts) to, const N_(inverse_parts) * X,
+static ALWAYS void N_(between_up)(const int64_t K, const int64_t J, const bool full,
+                                  N_(product_parts) to, const N_(inverse_parts) * X,
                                   const lopk_quasi *Y, int64_t i, const EL *N, EL *V, EL *S,
                                   EL *s) {
-    const int64_t K = X->K, J = Y->J, R = 2 * K + J;
+    const int64_t R = 2 * K + J;
     const bool last = i == Y->n - 1;
     const EL *x = X->x + i * K, *w = X->w + i * K, *b = X->b + i * K * K, e = X->e[i],
              *p = (const EL *)Y->p + i * J, *q = (const EL *)Y->q + i * J,
@@ -145,7 +147,7 @@ static ALWAYS void N_(between_up)(N_(product_parts) to, const N_(inverse_parts) 
     for (int64_t k = 0; k < K; k++) z[k] = d * x[k];
     for (int64_t j = 0; j < J; j++) r[j] = N_(inner_product)(K, x, N + j * K);
     if (!last) {
-        a = N_(full_moves)(Y, i, held);
+        a = N_(full_moves)(Y, J, full, i, held);
         N_(vm)(z, K, K, u, b, true, true);
         for (int64_t j = 0; j < K * J; j++) c[j] = 0; /* V a */
         for (int64_t k = 0; k < K; k++)
@@ -175,13 +177,11 @@ static ALWAYS void N_(between_up)(N_(product_parts) to, const N_(inverse_parts) 
 }
 
 /* N: n J K, then T and V: K^2 and K J, then scratch of the two above. */
-LOPK_CLONES_SHORT static void N_(between)(void *const *d_p_q_a, void *const *x_w_b_e, int64_t K,
-                                          const lopk_quasi *Y, EL *N) {
-    const N_(product_parts) to = {d_p_q_a[0], d_p_q_a[1], d_p_q_a[2], d_p_q_a[3]};
-    const N_(inverse_parts) parts = {x_w_b_e[0], x_w_b_e[1], x_w_b_e[2], x_w_b_e[3], K},
-                            *X = &parts;
-    const int64_t n = Y->n, J = Y->J, step = J * K;
-    EL *T = N + n * step, *V = T + K * K, *s = V + K * J;
+static ALWAYS void N_(between_of)(const int64_t K, const int64_t J, const bool full,
+                                  N_(product_parts) to, const N_(inverse_parts) * X,
+                                  const lopk_quasi *Y, EL *N) {
+    const int64_t n = Y->n, step = J * K;
+    EL own[128] = {0}, *T = J <= 4 && K <= 2 ? own : N + n * step, *V = T + K * K, *s = V + K * J;
     for (int64_t j = 0; j < K * K; j++) T[j] = 0;
     for (int64_t i = 0; i < n; i++) { /* N[i] is of the rows before i */
         EL sum = 0;
@@ -193,9 +193,22 @@ LOPK_CLONES_SHORT static void N_(between)(void *const *d_p_q_a, void *const *x_w
             sum += 2 * RE(X->e[i] * N_(inner_product)(K, x, s));
         }
         to.d[i] = sum;
-        if (i + 1 < n) N_(between_down)(to, X, Y, i, N + i * step, N + (i + 1) * step, T, s);
+        if (i + 1 < n)
+            N_(between_down)(K, J, full, to, X, Y, i, N + i * step, N + (i + 1) * step, T, s);
     }
     for (int64_t j = 0; j < K * K; j++) T[j] = 0;
     for (int64_t j = 0; j < K * J; j++) V[j] = 0;
-    for (int64_t i = n - 1; i >= 0; i--) N_(between_up)(to, X, Y, i, N + i * step, V, T, s);
+    for (int64_t i = n - 1; i >= 0; i--)
+        N_(between_up)(K, J, full, to, X, Y, i, N + i * step, V, T, s);
+}
+LOPK_CLONES_SHORT static void N_(between)(void *const *d_p_q_a, void *const *x_w_b_e, int64_t K,
+                                          const lopk_quasi *Y, EL *N) {
+    const N_(product_parts) to = {d_p_q_a[0], d_p_q_a[1], d_p_q_a[2], d_p_q_a[3]};
+    const N_(inverse_parts) X = {x_w_b_e[0], x_w_b_e[1], x_w_b_e[2], x_w_b_e[3], K};
+    if (REAL && K == 2 && Y->J == 4 && Y->full) /* Y: how A grows, of twice its states */
+        N_(between_of)(2, 4, true, to, &X, Y, N);
+    else if (REAL && K == 1 && Y->J == 2 && Y->full)
+        N_(between_of)(1, 2, true, to, &X, Y, N);
+    else
+        N_(between_of)(K, Y->J, Y->full, to, &X, Y, N);
 }

@@ -141,3 +141,81 @@ int64_t lopk_quasi_covariance(int which, const double *c, int64_t n, const doubl
                               double *p, double *q, double *a) {
     return rows_any(which, c, n, t, d, p, q, a);
 }
+
+/* f_m = exp(-x) x^m / m! for m up to `order`, differentiated some times: D f_m = f_{m-1} - f_m. */
+static ALWAYS void matern_terms(const int order, int derivative, int rows, const double *x,
+                                double (*restrict f)[BLOCK]) {
+    _Alignas(64) double y[BLOCK];
+    bool usual = true;
+    for (int i = 0; i < rows; i++) {
+        const double v = x[i] > FAR ? FAR : x[i];
+        usual = usual && v >= 0;
+        y[i] = -LOG2E * v;
+    }
+    for (int i = rows; i < BLOCK && i % 16 != 0; i++) y[i] = 0;
+    if (usual)
+        lopk_kernel_exp2(LOP_f64, f[0], y, (rows + 15) / 16 * 16);
+    else /* of negative ones, and of what is no number */
+        for (int i = 0; i < rows; i++) f[0][i] = exp(x[i] > FAR ? -FAR : -x[i]);
+    for (int m = 1; m <= order; m++)
+        for (int i = 0; i < rows; i++) f[m][i] = f[m - 1][i] * ((x[i] > FAR ? FAR : x[i]) / m);
+    for (int r = 0; r < derivative; r++) {
+        for (int m = order; m > 0; m--)
+            for (int i = 0; i < rows; i++) f[m][i] = f[m - 1][i] - f[m][i];
+        for (int i = 0; i < rows; i++) f[0][i] = -f[0][i];
+    }
+}
+/* f_m stands in column m of p, and on the m-th diagonal above the main one of transitions. */
+static ALWAYS void matern_rows_of(const int order, const bool moves, int derivative, int64_t n,
+                                  const double *x, double *restrict out) {
+    _Alignas(64) double f[3][BLOCK];
+    const int J = order + 1, step = moves ? J * J : J;
+    for (int64_t from = 0; from < n; from += BLOCK) {
+        const int rows = n - from < BLOCK ? (int)(n - from) : BLOCK;
+        double *to = out + from * step;
+        matern_terms(order, derivative, rows, x + from, f);
+        for (int i = 0; i < rows; i++)
+            for (int j = 0; j < (moves ? J : 1); j++)
+                for (int l = 0; l < J; l++) to[i * step + j * J + l] = l < j ? 0 : f[l - j][i];
+    }
+}
+static ALWAYS void matern_sums_of(const int order, const bool moves, int derivative, int64_t n,
+                                  const double *x, const double *g, double *restrict out) {
+    _Alignas(64) double f[3][BLOCK];
+    const int J = order + 1, step = moves ? J * J : J;
+    for (int64_t from = 0; from < n; from += BLOCK) {
+        const int rows = n - from < BLOCK ? (int)(n - from) : BLOCK;
+        const double *by = g + from * step;
+        matern_terms(order, derivative, rows, x + from, f);
+        for (int i = 0; i < rows; i++) {
+            double sum = 0;
+            for (int j = 0; j < (moves ? J : 1); j++)
+                for (int l = j; l < J; l++) sum += by[i * step + j * J + l] * f[l - j][i];
+            out[from + i] = sum;
+        }
+    }
+}
+LOPK_CLONES_SHORT static void matern_any(int order, bool moves, int derivative, int64_t n,
+                                         const double *x, const double *g, double *out) {
+    if (order == 0 && g) {
+        matern_sums_of(0, false, derivative, n, x, g, out);
+    } else if (order == 0) {
+        matern_rows_of(0, false, derivative, n, x, out);
+    } else if (order == 1 && g) {
+        matern_sums_of(1, moves, derivative, n, x, g, out);
+    } else if (order == 1) {
+        matern_rows_of(1, moves, derivative, n, x, out);
+    } else if (g) {
+        matern_sums_of(2, moves, derivative, n, x, g, out);
+    } else {
+        matern_rows_of(2, moves, derivative, n, x, out);
+    }
+}
+void lopk_quasi_matern_rows(int order, bool moves, int derivative, int64_t n, const double *x,
+                            double *out) {
+    matern_any(order, moves, derivative, n, x, NULL, out);
+}
+void lopk_quasi_matern_sums(int order, bool moves, int derivative, int64_t n, const double *x,
+                            const double *g, double *out) {
+    matern_any(order, moves, derivative, n, x, g, out);
+}

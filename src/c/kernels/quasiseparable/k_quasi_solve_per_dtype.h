@@ -289,11 +289,11 @@ static bool N_(trial)(const lopk_quasi *g, const head *h, const double *D, const
 }
 
 /* 1 / D_j + w_j^H Z_j w_j, Z_{j-1} = b^H Z_j b + conj(p_j) p_j^T / D_j with b = a_j - w_j p_j^T. */
-static void N_(invdiag)(EL *out, int64_t rs, const lopk_quasi *g, const double *D, const EL *W,
-                        EL *Z) {
+static ALWAYS void N_(invdiag_of)(const int64_t J, const bool full, EL *restrict out, int64_t rs,
+                                  const lopk_quasi *g, const double *D, const EL *W, EL *room) {
     const EL *p = g->p, *a = g->a;
-    const int64_t n = g->n, J = g->J, step = g->full ? J * J : J;
-    EL *b = Z + J * J, *t = b + J * J;
+    const int64_t n = g->n, step = full ? J * J : J;
+    EL own[3 * FEW], *Z = J * J <= FEW ? own : room, *b = Z + J * J, *t = b + J * J;
     for (int64_t j = 0; j < J * J; j++) Z[j] = 0;
     for (int64_t i = n - 1; i >= 0; i--) {
         double sum = 1 / D[i];
@@ -307,7 +307,7 @@ static void N_(invdiag)(EL *out, int64_t rs, const lopk_quasi *g, const double *
         if (i < n - 1) {
             for (int64_t j = 0; j < J; j++)
                 for (int64_t l = 0; l < J; l++) {
-                    const EL v = g->full ? a[i * step + j * J + l] : j == l ? a[i * step + j] : 0;
+                    const EL v = full ? a[i * step + j * J + l] : j == l ? a[i * step + j] : 0;
                     b[j * J + l] = v - W[i * J + j] * p[i * J + l];
                 }
             for (int64_t j = 0; j < J; j++)
@@ -326,6 +326,16 @@ static void N_(invdiag)(EL *out, int64_t rs, const lopk_quasi *g, const double *
         for (int64_t j = 0; j < J; j++)
             for (int64_t l = 0; l < J; l++)
                 Z[j * J + l] += CJ(true, p[i * J + j]) * p[i * J + l] / D[i];
+    }
+}
+LOPK_CLONES_SHORT static void N_(invdiag)(EL *out, int64_t rs, const lopk_quasi *g, const double *D,
+                                          const EL *W, EL *room) {
+    switch (REAL ? key(g) : 0) {
+    case 2: N_(invdiag_of)(1, false, out, rs, g, D, W, room); break;
+    case 4: N_(invdiag_of)(2, false, out, rs, g, D, W, room); break;
+    case 5: N_(invdiag_of)(2, true, out, rs, g, D, W, room); break;
+    case 7: N_(invdiag_of)(3, true, out, rs, g, D, W, room); break;
+    default: N_(invdiag_of)(g->J, g->full, out, rs, g, D, W, room);
     }
 }
 

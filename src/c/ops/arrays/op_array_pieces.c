@@ -4,6 +4,7 @@
 #include "expr/op.h"
 #include "kernels/common/kernels.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static char *at(const lop_mat *a, int64_t i, int64_t j) {
@@ -159,7 +160,9 @@ const lop_op lop_op_array_diagonal = {
     .infer = infer_subdiag,    .lower = lower_subdiag};
 
 /* product_diagonal: the diagonal of A B without the product, offset attr.i[0]: sum_t A[i, t] B[t,
- * j]. attr.i[1], attr.i[2]: views of A and B (LOP_T, LOP_C), which are read where they lie. */
+ * j]. attr.i[1], attr.i[2]: views of A and B (LOP_T, LOP_C), which are read where they lie.
+ * attr.i[3]: nothing but its sum is asked for: that of B A, as good, where its lines are those of
+ * the memory. */
 static lop_status infer_pairdiag(lop_node *n, lop_err *err) {
     const lop_node *a = n->child[0], *b = n->child[1];
     if (a->core != 2 || b->core != 2)
@@ -183,6 +186,11 @@ static lop_status run_pairdiag(const lop_call *c) {
     const lop_mat *y = c->a[0], a = seen(c->a[1], how[1]), b = seen(c->a[2], how[2]);
     int64_t k = y->m ? how[0] : 0, i0 = k < 0 ? -k : 0, j0 = k > 0 ? k : 0;
     if (y->m == 0) return LOP_OK;
+    if (how[3] && a.n == y->m && b.n == y->m && llabs(a.cs) > llabs(a.rs) &&
+        llabs(b.rs) > llabs(b.cs)) {
+        lopk_row_dots(y, &b, (how[2] & LOP_C) != 0, &a, (how[1] & LOP_C) != 0);
+        return LOP_OK;
+    }
     const lop_mat rows = {at(&a, i0, 0), y->m, a.n, a.rs, a.cs, a.dt},
                   cols = {at(&b, 0, j0), b.m, y->m, b.rs, b.cs, b.dt};
     lopk_row_dots(y, &rows, (how[1] & LOP_C) != 0, &cols, (how[2] & LOP_C) != 0);
@@ -207,7 +215,7 @@ static lop_status lower_pairdiag(lop_emit *e, const lop_node *self, int out) {
     return LOP_OK;
 }
 const lop_op lop_op_product_diagonal = {
-    LOP_NAMED(product_diagonal), .cls = LOP_ARRAY,       .min = 2, .max = 2, .ints = 3,
+    LOP_NAMED(product_diagonal), .cls = LOP_ARRAY,       .min = 2, .max = 2, .ints = 4,
     .infer = infer_pairdiag,     .lower = lower_pairdiag};
 
 /* sumall: the sum over the core. */

@@ -6,6 +6,8 @@
 #include "kernels/dense/k_blas.h"
 #include "kernels/common/kernels.h"
 
+#include <math.h>
+
 /* gram: attr.i[0] is the view of the left factor, 1 or 3; i[1]: R is an upper (1) or lower (2)
  * triangle, with zeros elsewhere: n^3 / 3 flops. */
 static lop_status infer_gram(lop_node *n, lop_err *err) {
@@ -53,9 +55,9 @@ static lop_status lower_gram(lop_emit *e, const lop_node *self, int out) {
 const lop_op lop_op_gram = {LOP_NAMED(gram), .cls = LOP_ARRAY,    .min = 1,           .max = 1,
                             .ints = 2,       .infer = infer_gram, .lower = lower_gram};
 
-/* weighted_gram: R^H diag(d)^-1 R for a real d, and below it the squares of R's columns, added up:
- * what bounds |R| (k_weighted_gram.c). scaled_gram: R^H diag(d) R alone. top_square: the first rows
- * of such a matrix. */
+/* weighted_gram: R^H diag(d)^-1 R for a real d (NaN where d has a zero), and below it the squares
+ * of R's columns, added up: what bounds |R| (k_weighted_gram.c). scaled_gram: R^H diag(d) R alone.
+ * top_square: the first rows of such a matrix. */
 static lop_status infer_of_rows(lop_node *n, int64_t more, lop_err *err) {
     const lop_node *a = n->child[0], *d = n->child[1];
     if (a->core != 2 || d->core != 1 || !lop_is_blas(a->dtype) || a->weak || d->weak ||
@@ -73,9 +75,14 @@ static lop_status infer_of_rows(lop_node *n, int64_t more, lop_err *err) {
 static lop_status infer_weighted(lop_node *n, lop_err *err) { return infer_of_rows(n, 1, err); }
 static lop_status infer_scaled(lop_node *n, lop_err *err) { return infer_of_rows(n, 0, err); }
 static lop_status run_weighted(const lop_call *c) {
-    lop_status st = lopk_weighted_gram(c->a[0], c->a[1], c->a[2], c->scratch);
-    return st == LOP_SINGULAR ? lop_fail(c->err, st, "Singular matrix: a diagonal element is zero")
-                              : st;
+    const lop_mat *y = c->a[0];
+    const lop_status st = lopk_weighted_gram(y, c->a[1], c->a[2], c->scratch);
+    if (st != LOP_SINGULAR) return st;
+    /* d has a zero: whatever divides by d says so, and NaN is accepted by no check; the matrix may
+     * stand in front of the branch that is to be left */
+    for (int64_t i = 0; i < y->m; i++)
+        for (int64_t j = 0; j < y->n; j++) lop_set(y->dt, y->p, i * y->rs + j * y->cs, NAN);
+    return LOP_OK;
 }
 static lop_status run_scaled(const lop_call *c) {
     lopk_scaled_gram(c->a[0], c->a[1], c->a[2], c->scratch);

@@ -79,9 +79,15 @@ static int emit_bound(lop_emit *e, const lop_node *q, const lop_node *v, lop_sta
 static lop_status small_enough(const lop_mat *const *in) {
     const lop_mat *x = in[0], *r = in[1], *b = in[2];
     const double u = lop_rounding(x->dt), a = *(const double *)in[3]->p;
+    double nr[LOP_NORMS], nx[LOP_NORMS], nb[LOP_NORMS];
     for (int64_t j = 0; j < x->n; j++) {
-        double left = lop_column_norm(r, j),
-               size = a * lop_column_norm(x, j) + lop_column_norm(b, j < b->n ? j : 0);
+        const int at = (int)(j % LOP_NORMS);
+        if (at == 0) {
+            lop_column_norms(r, j, nr);
+            lop_column_norms(x, j, nx);
+            if (j < b->n) lop_column_norms(b, j, nb);
+        }
+        const double left = nr[at], size = a * nx[at] + (j < b->n ? nb[at] : lop_column_norm(b, 0));
         if (!(left <= 10 * (double)x->m * u * size)) return LOP_SINGULAR;
     }
     return LOP_OK;

@@ -95,10 +95,17 @@ static lop_status run_accept(const lop_call *c) {
     lopk_copy(c->a[0], x);
     if (!range_of(d, &least, &most)) return LOP_SINGULAR;
     const double a = most > fact[LARGEST] ? most : fact[LARGEST], lost = 4 * sqrt((double)y->m) * u;
+    double nx[LOP_NORMS], nb[LOP_NORMS], ne[LOP_NORMS], ny[LOP_NORMS];
     for (int64_t j = 0; j < x->n; j++) {
-        const double nx = lop_column_norm(x, j), size = a * nx + lop_column_norm(b, j),
-                     ne = lop_column_norm(e, j), ny = lop_column_norm(y, j),
-                     left = all * (ne + lost * ny) + 4 * u * a * nx;
+        const int at = (int)(j % LOP_NORMS);
+        if (at == 0) {
+            lop_column_norms(x, j, nx);
+            lop_column_norms(b, j, nb);
+            lop_column_norms(e, j, ne);
+            lop_column_norms(y, j, ny);
+        }
+        const double size = a * nx[at] + nb[at],
+                     left = all * (ne[at] + lost * ny[at]) + 4 * u * a * nx[at];
         if (!isfinite(size) || !(left <= 10 * (double)x->m * u * size)) return LOP_SINGULAR;
     }
     if (b->p != x->p && b->n == x->n) lop_call_near(c, lopk_outgrown(x, b, a), lopk_eps(x->dt));

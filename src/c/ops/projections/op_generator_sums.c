@@ -21,6 +21,8 @@
 #include "ops/shared/factor.h"
 #include "ops/shared/quasiseparable.h"
 
+#include <string.h>
+
 /* The last three children from `first` on, of n rows: shape and dtype of the whole. */
 static lop_status shape_of(lop_node *n, int first, int64_t rows, lop_err *err) {
     const lop_node *const *v = n->child + first;
@@ -80,12 +82,13 @@ static lopk_quasi target_of(const lop_mat *const *a) {
                         a[1]->p, a[2]->p};
 }
 /* Room for what is found, in the sweeps' dtype, behind their own; 0: too much. */
-static size_t scratch_of(int64_t count, int64_t n, int64_t J, int64_t K, size_t sweeps) {
+static size_t scratch_of(int64_t count, int64_t n, int64_t J, int64_t K, lop_dtype dt,
+                         size_t sweeps) {
     int64_t bytes, most = J > K ? J : K;
     if (!lop_mul_ok(count, 16, &bytes) || !lop_mul_ok(n + 8, 16 * 16, &bytes) ||
         !lop_mul_ok(bytes, most, &bytes) || !lop_mul_ok(bytes, most, &bytes))
         return 0;
-    return room(sweeps) + (size_t)count * 16 + 64;
+    return room(sweeps) + (size_t)count * lop_dtype_size(dt) + 64;
 }
 /* Where the sweeps write: the result itself, where it is in their dtype and dense. */
 static lop_mat found_in(const lop_call *c, lop_dtype dt, size_t sweeps) {
@@ -111,7 +114,8 @@ static lop_status infer_pair(lop_node *n, lop_err *err) {
 }
 static lop_status run_pair(const lop_call *c) {
     const lopk_quasi g = target_of(c->a + 3);
-    const lop_mat found = found_in(c, g.dt, lopk_quasi_pair_sums_scratch(g.n, g.J));
+    const lop_mat found =
+        found_in(c, g.dt, lopk_quasi_pair_sums_scratch(g.n, g.J, c->a[1]->n, g.dt));
     lopk_quasi_pair_sums(found.p, &g, c->step->attr.i[0] != 0, c->a[1], c->a[2], c->scratch);
     give(c, &found);
     return LOP_OK;
@@ -131,7 +135,9 @@ static lop_status lower_pair(lop_emit *e, const lop_node *self, int out) {
     }
     st = generators(e, self->child + 2, dt, in + 2);
     if (st != LOP_OK) return st;
-    const size_t scratch = scratch_of(lop_cols(self), n, J, 8, lopk_quasi_pair_sums_scratch(n, J));
+    const size_t scratch =
+        scratch_of(lop_cols(self), n, J, 8, dt,
+                   lopk_quasi_pair_sums_scratch(n, J, lop_cols(self->child[0]), dt));
     if (!scratch) return lop_fail(lop_emit_err(e), LOP_OVERFLOW, NULL);
     lop_step *s = lop_emit_step(e, "generator-sums", run_pair, out, 5, in);
     if (!s) return LOP_NOMEM;
@@ -167,29 +173,33 @@ static lop_status infer_inverse(lop_node *n, lop_err *err) {
     return st;
 }
 static lop_status run_kept(const lop_call *c) {
-    const lopk_quasi A = lop_quasi_of(c->a + 1, false);
-    lopk_quasi_inverse(c->a[0]->p, &A, c->scratch);
+    const lopk_quasi A = lop_quasi_of(c->a + 2, false);
+    lopk_quasi_inverse(c->a[0]->p, c->a[1]->p, &A, c->scratch);
     return LOP_OK;
 }
 /* The slot of what is kept of the inverse of the four in `in`; -1 with the status in *st. */
-static int emit_kept(lop_emit *e, int64_t n, int64_t K, lop_dtype dt, const int *in,
+static int emit_kept(lop_emit *e, int64_t n, int64_t K, bool full, lop_dtype dt, const int *in,
                      lop_status *st) {
     const lop_attr attr = {.i = {dt, 0, 0, 0}};
+    int with[5];
     int64_t bytes;
     if (!lop_mul_ok(n, 64 * 16, &bytes) || !lop_mul_ok(K + 32, bytes, &bytes) ||
         !lop_mul_ok(K + 32, bytes, &bytes)) {
         *st = lop_fail(lop_emit_err(e), LOP_OVERFLOW, NULL);
         return -1;
     }
-    return lop_emit_derived(e, "quasi-inverse", run_kept, lopk_quasi_inverse_bytes(n, K, dt), 4, in,
-                            &attr, lopk_quasi_inverse_scratch(n, K, dt),
+    with[0] = lop_quasi_factor_slot(e, n, K, full, dt, in, st);
+    if (with[0] < 0) return -1;
+    memcpy(with + 1, in, 4 * sizeof *in);
+    return lop_emit_derived(e, "quasi-inverse", run_kept, lopk_quasi_inverse_bytes(n, K, dt), 5,
+                            with, &attr, lopk_quasi_inverse_scratch(K),
                             4 * (double)n * (double)(K * K) * (double)(K + 4), st);
 }
 /* a: found, what is kept, p, q, a; attr.i: mirrored, states of what is kept. */
 static lop_status run_sums(const lop_call *c, lopk_quasi_sums *sums) {
     const lopk_quasi g = target_of(c->a + 2);
     const int64_t K = c->step->attr.i[1];
-    const lop_mat found = found_in(c, g.dt, lopk_quasi_inverse_sums_scratch(g.n, g.J, K));
+    const lop_mat found = found_in(c, g.dt, lopk_quasi_inverse_sums_scratch(g.n, g.J, K, g.dt));
     double near;
     lop_status st = sums(found.p, c->a[1]->p, K, &g, c->step->attr.i[0] != 0, &near, c->scratch);
     if (st != LOP_OK) {
@@ -208,12 +218,12 @@ static lop_status check_inverse(lop_emit *e, const lop_node *self, int value, in
     int in[4], with[4];
     lop_status st = lop_quasi_inputs(e, self->child, dt, in);
     if (st != LOP_OK) return st;
-    with[0] = emit_kept(e, n, K, dt, in, &st);
+    with[0] = emit_kept(e, n, K, lop_cols(self->child[3]) != K, dt, in, &st);
     if (with[0] < 0) return st;
     st = generators(e, self->child + TARGET, dt, with + 1);
     if (st != LOP_OK) return st;
     const size_t scratch =
-        scratch_of(lop_cols(self), n, J, K, lopk_quasi_inverse_sums_scratch(n, J, K));
+        scratch_of(lop_cols(self), n, J, K, dt, lopk_quasi_inverse_sums_scratch(n, J, K, dt));
     if (!scratch) return lop_fail(lop_emit_err(e), LOP_OVERFLOW, NULL);
     lop_step *s = lop_emit_step(e, "quasi-inverse-generator-sums", run_inverse, value, 4, with);
     if (!s) return LOP_NOMEM;
@@ -234,7 +244,8 @@ static lop_status ready_inverse(lop_emit *e, const lop_node *self) {
         if (!lop_emit_knows(e, self->child[i])) return LOP_OK;
     lop_status st = lop_quasi_inputs(e, self->child, dt, in);
     if (st == LOP_OK)
-        (void)emit_kept(e, lop_rows(self->child[1]), lop_cols(self->child[1]), dt, in, &st);
+        (void)emit_kept(e, lop_rows(self->child[1]), lop_cols(self->child[1]),
+                        lop_cols(self->child[3]) != lop_cols(self->child[1]), dt, in, &st);
     return st;
 }
 const lop_op lop_op_quasi_inverse_sums = {LOP_NAMED(quasi_inverse_sums),
@@ -300,7 +311,7 @@ static int emit_between(lop_emit *e, const lop_node *self, lop_dtype dt, int64_t
     *st = lop_quasi_inputs(e, self->child, dt, own);
     if (*st == LOP_OK) *st = lop_quasi_inputs(e, self->child + MIDDLE, dt, in + 1);
     if (*st != LOP_OK) return -1;
-    in[0] = emit_kept(e, n, K, dt, own, st);
+    in[0] = emit_kept(e, n, K, lop_cols(self->child[3]) != K, dt, own, st);
     if (in[0] < 0) return -1;
     if (!lop_mul_ok(n + 8, 64 * 16, &bytes) || !lop_mul_ok(*R + 8, bytes, &bytes) ||
         !lop_mul_ok(*R + 8, bytes, &bytes)) {
@@ -339,7 +350,8 @@ static lop_status check_between(lop_emit *e, const lop_node *self, int value, in
         const int64_t n = lop_rows(target[0]), J = lop_cols(target[0]);
         st = generators(e, target, dt, with + 1);
         if (st != LOP_OK) return st;
-        scratch = scratch_of(lop_cols(self), n, J, R, lopk_quasi_inverse_sums_scratch(n, J, R));
+        scratch =
+            scratch_of(lop_cols(self), n, J, R, dt, lopk_quasi_inverse_sums_scratch(n, J, R, dt));
         if (!scratch) return lop_fail(lop_emit_err(e), LOP_OVERFLOW, NULL);
     }
     lop_step *s = lop_emit_step(e, self->op->name, sums ? run_between_sums : run_between_diagonal,

@@ -20,6 +20,10 @@ static double scaled_norm(const lop_mat *a, int64_t j) {
     return top * sqrt(sum);
 }
 
+/* From the sum of squares, where that is in range. */
+static double norm_by(double sum, const lop_mat *a, int64_t j) {
+    return sum > 1e-280 && sum < 1e280 ? sqrt(sum) : scaled_norm(a, j);
+}
 double lop_column_norm(const lop_mat *a, int64_t j) {
     double sum = 0;
     if (a->dt == LOP_f64) {
@@ -29,7 +33,25 @@ double lop_column_norm(const lop_mat *a, int64_t j) {
         const float *p = (const float *)a->p + j * a->cs;
         for (int64_t i = 0; i < a->m; i++) sum += (double)p[i * a->rs] * (double)p[i * a->rs];
     }
-    return sum > 1e-280 && sum < 1e280 ? sqrt(sum) : scaled_norm(a, j);
+    return norm_by(sum, a, j);
+}
+
+void lop_column_norms(const lop_mat *a, int64_t from, double *out) {
+    const int64_t left = a->n - from, count = left < LOP_NORMS ? left : LOP_NORMS;
+    double sum[LOP_NORMS] = {0};
+    if (count < 4 || a->cs != 1 || (a->dt != LOP_f64 && a->dt != LOP_f32)) {
+        for (int64_t j = 0; j < count; j++) out[j] = lop_column_norm(a, from + j);
+        return;
+    }
+    for (int64_t i = 0; i < a->m && a->dt == LOP_f64; i++) {
+        const double *p = (const double *)a->p + i * a->rs + from;
+        for (int64_t j = 0; j < count; j++) sum[j] += p[j] * p[j];
+    }
+    for (int64_t i = 0; i < a->m && a->dt == LOP_f32; i++) {
+        const float *p = (const float *)a->p + i * a->rs + from;
+        for (int64_t j = 0; j < count; j++) sum[j] += (double)p[j] * (double)p[j];
+    }
+    for (int64_t j = 0; j < count; j++) out[j] = norm_by(sum[j], a, from + j);
 }
 
 double lop_rounding(lop_dtype dt) {

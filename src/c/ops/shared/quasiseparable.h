@@ -16,6 +16,10 @@ lop_status lop_quasi_inputs(lop_emit *e, const lop_node *const *v, lop_dtype dt,
 static inline lop_dtype lop_quasi_dtype(lop_dtype dt) {
     return lop_is_complex(dt) ? LOP_c128 : LOP_f64;
 }
+/* The slot of the factor L D L^H of the d, p, q, a in `in`, which solves, determinants and
+ * gradients share; -1 with the status in *st. */
+int lop_quasi_factor_slot(lop_emit *e, int64_t n, int64_t J, bool full, lop_dtype dt, const int *in,
+                          lop_status *st);
 /* The kernels' view of four matrices d, p, q, a. */
 lopk_quasi lop_quasi_of(const lop_mat *const *a, bool tri);
 

@@ -31,6 +31,30 @@ static void columns(const lop_mat *y, const lop_mat *a, const lop_mat *b) {
     lopk_row_dots(y, &rows, true, b, false);
 }
 
+/* Of many columns some at once, that Z stays in the cache. */
+enum { AT_ONCE = 2048 };
+static int64_t at_once(int64_t k) { return k < AT_ONCE ? k : AT_ONCE; }
+/* The sums of squares of the columns of Z. */
+static lop_status squares(const lop_mat *y, const lop_mat *f, const lop_mat *r, const lop_mat *z) {
+    const int64_t size = (int64_t)lop_dtype_size(r->dt);
+    lop_status st = LOP_OK;
+    for (int64_t j = 0; st == LOP_OK && j < r->n; j += z->n) {
+        const int64_t count = r->n - j < z->n ? r->n - j : z->n;
+        const lop_mat from = {(char *)r->p + j * r->cs * size, r->m, count, r->rs, r->cs, r->dt},
+                      to = {z->p, z->m, count, z->rs, z->cs, z->dt},
+                      out = {(char *)y->p + j * y->rs * (int64_t)lop_dtype_size(y->dt),
+                             count,
+                             1,
+                             y->rs,
+                             y->cs,
+                             y->dt};
+        lopk_copy(&to, &from);
+        st = lopk_trsm(f, true, false, 'N', &to);
+        if (st == LOP_OK) columns(&out, &to, &to);
+    }
+    return st;
+}
+
 /* Arguments: the result, the factor, R. */
 static lop_status run_by_cholesky(const lop_call *c) {
     const lop_mat *r = c->a[2];
@@ -38,12 +62,13 @@ static lop_status run_by_cholesky(const lop_call *c) {
     lop_mat f = lop_factor_at(c->a[1]->p, n, r->dt), z = {c->scratch, n, r->n, 1, ld, r->dt};
     if (lop_factor_pivots(&f)[n]) return LOP_SINGULAR;
     lop_call_near(c, *lop_factor_near(&f), lopk_eps(f.dt));
+    if (c->step->attr.i[1]) {
+        z.n = at_once(r->n);
+        return squares(c->a[0], &f, r, &z);
+    }
     lopk_copy(&z, r);
     lop_status st = lopk_trsm(&f, true, false, 'N', &z);
-    if (st == LOP_OK && c->step->attr.i[1])
-        columns(c->a[0], &z, &z);
-    else if (st == LOP_OK)
-        lopk_gram(c->a[0], &z, lop_is_complex(r->dt));
+    if (st == LOP_OK) lopk_gram(c->a[0], &z, lop_is_complex(r->dt));
     return st;
 }
 
@@ -74,7 +99,8 @@ static lop_step *emit_half(lop_emit *e, const lop_node *self, bool cholesky, con
     if (!s) return NULL;
     double work = (double)n * (double)n * (double)k + (double)n * (double)k * (double)k;
     s->attr = self->attr;
-    s->scratch = (size_t)n * (size_t)k * lop_dtype_size(self->dtype);
+    const bool some = cholesky && self->attr.i[1];
+    s->scratch = (size_t)n * (size_t)(some ? at_once(k) : k) * lop_dtype_size(self->dtype);
     if (self->attr.i[1]) work = (double)n * (double)n * (double)k + 2 * (double)n * (double)k;
     s->flops = (cholesky ? 1 : 2) * work * (double)batch;
     s->flags = LOP_STEP_GEMM;

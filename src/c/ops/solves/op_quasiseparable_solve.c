@@ -47,24 +47,34 @@ static lop_status run_band(const lop_call *c) {
     const lopk_quasi g = lop_quasi_of(c->a + 1, false);
     return lopk_quasi_lu_factor(c->a[0]->p, &g, c->scratch);
 }
-/* The slot of the factor of the four in `in`; -1 with the status in *st. */
-static int emit_factor(lop_emit *e, const lop_node *self, lop_dtype dt, const int *in, bool by_band,
-                       lop_status *st) {
-    const int64_t n = lop_rows(self->child[1]), J = lop_cols(self->child[1]);
+static double factor_flops(int64_t n, int64_t J, bool full) {
+    const double moves = (double)J * (full ? (double)J : 1);
+    return 4 * (double)n * moves * (double)(J + 1);
+}
+int lop_quasi_factor_slot(lop_emit *e, int64_t n, int64_t J, bool full, lop_dtype dt, const int *in,
+                          lop_status *st) {
     const lop_attr attr = {.i = {dt, 0, 0, 0}};
-    if (!sizes_fit(n, J) || (by_band && !lopk_quasi_lu_fits(n, J))) {
+    if (!sizes_fit(n, J)) {
         *st = too_large(lop_emit_err(e), n);
         return -1;
     }
-    const double work = 4 * (double)n * (double)lop_cols(self->child[3]) * (double)(J + 1);
-    if (by_band) {
-        const bool full = lop_cols(self->child[3]) != J;
-        return lop_emit_derived(e, "quasi-band-factor", run_band,
-                                lopk_quasi_lu_bytes(n, J, full, dt), 4, in, &attr,
-                                lopk_quasi_lu_scratch(n, J), 40 * work, st);
-    }
     return lop_emit_derived(e, "quasi-factor", run_factor, lopk_quasi_factor_bytes(n, J, dt), 4, in,
-                            &attr, lopk_quasi_factor_scratch(n, J), work, st);
+                            &attr, lopk_quasi_factor_scratch(n, J), factor_flops(n, J, full), st);
+}
+/* The slot of the factor of the four in `in`, or of the band's; -1 with the status in *st. */
+static int emit_factor(lop_emit *e, const lop_node *self, lop_dtype dt, const int *in, bool by_band,
+                       lop_status *st) {
+    const int64_t n = lop_rows(self->child[1]), J = lop_cols(self->child[1]);
+    const bool full = lop_cols(self->child[3]) != J;
+    const lop_attr attr = {.i = {dt, 0, 0, 0}};
+    if (!by_band) return lop_quasi_factor_slot(e, n, J, full, dt, in, st);
+    if (!sizes_fit(n, J) || !lopk_quasi_lu_fits(n, J)) {
+        *st = too_large(lop_emit_err(e), n);
+        return -1;
+    }
+    return lop_emit_derived(e, "quasi-band-factor", run_band, lopk_quasi_lu_bytes(n, J, full, dt),
+                            4, in, &attr, lopk_quasi_lu_scratch(n, J),
+                            40 * factor_flops(n, J, full), st);
 }
 /* L D L^H before the branches open, where the four are known by then: solves, determinants and
  * diagonals that are asked for together share it, also where the generators are expressions. */

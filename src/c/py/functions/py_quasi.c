@@ -1,6 +1,6 @@
-/* py_quasi.c: _quasi_ldl, _quasi_quad, _quasi_covariance: the recursion of quasi-separable matrices
- * for _operators/quasiseparable.py, on C-contiguous memory of float64 ('d') or complex128 ('D').
- * The GIL is released around the work. */
+/* py_quasi.c: _quasi_ldl, _quasi_quad, _quasi_covariance, _quasi_matern: the recursion of
+ * quasi-separable matrices for _operators/quasiseparable.py, on C-contiguous memory of float64
+ * ('d') or complex128 ('D'). The GIL is released around the work. */
 #include "py/module/py.h"
 
 #include "kernels/quasiseparable/k_quasi.h"
@@ -105,4 +105,27 @@ PyObject *py_quasi_covariance(PyObject *module, PyObject *args) {
     Py_END_ALLOW_THREADS;
     release(b);
     return PyLong_FromLongLong(where);
+}
+
+/* (order, moves, derivative, x, g or None, out): see lopk_quasi_matern_sums and _rows. */
+PyObject *py_quasi_matern(PyObject *module, PyObject *args) {
+    Py_buffer b[BUFFERS] = {{0}};
+    int order, moves, derivative;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "ipiy*z*w*:_quasi_matern", &order, &moves, &derivative, &b[0],
+                          &b[1], &b[2]))
+        return NULL;
+    const int64_t n = b[0].len / 8, J = order + 1;
+    if (order < 0 || order > 2 || derivative < 0 || b[0].len != n * 8 ||
+        (b[1].buf ? b[1].len : b[2].len) != b[0].len * J * (moves ? J : 1) ||
+        (b[1].buf && b[2].len != b[0].len))
+        return misfit(b, "_quasi_matern");
+    Py_BEGIN_ALLOW_THREADS;
+    if (b[1].buf)
+        lopk_quasi_matern_sums(order, moves, derivative, n, b[0].buf, b[1].buf, b[2].buf);
+    else
+        lopk_quasi_matern_rows(order, moves, derivative, n, b[0].buf, b[2].buf);
+    Py_END_ALLOW_THREADS;
+    release(b);
+    Py_RETURN_NONE;
 }

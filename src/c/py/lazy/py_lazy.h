@@ -48,6 +48,7 @@ enum py_ufunc {
     U_NE,
     U_GT,
     U_GE,
+    U_SQUARE,
     U_COUNT
 };
 

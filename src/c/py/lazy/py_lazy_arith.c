@@ -6,10 +6,10 @@
 #include "py_lazy.h"
 
 static const char *const ufuncs[U_COUNT] = {
-    "matmul",      "add",        "subtract",     "multiply",  "true_divide",
-    "negative",    "conjugate",  "floor_divide", "remainder", "power",
-    "bitwise_and", "bitwise_or", "bitwise_xor",  "absolute",  "less",
-    "less_equal",  "equal",      "not_equal",    "greater",   "greater_equal"};
+    "matmul",      "add",           "subtract",  "multiply",   "true_divide", "negative",
+    "conjugate",   "floor_divide",  "remainder", "power",      "bitwise_and", "bitwise_or",
+    "bitwise_xor", "absolute",      "less",      "less_equal", "equal",       "not_equal",
+    "greater",     "greater_equal", "square"};
 
 int py_lazy_import(py_state *s) {
     PyObject *numpy = PyImport_ImportModule("numpy");
@@ -420,6 +420,13 @@ PyObject *py_lazy_matmul(PyObject *a, PyObject *b) { return binary(U_MATMUL, a, 
 
 static PyObject *power(PyObject *a, PyObject *p, PyObject *mod) {
     if (mod != Py_None) Py_RETURN_NOTIMPLEMENTED;
+    py_state *s = state_of(a, p);
+    if (s && s->lazy && py_is_lazy(s, a) && PyLong_CheckExact(p) &&
+        PyTypeNum_ISBOOL(((py_lazy *)a)->dtype->type_num)) {
+        int beyond = 0;
+        long n = PyLong_AsLongAndOverflow(p, &beyond);
+        if (n == 2) return unary(U_SQUARE, a); /* NumPy's **, of another dtype than np.power */
+    }
     return binary(U_POW, a, p);
 }
 static PyObject *compare(PyObject *a, PyObject *b, int op) { return binary(U_LT + op, a, b); }

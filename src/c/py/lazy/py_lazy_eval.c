@@ -166,8 +166,22 @@ static PyObject *dense_of(py_state *s, PyObject *o) {
     return o ? py_dense(s, (PyArrayObject *)o) : NULL;
 }
 
+/* Integers beside what has no dtype of its own, where the result is of floats, as NumPy has it:
+ * together they would keep the integers' dtype, and wrap. o, an operator or array, is taken over.
+ */
+static PyObject *not_wrapping(const py_lazy *a, int i, PyObject *o) {
+    const int type = py_lazy_arg(a, i)->dtype->type_num;
+    if (!o || !py_lazy_arg(a, 1 - i)->adopts || !(PyTypeNum_ISINTEGER(type) || type == NPY_BOOL) ||
+        PyTypeNum_ISINTEGER(a->dtype->type_num) || PyTypeNum_ISBOOL(a->dtype->type_num))
+        return o;
+    PyObject *r = PyObject_CallMethod(o, "astype", "O", (PyObject *)a->dtype);
+    Py_DECREF(o);
+    return r;
+}
+
 static PyObject *pair_form(const py_lazy *a, binaryfunc f) {
-    PyObject *x = form_of(py_lazy_arg(a, 0)), *y = form_of(py_lazy_arg(a, 1));
+    PyObject *x = not_wrapping(a, 0, form_of(py_lazy_arg(a, 0))),
+             *y = PyErr_Occurred() ? NULL : not_wrapping(a, 1, form_of(py_lazy_arg(a, 1)));
     PyObject *r = x && y ? f(x, y) : NULL;
     Py_XDECREF(x);
     Py_XDECREF(y);
@@ -316,6 +330,8 @@ static PyObject *vector_product(const py_lazy *a) {
     bool left = x->nd >= 2, right = y->nd >= 2;
     PyObject *u = left ? form_of(x) : array_of(a->s, (PyObject *)x);
     PyObject *v = right ? form_of(y) : array_of(a->s, (PyObject *)y), *r = NULL;
+    u = not_wrapping(a, 0, u);
+    if (!PyErr_Occurred()) v = not_wrapping(a, 1, v);
     if (u && v && right) { /* x A = A^T x */
         PyObject *T = py_view(a->s, (py_op *)v, LOP_T);
         r = T ? PyNumber_MatrixMultiply(T, u) : NULL;

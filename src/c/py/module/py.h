@@ -16,7 +16,7 @@
 #include "expr/sexpr.h"
 #include "ops/shared/sparse_solver.h"
 
-#define PY_SLOW 1.0 /* estimated seconds from which Python is asked whether to warn */
+#define PY_SLOW 0.01 /* estimated seconds from which Python is asked whether to warn */
 enum { PY_MAXKINDS = 256, PY_CACHE = 6, PY_UFUNCS = 24, PY_MATRICES = 512 };
 enum py_option {
     PY_FFT,
@@ -304,6 +304,8 @@ int py_run_exec(py_run *r, int rhs, const lop_buf *x, const lop_buf *out);
 /* py_program.c: the values of several actions by one plan: a list of read-only arrays in one block.
  * `asked` is a list of tuples (operator, action, i, j), the action's number less ACT_DENSE. */
 PyObject *py_results(py_state *s, PyObject *asked);
+/* Of the same list: the plan as a dict, as py_explain's; nothing is computed. */
+PyObject *py_results_explained(py_state *s, PyObject *asked);
 /* py_xla.c: from now on the handler that XLA calls calls f(a, b, arguments, results), with the two
  * numbers of a program and tuples of arrays on XLA's memory, that of the arguments read-only. A
  * capsule with the handler: new. */
@@ -408,6 +410,7 @@ PyObject *py_select(PyObject *module, PyObject *args);
 PyObject *py_quasi_ldl(PyObject *module, PyObject *args);
 PyObject *py_quasi_quad(PyObject *module, PyObject *args);
 PyObject *py_quasi_covariance(PyObject *module, PyObject *args);
+PyObject *py_quasi_matern(PyObject *module, PyObject *args);
 /* py_csr_sweep.c: likewise */
 PyObject *py_csr_step(PyObject *module, PyObject *args);
 PyObject *py_config_options(py_state *s, PyObject *args);

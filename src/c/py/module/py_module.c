@@ -193,6 +193,11 @@ static PyObject *results(PyObject *module, PyObject *asked) {
     return py_results(state(module), asked);
 }
 
+/* _results_explained(asked): see py_results_explained. */
+static PyObject *results_explained(PyObject *module, PyObject *asked) {
+    return py_results_explained(state(module), asked);
+}
+
 /* _foreign(x): see py_foreign; None where Python is to look at it. */
 static PyObject *foreign(PyObject *module, PyObject *o) {
     (void)module;
@@ -411,6 +416,7 @@ static PyMethodDef functions[] = {
     {"_lazy_view", lazy_view, METH_VARARGS, NULL},
     {"_lazy_scaled", lazy_scaled, METH_VARARGS, NULL},
     {"_results", results, METH_O, NULL},
+    {"_results_explained", results_explained, METH_O, NULL},
     {"_xla_target", xla_target, METH_O, NULL},
     {"_foreign", foreign, METH_O, NULL},
     {"_cotangent", cotangent, METH_VARARGS, NULL},
@@ -445,6 +451,7 @@ static PyMethodDef functions[] = {
     {"_quasi_ldl", py_quasi_ldl, METH_VARARGS, NULL},
     {"_quasi_quad", py_quasi_quad, METH_VARARGS, NULL},
     {"_quasi_covariance", py_quasi_covariance, METH_VARARGS, NULL},
+    {"_quasi_matern", py_quasi_matern, METH_VARARGS, NULL},
     {"_csr_step", py_csr_step, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL}};
 

@@ -147,6 +147,14 @@ static int read_assume(py_parts *p, int slot, PyObject *o) {
 }
 
 static int read_shape(py_parts *p, PyObject *o, bool square) {
+    int beyond = 0;
+    const long long n = PyLong_CheckExact(o) ? PyLong_AsLongLongAndOverflow(o, &beyond) : -1;
+    if (n >= 0 && !beyond) { /* a number of rows; errors are for Python */
+        p->like.shape = (lop_shape){.ndim = 2, .dim = {n, n}};
+        p->like.core = 2;
+        p->has_like = true;
+        return 0;
+    }
     PyObject *title = square ? PyUnicode_FromString(p->op->title) : Py_NewRef(Py_None);
     PyObject *args[2] = {o, title};
     PyObject *shape = title ? py_call_hook(p->s, "kind_shape", args, 2) : NULL;

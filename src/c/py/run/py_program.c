@@ -58,11 +58,23 @@ static PyObject *values_of(py_state *s, const lop_node *node, PyArrayObject *col
     return values;
 }
 
-PyObject *py_results(py_state *s, PyObject *asked) {
+/* The program of a list, new; NULL with an exception where it is none. */
+static PyObject *program_or_error(py_state *s, PyObject *asked) {
     if (!PyList_Check(asked) || PyList_GET_SIZE(asked) == 0)
         return PyErr_Format(PyExc_TypeError, "a list of what is asked is due");
-    const Py_ssize_t count = PyList_GET_SIZE(asked);
-    PyObject *program = program_of(s, asked), *column = NULL, *values = NULL;
+    return program_of(s, asked);
+}
+
+PyObject *py_results_explained(py_state *s, PyObject *asked) {
+    PyObject *program = program_or_error(s, asked);
+    PyObject *plan = program ? py_explain(s, (py_op *)program, NULL, ACT_DENSE, 0, 0) : NULL;
+    Py_XDECREF(program);
+    return plan;
+}
+
+PyObject *py_results(py_state *s, PyObject *asked) {
+    PyObject *program = program_or_error(s, asked), *column = NULL, *values = NULL;
+    const Py_ssize_t count = program ? PyList_GET_SIZE(asked) : 0;
     if (program) column = py_value_array(s, (py_op *)program, ACT_DENSE, 0, 0, NULL);
     if (column == Py_NotImplemented) {
         PyErr_SetString(PyExc_NotImplementedError, "a program of operators with callables");

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ... import _core
-from ..._base.dtypes import inexact
-from .. import block_circulant, mixed_shapes
+from ..._base.dtypes import inexact, real_of
+from .. import arrowhead, block_circulant, mixed_shapes
 from ..cholesky import _lapack, cholesky, real_diagonal
 from ..dispatch import dense
 from ..eig import _pair, _split, pairs_row
@@ -21,14 +21,14 @@ from ..lu import _joined as lu_joined
 from ..lu import ldl, lu
 from ..matrix_functions import functions_row
 from ..norms import _root_of_squares, frobenius, sums
-from ..operands import blocks_of, factors_of
+from ..operands import blocks_of, factors_of, keep_within
 from ..pinv import _relative
 from ..qr import _joined, alike, qr
 from ..questions import eigvalsh, norm, pinv, svdvals
 from ..singular_values import _padded, descending
 from ..square_roots import power, root
 from ..svd import Matched, _same_side, singular
-from ..unitary import fourier, unitary
+from ..unitary import unitary
 
 # -- singular values, norms, eigenvalues --
 
@@ -346,38 +346,94 @@ def _(op: Any) -> Generator[Any, Any, Any]:
     how="of block circulants (one object along each diagonal): of the p blocks of its DFT",
     cost="O(n k^2)",
     asks=block_circulant.asks,
+    instead=block_circulant.price(6.0, 2.2),
 )
 def _(op: Any) -> Any:
     found = block_circulant.spectrum(op)
     if found is None:
         return NotImplemented
-    return descending(np.linalg.svdvals(found[0]).ravel())
+    return descending(block_circulant.values(op, np.linalg.svdvals(found[0])))
+
+
+# -- arrowheads, and block circulants --
+
+_VALUES, _VECTORS = 400, 200  # rows from which arrowheads are quicker than LAPACK's eigvalsh, eigh
+
+
+def _arrow(op: Any, least: int) -> Any:
+    """The four blocks of an arrowhead of so many rows, with one row and column beside a structured
+    block; None for anything else."""
+    found = bordered(op) if op.shape[-1] >= least else None
+    return found if found is not None and found[3].shape == (1, 1) else None
+
+
+def _arrow_asks(least: int) -> Any:
+    def asks(op: Any, uplo: str) -> Any:
+        found = _arrow(op, least)
+        if found is None:
+            return block_circulant.asks(op)
+        return [] if found[0]._head in ("diag", "identity") else [("eigh", found[0], uplo)]
+
+    return asks
+
+
+def _block_price(least: int, arrow: str, circulant: Any) -> Any:
+    return lambda op: circulant(op) if _arrow(op, least) is None else arrow
+
+
+def _of_arrow(op: Any, found: Any, uplo: str, vectors: bool) -> Any:
+    """(eigenvalues, eigenvectors or None) by those of the first block."""
+    a, b, c, d = found
+    border = dense(c)[0].conj() if uplo == "L" else dense(b)[:, 0]
+    last = dense(d)[0, 0].real
+    if a._head in ("diag", "identity"):
+        values, q = np.asarray(a.diagonal()).real, None
+    else:
+        values, q = eigenbasis(a, uplo)
+        border = q.H @ border
+    if not all(np.isfinite(x).all() for x in (values, border, last)):
+        return NotImplemented
+    if vectors:
+        keep_within(op, 4)
+    w, v = arrowhead.pairs(values, border, float(last), vectors)
+    dtype = inexact(op.dtype)
+    w = w.astype(real_of(dtype), copy=False)
+    if v is None:
+        return w, None
+    v = unitary(v.astype(dtype, copy=False))
+    return w, v if q is None else _core.BlockDiag(q, _core.Identity(1)) @ v
 
 
 @eigvalsh.row(
     "block",
-    how="of Hermitian block circulants (one object along each diagonal): of the blocks of its DFT",
-    cost="O(n k^2)",
-    asks=block_circulant.asks,
+    how="of Hermitian block circulants (one object along each diagonal): of the blocks of its DFT; "
+    "of arrowheads of 400 rows: the secular equation",
+    cost="O(n k^2); of arrowheads 60 n^2",
+    asks=_arrow_asks(_VALUES),
+    instead=_block_price(_VALUES, "60 n^2", block_circulant.price(5.0, 1.9)),
 )
 def _(op: Any, uplo: str) -> Any:
+    arrow = _arrow(op, _VALUES)
+    if arrow is not None:
+        found = _of_arrow(op, arrow, uplo, False)
+        return found if found is NotImplemented else np.sort(found[0])
     found = block_circulant.spectrum(op)
     if found is None or not found[1]:
         return NotImplemented
-    return np.sort(np.linalg.eigvalsh(found[0]).ravel())
+    return np.sort(block_circulant.values(op, np.linalg.eigvalsh(found[0])))
 
 
 @eigenbasis.row(
     "block",
-    how="of complex Hermitian block circulants: Q is a DFT times a BlockDiag; real ones dense",
-    cost="O(n k^2)",
-    asks=lambda op, uplo: block_circulant.asks(op) if op.dtype.kind == "c" else None,
+    how="of Hermitian block circulants: Q is a DFT or Hartley's transform times a BlockDiag; of "
+    "arrowheads of 200 rows: the secular equation",
+    cost="O(n k^2); of arrowheads 150 n^2, Q in n^2 numbers",
+    asks=_arrow_asks(_VECTORS),
+    instead=_block_price(_VECTORS, "150 n^2", block_circulant.price(10.0, 3.2)),
 )
 def _(op: Any, uplo: str) -> Any:
-    found = block_circulant.spectrum(op) if op.dtype.kind == "c" else None
-    if found is None or not found[1]:
-        return NotImplemented
-    w, q = np.linalg.eigh(found[0])
-    p, m = w.shape
-    turn = _core.Kron(fourier((p,), op.dtype), _core.Identity(m))
-    return w.ravel(), turn @ _core.BlockDiag(*map(unitary, q))
+    arrow = _arrow(op, _VECTORS)
+    if arrow is not None:
+        return _of_arrow(op, arrow, uplo, True)
+    found = block_circulant.basis(op)
+    return NotImplemented if found is None else found

@@ -238,10 +238,13 @@ def _(op: Any, full: bool) -> Generator[Any, Any, Any]:
 # -- cholesky --
 
 
-def _first(f: Any) -> Any:
-    """The first element of each matrix of a batch, real."""
-    held = f._head == "dense" and f._init is not None
-    return (np.asarray(f._given("a"))[..., 0, 0] if held else f.diagonal()[..., 0]).real
+def _is_turned(f: Any) -> Any:
+    """Is the first element of each matrix of a batch negative?"""
+    if f._head == "dense" and f._init is not None:
+        a = np.asarray(f._given("a"))
+        return a.item(0).real < 0 if a.ndim == 2 else a[..., 0, 0].real < 0
+    first = f.diagonal()[..., 0].real < 0
+    return first if first.ndim else bool(first)
 
 
 @cholesky.row(
@@ -255,13 +258,12 @@ def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     for f in factors:
         if f.shape[-1] != f.shape[-2] or not is_hermitian(f):
             return NotImplemented  # (iA) (x) (-iB) may be definite
-        negative = _first(f) < 0
-        if negative.ndim == 0:
-            turned.append(bool(negative))
-            continue
-        if negative.any() != negative.all():
-            return NotImplemented
-        turned.append(bool(negative.any()))
+        negative = _is_turned(f)
+        if type(negative) is not bool:
+            if negative.any() != negative.all():
+                return NotImplemented
+            negative = bool(negative.any())
+        turned.append(negative)
     if sum(turned) % 2:
         raise not_definite(np.ones(op.shape[:-2], bool))
     found = []
