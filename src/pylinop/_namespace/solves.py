@@ -89,17 +89,16 @@ def _cholesky_solve(w: Any, row: Any) -> Any:
     return _by_triangle(w, row, row.children[0], bool(row.i[0]))
 
 
-_BY_LU, _BY_CHOLESKY, _AS_WRITTEN = 0, 1, 3  # op_invert.c
-
-
 def _invert(w: Any, row: Any) -> Any:
-    ns, at, how = w.ns, row.children[0], row.i[0]
-    if how in (_BY_LU, _AS_WRITTEN):
-        return ns.lu_inv(_lu(w, at, row.dtype))
-    factor = _cholesky(w, at, row.dtype, how != _BY_CHOLESKY)
-    if factor is None:
-        return ns.lu_inv(_lu(w, at, row.dtype, True))
-    return _inverse_of(ns, factor)
+    """How: 0 by LU, 1 by Cholesky, beyond by one that is tried (op_invert.c). What is seen through
+    a mode is inverted as it is, so that its factor is that of a solve."""
+    ns, at, how, mode = w.ns, row.children[0], row.i[0], 0
+    while not how and w.rows[at].head == "swap":
+        at, mode = w.rows[at].children[0], mode ^ w.rows[at].i[0]
+    factor = _cholesky(w, at, row.dtype, how > 1) if how else None
+    if factor is not None:
+        return _inverse_of(ns, factor)
+    return kinds.seen(ns, ns.lu_inv(_lu(w, at, row.dtype, bool(how))), mode)
 
 
 def _inverse_of(ns: Any, factor: Any) -> Any:
@@ -112,7 +111,7 @@ def _inverse_of(ns: Any, factor: Any) -> Any:
 
 def _half_solve(w: Any, row: Any) -> Any:
     r = w.whole(row, 1)
-    x = _by_triangle(w, row, row.children[0], row.i[0] == 1)
+    x = _by_triangle(w, row, row.children[0], bool(row.i[0]))
     if row.i[1]:
         return w.ns.sum(w.ns.conj(r) * x, -2)
     return w.ns.matmul(kinds.seen(w.ns, r, 3), x)
