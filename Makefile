@@ -225,9 +225,10 @@ test-frameworks:
 	@$(MAKE) VENV=.venvs/frameworks BUILD=build/frameworks PYTEST="tests/frameworks -r s" \
 		FEW="pytest pytest-xdist hypothesis scipy $(FRAMEWORKS)" pytest
 
-# On a machine with a GPU, whose PyTorch is installed by test-frameworks: tensors on it against C.
+# On a machine with a GPU, whose PyTorch is installed by test-frameworks: tensors on it against C; JAX's arrays, and CuPy's where it is.
 gpu:
-	@$(MAKE) VENV=.venvs/frameworks BUILD=build/frameworks PYTEST="tests/frameworks/torch/test_torch_devices.py -r s" \
+	@$(MAKE) VENV=.venvs/frameworks BUILD=build/frameworks \
+		PYTEST="tests/frameworks/torch/test_torch_devices.py tests/frameworks/torch/test_torch_recorded.py tests/frameworks/array_api/test_array_api_gpu.py -r s" \
 		FEW="pytest pytest-xdist hypothesis scipy $(FRAMEWORKS)" pytest
 
 # Python 3.12 or newer, which PyTensor 3.3 asks for; compiles with numba.

@@ -348,7 +348,8 @@ class config:
         a solve goes on by LU, with a FallbackWarning, and a determinant raises LinAlgError (see
         ``check``). "raise": both raise LinAlgError. "nan": the results are NaN, without a word; of
         a batch those of the elements that fail. That is for samplers and line searches, which take
-        NaN for "not here".
+        NaN for "not here". On a GPU "nan" holds for what is symmetric too, which goes by LU there
+        otherwise (In PyTorch, On a GPU).
     precision : {"working", "mixed"}
         "mixed": double-precision solves by LU or Cholesky of a dense form factor in single
         precision and refine the solution to the same backward error; where that does not converge,

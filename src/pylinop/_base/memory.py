@@ -3,6 +3,7 @@ asked for warns."""
 
 from __future__ import annotations
 
+import contextvars
 import warnings
 from typing import Any
 
@@ -52,7 +53,8 @@ def materialising(
         )
 
 
-said = 0  # how often the following has warned
+# Whoever wants to know of which dense forms the following has warned, to say it again.
+heard: contextvars.ContextVar[list[Any] | None] = contextvars.ContextVar("heard", default=None)
 
 
 def materialising_elsewhere(
@@ -73,8 +75,9 @@ def materialising_elsewhere(
             -1,
         )
     if not asked and warns(nbytes):
-        global said
-        said += 1
+        told = heard.get()
+        if told is not None:
+            told.append((kind, shape, nbytes, device, asked))
         warnings.warn(
             f"{kind} {shape} has no structured way on {device} and is made dense: {nbytes:,} bytes",
             errors.MaterializationWarning,

@@ -66,7 +66,7 @@ class _Evaluation:
                 continue
             seen.add(id(a))
             c = _coefficient(a)
-            if is_lazy(c) and c.ndim == 0 and c.dtype.kind != "c":
+            if is_lazy(c) and c.ndim == 0 and c.dtype.kind != "c" and not functions.is_one(c):
                 value = self.value(c)
                 name = self.names.setdefault(id(c), 1.25 + 0.0078125 * len(self.names))
                 sources[name], sources[1 / name] = value, 1 / value

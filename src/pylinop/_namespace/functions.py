@@ -9,7 +9,7 @@ import numpy as np
 
 from .._base.checks import is_lazy
 
-__all__ = ["called", "plain"]
+__all__ = ["called", "is_one", "plain"]
 
 
 def plain(run: Any, x: Any) -> Any:
@@ -108,7 +108,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 
 
-def _is_one(x: Any) -> bool:
+def is_one(x: Any) -> bool:
     """Is it a number 1 that nobody writes to, such as that by which a sweep begins?"""
     if is_lazy(x):
         x = x._args[0] if x._head == "leaf" else None
@@ -120,13 +120,13 @@ def _is_one(x: Any) -> bool:
 def _product(run: Any, a: Any) -> Any:
     """Of a factor that is 1 nothing is computed; None of others."""
     for x, y in (a._args, a._args[::-1]):
-        if _is_one(x) and is_lazy(y) and y.shape == a.shape:
+        if is_one(x) and is_lazy(y) and y.shape == a.shape:
             return run.ns.cast(run.value(y), a.dtype.name)
     return None
 
 
 def _scaled(run: Any, a: Any) -> Any:
-    if _is_one(a._args[1]):
+    if is_one(a._args[1]):
         return run.ns.cast(run.value(a._args[0]), a.dtype.name)
     x, c = (run.value(v) for v in a._args)
     x = run.ns.cast(x, _due(run, x, a))

@@ -30,8 +30,7 @@ def _scale(w: Any, row: Any) -> Any:
 
 
 def _shift(w: Any, row: Any) -> Any:
-    n = row.shape[-1]
-    return w.whole(row, 0) + w.ns.eye(n, n, 0, row.dtype) * w.coefficient(row)
+    return w.ns.shifted(w.whole(row, 0), w.coefficient(row))
 
 
 def _conjugate(w: Any, row: Any) -> Any:

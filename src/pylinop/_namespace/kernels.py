@@ -62,10 +62,6 @@ def _difference(f: _Factor, c: int) -> Any:
     return f.x[..., :, c][..., :, None] - f.y[..., :, c][..., None, :]
 
 
-def _both(f: _Factor, c: int) -> Any:
-    return f.x[..., :, c][..., :, None] * f.y[..., :, c][..., None, :]
-
-
 def _turn(f: _Factor, c: int) -> Any:
     """The angle between two points, of a period."""
     return _difference(f, c) * (np.pi / _each(f.shape))
@@ -75,16 +71,21 @@ def _total(ns: Any, f: _Factor) -> Any:
     """The sum over the coordinates that f is of."""
     total: Any = None
     for c in range(int(f.x.shape[-1])):
-        if f.word in _INNER:
-            one = _both(f, c) / (_scale(f, c) * _scale(f, c))
-        elif f.word == _PERIODIC:
-            one = (ns.xp.sin(_turn(f, c)) / _scale(f, c)) ** 2
-        else:
-            one = (_difference(f, c) / _scale(f, c)) ** 2
+        one = _term(ns, f, c)
         total = one if total is None else total + one
     if total is None:
         total = ns.matmul(f.x, ns.mT(f.y))  # of no coordinates: zeros
     return total
+
+
+def _term(ns: Any, f: _Factor, c: int) -> Any:
+    """Of one coordinate. The points are scaled before they are many."""
+    x, y = f.x[..., :, c][..., :, None], f.y[..., :, c][..., None, :]
+    if f.word == _PERIODIC:
+        root = ns.xp.sin(_turn(f, c)) / _scale(f, c)
+        return root * root
+    x, y = x / _scale(f, c), y / _scale(f, c)
+    return x * y if f.word in _INNER else (x - y) * (x - y)
 
 
 def _value(ns: Any, f: _Factor, s: Any) -> Any:
@@ -96,7 +97,7 @@ def _value(ns: Any, f: _Factor, s: Any) -> Any:
     if f.word == _PERIODIC:
         return ns.exp(-2 * s)
     if f.word == _RBF:
-        return ns.exp(-s / 2)
+        return ns.exp(s * -0.5)
     if f.word == _RATIONAL:
         a = _each(f.shape)
         return (1 + s / (2 * a)) ** (-a)
@@ -116,7 +117,7 @@ def _slope(ns: Any, f: _Factor, s: Any) -> Any:
     if f.word == _PERIODIC:
         return -2 * ns.exp(-2 * s)
     if f.word == _RBF:
-        return -ns.exp(-s / 2) / 2
+        return ns.exp(s * -0.5) * -0.5
     if f.word == _RATIONAL:
         a = _each(f.shape)
         return -((1 + s / (2 * a)) ** (-a - 1)) / 2
@@ -156,29 +157,19 @@ def number_sums(w: Any, row: Any) -> Any:
     """The derivatives of sum_ij G_ij k(x_i, y_j) by the variance, the lengths and the shape."""
     ns = w.ns
     f, s, g = _parts(w, row)
-    found = [_sum(ns, g * _value(ns, f, s))]
+    nothing = ns.zeros((), row.dtype)  # for what is not there nobody asks
+    found = [nothing if f.variance is None else _sum(ns, g * _value(ns, f, s))]
     g = g if f.variance is None else g * _each(f.variance)
     slopes = g * _slope(ns, f, s)
     lengths = row.shape[-1] - 2
-    by_length = [_sum(ns, slopes * _by_length(ns, f, c)) for c in range(int(f.x.shape[-1]))]
-    if lengths == 1:
-        total = sum(by_length[1:], by_length[0]) if by_length else _sum(ns, slopes * 0)
-        by_length = [total]
-    found += by_length
-    found.append(_sum(ns, _by_shape(ns, f, s, g, slopes)))
-    return ns.stack([ns.expand(x, row.shape[:-1]) for x in found], -1)
-
-
-def _by_length(ns: Any, f: _Factor, c: int) -> Any:
-    """Of the sum s by the length of a coordinate."""
-    scale = _scale(f, c)
-    if f.word in _INNER:
-        one = _both(f, c)
-    elif f.word == _PERIODIC:
-        one = ns.xp.sin(_turn(f, c)) ** 2
+    if lengths == 1:  # s has it as a factor, to the power of -2
+        length = 1.0 if f.length is None else f.length[..., 0] if f.length.ndim else f.length
+        found.append(_sum(ns, slopes * s) * (-2 / length))
     else:
-        one = _difference(f, c) ** 2
-    return one * (-2 / (scale * scale * scale))
+        every = range(int(f.x.shape[-1]))
+        found += [_sum(ns, slopes * _term(ns, f, c)) * (-2 / f.length[..., c]) for c in every]
+    found.append(nothing if f.shape is None else _sum(ns, _by_shape(ns, f, s, g, slopes)))
+    return ns.stack([ns.expand(x, row.shape[:-1]) for x in found], -1)
 
 
 def _by_shape(ns: Any, f: _Factor, s: Any, g: Any, slopes: Any) -> Any:

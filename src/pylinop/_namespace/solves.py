@@ -50,7 +50,18 @@ def _lu_solve(w: Any, row: Any) -> Any:
     at, mode = row.children[0], row.i[0]
     while w.rows[at].head == "swap":
         at, mode = w.rows[at].children[0], mode ^ w.rows[at].i[0]
+    if _is_symmetric(w, at):
+        return _by_triangle(w, row, at, True)
     return w.ns.lu_solve(_lu(w, at, row.dtype), w.whole(row, 1), mode)
+
+
+def _is_symmetric(w: Any, at: int) -> bool:
+    """Is it a real Toeplitz matrix of one vector? The rules solve it by its structure first, and
+    leave LU for what fails there."""
+    row = w.rows[at]
+    of = w.rows[row.children[0]] if row.head == "todense" else row
+    one = of.head == "toeplitz" and of.children[0] == of.children[1]
+    return bool(one and row.dtype.startswith("float"))
 
 
 def _cholesky(w: Any, at: int, dtype: str, tried: bool) -> Any:
@@ -61,11 +72,13 @@ def _cholesky(w: Any, at: int, dtype: str, tried: bool) -> Any:
     return w.once(("cholesky", dtype), at, lambda: w.ns.cholesky(w.ns.cast(w.value(at), dtype)))
 
 
-def _by_triangle(w: Any, at: int, dtype: str, tried: bool, b: Any) -> Any:
-    """The solution with a Hermitian matrix, by its upper triangle."""
-    ns, factor = w.ns, _cholesky(w, at, dtype, tried)
+def _by_triangle(w: Any, row: Any, at: int, tried: bool) -> Any:
+    """The solution with a Hermitian matrix at a place, by its upper triangle."""
+    ns, b, factor = w.ns, w.whole(row, 1), _cholesky(w, at, row.dtype, tried)
     if factor is None:
-        return ns.lu_solve(_lu(w, at, dtype, True), b, 0)
+        return ns.lu_solve(_lu(w, at, row.dtype, True), b, 0)
+    if w.rows[row.children[1]].head == "eye" and row.shape[-1] == row.shape[-2]:
+        return _inverse_of(ns, factor)
     batch = np.broadcast_shapes(tuple(factor.shape[:-2]), tuple(b.shape[:-2]))
     b = ns.expand(b, (*batch, *b.shape[-2:]))
     factor = ns.expand(factor, (*batch, *factor.shape[-2:]))
@@ -73,27 +86,32 @@ def _by_triangle(w: Any, at: int, dtype: str, tried: bool, b: Any) -> Any:
 
 
 def _cholesky_solve(w: Any, row: Any) -> Any:
-    return _by_triangle(w, row.children[0], row.dtype, bool(row.i[0]), w.whole(row, 1))
-
-
-_BY_LU, _BY_CHOLESKY, _AS_WRITTEN = 0, 1, 3  # op_invert.c
+    return _by_triangle(w, row, row.children[0], bool(row.i[0]))
 
 
 def _invert(w: Any, row: Any) -> Any:
-    ns, at, how = w.ns, row.children[0], row.i[0]
-    if how in (_BY_LU, _AS_WRITTEN):
-        return ns.lu_inv(_lu(w, at, row.dtype))
-    factor = _cholesky(w, at, row.dtype, how != _BY_CHOLESKY)
-    if factor is None:
-        return ns.lu_inv(_lu(w, at, row.dtype, True))
+    """How: 0 by LU, 1 by Cholesky, beyond by one that is tried (op_invert.c). What is seen through
+    a mode is inverted as it is, so that its factor is that of a solve."""
+    ns, at, how, mode = w.ns, row.children[0], row.i[0], 0
+    while not how and w.rows[at].head == "swap":
+        at, mode = w.rows[at].children[0], mode ^ w.rows[at].i[0]
+    factor = _cholesky(w, at, row.dtype, how > 1) if how else None
+    if factor is not None:
+        return _inverse_of(ns, factor)
+    return kinds.seen(ns, ns.lu_inv(_lu(w, at, row.dtype, bool(how))), mode)
+
+
+def _inverse_of(ns: Any, factor: Any) -> Any:
+    """Of L L^H: one substitution and a product, which is the faster one of the two."""
     n = factor.shape[-1]
-    half = ns.substitute(factor, ns.expand(ns.eye(n, n, 0, row.dtype), factor.shape), True)
+    eye = ns.eye(n, n, 0, ns.name_of(factor))
+    half = ns.substitute(factor, ns.expand(eye, factor.shape), True)
     return ns.matmul(kinds.seen(ns, half, 3), half)
 
 
 def _half_solve(w: Any, row: Any) -> Any:
     r = w.whole(row, 1)
-    x = _by_triangle(w, row.children[0], row.dtype, row.i[0] == 1, r)
+    x = _by_triangle(w, row, row.children[0], bool(row.i[0]))
     if row.i[1]:
         return w.ns.sum(w.ns.conj(r) * x, -2)
     return w.ns.matmul(kinds.seen(w.ns, r, 3), x)
@@ -203,6 +221,8 @@ def _dense_det(w: Any, row: Any) -> Any:
     a = w.child(row, 0)
     if not a.shape[-1]:
         return _one(w, row)
+    if _is_symmetric(w, row.children[0]):
+        return _by_cholesky(w, row, True)
     return w.ns.lu_slogdet(_lu(w, row.children[0], row.dtype))
 
 
@@ -216,7 +236,12 @@ def _cholesky_det(w: Any, row: Any) -> Any:
     a = w.child(row, 0)
     if not a.shape[-1]:
         return _one(w, row)
-    factor = _cholesky(w, row.children[0], row.dtype, bool(row.i[0]))
+    return _by_cholesky(w, row, bool(row.i[0]))
+
+
+def _by_cholesky(w: Any, row: Any, tried: bool) -> Any:
+    """The determinant of a Hermitian matrix."""
+    factor = _cholesky(w, row.children[0], row.dtype, tried)
     if factor is None:
         return w.ns.lu_slogdet(_lu(w, row.children[0], row.dtype, True))
     d = w.ns.real(w.ns.diagonal(factor, 0))

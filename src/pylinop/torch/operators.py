@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
+from .._namespace.formulas import on_one_device
+from .._programs import formulas
 from .._programs import operators as neutral
 from .._programs.functions import Functions
 from .arrays import dtype_of, is_array, operation, out_dtype
@@ -31,7 +34,7 @@ class Operator(neutral.Operator):
 
     ``A @ x`` and ``x @ A`` with tensors are tensors; ``A @ B``, ``A + B``, ``c * A``, ``A / c``,
     ``A.T``, ``A.H``, ``A ** p`` and ``pylinop.torch.inv(A)`` are operators, and nothing is
-    computed.
+    computed. ``A.to(device)``, ``A.double()``, ``A.detach()`` are operators of such tensors.
 
     Examples
     --------
@@ -43,6 +46,60 @@ class Operator(neutral.Operator):
 
     __slots__ = ()
     face = FACE
+
+    # -- what tensors have
+
+    def _of(self, change: Callable[[Any], Any]) -> Operator:
+        """Of other tensors. One that stands at several places is one there too."""
+        parts, tensors = formulas.flat([self._node], True)
+        return type(self)(formulas.nodes_of(parts, [change(x) for x in tensors])[0])
+
+    @property
+    def device(self) -> Any:
+        """Where its tensors are; the CPU, if it has none."""
+        tensors = formulas.flat([self._node], True)[1]
+        on_one_device(tensors)
+        return tensors[0].device if tensors else torch.device("cpu")
+
+    @property
+    def requires_grad(self) -> bool:
+        """Does one of its tensors ask for a gradient?"""
+        return any(x.requires_grad for x in formulas.flat([self._node], True)[1])
+
+    def detach(self) -> Operator:
+        """Of the same numbers, which ask for no gradient."""
+        return self._of(lambda x: x.detach())
+
+    def to(self, *args: Any, **kwargs: Any) -> Operator:
+        """On another device, or of another dtype, as `torch.Tensor.to` has it. Indices stay
+        integers; of a real dtype complex numbers take the precision alone."""
+        device, dtype, non_blocking, _ = torch._C._nn._parse_to(*args, **kwargs)
+        if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
+            raise TypeError(f"operators are of real or complex numbers, not of {dtype}")
+
+        def moved(x: Any) -> Any:
+            due = dtype if x.is_floating_point() or x.is_complex() else None
+            if due is not None and x.is_complex() and not due.is_complex:
+                due = due.to_complex()
+            return x.to(device, due or x.dtype, non_blocking)
+
+        return self._of(moved)
+
+    def cpu(self) -> Operator:
+        """On the CPU."""
+        return self.to("cpu")
+
+    def cuda(self, device: Any = None) -> Operator:
+        """On a GPU: the current one, or that of this number."""
+        return self._of(lambda x: x.cuda(device))
+
+    def double(self) -> Operator:
+        """In double precision."""
+        return self.to(torch.float64)
+
+    def float(self) -> Operator:
+        """In single precision."""
+        return self.to(torch.float32)
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

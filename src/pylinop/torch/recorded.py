@@ -23,7 +23,10 @@ __all__ = ["by_record"]
 _FOLDED = 1 << 20  # bytes of what is made once and kept; larger ones are made anew
 _KEPT = 16 << 20  # bytes that one record keeps
 _LONGEST = 8000  # calls of torch in a record
-_OPTIONS = ("fft", "warn_limit", "memory_limit", "disable_rules", "not_definite", "precision")
+_OPTIONS = (
+    *("fft", "warn_limit", "memory_limit", "disable_rules", "not_definite", "precision"),
+    *("accuracy", "iterate", "check", "costs"),
+)
 _SAME = ("aten.detach.default", "aten.alias.default", "aten.lift_fresh.default")
 _ATEN = torch.ops.aten
 
@@ -31,12 +34,14 @@ Compute = Callable[[list[Any], list[Any]], list[Any]]
 
 
 class _Slot:
-    """Of a program on arguments of the same kinds: how often it was called, and its record."""
+    """Of a program on arguments of the same kinds: how often it was called, its record, and of
+    which dense forms it warns."""
 
-    __slots__ = ("calls", "record")
+    __slots__ = ("calls", "heard", "record")
 
     def __init__(self) -> None:
         self.calls = 0
+        self.heard: list[Any] = []
         self.record: Callable[..., list[Any]] | None = None
 
 
@@ -84,7 +89,8 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
         if func._schema.is_mutable or len(self.lines) >= _LONGEST:
             self.failed = f"{func} writes to its operands, or there is too much"
         elif not all(isinstance(x, torch.Tensor) for x in results):
-            self.failed = f"{func} gives what is no tensor"
+            if any(self._name(x)[0] != "c" for x in args if isinstance(x, torch.Tensor)):
+                self.failed = f"{func} gives what is no tensor"  # else it is the same each time
         elif str(func) in _SAME:
             self.names[found] = self._name(args[0])
         else:
@@ -220,14 +226,21 @@ def by_record(compute: Compute, program: Any, kinds: Any, tensors: list[Any]) ->
     options = tuple([config.get(name) for name in _OPTIONS])
     slot = _slot(program, (kinds, how, device), options)
     if slot.record is not None:
+        for told in slot.heard:
+            memory.materialising_elsewhere(*told)
         return slot.record(*tensors)
     slot.calls += 1
     if slot.calls != 2 or config.recording():
         return compute([], tensors)
     held: list[Any] = []
-    said, recorder = memory.said, _Recorder(tensors)
-    with recorder:
-        found = compute(held, tensors)
-    if not held and memory.said == said:  # a dense form is announced at each call
+    heard: list[Any] = []
+    recorder, token = _Recorder(tensors), memory.heard.set(heard)
+    try:
+        with recorder:
+            found = compute(held, tensors)
+    finally:
+        memory.heard.reset(token)
+    if not held:
+        slot.heard = heard
         slot.record = recorder.function(len(tensors), found)
     return found

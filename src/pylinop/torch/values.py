@@ -3,6 +3,7 @@ own functions."""
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
@@ -41,12 +42,20 @@ def _in_place(program: Program, tensors: Any) -> list[Any]:
     """Of tensors on another device, by its own functions: nothing is moved, nothing waited for."""
     in_place.on_one_device(tensors)
     given = avals(tensors)
-    return by_record(
-        lambda held, x: _walked(program, program.kinds(given), held, x),
-        program,
-        given,
-        [x.detach() for x in tensors],
-    )
+    with _without_autocast(tensors[0].device.type):
+        return by_record(
+            lambda held, x: _walked(program, program.kinds(given), held, x),
+            program,
+            given,
+            [x.detach() for x in tensors],
+        )
+
+
+def _without_autocast(device: str) -> Any:
+    """Within it products stay in the precision of their factors."""
+    if torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device):
+        return torch.autocast(device, enabled=False)
+    return contextlib.nullcontext()
 
 
 def _walked(program: Program, kinds: Any, held: list[Any], tensors: list[Any]) -> list[Any]:

@@ -377,7 +377,7 @@ KERNELS = {
 @pytest.mark.parametrize("lengths", [0, 1, 3])
 @pytest.mark.parametrize("name", KERNELS)
 def test_kernels_are_those_of_c(name, lengths, in_place):
-    """Values, gradients by points and numbers; of one set of points where there are no lengths."""
+    """Values, and gradients by points and numbers; of one set of points without lengths."""
     own = torch.Generator().manual_seed(int(torch.randint(1 << 30, ())))
     draw = lambda *shape: torch.rand(*shape, dtype=torch.float64, generator=own)
     numbers = {"variance": 0.5 + draw(())} if lengths else {}
@@ -388,19 +388,20 @@ def test_kernels_are_those_of_c(name, lengths, in_place):
     more = {"degree": 3} if name == "polynomial" else {}
     tensors, b = [*points, *numbers.values()], draw(points[-1].shape[0], 2)
 
-    def asked(*tensors):
+    def asked(b, *tensors):
         given = dict(zip(numbers, tensors[len(points) :], strict=True))
         K = pt.Kernel(name, *tensors[: len(points)], **given, **more)
         whole = K.toarray()
-        return (K @ b.to(whole.device)).square().sum() + (whole * torch.cos(whole)).sum()
+        return (K @ b).square().sum() + (whole * torch.cos(whole)).sum()
 
     found = []
     for on in (False, True):
         in_place(on)
-        x = [t.clone().to(DEVICES[0] if on else "cpu").requires_grad_() for t in tensors]
+        device = DEVICES[0] if on else "cpu"
+        x, v = [t.clone().to(device).requires_grad_() for t in tensors], b.to(device)
         with NoReads() if on else contextlib.nullcontext(), no_waits():
             for _ in range(3 if on else 1):
-                value = asked(*x)
+                value = asked(v, *x)
                 result = [value.detach(), *torch.autograd.grad(value, x)]
         found.append(result)
     for got, due in zip(found[1], found[0], strict=True):

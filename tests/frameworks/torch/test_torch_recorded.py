@@ -1,6 +1,8 @@
 """Programs on other devices by the record of what they asked torch for: on a GPU, else on the CPU
 with C left out."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -96,12 +98,19 @@ def test_arrays_that_a_program_holds_are_read_at_each_call(walks):
     assert len(walks) == 5
 
 
-def test_dense_forms_are_announced_at_each_call():
+def test_dense_forms_are_announced_at_each_call(walks):
     c = torch.cat([torch.tensor([4.0]), torch.rand(29) / 30]).double().to(DEVICE)
     for _ in range(4):
-        with pl.config(warn_limit=100), pytest.warns(pl.MaterializationWarning):
+        with pl.config(warn_limit=100), pytest.warns(pl.MaterializationWarning) as seen:
+            found = pt.solve(pt.Toeplitz(c), c)
+        assert len(seen) == 1 and seen[0].filename == __file__
+        assert "Toeplitz (30, 30)" in str(seen[0].message)
+        torch.testing.assert_close(pt.Toeplitz(c) @ found, c)
+    assert len(walks) == 4  # of the solve, and of the product
+    for _ in range(3):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
             pt.solve(pt.Toeplitz(c), c)
-    pt.solve(pt.Toeplitz(c), c), pt.solve(pt.Toeplitz(c), c), pt.solve(pt.Toeplitz(c), c)
     with pl.config(memory_limit=100), pytest.raises(pl.MaterializationError):
         pt.solve(pt.Toeplitz(c), c)
 
@@ -143,3 +152,13 @@ def test_what_comes_twice_is_called_once():
         torch.testing.assert_close(one, torch.linalg.solve(torch.diag(d) + U @ U.T, y))
         assert torch.equal(one, two) and one.data_ptr() != two.data_ptr()
     assert counts[2] <= 3 and counts[2] <= counts[0]
+
+
+def test_autocast_leaves_the_precision():
+    a, x = normal(40, 40).float(), normal(40, 2).float()
+    due = a.double() @ (a.double() @ x.double())
+    for on in (True, False, True, True, False):  # a record of one is the other's
+        with torch.autocast(DEVICE, dtype=torch.bfloat16, enabled=on):
+            found = (pt.Dense(a) @ pt.Dense(a)) @ x
+        assert found.dtype == torch.float32
+        torch.testing.assert_close(found.double(), due, rtol=1e-4, atol=1e-3)
