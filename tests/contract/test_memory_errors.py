@@ -1,5 +1,7 @@
 """Python's own allocations made to fail one after the other: the result, or MemoryError."""
 
+import os
+
 import numpy as np
 import pytest
 
@@ -74,6 +76,40 @@ print("ok")
 def test_each_allocation_of_python_fails_once(python):
     pytest.importorskip("_testcapi")
     assert python(FAIL_EACH).strip() == "ok"
+
+
+FREED_BLOCKS = """
+import resource
+import numpy as np
+import pylinop as pl
+
+n = 3900
+a, b = np.full((n, n), 1e-4) + np.eye(n), np.ones(n)
+
+def mapped():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[0]) * resource.getpagesize()
+
+def solved(rows):
+    return pl.solve(pl.Dense(a[:rows, :rows]), b[:rows])
+
+pl.config(cache_limit=0)
+solved(100)
+resource.setrlimit(resource.RLIMIT_AS, (mapped() + 180 * 2**20, resource.RLIM_INFINITY))
+start = mapped()
+for rows in (3000, 3400, n):  # what is kept of the first two is too small for the last
+    solved(rows)
+pl._core._clear_store()
+assert mapped() - start < 8 * 2**20, (mapped() - start) >> 20
+print("ok")
+"""
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="needs Linux's /proc")
+@pytest.mark.no_asan  # its shadow memory is mapped
+@pytest.mark.no_verify  # which takes memory of its own
+def test_freed_blocks_that_are_kept_are_given_back_where_memory_ends(python):
+    assert python(FREED_BLOCKS).strip() == "ok"
 
 
 class Interrupting(np.ndarray):

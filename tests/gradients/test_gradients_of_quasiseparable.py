@@ -328,6 +328,31 @@ def test_each_parameter_gets_its_own_dtype(narrow):
         np.testing.assert_allclose(g, h, rtol=1e-6, atol=1e-7)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+@pytest.mark.parametrize("n", [1, 3, 40, 130])
+@pytest.mark.parametrize("full", [False, True])
+def test_narrow_parameters_in_a_value_of_double_precision(n, full, dtype):
+    rng = np.random.default_rng(n)
+    args = generators(n, 2, full, rng, dtype)
+    b = np.ones(n)  # float64
+
+    def f(*own):
+        K = pl.QuasiSeparable(*own)
+        return np.real(b @ pl.solve(K, b)) + np.linalg.slogdet(K)[1]
+
+    every = tuple(range(4))
+    found = pl.grad(f, every)(*args)
+    wide = [x.astype("complex128" if x.dtype.kind == "c" else "float64") for x in args]
+    for g, h, x in zip(found, pl.grad(f, every)(*wide), args, strict=True):
+        assert g.dtype == x.dtype
+        np.testing.assert_allclose(g, h, rtol=0, atol=2e-6 * max(1, abs(h).max(initial=0)))
+    tangents = tuple(np.ones_like(x) for x in args)
+    twice = pl.hvp(f, every)(*args, tangents)
+    wide_twice = pl.hvp(f, every)(*wide, tuple(map(np.ones_like, wide)))
+    for g, h in zip(twice, wide_twice, strict=True):
+        np.testing.assert_allclose(g, h, rtol=0, atol=2e-5 * max(1, abs(h).max(initial=0)))
+
+
 def test_wrong_parameters_are_named():
     t = np.arange(4.0)
     with pytest.raises(

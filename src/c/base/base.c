@@ -67,15 +67,29 @@ static void *spare_of(size_t bytes) {
     }
     return NULL;
 }
-static void *plain_alloc(void *user, size_t bytes) {
-    (void)user;
-    if (bytes < 2 * PAGE || bytes > SIZE_MAX - PAGE) return malloc(bytes);
+bool lop_spares_free(void) {
+    bool any = false;
+    for (int i = 0; i < SPARES; i++) {
+        void *block = atomic_exchange(&spare[i], NULL);
+        any = any || block;
+        free(block);
+    }
+    return any;
+}
+static void *huge_block(size_t bytes) {
     const size_t whole = (bytes + PAGE - 1) & ~(PAGE - 1);
     void *block = whole <= LARGEST ? spare_of(whole) : NULL;
     if (block) return block;
     block = aligned_alloc(PAGE, whole);
     if (block) (void)madvise(block, whole, MADV_HUGEPAGE);
     return block;
+}
+static void *plain_alloc(void *user, size_t bytes) {
+    (void)user;
+    const bool huge = bytes >= 2 * PAGE && bytes <= SIZE_MAX - PAGE;
+    void *block = huge ? huge_block(bytes) : malloc(bytes);
+    if (block || !lop_spares_free()) return block;
+    return huge ? huge_block(bytes) : malloc(bytes);
 }
 static void plain_free(void *user, void *block) {
     (void)user;
@@ -94,6 +108,7 @@ static void plain_free(void *user, void *block) {
     free(block);
 }
 #else
+bool lop_spares_free(void) { return false; }
 static void *plain_alloc(void *user, size_t bytes) {
     (void)user;
     return malloc(bytes);
@@ -105,7 +120,8 @@ static void plain_free(void *user, void *block) {
 #endif
 static void *plain_realloc(void *user, void *block, size_t bytes) {
     (void)user;
-    return realloc(block, bytes);
+    void *other = realloc(block, bytes);
+    return other || !lop_spares_free() ? other : realloc(block, bytes);
 }
 void lop_ctx_init(lop_ctx *ctx, const lop_hooks *hooks) {
     static const lop_hooks plain = {plain_alloc, plain_realloc, plain_free, NULL};

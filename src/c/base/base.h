@@ -95,6 +95,8 @@ typedef struct lop_ctx {
 } lop_ctx;
 
 void lop_ctx_init(lop_ctx *ctx, const lop_hooks *hooks); /* hooks NULL: malloc */
+/* Gives freed blocks that are kept for the next of their size back: were there any? */
+bool lop_spares_free(void);
 /* bytes 0 gives a valid block; NULL only when out of memory. Thread-safe when the hooks are. */
 void *lop_alloc(lop_ctx *ctx, size_t bytes);
 void *lop_calloc(lop_ctx *ctx, size_t count, size_t size); /* zeroed, the product checked */

@@ -165,7 +165,7 @@ static lop_status infer_inverse(lop_node *n, lop_err *err) {
     lop_status st = lop_quasi_shape(n, err);
     if (st != LOP_OK) return st;
     const int64_t rows = lop_rows(n);
-    for (int i = TARGET; i < ALT; i++) n->dtype = lop_promote(n->dtype, n->child[i]->dtype);
+    for (int i = TARGET; i <= ALT; i++) n->dtype = lop_promote(n->dtype, n->child[i]->dtype);
     st = shape_of(n, TARGET, rows, err);
     if (st == LOP_OK &&
         (alt->core != 1 || alt->dtype != n->dtype || !lop_shape_equal(&alt->shape, &n->shape)))
@@ -278,7 +278,7 @@ static lop_status infer_between(lop_node *n, lop_err *err) {
     st = lop_shape_batch(&n->shape, 2, &shape, 2, &both, err);
     if (st != LOP_OK) return st;
     n->dtype = lop_promote(n->dtype, middle);
-    for (int i = BETWEEN_TARGET; i < n->n - 1; i++)
+    for (int i = BETWEEN_TARGET; i < n->n; i++)
         n->dtype = lop_promote(n->dtype, n->child[i]->dtype);
     if (sums) {
         st = shape_of(n, BETWEEN_TARGET, rows, err);

@@ -229,6 +229,7 @@ static PyObject *clear_store(PyObject *module, PyObject *unused) {
     forget_matrices(state(module));
     lop_store_clear(&state(module)->store);
     lop_plans_clear(&state(module)->plans);
+    (void)lop_spares_free();
     Py_RETURN_NONE;
 }
 
@@ -378,7 +379,10 @@ static PyObject *krylov_plain(PyObject *module, PyObject *const *args, Py_ssize_
 
 static PyObject *kept(PyObject *module, PyObject *args) { return py_kept(state(module), args); }
 static PyObject *keep(PyObject *module, PyObject *args) { return py_keep(state(module), args); }
-static PyObject *forget(PyObject *module, PyObject *op) { return py_forget(state(module), op); }
+static PyObject *forget(PyObject *module, PyObject *op) {
+    (void)lop_spares_free();
+    return py_forget(state(module), op);
+}
 
 static PyMethodDef functions[] = {
     {"_setup", setup, METH_VARARGS, NULL},
