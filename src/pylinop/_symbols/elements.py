@@ -369,8 +369,15 @@ def _places(n: Any, places: Any, sides: Sides) -> tuple[int, ...]:
     return tuple(places.shape)
 
 
+def _held(p: Any) -> Any:
+    """An index as a formula holds it: arrays are copied, since the sizes that fit are those of what
+    they hold now; NumPy's indices by arrays, too, take what these hold at that moment."""
+    return np.array(p, None if np.size(p) else np.intp) if _is_places(p) else p
+
+
 @rule("index")
 def _index(a: Any, key: Any) -> Any:
+    key = tuple(map(_held, key)) if isinstance(key, tuple) else _held(key)
     parts = list(key) if isinstance(key, tuple) else [key]
     taking = [p for p in parts if p is not None and p is not Ellipsis]
     if len(taking) > a.ndim:
@@ -388,7 +395,7 @@ def _index(a: Any, key: Any) -> Any:
             n = next(sizes)
             shape.append(n if p == slice(None) else _slice(n, p, sides))
         elif _is_places(p) and sum(not isinstance(x, slice) for x in taking) == 1:
-            shape += _places(next(sizes), np.asarray(p), sides)
+            shape += _places(next(sizes), p, sides)
         elif isinstance(p, Size) or (
             hasattr(p, "__index__") and not isinstance(p, (bool, Symbolic)) and np.ndim(p) == 0
         ):
