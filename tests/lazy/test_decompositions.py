@@ -341,6 +341,29 @@ def test_functions_of_forms_keep_their_structure(rng):
     close(again, pl.sqrtm(pl.Kron(a, b)) @ x)
 
 
+def test_explanations_of_functions_with_several_results(rng):
+    """They show the results' shapes, not the bytes that hold them."""
+    a, c = positive(rng, 6, "float64"), values(rng, (5, 5), "complex128")
+    for run in (False, True):
+        for node in (
+            np.linalg.eig(lazy(c))[0],
+            np.linalg.svd(lazy(a))[1],
+            np.linalg.qr(lazy(a))[0],
+            np.linalg.eigh(lazy(a))[1],
+            np.linalg.slogdet(lazy(a))[1],
+        ):
+            text = str(pl.explain(node, run=run))
+            assert "by NumPy" not in text and "uint8" not in text and "(2,)  " not in text
+    assert "(6, 6) float64 and (6,) float64 and" in str(np.linalg.svd(lazy(a))[1].explain())
+    assert "mantissa and exponent" in str(np.linalg.slogdet(lazy(a))[0].explain())
+
+
+def test_prices_of_condition_numbers(rng):
+    """By norms of the inverse, or singular values."""
+    e = [pl.Dense(values(rng, (300, 300), "float64")).explain("cond", p=p) for p in (1, 2, "nuc")]
+    assert e[0].flops < e[1].flops < e[2].flops and e[0].seconds < e[1].seconds < e[2].seconds
+
+
 def test_explanations_show_functions(rng):
     """By the same rows and prices as of operators, each once; nothing is computed."""
     a, c = positive(rng, 300, "float64"), values(rng, (30, 30), "complex128")
@@ -353,6 +376,12 @@ def test_explanations_show_functions(rng):
         (np.linalg.eigvalsh(A), "eigvalsh", {}),
         (np.linalg.norm(A, 2), "matrix_norm", {"ord": 2}),
         (pl.lstsq(A, np.ones((300, 1)))[0], "lstsq", {}),
+        (pl.logdet(A), "logdet", {}),
+        (np.linalg.det(A), "det", {}),
+        (np.linalg.slogdet(A)[1], "slogdet", {}),
+        (np.linalg.lstsq(A, np.ones((300, 1)))[2], "lstsq", {}),
+        (np.linalg.cond(A, 1), "cond", {"p": 1}),
+        (np.linalg.cond(A), "cond", {}),
     ):
         e, want = node.explain(), pl.Dense(a).explain(name, **kwargs)
         assert node._value is None
