@@ -393,3 +393,32 @@ def test_explanations_show_functions(rng):
     assert [s["name"] for s in e.steps] == ["eig-dense"] and w._value is None
     e = pl.funm(pl.sqrtm(A), np.exp).explain()
     assert [s["name"] for s in e.steps if s["seconds"] > 1e-3] == ["eigh-dense"] * 2
+
+
+@pytest.mark.parametrize("given", [[1.0, 2.0], [0.0, 0.0]])
+def test_ranks_of_vectors_said_to_be_hermitian(given):
+    """NumPy asks nothing of them."""
+    want = np.linalg.matrix_rank(np.array(given), hermitian=True)
+    for v in (given, np.array(given), lazy(np.array(given))):
+        assert pl.matrix_rank(v, hermitian=True) == want
+    with pytest.raises(np.linalg.LinAlgError, match="must be square"):
+        pl.matrix_rank(lazy(np.ones((1, 2))), hermitian=True)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (2, 0, 3), (0, 0)])
+def test_pseudo_inverses_of_empty_matrices_said_to_be_hermitian(shape):
+    a = np.zeros(shape)
+    for pinv in (pl.pinv, np.linalg.pinv):
+        got = np.asarray(pinv(lazy(a), hermitian=True))
+        assert got.shape == np.linalg.pinv(a, hermitian=True).shape
+    with pytest.raises(np.linalg.LinAlgError, match="must be square"):
+        np.linalg.pinv(lazy(np.ones((2, 3))), hermitian=True)
+
+
+def test_two_tolerances_are_refused_as_they_are_written():
+    m, n = pl.symbols("m n")
+    for pinv in (pl.pinv, np.linalg.pinv):
+        for a in (pl.placeholder((m, n)), lazy(np.ones((2, 3))), np.ones((2, 3))):
+            for rtol in (0.1, None):
+                with pytest.raises(ValueError, match="can't be both set"):
+                    pinv(a, rcond=0.1, rtol=rtol)

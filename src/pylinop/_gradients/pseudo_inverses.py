@@ -15,6 +15,7 @@ import numpy as np
 
 from .._base import errors
 from .._lazy.build import view
+from .functions import Row
 from .pieces import call, stopped
 
 
@@ -72,4 +73,4 @@ def _row(y: Any, g: Any, k: int) -> Any:
     return call(nothing_cut, (A, P, g), y._args[k].shape, y.dtype)
 
 
-ROWS = {across: _row, nothing_cut: _row}
+ROWS: dict[Any, Row] = {across: _row, nothing_cut: _row}

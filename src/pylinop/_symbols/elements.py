@@ -377,8 +377,8 @@ def _held(p: Any) -> Any:
 
 @rule("index")
 def _index(a: Any, key: Any) -> Any:
-    key = tuple(map(_held, key)) if isinstance(key, tuple) else _held(key)
     parts = list(key) if isinstance(key, tuple) else [key]
+    held = tuple(map(_held, key)) if isinstance(key, tuple) else _held(key)
     taking = [p for p in parts if p is not None and p is not Ellipsis]
     if len(taking) > a.ndim:
         raise IndexError(f"too many indices: {len(taking)} for {a.ndim} dimensions")
@@ -395,7 +395,7 @@ def _index(a: Any, key: Any) -> Any:
             n = next(sizes)
             shape.append(n if p == slice(None) else _slice(n, p, sides))
         elif _is_places(p) and sum(not isinstance(x, slice) for x in taking) == 1:
-            shape += _places(next(sizes), p, sides)
+            shape += _places(next(sizes), np.asarray(p), sides)
         elif isinstance(p, Size) or (
             hasattr(p, "__index__") and not isinstance(p, (bool, Symbolic)) and np.ndim(p) == 0
         ):
@@ -405,7 +405,7 @@ def _index(a: Any, key: Any) -> Any:
                 "indices of placeholders are integers, sizes, slices, and one array of integers "
                 f"beside slices, got {_shown_index(p)}"
             )
-    return formula(taken, (a, key), shape, a.dtype, sides)
+    return formula(taken, (a, held), shape, a.dtype, sides)
 
 
 del _f, _dtype, _empty
