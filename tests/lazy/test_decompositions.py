@@ -358,6 +358,14 @@ def test_explanations_of_functions_with_several_results(rng):
     assert "mantissa and exponent" in str(np.linalg.slogdet(lazy(a))[0].explain())
 
 
+def test_explanations_of_determinants_of_callables(rng):
+    """Which have no plan: NumPy computes them from the dense form."""
+    a = positive(rng, 5, "float64")
+    op = lazy(pl.MatVec((5, 5), lambda x: a @ x, dtype=a.dtype))
+    assert "by NumPy" in str(pl.logdet(op).explain())
+    close(pl.logdet(op), np.linalg.slogdet(a)[1])
+
+
 def test_prices_of_condition_numbers(rng):
     """By norms of the inverse, or singular values."""
     e = [pl.Dense(values(rng, (300, 300), "float64")).explain("cond", p=p) for p in (1, 2, "nuc")]

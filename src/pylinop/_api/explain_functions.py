@@ -234,7 +234,11 @@ def within(root: Any, seen: set[int]) -> Iterator[tuple[Any, explanation.Explana
         form = _hollow(x) if _is_before(x) else x._form
         if isinstance(b := kwargs.get("b"), _core.Lazy):
             kwargs = kwargs | {"b": np.broadcast_to(np.ones((), b.dtype), b.shape)}
-        yield a, form.explain(name, **kwargs)
+        try:
+            yield a, form.explain(name, **kwargs)
+        except NotImplementedError:  # a determinant of a callable, which NumPy computes
+            if name not in _NUMBERS.values():
+                raise
 
 
 def _hollow(x: Any) -> Any:
