@@ -82,3 +82,56 @@ def test_second_derivatives():
     a, w = matrix("f"), RNG.standard_normal(N)
     check_second(lambda a: np.sum(w * np.linalg.cholesky(definite(a)) @ w), a)
     check_second(lambda a: np.sum(w * np.linalg.eigvalsh(definite(a))), a, rtol=1e-6)
+
+
+def cut_matrix(dtype, m, n, hermitian=False, batch=()):
+    """Of singular values 3, 2.2, 1 and smaller."""
+    k = min(m, n)
+    s = np.concatenate([[3, 2.2, 1], 0.3 / np.arange(1, k)])[:k]
+    q = lambda size: np.linalg.qr(np.asarray([matrix(dtype, size, size) for _ in range(4)]))[0]
+    U = q(m)[..., :k]
+    made = (U * (s * (-1) ** np.arange(k))) @ (U if hermitian else q(n)[..., :k]).conj().mT
+    return made if batch else made[0]
+
+
+@pytest.mark.parametrize("dtype", ["f", "c"])
+@pytest.mark.parametrize("shape", [(2, 2), (5, 3), (3, 5), (6, 6), (40, 20)])
+@pytest.mark.parametrize("how", [{"rcond": 0.2}, {"rtol": 0.5}, {"rcond": 0.9}, {"rcond": 1e-9}])
+def test_pseudo_inverse_whose_tolerance_cuts_values(dtype, shape, how):
+    a, x = cut_matrix(dtype, *shape), matrix(dtype, *shape[::-1])
+    check(lambda a: np.sum(np.real(x * np.linalg.pinv(a, **how))), a)
+    check(lambda a: np.sum(np.real(x * pl.pinv(a, **how))), a)
+    check(lambda a: np.sum(np.real(x * np.linalg.pinv(1e-80 * a, **how))) * 1e-80, a)
+    t, step = matrix(dtype, *shape), 1e-7
+    pinv = lambda a: np.linalg.pinv(a, **how)
+    _, along = pl.jvp(pinv, (a,), (t,))
+    wanted = (pinv(a + step * t) - pinv(a - step * t)) / (2 * step)
+    assert np.abs(along - wanted).max() <= 1e-5 * np.abs(wanted).max()
+
+
+def test_pseudo_inverse_that_cuts_values_of_stacks_hermitian_matrices_and_krons():
+    a = cut_matrix("f", 5, 4, batch=(4,))
+    x = RNG.standard_normal((4, 4, 5))
+    check(lambda a: np.sum(x * np.linalg.pinv(a, rcond=0.5)), a)
+    a, x = cut_matrix("c", 6, 6, hermitian=True), matrix("c", 6, 6)
+    pinv = lambda a: np.linalg.pinv((a + a.H) / 2, rcond=0.5, hermitian=True)
+    check(lambda a: np.sum(np.real(x * pinv(a))), a)
+    a, b = cut_matrix("f", 3, 3), 0.9 * cut_matrix("f", 4, 4)
+    x = RNG.standard_normal((12, 12))
+    check(lambda a, b: np.sum(x * pl.pinv(pl.Kron(a, b), rcond=0.5)), a, b)
+    a = np.diag([3.0, 1.0])
+    g = pl.grad(lambda a: np.linalg.pinv(a, rcond=0.5)[0, 1])(a)
+    assert np.allclose(g, [[0, 1 / 24], [1 / 8, 0]])
+
+
+def test_where_a_pseudo_inverse_that_cuts_values_has_no_derivative():
+    def f(a):
+        return np.sum(pl.pinv(pl.Kron(a, np.diag([1.0, 0.64])), rcond=0.5))
+
+    with pytest.raises(np.linalg.LinAlgError, match="equal singular values"):
+        pl.grad(f)(np.diag([1.0, 0.64, 0.64**2]))
+    x = matrix("f", 5, 5)
+    g = lambda a: np.sum(x * np.linalg.pinv(a, rcond=0.5))
+    with pytest.raises(np.linalg.LinAlgError, match="cuts no singular value; it cuts 3 of 5"):
+        pl.hvp(g)(cut_matrix("f", 5, 5), x)
+    check_second(lambda a: np.sum(x * np.linalg.pinv(a, rcond=1e-9)), matrix("f"), rtol=1e-6)

@@ -341,6 +341,37 @@ def test_functions_of_forms_keep_their_structure(rng):
     close(again, pl.sqrtm(pl.Kron(a, b)) @ x)
 
 
+def test_explanations_of_functions_with_several_results(rng):
+    """They show the results' shapes, not the bytes that hold them."""
+    a, c = positive(rng, 6, "float64"), values(rng, (5, 5), "complex128")
+    for run in (False, True):
+        for node in (
+            np.linalg.eig(lazy(c))[0],
+            np.linalg.svd(lazy(a))[1],
+            np.linalg.qr(lazy(a))[0],
+            np.linalg.eigh(lazy(a))[1],
+            np.linalg.slogdet(lazy(a))[1],
+        ):
+            text = str(pl.explain(node, run=run))
+            assert "by NumPy" not in text and "uint8" not in text and "(2,)  " not in text
+    assert "(6, 6) float64 and (6,) float64 and" in str(np.linalg.svd(lazy(a))[1].explain())
+    assert "mantissa and exponent" in str(np.linalg.slogdet(lazy(a))[0].explain())
+
+
+def test_explanations_of_determinants_of_callables(rng):
+    """Which have no plan: NumPy computes them from the dense form."""
+    a = positive(rng, 5, "float64")
+    op = lazy(pl.MatVec((5, 5), lambda x: a @ x, dtype=a.dtype))
+    assert "by NumPy" in str(pl.logdet(op).explain())
+    close(pl.logdet(op), np.linalg.slogdet(a)[1])
+
+
+def test_prices_of_condition_numbers(rng):
+    """By norms of the inverse, or singular values."""
+    e = [pl.Dense(values(rng, (300, 300), "float64")).explain("cond", p=p) for p in (1, 2, "nuc")]
+    assert e[0].flops < e[1].flops < e[2].flops and e[0].seconds < e[1].seconds < e[2].seconds
+
+
 def test_explanations_show_functions(rng):
     """By the same rows and prices as of operators, each once; nothing is computed."""
     a, c = positive(rng, 300, "float64"), values(rng, (30, 30), "complex128")
@@ -353,6 +384,12 @@ def test_explanations_show_functions(rng):
         (np.linalg.eigvalsh(A), "eigvalsh", {}),
         (np.linalg.norm(A, 2), "matrix_norm", {"ord": 2}),
         (pl.lstsq(A, np.ones((300, 1)))[0], "lstsq", {}),
+        (pl.logdet(A), "logdet", {}),
+        (np.linalg.det(A), "det", {}),
+        (np.linalg.slogdet(A)[1], "slogdet", {}),
+        (np.linalg.lstsq(A, np.ones((300, 1)))[2], "lstsq", {}),
+        (np.linalg.cond(A, 1), "cond", {"p": 1}),
+        (np.linalg.cond(A), "cond", {}),
     ):
         e, want = node.explain(), pl.Dense(a).explain(name, **kwargs)
         assert node._value is None
@@ -364,3 +401,32 @@ def test_explanations_show_functions(rng):
     assert [s["name"] for s in e.steps] == ["eig-dense"] and w._value is None
     e = pl.funm(pl.sqrtm(A), np.exp).explain()
     assert [s["name"] for s in e.steps if s["seconds"] > 1e-3] == ["eigh-dense"] * 2
+
+
+@pytest.mark.parametrize("given", [[1.0, 2.0], [0.0, 0.0]])
+def test_ranks_of_vectors_said_to_be_hermitian(given):
+    """NumPy asks nothing of them."""
+    want = np.linalg.matrix_rank(np.array(given), hermitian=True)
+    for v in (given, np.array(given), lazy(np.array(given))):
+        assert pl.matrix_rank(v, hermitian=True) == want
+    with pytest.raises(np.linalg.LinAlgError, match="must be square"):
+        pl.matrix_rank(lazy(np.ones((1, 2))), hermitian=True)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (2, 0, 3), (0, 0)])
+def test_pseudo_inverses_of_empty_matrices_said_to_be_hermitian(shape):
+    a = np.zeros(shape)
+    for pinv in (pl.pinv, np.linalg.pinv):
+        got = np.asarray(pinv(lazy(a), hermitian=True))
+        assert got.shape == np.linalg.pinv(a, hermitian=True).shape
+    with pytest.raises(np.linalg.LinAlgError, match="must be square"):
+        np.linalg.pinv(lazy(np.ones((2, 3))), hermitian=True)
+
+
+def test_two_tolerances_are_refused_as_they_are_written():
+    m, n = pl.symbols("m n")
+    for pinv in (pl.pinv, np.linalg.pinv):
+        for a in (pl.placeholder((m, n)), lazy(np.ones((2, 3))), np.ones((2, 3))):
+            for rtol in (0.1, None):
+                with pytest.raises(ValueError, match="can't be both set"):
+                    pinv(a, rcond=0.1, rtol=rtol)

@@ -125,6 +125,53 @@ def test_arrowheads_beside_structure(first, rng):
     _check_arrowhead(*_arrowhead(FIRSTS[first](rng, 450), z * (1 + 2j), -0.3))
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+@pytest.mark.parametrize("scale", [1e-300, 1e-170, 1e-155, 1e150, 1e155, 1e300])
+def test_arrowheads_of_any_scale(scale, dtype, rng):
+    """Values relative to the norm, and orthogonal vectors, as LAPACK has them."""
+    d, z = rng.standard_normal(401), rng.standard_normal(401).astype(dtype)
+    z = z * np.exp(1j * rng.uniform(0, 6, 401)) if dtype == np.complex128 else z
+    A, a = _arrowhead(scale * d, scale * z, 0.7 * scale)
+    a /= scale
+    np.testing.assert_allclose(pl.eigvalsh(A) / scale, np.linalg.eigvalsh(a), atol=1e-12)
+    A, a = _arrowhead(scale * d[:201], scale * z[:201], 0.7 * scale)
+    a /= scale
+    w, q = pl.eigh(A)
+    q = q.toarray()
+    np.testing.assert_allclose(q.conj().T @ q, np.eye(202), atol=1e-12)
+    np.testing.assert_allclose(a @ q, q * (w / scale), atol=1e-11)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("graded", ["poles", "weights", "both", "corner"])
+def test_arrowheads_of_all_scales_in_one(graded, rng):
+    d, z = rng.standard_normal(401), rng.standard_normal(401)
+    steps = 10.0 ** np.linspace(-150, 150, 401)
+    d *= steps if graded in ("poles", "both") else 1
+    z *= rng.permutation(steps) if graded in ("weights", "both") else 1
+    A, a = _arrowhead(d, z, 1e150 if graded == "corner" else 0.7)
+    _check_arrowhead(A, a)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_arrowheads_that_are_not_finite_go_the_road_of_lapack(bad, rng):
+    for k in range(3):
+        parts = [rng.standard_normal(450), rng.standard_normal(450), rng.standard_normal(1)]
+        parts[k][0] = bad
+        A, a = _arrowhead(parts[0], parts[1], parts[2][0])
+        got, want = [], []
+        for f, x, to in ((pl.eigvalsh, A, got), (np.linalg.eigvalsh, a, want)):
+            try:
+                to.append(f(x))
+            except np.linalg.LinAlgError as e:
+                to.append(type(e))
+        if want[0] is np.linalg.LinAlgError:
+            assert issubclass(got[0], want[0])
+        else:
+            np.testing.assert_array_equal(got[0], want[0])
+
+
 def test_arrowheads_read_one_triangle(rng):
     d, z, nan = rng.standard_normal(401), rng.standard_normal(401), np.full(401, np.nan)
     A, a = _arrowhead(d, z, 0.5)

@@ -29,6 +29,31 @@ def test_indices_and_masks_that_a_template_holds_are_read(rng):
         mask[:] = ~mask
 
 
+@pytest.mark.parametrize("kind", [np.array, list])
+def test_indices_of_placeholders_are_those_of_when_the_formula_is_written(kind, rng):
+    index, x = kind([0, 5]), rng.standard_normal((6, 3))
+    formulas = [V[index], V[..., index], X[index], X[1:, index]]
+    functions = [pl.function(V if k < 2 else X, y) for k, y in enumerate(formulas)]
+    index[:] = kind([0, 1])
+    for k, f in enumerate(functions):
+        if k == 3:
+            wide = rng.standard_normal((2, 6))
+            np.testing.assert_array_equal(f(wide), wide[1:, [0, 5]])
+        else:
+            given = x if k == 2 else x[:, 0]
+            np.testing.assert_array_equal(f(given), given[[0, 5]])
+            with pytest.raises(ValueError, match=r">= 6"):
+                f(given[:3])
+
+
+def test_what_is_no_index_of_a_placeholder():
+    for key in (np.array([True, False]), (np.array([0, 1]), np.array([0, 1]))):
+        with pytest.raises(NotImplementedError, match="one array of integers"):
+            X[key]
+    with pytest.raises(NotImplementedError):
+        np.diagonal(Q, 1)
+
+
 @pytest.mark.parametrize("ord", [0, 1, 2, 3, np.inf])
 @pytest.mark.parametrize("keepdims", [False, True])
 @pytest.mark.parametrize("axis", [(0, 1), (1, 0), 0, (1,), None])

@@ -187,21 +187,21 @@ def of_lazy(root: Any, run: bool = False) -> Any:
 
     def title(a: Any) -> str:
         anew = "  (its value is kept; this is how it is computed anew)" if kept else ""
-        return f"{text.formula(a)}  {a.shape} {a.dtype}{anew if a is copy else ''}"
+        return f"{text.formula(a)}  {_functions.made_of(a)}{anew if a is copy else ''}"
 
     def pretend(a: Any) -> None:
         if a._head != "leaf":
             found = list(_functions.within(a, seen))
             parts.extend((title(x), e) for x, e in found)
             if all(x is not a for x, _ in found):
-                parts.append((title(a), _plan(a) or "by NumPy"))
+                parts.append((title(a), _plan(a) or _functions.unplanned(a)))
         a._value = np.broadcast_to(np.ones((), a.dtype), a.shape)
 
     def compute(a: Any) -> None:
         with explanation.explaining() as e:
             _core._lazy_value(a)
         if a._head != "leaf":
-            parts.append((title(a), e.explanation if e.plans else "by NumPy"))
+            parts.append((title(a), e.explanation if e.plans else _functions.unplanned(a)))
 
     rows = text.program(root)
     if kept:

@@ -16,9 +16,11 @@ from .. import _core
 from .._base import explanation
 from .._base.checks import square
 from .._lazy import decompositions, text
+from .._lazy import matrix_functions as lazy_functions
 from .._lazy.matrix_functions import OfForm, Piece
 from .._structured import (
     cholesky,
+    determinants,
     eig,
     eigh,
     least_squares,
@@ -164,6 +166,11 @@ def explained(
 # -- within formulas --
 
 _NAMES = {"norm": "matrix_norm", "r of qr": "qr"}  # of nodes, by those of functions
+_NUMBERS: dict[Any, str] = {
+    determinants.det: "det",
+    determinants.logdet: "logdet",
+    determinants.pair: "slogdet",
+}
 
 
 def _asked(a: Any) -> tuple[str, dict[str, Any], Any] | None:
@@ -171,16 +178,40 @@ def _asked(a: Any) -> tuple[str, dict[str, Any], Any] | None:
     f = a._more[0] if a._head in ("of form", "made") else None
     if isinstance(f, Piece):
         return f.joint.name, f.joint.kwargs, f.joint
-    if isinstance(f, decompositions.Function):
+    if a._head == "of form" and callable(f) and f in _NUMBERS:
+        return _NUMBERS[f], {}, a
+    if f is lazy_functions.rank_of:  # its own least squares: the rank that comes with them
+        name, kwargs = "lstsq", {"b": np.zeros((a._args[0].shape[-2], 1), a._args[0].dtype)}
+    elif isinstance(f, decompositions.Function):
         name, kwargs = f.name, a._more[1]
     elif isinstance(f, OfForm):
         name, kwargs = f.name, f.kwargs
     else:
         return None
-    if name in _SIDES:
+    if name in _SIDES and "b" not in kwargs:
         kwargs = kwargs | {"b": a._args[1]}
     name = _NAMES.get(name, name)
     return (name, kwargs, a) if name in FUNCTIONS or name in ("eigh", "eigvalsh") else None
+
+
+def made_of(a: Any) -> str:
+    """The shape and dtype of a value, or of the results that it holds one after the other."""
+    f = a._more[0] if a._head == "of form" else None
+    if f is determinants.pair:
+        return "its mantissa and exponent"
+    if isinstance(f, decompositions.Function) and f.parts is not None:
+        return " and ".join(f"{shape} {dtype}" for shape, dtype in f.parts)
+    return f"{a.shape} {a.dtype}"
+
+
+def unplanned(a: Any) -> str:
+    """How a value is made that has no plan."""
+    f = a._more[0] if a._head == "call" else None
+    if isinstance(f, decompositions.Result):
+        return "one of the results of the function, which is called once for all"
+    if f in (determinants.sign_of, determinants.logabs_of):
+        return "from the determinant's mantissa and exponent"
+    return "by NumPy"
 
 
 def _is_before(a: Any) -> bool:
@@ -203,7 +234,11 @@ def within(root: Any, seen: set[int]) -> Iterator[tuple[Any, explanation.Explana
         form = _hollow(x) if _is_before(x) else x._form
         if isinstance(b := kwargs.get("b"), _core.Lazy):
             kwargs = kwargs | {"b": np.broadcast_to(np.ones((), b.dtype), b.shape)}
-        yield a, form.explain(name, **kwargs)
+        try:
+            yield a, form.explain(name, **kwargs)
+        except NotImplementedError:  # a determinant of a callable, which NumPy computes
+            if name not in _NUMBERS.values():
+                raise
 
 
 def _hollow(x: Any) -> Any:

@@ -20,7 +20,7 @@ from .._lazy import matrix_functions as _deferred
 from .._operators.convert import as_operator
 from .._structured import norms, operands, questions
 from .._structured import pinv as _pinv
-from .._structured.pinv import Rtol, pinv_words
+from .._structured.pinv import BOTH_TOLERANCES, Rtol, pinv_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -211,7 +211,7 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any =
         if later is not None:
             return later
     op = as_operator(A)
-    s = np.abs(eigvalsh(op)) if hermitian else svdvals(op)
+    s = np.abs(eigvalsh(op)) if hermitian and np.ndim(A) > 1 else svdvals(op)  # vectors: a row
     if tol is None:
         rtol = max(op.shape[-2:]) * np.finfo(s.dtype).eps if rtol is None else rtol
         rtol = operands.tolerance_of("rtol", rtol)[..., None]
@@ -317,6 +317,8 @@ def pinv(A: Any, rcond: Any = None, hermitian: bool = False, **rtol: Unpack[Rtol
     array([0.5, 0. ])
     """
     if is_lazy(A):
+        if rtol and rcond is not None:
+            raise ValueError(BOTH_TOLERANCES)
         shape = (*A.shape[:-2], A.shape[-1], A.shape[-2])
         return _deferred.made("pinv", pinv, A, shape, rcond=rcond, hermitian=hermitian, **rtol)
     return questions.pinv(as_operator(A), pinv_words(rcond, hermitian, rtol))

@@ -6,6 +6,7 @@
     functions.py    those of NumPy's element-wise functions, sums and shapes
     matrices.py     those of an operator's parameters and operands
     decompositions.py  those of the matrix of a Cholesky factor, of eigenvalues, ...
+    pseudo_inverses.py  what a tolerance adds to that of a pseudo-inverse
     pieces.py, trees.py  what the others are written with: pairs, nested arguments
     contents.py     arrays must not change between a value and its pullback
     watched.py      arguments whose values must not be asked for while a function is traced

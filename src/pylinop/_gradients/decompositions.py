@@ -19,6 +19,7 @@ from .._lazy.build import inverse, view
 from .._lazy.decompositions import Result
 from .._lazy.matrix_functions import Piece
 from .._lazy.numpy_functions import diagonal
+from . import pseudo_inverses
 from .pieces import Through, call, times
 
 
@@ -66,12 +67,16 @@ def svdvals(y: Any, g: Any) -> Any:
     return U @ D @ Vh
 
 
-def pinv(y: Any, g: Any) -> Any:
-    """-P^H G P^H + (I - A P) G^H P P^H + P^H P G^H (I - P A), for matrices of one rank."""
+def pinv(y: Any, g: Any, given: Any) -> Any:
+    """-P^H G P^H + (I - A P) G^H P P^H + P^H P G^H (I - P A), for matrices of one rank; a
+    tolerance `given` among the keywords may cut more than zeros."""
     A, P = y._args[0], y
     Ph, gh = view(P, 3), view(g, 3)
     first, last = gh @ P @ Ph, Ph @ P @ gh
-    return (first - A @ (P @ first)) + (last - last @ P @ A) - Ph @ g @ Ph
+    made = (first - A @ (P @ first)) + (last - last @ P @ A) - Ph @ g @ Ph
+    if given.get("rcond") is None and given.get("rtol") is None:
+        return made
+    return made + pseudo_inverses.correction(A, P, g)
 
 
 def _repeated(over: Any, gap: Any, sizes: Any) -> Any:
@@ -177,6 +182,10 @@ def _cholesky_of_numpy(y: Any, g: Any) -> Any:
     return cholesky(y, g, y._more[1].get("upper"))
 
 
+def _pinv_of_numpy(y: Any, g: Any) -> Any:
+    return pinv(y, g, y._more[1])
+
+
 def _r_alone(y: Any, g: Any) -> Any:
     if y._more[1].get("mode") != "r":
         raise NotImplementedError("this mode of np.linalg.qr has no derivative here")
@@ -212,7 +221,7 @@ WHOLE = {
     "cholesky": _cholesky_of_numpy,
     "eigvalsh": eigvalsh,
     "svdvals": svdvals,
-    "pinv": pinv,
+    "pinv": _pinv_of_numpy,
     "qr": _r_alone,
     "norm": _norm,
     "matrix_norm": _norm,

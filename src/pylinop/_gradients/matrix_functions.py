@@ -35,7 +35,7 @@ def _cholesky(y: Any, g: Any, k: int) -> Any:
 
 
 def _pinv(y: Any, g: Any, k: int) -> Any:
-    return decompositions.pinv(y, g)
+    return decompositions.pinv(y, g, y._more[0].kwargs)
 
 
 def _r_of_qr(y: Any, g: Any, k: int) -> Any:

@@ -12,7 +12,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from .._base.checks import is_lazy
 from .._lazy import build, numpy_functions
 from .._lazy.numpy_shapes import joined
-from . import contractions, markov
+from . import contractions, markov, pseudo_inverses
 from .functions import ELEMENTWISE, Row
 from .pieces import call, conj, dtype_of, fixed
 
@@ -250,6 +250,7 @@ _SHAPES.update(
         build._astype: _astype,
         scattered: _scattered,
         **markov.ROWS,
+        **pseudo_inverses.ROWS,
     }
 )
 

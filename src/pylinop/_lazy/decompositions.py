@@ -103,7 +103,7 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, **more: Any) -> Any
         or more.keys() - {"rtol"}
     ):
         return NotImplemented
-    if hermitian:
+    if hermitian and 0 not in a.shape[-2:]:  # NumPy asks nothing of an empty matrix
         _square(a)
     if rcond is not None and rtol:
         return NotImplemented  # NumPy refuses both

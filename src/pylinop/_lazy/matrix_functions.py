@@ -163,13 +163,14 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     columns = square if b.ndim > 1 else np.reshape(square, (*square.shape, 1))
     rest = np.sum(columns, axis=-2)
     batch, more = tuple(a.shape[:-2]), {"rcond": rcond}
-    rank = _core._LazyArray("of form", (a,), batch, np.dtype(np.intc), (_rank, more))
+    rank = _core._LazyArray("of form", (a,), batch, np.dtype(np.intc), (rank_of, more))
     x = x[..., 0] if one else x
     if m <= n:
         rest = lazy(np.zeros((*batch, 0), rest.dtype))
     return x, rest, rank, decompositions.svdvals(a)
 
 
-def _rank(form: Any, rcond: Any) -> Any:
+def rank_of(form: Any, rcond: Any) -> Any:
+    """The rank that least squares find."""
     b = np.zeros((form.shape[-2], 1), inexact(form.dtype))
     return np.asarray(least_squares.lstsq(_in_dtype(form, b.dtype), b, rcond)[2], np.intc)

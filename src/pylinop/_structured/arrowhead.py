@@ -182,8 +182,31 @@ def vectors(d: Any, z: Any, found: Roots) -> Any:
     return made
 
 
+def _exponent(d: Any, z: Any, a: float) -> int:
+    """Of the largest number, by parts: the modulus of a complex one may be out of range."""
+    parts = (d, z.real, z.imag, np.abs(a))
+    return int(np.frexp(max(np.abs(x).max(initial=0.0) for x in parts))[1])
+
+
+def _scaled(x: Any, exponent: int) -> Any:
+    """x 2^exponent, each part for itself: the power alone may be out of range."""
+    if np.iscomplexobj(x):
+        made = np.empty_like(x)
+        made.real, made.imag = np.ldexp(x.real, exponent), np.ldexp(x.imag, exponent)
+        return made
+    return np.ldexp(x, exponent)
+
+
 def pairs(d: Any, z: Any, a: float, with_vectors: bool) -> tuple[Any, Any]:
-    """(eigenvalues, eigenvectors or None), in no order; d (n,) real, z (n,)."""
+    """(eigenvalues, eigenvectors or None), in no order; d (n,) real, z (n,), all finite. They are
+    scaled to a largest number of about one, so that no square is out of range."""
+    exponent = _exponent(d, z, a)
+    d, z, a = _scaled(d, -exponent), _scaled(z, -exponent), float(_scaled(a, -exponent))
+    w, q = _pairs(d, z, a, with_vectors)
+    return _scaled(w, exponent), q
+
+
+def _pairs(d: Any, z: Any, a: float, with_vectors: bool) -> tuple[Any, Any]:
     left = split(d, z, a)
     found = roots(left.d, left.z, a)
     values = left.d[found.at] + found.moved if len(left.d) else found.moved

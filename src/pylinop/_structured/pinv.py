@@ -33,6 +33,9 @@ class Rtol(TypedDict, total=False):
     rtol: Any
 
 
+BOTH_TOLERANCES = "`rtol` and `rcond` can't be both set."  # in NumPy's words
+
+
 def pinv_words(rcond: Any, hermitian: bool, rtol: Mapping[str, Any]) -> dict[str, Any]:
     """The options of `pinv`, as numpy.linalg.pinv takes them."""
     if wrong := sorted(set(rtol) - {"rtol"}):
@@ -41,7 +44,7 @@ def pinv_words(rcond: Any, hermitian: bool, rtol: Mapping[str, Any]) -> dict[str
             f"{near(wrong[0], ('rcond', 'hermitian', 'rtol'))}"
         )
     if rtol and rcond is not None:
-        raise ValueError("`rtol` and `rcond` can't be both set.")
+        raise ValueError(BOTH_TOLERANCES)
     how = dict(rtol) if rtol else {} if rcond is None else {"rcond": rcond}
     for name, value in how.items():
         if value is not None:

@@ -101,7 +101,8 @@ cond = Question(
     _cond_of_array,
     "cond",
     how="from gesdd, or the inverse",
-    cost="4 m n^2",
+    cost="4 m n^2; 3 n^3 by the inverse",
+    instead=lambda op, p: None if p in (2, -2) else "11 n^3" if p == "nuc" else "3 n^3",
     kept="cond",
     arrays=4,
 )

@@ -14,6 +14,7 @@ from .._api import covariance, determinants, factorizations, norms, spectra
 from .._api import solve as solving
 from .._base.dtypes import inexact, real_of
 from .._lazy.decompositions import is_number
+from .._structured.pinv import BOTH_TOLERANCES
 from .elements import rule
 from .expressions import least, product
 from .linear import square
@@ -253,6 +254,8 @@ def _pinv(a: Any, rcond: Any = None, hermitian: bool = False, **rtol: Any) -> An
     a, batch, m, n, sides = _matrix(a, "pinv")
     if rtol.keys() - {"rtol"}:
         raise TypeError(f"pinv takes no {', '.join(rtol.keys() - {'rtol'})}")
+    if rcond is not None and rtol:
+        raise ValueError(BOTH_TOLERANCES)
     how = _cut("pinv", m, n, sides, hermitian, rcond=rcond, **rtol) | rtol
     return formula(np.linalg.pinv, (a,), (*batch, n, m), inexact(a.dtype), sides, **how)
 

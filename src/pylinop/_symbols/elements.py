@@ -369,9 +369,16 @@ def _places(n: Any, places: Any, sides: Sides) -> tuple[int, ...]:
     return tuple(places.shape)
 
 
+def _held(p: Any) -> Any:
+    """An index as a formula holds it: arrays are copied, since the sizes that fit are those of what
+    they hold now; NumPy's indices by arrays, too, take what these hold at that moment."""
+    return np.array(p, None if np.size(p) else np.intp) if _is_places(p) else p
+
+
 @rule("index")
 def _index(a: Any, key: Any) -> Any:
     parts = list(key) if isinstance(key, tuple) else [key]
+    held = tuple(map(_held, key)) if isinstance(key, tuple) else _held(key)
     taking = [p for p in parts if p is not None and p is not Ellipsis]
     if len(taking) > a.ndim:
         raise IndexError(f"too many indices: {len(taking)} for {a.ndim} dimensions")
@@ -398,7 +405,7 @@ def _index(a: Any, key: Any) -> Any:
                 "indices of placeholders are integers, sizes, slices, and one array of integers "
                 f"beside slices, got {_shown_index(p)}"
             )
-    return formula(taken, (a, key), shape, a.dtype, sides)
+    return formula(taken, (a, held), shape, a.dtype, sides)
 
 
 del _f, _dtype, _empty

@@ -413,7 +413,8 @@ def function(inputs: Any, outputs: Any) -> Template:
         The arguments, in order. Arrays, operators and LazyArrays come in their place.
     outputs : formula or tuple of them
         What it gives: a LazyArray, or a tuple. Arrays, operators and LazyArrays in the formula are
-        not copied: each result is that of what they hold when it is computed.
+        not copied: each result is that of what they hold when it is computed. Indices of
+        placeholders are copied as they are written.
 
     Returns
     -------
