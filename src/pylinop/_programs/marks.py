@@ -12,9 +12,15 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["moved", "probes"]
+__all__ = ["is_even", "moved", "probes"]
 
 _draws = itertools.count()  # a try that comes again has other numbers
+
+
+def is_even(a: Any) -> bool:
+    """Is it a symmetric matrix, or a batch of such, or of Hermitian ones?"""
+    square = a.ndim > 1 and a.shape[-1] == a.shape[-2]
+    return bool(square and (a == np.swapaxes(a, -1, -2).conj()).all())
 
 
 def _even(r: Any) -> Any:
@@ -82,5 +88,5 @@ def probes(arrays: Any, pinned: tuple[int, ...]) -> Iterator[list[Any]]:
     """Numbers far from these, and nearer ones, which a program takes that does not take those."""
     for zeros in (True, False):
         yield _made(arrays, pinned, lambda a, rng, zeros=zeros: _far(a, rng, zeros))  # type: ignore[misc]
-    yield moved(arrays, 2.0**-9, pinned)
-    yield moved(arrays, 2.0**-9, pinned, even=True)
+    yield moved(arrays, 2.0**-12, pinned)
+    yield moved(arrays, 2.0**-12, pinned, even=True)
