@@ -95,6 +95,7 @@ OF_TWO = {
     "half": lambda a, b: 0.5 * a + 0 * b,
     "with constants": lambda a, b: 2.0 * (a * 0.5) / (b * -1.0) * -1.0,
     "flat": lambda a, b: 1 + 1e-20 * a * b,
+    "one and a product": lambda a, b: 1 + a * b,
 }
 
 
@@ -109,7 +110,15 @@ def test_ratios_of_elements(road, place, dtype, rng):
 @pytest.mark.parametrize("start", [1.0, -1.0, 0.5, 2.0, 0.0, 0.7])
 @pytest.mark.parametrize("what", OF_TWO)
 def test_what_is_made_of_two_elements(what, start, rng):
-    if start == 0 and what not in ("product", "sum", "first", "difference", "half", "flat"):
+    if start == 0 and what not in (
+        "product",
+        "sum",
+        "first",
+        "difference",
+        "half",
+        "flat",
+        "one and a product",
+    ):
         start = 3.0
     n = int(rng.integers(2, 101))
     i, j = rng.choice(n, 2, replace=False)
@@ -117,6 +126,16 @@ def test_what_is_made_of_two_elements(what, start, rng):
     assert_holds(lambda p: c(p[i], p[j]), [np.full(n, start)], rng)
     assert_holds(lambda p, q: c(p[i], q[j]), [np.full(n, start), np.full(n, start)], rng)
     assert_holds(lambda s, t: c(s, t), [start, start], rng, "program")
+
+
+@pytest.mark.parametrize("what", ["one and a product", "sum", "first", "difference"])
+@pytest.mark.parametrize("start", [1e-20, 1e-10, 1e-8, 1e6])
+def test_a_sum_that_does_not_show_an_element(what, start, rng):
+    """1 + 1e-20 is 1, for which there are plans of their own."""
+    c = OF_TWO[what]
+    assert_holds(lambda p: c(p[1], p[2]), [np.full(3, start)], rng)
+    assert_holds(lambda p: 1 + c(p[1], p[2]), [np.full(3, start)], rng, "program")
+    assert_holds(lambda s, t: 1 - c(s, t) * t, [start, start], rng, "cut")
 
 
 @pytest.mark.parametrize("places", [(0, 3, 2, 1), (0, 4, 4, 0)])

@@ -20,7 +20,7 @@ from .views import Unfit, View, of_views, view_of
 __all__ = ["Read", "Sources", "reads"]
 
 _FACTORS = (1.0, -1.0, 2.0, -2.0, 0.5, -0.5)
-_SIMPLE = (str, bytes, int, float, complex, slice, type(None), type(Ellipsis), np.dtype, type)
+_SIMPLE = (str, bytes, int, float, complex, type(None), type(Ellipsis), np.dtype)
 
 
 class Read(NamedTuple):
@@ -76,6 +76,9 @@ class Sources:
         self._made: dict[int, tuple[int, float]] = {}
         self._on: dict[int, bool] = {}
         self._kept: list[Any] = []  # as ids are of objects that live
+        for a, b in self._pairs:
+            if a.value == b.value and self._varies(a.of):  # a plan may be for 1 alone, as 1 + 1e-20
+                raise Unfit("a number that stays as it is for arguments nearby")
 
     # -- what a number is made of
 
@@ -95,8 +98,7 @@ class Sources:
         if isinstance(x, np.ndarray):
             return self._id(("array", *view_of(x))), 1.0
         if not is_lazy(x):
-            simple = isinstance(x, _SIMPLE) and not isinstance(x, slice)
-            return self._id((type(x), repr(x) if simple else id(x))), 1.0
+            return self._id(self._itself(x)), 1.0
         if x._head == "leaf":
             return self._identity(x._args[0])
         head, args = x._head, x._args
@@ -110,8 +112,15 @@ class Sources:
         if function is np.negative:
             base, by = self._identity(args[0])
             return base, -by
+        if not args:
+            return self._id(self._itself(x)), 1.0
         exact = self._multiple(x, head, function)
         return exact or (self._id((head, self._rest(x), *map(self._identity, args))), 1.0)
+
+    def _itself(self, x: Any) -> Any:
+        """A key of a constant by its value, of any other object by what it is."""
+        self._kept.append(x)
+        return type(x), repr(x) if isinstance(x, _SIMPLE) else id(x)
 
     def _multiple(self, x: Any, head: str, function: Any) -> tuple[int, float] | None:
         """Of a multiple by a power of two."""
@@ -142,7 +151,7 @@ class Sources:
                 stack += (y.start, y.stop, y.step)
                 key.append(slice)
             else:
-                key.append((type(y), repr(y) if isinstance(y, _SIMPLE) else id(y)))
+                key.append(self._itself(y))
         return tuple(key)
 
     def _varies(self, x: Any) -> bool:
@@ -156,12 +165,12 @@ class Sources:
     def _depends(self, x: Any) -> bool:
         if isinstance(x, np.ndarray):
             low, high = view_of(x).reach()
-            if any(start <= low and high <= end for start, end in self._fixed):
+            if not x.size or any(start <= low and high <= end for start, end in self._fixed):
                 return False
             inside = any(start < high and low < end for start, end in self._free)
             return inside or not (x.flags.owndata and not x.flags.writeable)
         if not is_lazy(x):
-            return not isinstance(x, (*_SIMPLE, np.generic))
+            return not isinstance(x, (*_SIMPLE, slice, np.generic))
         return not x._args or any(map(self._varies, x._args))
 
     # -- coefficients
