@@ -459,7 +459,7 @@ def test_the_least_recently_used_goes(rng):
     tape_of = PROGRAMS[name][0]
     for k in range(300):
         arrays = [np.ones(3), np.ones((3, 1)), np.ones(3)]
-        first, second = freezing._moved(arrays, 2.0**-13), freezing._moved(arrays, 2.0**-11)
+        first, second = freezing.moved(arrays, 2.0**-13), freezing.moved(arrays, 2.0**-11)
         tape, _, _ = freezing._tape(Freezable(tape_of, False), first, second)
         _core._tape_put(np.int64(10**9 + k).tobytes(), tape, _core._tape_counts()[3])
         assert k % 50 or without_python(name, kept, out)  # used now and then: it stays
@@ -526,7 +526,7 @@ def test_several_results_of_what_is_nearly_singular(rng):
 def test_a_tape_of_options_that_have_changed_is_not_there(rng):
     name, out = "low rank", [np.zeros(())]
     arrays = [np.ones(3), np.ones((3, 1)), np.ones(3)]
-    first, second = freezing._moved(arrays, 2.0**-13), freezing._moved(arrays, 2.0**-11)
+    first, second = freezing.moved(arrays, 2.0**-13), freezing.moved(arrays, 2.0**-11)
     tape, _, _ = freezing._tape(Freezable(PROGRAMS[name][0], False), first, second)
     before = _core._tape_counts()[3]
     pl.config(fft=False)

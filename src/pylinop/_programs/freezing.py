@@ -27,7 +27,10 @@ from .._gradients.pieces import stop
 from .._gradients.shapes import scattered
 from .._lazy import evaluate, numpy_functions, numpy_shapes
 from .._structured import determinants
+from .coefficients import Sources, reads
+from .marks import is_even, moved, probes
 from .programs import Program, by_shapes
+from .views import Unfit, View, of_views, view_of
 
 __all__ = ["Freezable", "consider"]
 
@@ -45,7 +48,6 @@ _UFUNCS = {
 _VIEWS = (numpy_functions.reshaped, np.broadcast_to, np.transpose, np.reshape, np.swapaxes)
 _OF_PLANS = (determinants.pair, evaluate.diagonal, evaluate.trace, np.sum)
 _ALL, _EQUAL = 8, 13  # of exec/tape_proof.h
-_FACTORS = (1.0, -1.0, 2.0, -2.0, 0.5, -0.5)
 _FIRST, _TRIES, _MOST = 1, 3, 1024  # calls before the first try, tries, programs that are counted
 _LARGEST = 1 << 21  # elements of all arrays of a call
 _LONG = 0.1  # seconds of a try that count as a call
@@ -66,31 +68,8 @@ class Freezable(NamedTuple):
     open: bool = False
 
 
-class _Unfit(Exception):
-    """The program makes no tape, because of this."""
-
-
-class _View(NamedTuple):
-    """Elements in memory: strides in elements."""
-
-    at: int
-    letter: str
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-
-    def reach(self) -> tuple[int, int]:
-        """The bytes from its lowest element to behind its highest, as addresses."""
-        size = np.dtype(self.letter).itemsize
-        if not all(self.shape):
-            return self.at, self.at
-        steps = [(n - 1) * s * size for n, s in zip(self.shape, self.strides, strict=True)]
-        low = self.at + sum(s for s in steps if s < 0)
-        return low, self.at + sum(s for s in steps if s > 0) + size
-
-
-def _view(a: Any) -> _View:
-    strides = tuple(s // a.itemsize for s in a.strides)
-    return _View(a.__array_interface__["data"][0], a.dtype.char, a.shape, strides)
+class _Wrong(Unfit):
+    """Likewise, and none is to be made again."""
 
 
 class _Tape:
@@ -103,16 +82,16 @@ class _Tape:
         self.constants: list[int] = []  # their addresses
         self.may_change = False  # one of them
         for a in arrays:
-            self.placed(_view(a))
+            self.placed(view_of(a))
 
-    def placed(self, view: _View, content: bytes | None = None) -> Any:
+    def placed(self, view: View, content: bytes | None = None) -> Any:
         """A new slot for the memory of a view."""
         low, high = view.reach()
         self.slots.append(high - low if content is None else content)
         self.places.append((low, high))
         return self.found(view)
 
-    def found(self, view: _View) -> Any:
+    def found(self, view: View) -> Any:
         """The view in its slot; None: it is in none."""
         low, high = view.reach()
         for k, (start, end) in enumerate(self.places):
@@ -120,7 +99,7 @@ class _Tape:
                 return (k, view.at - start, view.letter, view.shape, view.strides)
         return None
 
-    def taken(self, view: _View, of: Any = None) -> Any:
+    def taken(self, view: View, of: Any = None) -> Any:
         """Likewise; a constant where it is nothing that is known: the memory of that array."""
         place = self.found(view)
         if place is None:
@@ -139,7 +118,7 @@ class _Tape:
         if is_lazy(x):
             known = x._args[0] if x._head == "leaf" else x._value
             if known is None:
-                raise _Unfit("an argument without a value")
+                raise Unfit("an argument without a value")
             return self.array(known, like)
         if isinstance(x, np.ndarray):
             return self.array(x, like)
@@ -150,7 +129,7 @@ class _Tape:
 
     def array(self, a: Any, like: Any) -> Any:
         """An array in memory; a constant in the dtype that the function computes in."""
-        view = _view(a)
+        view = view_of(a)
         if a.dtype == like or self.found(view) is not None:
             return self.taken(view, a)
         self.note(a)
@@ -167,22 +146,22 @@ class _Tape:
     def plan(self, row: Any, sources: Any) -> None:
         """A plan that ran."""
         plan, keys, numbers, views, _, given_arrays = row
-        leaves = tuple(self.leaf(_View(*v), a) for v, a in zip(views, given_arrays, strict=False))
+        leaves = tuple(self.leaf(View(*v), a) for v, a in zip(views, given_arrays, strict=False))
         given = tuple(self.source(*pair) for pair in zip(numbers, sources, strict=True))
-        out = self.placed(_View(*views[-1]))
+        out = self.placed(View(*views[-1]))
         self.steps.append((_PLAN, -1, plan, keys, leaves, given, out))
 
-    def leaf(self, view: _View, given: Any) -> Any:
+    def leaf(self, view: View, given: Any) -> Any:
         """A leaf of a plan; of an array that was laid out anew for it a copy."""
         if given is None or self.found(view) is not None:
             return self.taken(view, given)
-        seen = _view(given)
+        seen = view_of(given)
         if self.found(seen) is None or seen.letter != view.letter:
             return self.taken(view, given)
         if seen.shape != view.shape:
             if math.prod(seen.shape) != math.prod(view.shape):
-                raise _Unfit("a leaf of another shape")
-            seen = _view(given.reshape(view.shape))
+                raise Unfit("a leaf of another shape")
+            seen = view_of(given.reshape(view.shape))
         place = self.placed(view)
         self.step(_COPY, [self.taken(seen)], place)
         return place
@@ -193,7 +172,7 @@ class _Tape:
 
     def computed(self, a: Any, last: Any) -> None:
         """A value; `last` is what the plan that ran for it gave, or None."""
-        v = _view(a._value)
+        v = view_of(a._value)
         if a._head == "leaf" or self.found(v):
             return
         head, more = a._head, a._more
@@ -206,37 +185,37 @@ class _Tape:
             x = a._args[0]
             known = x._args[0] if x._head == "leaf" else x._value
             if known is None or x._form is not None:
-                raise _Unfit("an index of an operator")
-            self.copy(known, known[_of_views(more)], v)
+                raise Unfit("an index of an operator")
+            self.copy(known, known[of_views(more)], v)
         elif last is None:
-            raise _Unfit(f"the value of {head!r} is not of a plan")
+            raise Unfit(f"the value of {head!r} is not of a plan")
         elif head == "of form" and more[0] in (determinants.logdet, determinants.logdet_of):
             self.step(_LOGDET, [self.found(last)], self.placed(v))
         elif head == "of form" and more[0] not in _OF_PLANS:
-            raise _Unfit(f"the function {more[0]!r}")
+            raise Unfit(f"the function {more[0]!r}")
         else:
             self.step(_COPY, [self.alike(last, v)], self.placed(v))
 
-    def alike(self, view: _View, v: _View) -> Any:
+    def alike(self, view: View, v: View) -> Any:
         """The result of a plan in the shape of a value."""
         slot, offset, letter, shape, strides = self.found(view)
         if shape != v.shape:
             if math.prod(shape) != math.prod(v.shape) or not _in_c_order(shape, strides):
-                raise _Unfit("a value of another size than its plan's")
+                raise Unfit("a value of another size than its plan's")
             strides = _c_strides(v.shape)
         return slot, offset, letter, v.shape, strides
 
-    def copy(self, of: Any, seen: Any, v: _View) -> None:
+    def copy(self, of: Any, seen: Any, v: View) -> None:
         if not np.shares_memory(of, seen):
-            raise _Unfit("a view that is none")
-        self.step(_COPY, [self.taken(_view(seen))], self.placed(v))
+            raise Unfit("a view that is none")
+        self.step(_COPY, [self.taken(view_of(seen))], self.placed(v))
 
-    def call(self, a: Any, v: _View, function: Any, kwargs: Any) -> None:
+    def call(self, a: Any, v: View, function: Any, kwargs: Any) -> None:
         """A function of NumPy's, of values."""
         if function in _UFUNCS and not kwargs:
             args = [self.value(x, a.dtype) for x in a._args]
             if any(x[2] != v.letter for x in args):
-                raise _Unfit("an operand of another dtype")
+                raise Unfit("an operand of another dtype")
             self.step(_UFUNCS[function], args, self.placed(v))
         elif function in _VIEWS:
             (x,) = a._args
@@ -253,9 +232,9 @@ class _Tape:
         elif function is stop:
             self.step(_COPY, [self.value(a._args[0], a.dtype)], self.placed(v))
         else:
-            raise _Unfit(f"the function {function!r}")
+            raise Unfit(f"the function {function!r}")
 
-    def joined(self, a: Any, v: _View, axis: int) -> None:
+    def joined(self, a: Any, v: View, axis: int) -> None:
         parts = [self.value(x, a.dtype) for x in a._args]
         slot, offset, letter, _, strides = self.placed(v)
         step = strides[axis] * np.dtype(letter).itemsize
@@ -263,31 +242,24 @@ class _Tape:
             self.step(_COPY, [part], (slot, offset, letter, part[3], strides))
             offset += part[3][axis] * step
 
-    def scattered(self, a: Any, v: _View, key: Any, shape: Any) -> None:
-        seen = a._value[_of_views(key)]
+    def scattered(self, a: Any, v: View, key: Any, shape: Any) -> None:
+        seen = a._value[of_views(key)]
         if not np.may_share_memory(seen, a._value):
-            raise _Unfit("elements by their indices")
+            raise Unfit("elements by their indices")
         part, zero = self.value(a._args[0], a.dtype), self.value(0.0, a.dtype)
         self.step(_COPY, [zero], self.placed(v))
-        self.step(_COPY, [part], self.found(_view(seen)))
+        self.step(_COPY, [part], self.found(view_of(seen)))
 
-    def sum(self, a: Any, v: _View, axis: Any = None, **rest: Any) -> None:
+    def sum(self, a: Any, v: View, axis: Any = None, **rest: Any) -> None:
         slot, offset, letter, shape, strides = self.value(a._args[0], a.dtype)
         if any(x not in (None, False) for x in rest.values()):
-            raise _Unfit("this sum")
+            raise Unfit("this sum")
         if axis is None and len(shape) != 1:
             if not _in_c_order(shape, strides):
-                raise _Unfit("the sum of a view")
+                raise Unfit("the sum of a view")
             shape, strides = (math.prod(shape),), (1,)
         arg = (slot, offset, letter, shape, strides)
         self.step(_SUM, [arg], self.placed(v), -1 if axis is None else axis)
-
-
-def _of_views(key: Any) -> Any:
-    """An index that gives a view of single elements too, where NumPy gives a number."""
-    if Ellipsis in (key if type(key) is tuple else (key,)):
-        return key
-    return (*key, ...) if type(key) is tuple else (key, ...)
 
 
 def _c_strides(shape: Any) -> tuple[int, ...]:
@@ -306,41 +278,11 @@ def _in_c_order(shape: Any, strides: Any) -> bool:
 # -- two runs --------------------------------------------------------------------------------------
 
 
-def _apart(a: Any, number: int, by: float) -> Any:
-    """Factors near 1 by which no two elements stay alike nor keep their ratio, of one array or of
-    two; d_i d_j for what stands at i, j, so that what is symmetric and definite stays so.
-    Coefficients are known by their numbers alone (`_sources`)."""
-    single = a.dtype.char in "fF"  # of which more would make what is just definite indefinite
-    unit = by * 2 ** (18 if single else 22) * np.finfo(a.dtype).eps  # 512 and 2048 roundings, or 32
-    whole: Any = 1.0
-    for axis in reversed(range(a.ndim)):
-        k = np.arange(1, a.shape[axis] + 1)
-        d = 1 + unit * np.modf((k * (k + 1) + 7 * number) * 0.6180339887498949)[0]
-        whole = d.reshape(-1, *(1,) * (a.ndim - axis - 1)) * whole
-    return whole
-
-
-def _moved(arrays: Any, by: float, pinned: tuple[int, ...] = ()) -> list[Any]:
-    """Other numbers in other memory: arrays by one factor, and by `_apart`; single numbers are no
-    special ones, and no two are alike, but for the pinned ones."""
-    made = []
-    for k, a in enumerate(arrays):
-        fortran = a.flags.f_contiguous and not a.flags.c_contiguous
-        x = np.asfortranarray(a).copy("F") if fortran else np.array(a, order="C")
-        x *= (1 + by) * _apart(x, k, by) if x.ndim else 1 + by * (k + 1)
-        if k in pinned:
-            x[...] = a
-        elif x.ndim == 0 and (x == 0 or abs(abs(x) - 1) < 1e-3):
-            x[...] = x + (1e-2 + by) * (k + 1)
-        made.append(x)
-    return made
-
-
 def _written(run: Callable[[Any], list[Any]], arrays: Any) -> tuple[list[Any], list[Any]]:
     """What was computed, in order, and the values."""
     events: list[Any] = []
     if not _core._tape_record(events):
-        raise _Unfit("another program is written down")
+        raise Unfit("another program is written down")
     try:
         values = run(arrays)
     finally:
@@ -348,70 +290,28 @@ def _written(run: Callable[[Any], list[Any]], arrays: Any) -> tuple[list[Any], l
     return events, values
 
 
-def _element(e: Any) -> int | None:
-    """The address of the element that an index takes; None of others."""
-    if e._head != "index":
-        return None
-    x = e._args[0]
-    known = x._args[0] if x._head == "leaf" else x._value
-    return None if known is None else _view(known[_of_views(e._more)]).at
-
-
-def _reads(events: Any, arrays: Any) -> list[tuple[Any, float, int | None]]:
-    """Single numbers, where they lie, and of which element they are copies."""
-    found: list[tuple[Any, float, int | None]] = [
-        (_view(a), float(a), None) for a in arrays if a.ndim == 0 and a.dtype.char in "fd"
-    ]
-    for e in events:
-        if not isinstance(e, tuple) and e._value.ndim == 0 and e._value.dtype.char in "fd":
-            found.append((_view(e._value), float(e._value), _element(e)))
-    return found
-
-
-def _sources(first: Any, second: Any, one: Any, two: Any) -> list[Any]:
-    """What each coefficient of a plan is, by both runs: (place in `_reads`, factor, over) or None
-    for a constant."""
-    made: list[Any] = []
-    for x, y in zip(first, second, strict=True):
-        if isinstance(x, complex):
-            raise _Unfit("a complex coefficient")
-        if x == y:
-            made.append(None)
-            continue
-        fits = [
-            (k, f, over)
-            for k, ((_, u, _), (_, w, _)) in enumerate(zip(one, two, strict=True))
-            for f in _FACTORS
-            for over in (False, True)
-            if u and w and (f / u if over else f * u) == x and (f / w if over else f * w) == y
-        ]
-        if not fits:
-            raise _Unfit("a coefficient of unknown origin")
-        if len({one[k][2] for k, *_ in fits} - {None}) > 1:
-            raise _Unfit("a coefficient that two elements may be")
-        made.append(fits[0])
-    return made
-
-
 def _same_kind(a: Any, b: Any) -> bool:
     if isinstance(a, tuple) or isinstance(b, tuple):
         if type(a) is not type(b) or len(a) != len(b):
             return False
         if len(a) == 2:
-            return _view(a[1])[1:] == _view(b[1])[1:]
+            return view_of(a[1])[1:] == view_of(b[1])[1:]
         return [v[1:] for v in a[3]] == [v[1:] for v in b[3]]
-    return a._head == b._head and _view(a._value)[1:] == _view(b._value)[1:]
+    return a._head == b._head and view_of(a._value)[1:] == view_of(b._value)[1:]
 
 
-def _tape(freezable: Freezable, first: Any, second: Any) -> tuple[Any, list[Any], list[Any]]:
+def _tape(
+    freezable: Freezable, first: Any, second: Any, pinned: tuple[int, ...] = ()
+) -> tuple[Any, list[Any], list[Any]]:
     """The tape, and the values of both sets of arrays."""
     one, values = _written(freezable.run, first)
     two, others = _written(freezable.run, second)
     if len(one) != len(two) or not all(map(_same_kind, one, two)):
-        raise _Unfit("what is computed depends on the numbers")
+        raise Unfit("what is computed depends on the numbers")
     tapes: list[Any] = []
-    reads = _reads(one, first), _reads(two, second)
-    for events, arrays, read in ((one, first, reads[0]), (two, second, reads[1])):
+    both = reads(one, first), reads(two, second)
+    sources = Sources(*both, first, pinned)
+    for events, arrays, read in ((one, first, both[0]), (two, second, both[1])):
         tape, last = _Tape(arrays), None
         for k, e in enumerate(events):
             if not isinstance(e, tuple):
@@ -419,17 +319,17 @@ def _tape(freezable: Freezable, first: Any, second: Any) -> tuple[Any, list[Any]
                 last = None
                 continue
             if len(e) == 2:
-                last = _view(e[1])
+                last = view_of(e[1])
                 continue
-            found = _sources(one[k][2], two[k][2], *reads)
-            tape.plan(e, [s and (tape.found(read[s[0]][0]), *s[1:]) for s in found])
-            last = _View(*e[3][-1])
-        tapes.append((tape, [tape.taken(_view(v), v) for v in (values, others)[len(tapes)]]))
+            found = sources.of(one[k][2], two[k][2])
+            tape.plan(e, [s and (tape.found(read[s[0]].view), *s[1:]) for s in found])
+            last = View(*e[3][-1])
+        tapes.append((tape, [tape.taken(view_of(v), v) for v in (values, others)[len(tapes)]]))
     (tape, out), (again, _) = tapes
     if tape.constants != again.constants:
-        raise _Unfit("a step that is not written down")
+        raise Unfit("a step that is not written down")
     if freezable.open and tape.may_change:
-        raise _Unfit("it holds an array of its own, which may change")
+        raise Unfit("it holds an array of its own, which may change")
     made = _core._tape_new(
         len(first),
         tuple(tape.slots),
@@ -441,11 +341,11 @@ def _tape(freezable: Freezable, first: Any, second: Any) -> tuple[Any, list[Any]
     return made, values, others
 
 
-def _agrees(tape: Any, arrays: Any, values: Any, outs: Any) -> bool:
-    """Does the tape give the same bits?"""
+def _agrees(tape: Any, arrays: Any, values: Any, outs: Any) -> bool | None:
+    """Does the tape give the same bits? None: it is not for these numbers."""
     found = tuple(np.empty_like(o, order="C") for o in outs)
     if not _core._tape_run(tape, tuple(arrays), found):
-        return False
+        return None
     for a, value in zip(found, values, strict=True):
         due = np.asarray(value)
         due = due.real if due.dtype.kind == "c" and a.dtype.kind != "c" else due
@@ -454,37 +354,68 @@ def _agrees(tape: Any, arrays: Any, values: Any, outs: Any) -> bool:
     return True
 
 
+def _tried(freezable: Freezable, tape: Any, arrays: Any, outs: Any, pinned: Any) -> None:
+    """Compares a tape with the program on numbers that it was not made of, far from them if it may
+    be: whatever was taken for another number or for a constant shows."""
+    for given in probes(arrays, pinned):
+        try:
+            values = freezable.run(given)
+        except Exception:  # no numbers for this program: nearer ones are
+            continue
+        agrees = _agrees(tape, given, values, outs)
+        if agrees is False:
+            raise _Wrong("the tape's bits differ from the program's on other numbers")
+        if agrees:
+            return
+    raise Unfit("there are no other numbers to try the tape on")
+
+
 def _frozen(freezable: Freezable, arrays: Any, outs: Any) -> tuple[Any, tuple[int, ...]]:
     """A tape of the program on arrays of this kind, and which numbers it holds for alone."""
     if any(a.dtype.char not in "fdFD" for a in (*arrays, *outs)):
-        raise _Unfit("arrays of other dtypes")
+        raise Unfit("arrays of other dtypes")
     if sum(a.size for a in (*arrays, *outs)) > _LARGEST:
-        raise _Unfit("arrays so large that a call takes much longer than what a tape saves")
+        raise Unfit("arrays so large that a call takes much longer than what a tape saves")
     if isinstance(freezable.run, Program) and not by_shapes(freezable.run, arrays):
-        raise _Unfit("a value decides what is computed")
+        raise Unfit("a value decides what is computed")
     if not all(np.isfinite(a).all() for a in arrays):
-        raise _Unfit("numbers that are not finite")
+        raise Unfit("numbers that are not finite")
     numbers = [k for k, a in enumerate(arrays) if a.ndim == 0 and a.dtype.char in "fd"]
     tries = [(), *((k,) for k in numbers[::-1]), tuple(numbers)]
     for pinned in dict.fromkeys(tries):
         tape = _for_numbers(freezable, arrays, outs, pinned)
         if tape is not None:
             return tape, pinned
-    raise _Unfit("its plans are for other numbers than these")
+    raise Unfit("its plans are for other numbers than these")
 
 
 def _for_numbers(freezable: Freezable, arrays: Any, outs: Any, pinned: tuple[int, ...]) -> Any:
     """A tape that holds for any numbers but the pinned ones, which are special to its plans; None
     where these arrays are not among them."""
-    first, second = _moved(arrays, 2.0**-13, pinned), _moved(arrays, 2.0**-11, pinned)
     proof = (*map(_equal, pinned, (arrays[k] for k in pinned)), *freezable.proof)
     if pinned:
         proof = ((_ALL, 1 + len(proof), (), ()), *proof)
-    tape, values, others = _tape(freezable._replace(proof=proof), first, second)
+    proved = freezable._replace(proof=proof)
+    try:
+        return _of_runs(proved, arrays, outs, pinned, False)
+    except _Wrong:
+        raise
+    except Exception:  # perhaps because what was symmetric is not any more
+        if not any(map(is_even, arrays)):
+            raise
+    return _of_runs(proved, arrays, outs, pinned, True)
+
+
+def _of_runs(
+    freezable: Freezable, arrays: Any, outs: Any, pinned: tuple[int, ...], even: bool
+) -> Any:
+    first, second = (moved(arrays, by, pinned, even) for by in (2.0**-13, 2.0**-11))
+    tape, values, others = _tape(freezable, first, second, pinned)
     if not _runs(tape, arrays, outs):
         return None
     if not (_agrees(tape, first, values, outs) and _agrees(tape, second, others, outs)):
-        raise _Unfit("the tape's bits differ from the program's")
+        raise Unfit("the tape's bits differ from the program's")
+    _tried(freezable, tape, arrays, outs, pinned)
     return tape
 
 
@@ -528,6 +459,8 @@ def consider(
             tape, pinned = _frozen(found, arrays, outs)
     except Exception as why:  # the call itself is done: nothing is to fail for this
         _calls[key] += int((time.monotonic() - start) / _LONG)  # long ones are not tried again
+        if isinstance(why, _Wrong):
+            _calls[key] += _TRIES
         _why[key] = str(why) or type(why).__name__
         return _why[key]
     (_pinned.add if pinned else _pinned.discard)(key)
