@@ -223,3 +223,36 @@ def test_determinants_of_nothing_and_of_nan():
     for d in ([np.nan, 1.0], [0.0, np.nan]):
         found = pt.slogdet(pt.Diag(torch.tensor(d, device=DEVICE)))
         assert all(v.isnan() for v in found)
+
+
+def test_all_records_keep_so_much(walks, monkeypatch):
+    """The oldest one goes, and is made anew."""
+    monkeypatch.setattr(recorded, "_records", {})
+    monkeypatch.setattr(recorded, "_ALL", 5000)
+    programs = [
+        pt.program(lambda x, k=k: pl.Diag(pl.freeze(np.full(200, k))) @ x) for k in (1.0, 2.0)
+    ]
+    x = normal(200)
+    for k, f in enumerate(programs):
+        for _ in range(4):
+            torch.testing.assert_close(f(x), (k + 1) * x)
+    assert len(walks) == 4 and len(recorded._records) == 1
+    torch.testing.assert_close(programs[0](x), x)
+    assert len(walks) == 5
+
+
+def test_a_call_that_raised_is_no_last_word(walks, monkeypatch):
+    x, f = normal(3), pt.program(lambda x: pl.lazy(x) * 2.0)
+    f(x)
+    whole = values._walked
+
+    def raising(*args):
+        raise MemoryError
+
+    monkeypatch.setattr(values, "_walked", raising)
+    with pytest.raises(MemoryError):
+        f(x)
+    monkeypatch.setattr(values, "_walked", whole)
+    for _ in range(3):
+        torch.testing.assert_close(f(x), 2 * x)
+    assert len(walks) == 2
