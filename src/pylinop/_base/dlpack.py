@@ -8,6 +8,7 @@ tensor without memory would be read as whatever lies there."""
 from __future__ import annotations
 
 import sys
+import weakref
 from typing import Any, NoReturn
 
 import numpy as np
@@ -60,6 +61,21 @@ def is_immutable(array: Any) -> bool:
     while isinstance(root, np.ndarray) and not root.flags.writeable:
         root = root.base
     return isinstance(root, (bytes, Immutable))
+
+
+_own: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+
+
+def fixed(a: Any) -> Any:
+    """An array of our own, which no user sees: what is made of it may be kept."""
+    a.flags.writeable = False
+    _own[id(a)] = a
+    return a
+
+
+def is_fixed(a: Any) -> bool:
+    """Does it keep its numbers? Whoever owns an array that is read-only may thaw it."""
+    return isinstance(a, (np.number, np.bool_)) or _own.get(id(a)) is a or is_immutable(a)
 
 
 def immutable_copy(array: Any, owner: Owner | None = None) -> Any:

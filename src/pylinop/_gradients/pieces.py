@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import _core
 from .._base.checks import is_lazy
+from .._base.dlpack import fixed as fixed
 from .._lazy.build import scaled
 from .._lazy.kinds import COLUMN, FORM, lazily
 from .._lazy.leaves import lazy
@@ -17,12 +18,6 @@ from .._lazy.leaves import lazy
 def call(function: Any, args: tuple[Any, ...], shape: Any, dtype: Any, /, **kwargs: Any) -> Any:
     """A function of values, deferred."""
     return _core._LazyArray("call", args, tuple(shape), np.dtype(dtype), (function, kwargs))
-
-
-def fixed(a: Any) -> Any:
-    """An array of our own that nobody writes to: what is made of it may be kept."""
-    a.flags.writeable = False
-    return a
 
 
 @functools.lru_cache(maxsize=16)

@@ -13,6 +13,7 @@ import numpy as np
 
 from .. import _core
 from .._base.checks import is_lazy
+from .._base.dlpack import is_fixed
 from .._gradients.watched import watched
 from .._lazy import evaluate, kinds
 from .._lazy.leaves import lazy
@@ -100,8 +101,7 @@ class _Evaluation:
 
     def own(self, a: Any) -> Any:
         """A copy on the device of an array that the program holds itself."""
-        flags = getattr(a, "flags", None)
-        if flags is None or flags.writeable or not flags.owndata:
+        if not is_fixed(a):
             self.held.append(a)
         return self.ns.constant(a)
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from .._base.checks import is_lazy
+from .._base.dlpack import is_fixed
 
 __all__ = ["called", "is_one", "plain"]
 
@@ -47,6 +49,11 @@ def _sum(run: Any, a: Any, kwargs: Any, x: Any) -> Any:
     axes = tuple(range(x.ndim)) if axis is None else axis
     x = run.ns.cast(x, a.dtype.name)
     return run.ns.sum(x, axes, bool(kwargs.get("keepdims"))) if x.ndim else x
+
+
+def _mean(run: Any, a: Any, kwargs: Any, x: Any) -> Any:
+    found = _sum(run, a, kwargs, x)
+    return found / (math.prod(x.shape) // max(1, math.prod(found.shape)))
 
 
 def _max(run: Any, a: Any, kwargs: Any, x: Any) -> Any:
@@ -95,6 +102,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "imag": lambda run, a, kwargs, x: run.ns.imag(x),
     "real": lambda run, a, kwargs, x: run.ns.real(x),
     "sum": _sum,
+    "mean": _mean,
     "max": _max,
     "amax": _max,
     "reshape": _reshape,
@@ -112,7 +120,7 @@ def is_one(x: Any) -> bool:
     """Is it a number 1 that nobody writes to, such as that by which a sweep begins?"""
     if is_lazy(x):
         x = x._args[0] if x._head == "leaf" else None
-    if isinstance(x, np.ndarray) and (x.ndim or x.flags.writeable or not x.flags.owndata):
+    if isinstance(x, np.ndarray) and (x.ndim or not is_fixed(x)):
         return False
     return isinstance(x, (int, float, complex, np.ndarray, np.generic)) and bool(x == 1)
 
@@ -133,6 +141,23 @@ def _scaled(run: Any, a: Any) -> Any:
     return x * c if a._head == "scale" else x / c
 
 
+def _elements(run: Any, a: Any) -> Any:
+    """By an index; PyTorch has no steps backwards."""
+    key = a._more if isinstance(a._more, tuple) else (a._more,)
+    x, axis = run.value(a._args[0]), 0
+    count = sum(k is not None and k is not Ellipsis for k in key)
+    turned, at = [], []
+    for k in key:
+        if isinstance(k, slice) and (k.step or 1) < 0:
+            n = int(x.shape[axis])
+            start, stop, step = k.indices(n)
+            turned.append(axis)
+            k = slice(n - 1 - start, n - 1 - stop, -step)
+        at.append(k)
+        axis += x.ndim - count if k is Ellipsis else k is not None
+    return run.ns.flip(x, tuple(turned))[tuple(at)] if turned else x[a._more]
+
+
 def called(run: Any, a: Any) -> Any:
     """The value of a LazyArray whose head is a function, an index, a multiple or a sum."""
     if a._head in ("scale", "over"):
@@ -141,7 +166,7 @@ def called(run: Any, a: Any) -> Any:
         x, y = (run.ns.cast(run.value(v), a.dtype.name) for v in a._args)
         return x + y
     if a._head == "index":
-        return run.value(a._args[0])[a._more]
+        return _elements(run, a)
     if a._head == "view":
         x = run.value(a._args[0])
         x = run.ns.mT(x) if a._more & 1 and x.ndim >= 2 else x
@@ -152,7 +177,7 @@ def called(run: Any, a: Any) -> Any:
         return run.ns.inv(run.ns.cast(run.value(a._args[0]), a.dtype.name))
     f, kwargs = a._more if a._head in ("call", "of form") else (None, {})
     name = getattr(f, "__name__", a._head)
-    known = FUNCTIONS.get(name) if a._head == "call" else None
+    known = FUNCTIONS.get(name) if a._head == "call" or f in (np.sum, np.mean) else None
     if known is None or any(is_lazy(v) for v in kwargs.values()):
         raise NotImplementedError(
             f"{name!r} of shape {a.shape} has no form on the arrays of other libraries yet: "

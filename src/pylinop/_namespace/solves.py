@@ -210,7 +210,12 @@ def _eigvec(w: Any, row: Any) -> Any:
 def _product(w: Any, d: Any) -> Any:
     """Of the elements of a vector."""
     with np.errstate(divide="ignore"):  # the logarithm of 0 is -inf
-        return w.ns.prod(w.ns.sign(d), -1), w.ns.sum(w.ns.log(w.ns.abs(d)), -1)
+        return w.ns.prod(_sign(w, d), -1), w.ns.sum(w.ns.log(w.ns.abs(d)), -1)
+
+
+def _sign(w: Any, d: Any) -> Any:
+    """PyTorch's sign of NaN is 0."""
+    return w.ns.where(d == d, w.ns.sign(d), d)
 
 
 def _vector_det(w: Any, row: Any) -> Any:
@@ -311,6 +316,8 @@ def _closed_det(w: Any, row: Any) -> Any:
 
 def _circulant_det(w: Any, row: Any) -> Any:
     sizes = w.rows[row.children[1]].shape
+    if 0 in sizes:
+        return _one(w, row)
     values = products.spectrum(w, w.child(row, 0), sizes)
     flat = w.ns.reshape(values, (*values.shape[: values.ndim - len(sizes)], -1))
     s, a = _product(w, flat)

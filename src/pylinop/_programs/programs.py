@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .._gradients.pieces import call, one
+from .._gradients.pieces import call, fixed, one
 from .._gradients.rules import Differentiated
 from .._gradients.sweep import sweep
 from .._gradients.watched import watched
@@ -286,7 +286,7 @@ class Pushforward(Derived):
     def build(self, leaves: Any) -> list[Any]:
         own, tangents = leaves[: self.base.arrays], leaves[self.base.arrays :]
         values = [lazy(x) for x in self.base.build(own)]
-        units = [lazy(_fixed(np.zeros(v.shape, v.dtype))) for v in values]
+        units = [lazy(fixed(np.zeros(v.shape, v.dtype))) for v in values]
         found = pulled(values, units, self.wanted(own))
         total = None
         for k, t in zip(self.by, tangents, strict=True):
@@ -299,12 +299,6 @@ class Pushforward(Derived):
             return units
         back = sweep(total, {id(u): u for u in units}, one(total.dtype))
         return [back.get(id(u), u) for u in units]
-
-
-def _fixed(a: Any) -> Any:
-    """A constant that nobody writes to."""
-    a.flags.writeable = False
-    return a
 
 
 def _conj(x: Any) -> Any:
@@ -321,7 +315,7 @@ def _real_inner(g: Any, t: Any) -> Any:
 def gradient_by(found: dict[int, Any], like: Any) -> Any:
     """The gradient by a leaf, of its shape."""
     g = found.get(id(like))
-    return lazy(_fixed(np.zeros(like.shape, like.dtype))) if g is None else g
+    return lazy(fixed(np.zeros(like.shape, like.dtype))) if g is None else g
 
 
 def _never(*values: Any) -> Any:

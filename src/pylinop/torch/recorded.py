@@ -9,6 +9,7 @@ as far as it is small."""
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -22,6 +23,7 @@ __all__ = ["by_record"]
 
 _FOLDED = 1 << 20  # bytes of what is made once and kept; larger ones are made anew
 _KEPT = 16 << 20  # bytes that one record keeps
+_ALL = 256 << 20  # bytes that all records keep
 _LONGEST = 8000  # calls of torch in a record
 _OPTIONS = (
     *("fft", "warn_limit", "memory_limit", "disable_rules", "not_definite", "precision"),
@@ -34,13 +36,13 @@ Compute = Callable[[list[Any], list[Any]], list[Any]]
 
 
 class _Slot:
-    """Of a program on arguments of the same kinds: how often it was called, its record, and of
-    which dense forms it warns."""
+    """Of a program on arguments of the same kinds: whether it was called, its record, whether it
+    can have none, and of which dense forms it warns."""
 
-    __slots__ = ("calls", "heard", "record")
+    __slots__ = ("called", "heard", "record", "refused")
 
     def __init__(self) -> None:
-        self.calls = 0
+        self.called = self.refused = False
         self.heard: list[Any] = []
         self.record: Callable[..., list[Any]] | None = None
 
@@ -48,6 +50,20 @@ class _Slot:
 @functools.lru_cache(maxsize=256)
 def _slot(program: Any, kinds: Any, options: Any) -> _Slot:
     return _Slot()
+
+
+_records: dict[_Slot, int] = {}  # bytes that each keeps, the oldest first
+_lock = threading.Lock()
+
+
+def _keep(slot: _Slot, nbytes: int) -> None:
+    """Lets go of the oldest records where all of them keep too much."""
+    with _lock:
+        _records[slot] = nbytes
+        while sum(_records.values()) > _ALL:
+            oldest = next(iter(_records))
+            del _records[oldest]
+            oldest.record = None  # it is recorded anew when it is called
 
 
 class _Line(NamedTuple):
@@ -123,6 +139,10 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
             if found == names[0]:
                 self.roots[found] = root
             return (found,)
+        if line.func.is_view and len(line.operands) == 1:  # pieces, each a view
+            root = self.roots.get(line.operands[0], line.operands[0])
+            self.roots.update((n, root) for n in names)
+            return names
         self.known.update((self._view_of(n, x), n) for n, x in zip(names, results, strict=True))
         return names
 
@@ -211,7 +231,8 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
         found = []
         for name in out:
             root = self.roots.get(name, name)
-            found.append(f"{name}.clone()" if name[0] in "ac" or root in seen else name)
+            shared = name[0] in "ac" or root[0] in "ac" or root in seen
+            found.append(f"{name}.clone()" if shared else name)
             seen.add(root)
         return found
 
@@ -225,12 +246,13 @@ def by_record(compute: Compute, program: Any, kinds: Any, tensors: list[Any]) ->
     how = tuple([(x.stride(), x.is_conj(), x.is_neg()) for x in tensors])
     options = tuple([config.get(name) for name in _OPTIONS])
     slot = _slot(program, (kinds, how, device), options)
-    if slot.record is not None:
+    record = slot.record
+    if record is not None:
         for told in slot.heard:
             memory.materialising_elsewhere(*told)
-        return slot.record(*tensors)
-    slot.calls += 1
-    if slot.calls != 2 or config.recording():
+        return record(*tensors)
+    if not slot.called or slot.refused or config.recording():
+        slot.called = True
         return compute([], tensors)
     held: list[Any] = []
     heard: list[Any] = []
@@ -240,7 +262,8 @@ def by_record(compute: Compute, program: Any, kinds: Any, tensors: list[Any]) ->
             found = compute(held, tensors)
     finally:
         memory.heard.reset(token)
-    if not held:
-        slot.heard = heard
-        slot.record = recorder.function(len(tensors), found)
+    made = None if held else recorder.function(len(tensors), found)
+    slot.heard, slot.record, slot.refused = heard, made, made is None
+    if made is not None:
+        _keep(slot, recorder.bytes)
     return found

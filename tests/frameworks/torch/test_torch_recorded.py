@@ -162,3 +162,97 @@ def test_autocast_leaves_the_precision():
             found = (pt.Dense(a) @ pt.Dense(a)) @ x
         assert found.dtype == torch.float32
         torch.testing.assert_close(found.double(), due, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("f", [lambda h, x: pl.Diag(h) @ x, lambda h, x: (pl.lazy(h) * 2 + 1) * x])
+def test_arrays_that_were_thawed_are_read_at_each_call(f):
+    """Who owns an array that is read-only may write to it again: pl.freeze promises more."""
+    held, x = np.zeros(3), normal(3)
+    held.flags.writeable = False
+    program = pt.program(lambda x: f(held, x))
+    for k in range(5):
+        held.flags.writeable = True
+        held[:] = k
+        held.flags.writeable = False
+        torch.testing.assert_close(program(x), due(f, held, x))
+
+
+def due(f, held, x):
+    return torch.from_numpy(np.array(f(held, pl.lazy(x.cpu().numpy())))).to(x.device)
+
+
+def test_a_frozen_array_is_recorded(walks):
+    held, x = pl.freeze(np.arange(3.0)), normal(3)
+    program = pt.program(lambda x: pl.Diag(held) @ x)
+    for _ in range(5):
+        torch.testing.assert_close(program(x), torch.arange(3.0, device=DEVICE).double() * x)
+    assert len(walks) == 2
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1, -1, (0, 1)])
+@pytest.mark.parametrize("kept", [False, True])
+@pytest.mark.parametrize("shape", [(1, 1), (2, 3), (16, 17)])
+def test_sums_along_axes(axis, kept, shape):
+    x = normal(*shape)
+    for f in (np.sum, np.mean):
+        found = pt.program(lambda x: f(x, axis=axis, keepdims=kept))(x)
+        assert np.allclose(found.cpu(), f(x.cpu().numpy(), axis=axis, keepdims=kept))
+
+
+@pytest.mark.parametrize("columns", [1, 2, 5])
+def test_quadratic_forms_of_several_columns(columns):
+    d, y = 1 + normal(6).abs(), normal(6, columns)
+    quad, logdet = pt.inv_quad_logdet(pt.Diag(d), y)
+    torch.testing.assert_close(quad.sum(), (y**2 / d[:, None]).sum())
+    torch.testing.assert_close(logdet, d.log().sum())
+
+
+KEYS = [np.s_[::-1], np.s_[::-2, 1:], np.s_[..., ::-1], np.s_[3:0:-2, None, ::-1], np.s_[1:3:-1]]
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_steps_backwards(key):
+    x = normal(5, 4)
+    found = pt.program(lambda x: pl.lazy(x)[key] * 1.0)(x)
+    assert np.array_equal(found.cpu(), x.cpu().numpy()[key])
+
+
+def test_determinants_of_nothing_and_of_nan():
+    for K in (pt.Circulant(normal(0)), pt.Diag(normal(0))):
+        assert [float(v) for v in pt.slogdet(K)] == [1, 0]
+    for d in ([np.nan, 1.0], [0.0, np.nan]):
+        found = pt.slogdet(pt.Diag(torch.tensor(d, device=DEVICE)))
+        assert all(v.isnan() for v in found)
+
+
+def test_all_records_keep_so_much(walks, monkeypatch):
+    """The oldest one goes, and is made anew."""
+    monkeypatch.setattr(recorded, "_records", {})
+    monkeypatch.setattr(recorded, "_ALL", 5000)
+    programs = [
+        pt.program(lambda x, k=k: pl.Diag(pl.freeze(np.full(200, k))) @ x) for k in (1.0, 2.0)
+    ]
+    x = normal(200)
+    for k, f in enumerate(programs):
+        for _ in range(4):
+            torch.testing.assert_close(f(x), (k + 1) * x)
+    assert len(walks) == 4 and len(recorded._records) == 1
+    torch.testing.assert_close(programs[0](x), x)
+    assert len(walks) == 5
+
+
+def test_a_call_that_raised_is_no_last_word(walks, monkeypatch):
+    x, f = normal(3), pt.program(lambda x: pl.lazy(x) * 2.0)
+    f(x)
+    whole = values._walked
+
+    def raising(*args):
+        raise MemoryError
+
+    monkeypatch.setattr(values, "_walked", raising)
+    with pytest.raises(MemoryError):
+        f(x)
+    monkeypatch.setattr(values, "_walked", whole)
+    for _ in range(3):
+        torch.testing.assert_close(f(x), 2 * x)
+    assert len(walks) == 2
