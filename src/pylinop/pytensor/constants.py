@@ -14,7 +14,7 @@ THIN = 4  # a root has at most one column for so many rows
 
 # Of a matrix with about ones on the diagonal: the pivots of a root fall from above the one to below
 # the other, which what computed it rounded, and its entries are right to so many units.
-_LEAST, _END, _CLOSE = 1e-8, 1e-11, 32
+_LEAST, _END, _CLOSE = 1e-8, 1e-11, 64
 
 
 def what(a: Any) -> tuple[str, Any]:

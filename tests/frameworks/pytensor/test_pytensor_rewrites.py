@@ -472,7 +472,7 @@ def test_constants_of_few_columns(rng):
             kind, found = constants.what(a)
             assert kind == "root" and found.shape == (n, k)
             size = np.linalg.norm(W, axis=1)
-            assert (np.abs(found @ found.T - a) <= 40 * EPS * np.outer(size, size)).all()
+            assert (np.abs(found @ found.T - a) <= 70 * EPS * np.outer(size, size)).all()
             off, jitter, zero = a.copy(), a + np.diag(200 * EPS * size**2), a.copy()
             off[1, -1 - (n % 7 == 1)] += 200 * EPS * size[1] * size[-1 - (n % 7 == 1)]
             zero[0, 1] = zero[1, 0] = 1e-30
