@@ -523,6 +523,20 @@ def test_several_results_of_what_is_nearly_singular(rng):
             np.testing.assert_array_equal(a, b)
 
 
+def test_only_arrays_are_run():
+    """A scalar of NumPy has no memory of an array: it is refused, as is what is none at all."""
+    given, outs = [np.ones(3), np.ones((3, 1)), np.ones(3)], (np.zeros(()),)
+    first, second = freezing._moved(given, 2.0**-13), freezing._moved(given, 2.0**-11)
+    tape, _, _ = freezing._tape(Freezable(PROGRAMS["low rank"][0], False), first, second)
+    assert _core._tape_run(tape, tuple(given), outs)
+    for other in (np.float64(3.0), 3.0, None, [1.0, 1.0, 1.0]):
+        for k in range(3):
+            with pytest.raises(TypeError, match="arrays of NumPy"):
+                _core._tape_run(tape, (*given[:k], other, *given[k + 1 :]), outs)
+        with pytest.raises(TypeError, match="arrays of NumPy"):
+            _core._tape_run(tape, tuple(given), (other,))
+
+
 def test_a_tape_of_options_that_have_changed_is_not_there(rng):
     name, out = "low rank", [np.zeros(())]
     arrays = [np.ones(3), np.ones((3, 1)), np.ones(3)]

@@ -12,6 +12,10 @@ __all__ = ["is_regular", "lags", "what"]
 MOST = 9  # diagonals of a band
 THIN = 4  # a root has at most one column for so many rows
 
+# Of a matrix with about ones on the diagonal: the pivots of a root fall from above the one to below
+# the other, which what computed it rounded, and its entries are right to so many units.
+_LEAST, _END, _CLOSE = 1e-8, 1e-11, 64
+
 
 def what(a: Any) -> tuple[str, Any]:
     """("identity", c), ("diagonal", d), ("constant", c), ("band", {k: diagonal k}), ("root", W) or
@@ -33,22 +37,69 @@ def what(a: Any) -> tuple[str, Any]:
 
 
 def _root(a: Any) -> Any:
-    """The W of few columns with W W' = a, to 16 units in the last place of the largest entry, as a
-    product of it that was computed before: by Cholesky with pivots. None: there is none."""
-    n = len(a)
-    if a.dtype.kind != "f" or not np.isfinite(a).all():
+    """The W of few columns with W W' = a, as a product of it that was computed before: entry (i, j)
+    to _CLOSE units in the last place of sqrt(a_ii a_jj), or exactly of numbers of fewer than 64
+    bits, where these units hide what is added to a diagonal. None: there is none for sure."""
+    if a.dtype.char not in "fd":
         return None
-    size = float(np.abs(a).max())
-    left, W, k = np.diagonal(a).astype(float), np.zeros((n, n // THIN), order="F"), 0
-    while k < W.shape[1]:
+    with np.errstate(all="ignore"):
+        diagonal = np.diagonal(a).astype(float)
+        zero = diagonal == 0
+        if not (diagonal >= 0).all() or a[zero].any() or a[:, zero].any():
+            return None
+        diagonal[zero] = 1.0
+        by = 2.0 ** -np.round(np.log2(diagonal) / 2)  # a power of 2 rounds nothing
+        if _is_full(a, by):
+            return None
+        exactly = a.dtype.char == "f"
+        W = _by_pivots(a, by, exactly)
+        if W is None or not _gives(W, a, by, 0.0 if exactly else np.sqrt(diagonal) * by):
+            return None
+    return (W / by[:, None]).astype(a.dtype)
+
+
+def _is_full(a: Any, by: Any) -> bool:
+    """Has it too many columns for sure? So many rows and one more of it have a factor then."""
+    at = np.linspace(0, len(a) - 1, len(a) // THIN + 1).astype(int)
+    part = a[np.ix_(at, at)] * by[at, None] * by[at]
+    if not np.abs(part - part.T).max() <= _END:
+        return True
+    try:
+        return bool((np.diagonal(np.linalg.cholesky(part)) ** 2 > _LEAST).all())
+    except np.linalg.LinAlgError:
+        return False
+
+
+def _by_pivots(a: Any, by: Any, exactly: bool) -> Any:
+    """By Cholesky with pivots of the matrix scaled to about ones on the diagonal. None: the pivots
+    do not fall from _LEAST to rounding at once, as those of smooth kernels, or are negative; or W
+    has numbers that float32 has not, where it is to be exact."""
+    n = len(a)
+    left, W = np.diagonal(a) * by * by, np.zeros((n, n // THIN), order="F")
+    for k in range(n // THIN + 1):
         at = int(np.argmax(left))
-        if left[at] <= 4 * np.finfo(a.dtype).eps * size:
-            break
-        W[:, k] = (a[:, at] - W[:, :k] @ W[at, :k]) / np.sqrt(left[at])
-        left, k = left - W[:, k] ** 2, k + 1
-    W = np.ascontiguousarray(W[:, :k])
-    fits = k and _same(W @ W.T, np.asarray(a, float), size, a.dtype)
-    return W.astype(a.dtype) if fits else None
+        if left[at] <= _END:
+            return np.ascontiguousarray(W[:, :k])
+        if k == W.shape[1] or not left[at] > _LEAST or left.min() < -_END:
+            return None
+        W[:, k] = (a[at] * by * by[at] - W[:, :k] @ W[at, :k]) / np.sqrt(left[at])
+        if exactly and (W[:, k].astype(np.float32) != W[:, k]).any():
+            return None
+        left = left - W[:, k] ** 2
+    return None
+
+
+def _gives(W: Any, a: Any, by: Any, size: Any, rows: int = 128) -> bool:
+    """Is W W' the scaled matrix, to _CLOSE units in the last place of the products of two sizes,
+    which are the roots of its diagonal or 0 everywhere? By panels that stay in the cache."""
+    size = np.broadcast_to(size, len(a))
+    units = _CLOSE * np.finfo(float).eps * size[:, None]
+    for i in range(0, len(a), rows):
+        at = slice(i, i + rows)
+        off = np.abs(W[at] @ W.T - a[at] * by[at, None] * by)
+        if not (off <= units[at] * size).all():
+            return False
+    return True
 
 
 def _same(a: Any, b: Any, size: float, dtype: Any = None) -> bool:

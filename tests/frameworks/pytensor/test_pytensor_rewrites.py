@@ -14,6 +14,7 @@ from pytensor.graph.traversal import ancestors
 import pylinop.pytensor as pp
 from pylinop.pytensor import constants
 
+EPS = np.finfo(float).eps
 PLAIN = pytensor.compile.mode.Mode(linker="py", optimizer="fast_compile")
 
 
@@ -461,18 +462,77 @@ def test_values_may_be_written_to():
         assert not any(np.may_share_memory(a, b) for b in [*given, *found[:k]])
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_constants_of_few_columns(dtype, rng):
-    """Products that were folded, to rounding; nothing near to one."""
-    for n, k in ((12, 1), (15, 3), (16, 4), (17, 4), (100, 20)):
-        W = rng.standard_normal((n, k)).astype(dtype)
-        kind, found = constants.what(W @ W.T)
-        assert kind == "root" and found.dtype == dtype and found.shape == (n, k)
-        size = np.abs(W @ W.T).max()
-        np.testing.assert_allclose(found @ found.T, W @ W.T, atol=17 * np.finfo(dtype).eps * size)
-        off = W @ W.T
-        off[0, -1] += 40 * np.finfo(dtype).eps * size
-        twice = (W @ W.T)[:, ::-1]
-        wide = rng.standard_normal((n, n // 4 + 1)).astype(dtype)
-        for other in (off, -W @ W.T, twice, wide @ wide.T, np.full_like(off, np.nan)):
+def test_constants_of_few_columns(rng):
+    """Products that were folded, to rounding of each entry; nothing near to one."""
+    for n, k in ((12, 1), (15, 3), (16, 4), (17, 4), (100, 20), (401, 100)):
+        for scales in (np.ones(n), 10.0 ** rng.uniform(-6, 6, n)):
+            W = rng.standard_normal((n, k)) * scales[:, None]
+            W[::7] = 0
+            a = W @ W.T
+            kind, found = constants.what(a)
+            assert kind == "root" and found.shape == (n, k)
+            size = np.linalg.norm(W, axis=1)
+            assert (np.abs(found @ found.T - a) <= 70 * EPS * np.outer(size, size)).all()
+            off, jitter, zero = a.copy(), a + np.diag(200 * EPS * size**2), a.copy()
+            off[1, -1 - (n % 7 == 1)] += 200 * EPS * size[1] * size[-1 - (n % 7 == 1)]
+            zero[0, 1] = zero[1, 0] = 1e-30
+            wide = rng.standard_normal((n, n // 4 + 1)) * scales[:, None]
+            for other in (
+                off,
+                jitter,
+                zero,
+                -a,
+                a[:, ::-1],
+                wide @ wide.T,
+                np.full_like(a, np.nan),
+            ):
+                assert constants.what(other)[0] == "dense", n
+
+
+@pytest.mark.parametrize("n", [15, 16, 17, 60, 100, 200])
+def test_constants_of_slowly_falling_pivots_are_dense(n, rng):
+    """Kernels with and without jitter, of float32 too; a root beside what is large in one row."""
+    t = np.linspace(0, 10, n)
+    kernel = np.exp(-((t[:, None] - t) ** 2) / 2)
+    diffuse = 0.5 * np.ones((n, n)) + 0.5 * np.eye(n)
+    near = rng.standard_normal((n, 2))
+    for a in (kernel, kernel + 1e-6 * np.eye(n), diffuse, near @ near.T + 1e-7 * np.eye(n)):
+        for ratio in (1.0, 1e3, 1e8):
+            scales = np.r_[ratio, np.ones(n - 1)]
+            for dtype in ("float64", "float32"):
+                scaled = (a * scales[:, None] * scales).astype(dtype)
+                assert constants.what(scaled)[0] == "dense", (n, ratio, dtype)
+
+
+def test_float32_constants_are_roots_where_they_are_exact(rng):
+    """Of groups; their rounding hides jitters, so nothing else is one."""
+    for n, k in ((16, 4), (17, 4), (100, 20)):
+        Z = np.eye(k, dtype="float32")[np.r_[:k, rng.integers(0, k, n - k)]]
+        for c in (0.25, 1.0, 4.0):
+            kind, found = constants.what(np.float32(c) * (Z @ Z.T))
+            assert kind == "root" and found.dtype == "float32" and found.shape == (n, k)
+            np.testing.assert_array_equal(found @ found.T, c * Z @ Z.T)
+        jittered = Z @ Z.T + np.float32(1e-6) * np.eye(n, dtype="float32")
+        W = rng.standard_normal((n, k)).astype("float32")
+        for other in (jittered, W @ W.T, 1.1 * (Z @ Z.T)):
             assert constants.what(other)[0] == "dense", n
+
+
+@pytest.mark.parametrize("n", [40, 200])
+def test_a_constant_with_one_diffuse_row(n, rng):
+    """Its other rows' variances are not lost: as written."""
+    a = 0.5 * np.ones((n, n)) + 0.5 * np.eye(n)
+    a[0] *= 1e8
+    a[:, 0] *= 1e8
+    rhs, unit = rng.standard_normal(n), np.r_[1e-8, np.ones(n - 1)]
+    due = (a + 0.01 * np.eye(n)) * unit[:, None] * unit
+    s, y = pt.dscalar("s"), pt.dvector("y")
+    K = pt.constant(a) + s * pt.eye(n)
+    logdet, square = pt.linalg.slogdet(K)[1], y @ pt.linalg.solve(K, y, assume_a="pos")
+    given = {"mode": PLAIN, "on_unused_input": "ignore"}
+    for term, value in (
+        (logdet, np.linalg.slogdet(due)[1] + 2 * np.log(1e8)),
+        (square, (rhs * unit) @ np.linalg.solve(due, rhs * unit)),
+    ):
+        found = pytensor.function([s, y], pp.rewrite(term), **given)(0.01, rhs)
+        np.testing.assert_allclose(found, value, rtol=1e-9)

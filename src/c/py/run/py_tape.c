@@ -354,6 +354,12 @@ static PyObject *new(PyObject *module, PyObject *args) {
     return capsule;
 }
 
+static bool all_arrays(PyObject *tuple) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); i++)
+        if (!PyArray_Check(PyTuple_GET_ITEM(tuple, i))) return false;
+    return true;
+}
+
 /* _tape_run(tape, arrays, results): False: not for these values. */
 static PyObject *run(PyObject *module, PyObject *args) {
     py_state *s = *(py_state **)PyModule_GetState(module);
@@ -370,6 +376,8 @@ static PyObject *run(PyObject *module, PyObject *args) {
         t->nin > PY_TAPE_ARRAYS)
         return PyErr_Format(PyExc_ValueError, "a tape of %d arrays and %d results", t->nin,
                             t->nout);
+    if (!all_arrays(in) || !all_arrays(out))
+        return PyErr_Format(PyExc_TypeError, "a tape takes arrays of NumPy, its scalars are none");
     for (int i = 0; i < t->nin; i++) {
         PyArrayObject *a = (PyArrayObject *)PyTuple_GET_ITEM(in, i);
         if (PyArray_NDIM(a) > LOP_MAXDIM || py_dtype(a) == LOP_NO_DTYPE) Py_RETURN_FALSE;
