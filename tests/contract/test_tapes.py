@@ -526,7 +526,7 @@ def test_several_results_of_what_is_nearly_singular(rng):
 def test_only_arrays_are_run():
     """A scalar of NumPy has no memory of an array: it is refused, as is what is none at all."""
     given, outs = [np.ones(3), np.ones((3, 1)), np.ones(3)], (np.zeros(()),)
-    first, second = freezing._moved(given, 2.0**-13), freezing._moved(given, 2.0**-11)
+    first, second = freezing.moved(given, 2.0**-13), freezing.moved(given, 2.0**-11)
     tape, _, _ = freezing._tape(Freezable(PROGRAMS["low rank"][0], False), first, second)
     assert _core._tape_run(tape, tuple(given), outs)
     for other in (np.float64(3.0), 3.0, None, [1.0, 1.0, 1.0]):

@@ -355,3 +355,21 @@ def test_nothing_of_the_arguments_is_held(rng):
     seen = differentiated()
     gc.collect()
     assert seen() is None
+
+
+def test_arrays_that_are_thawed_written_and_frozen_again_are_read_again():
+    own, held, x = np.zeros(3), np.zeros(3), np.ones(3)
+    own.flags.writeable = False
+    calls = (
+        pl.program(lambda x: pl.Diag(own) @ x),
+        pl.program(lambda x: [pl.lazy(held), pl.lazy(own) * x]),
+        pl.grad(lambda x: np.sum(pl.lazy(own) * x)),
+        pl.grad(lambda x: x @ (pl.Diag(own) @ x) / 2),
+    )
+    for k in range(6):
+        own.flags.writeable = True
+        own[:], held[:] = k, k
+        own.flags.writeable = False
+        for call in calls:
+            for got in call(x) if isinstance(call(x), (list, tuple)) else [call(x)]:
+                np.testing.assert_array_equal(np.asarray(got).ravel(), np.full(3, float(k)))

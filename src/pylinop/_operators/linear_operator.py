@@ -226,8 +226,8 @@ class LinearOperator(_core.Operator):
         -----
         Only time is lost: a result that is asked for again is computed again, with the same bits.
         Cached results of expressions that share an array with it are dropped too, and sometimes a
-        little more. ``pl.config(cache_limit=...)`` bounds the cache of all operators together. The two
-        workspaces of up to 128 MB each that are kept for the next call are given back.
+        little more. ``pl.config(cache_limit=...)`` bounds the cache of all operators together. Two
+        workspaces of up to 128 MB each, kept for the next call, are given back.
 
         Examples
         --------

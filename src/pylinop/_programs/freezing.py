@@ -23,6 +23,7 @@ import numpy as np
 from .. import _core
 from .._base import config
 from .._base.checks import is_lazy
+from .._base.dlpack import is_fixed
 from .._gradients.pieces import stop
 from .._gradients.shapes import scattered
 from .._lazy import evaluate, numpy_functions, numpy_shapes
@@ -110,8 +111,7 @@ class _Tape:
         return place
 
     def note(self, a: Any) -> None:
-        fixed = a is not None and a.flags.owndata and not a.flags.writeable
-        self.may_change = self.may_change or not fixed
+        self.may_change = self.may_change or not is_fixed(a)
 
     def value(self, x: Any, like: Any) -> Any:
         """An argument of a function: of a LazyArray its value, of a number a constant."""

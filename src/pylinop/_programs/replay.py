@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import _core
 from .._base.checks import is_lazy
+from .._base.dlpack import is_fixed
 from .._lazy.leaves import lazy
 
 __all__ = ["Recipe", "recorded", "replayed"]
@@ -26,8 +27,7 @@ class Recipe(NamedTuple):
 def _may_change(a: Any) -> bool:
     """Is it an array that others may write to, or an operator, which holds some?"""
     if a._head == "leaf":
-        flags = getattr(a._args[0], "flags", None)
-        return flags is None or flags.writeable or not flags.owndata
+        return not is_fixed(a._args[0])
     return bool(a._head == "operator")
 
 

@@ -183,7 +183,8 @@ static ALWAYS void N_(times)(EL *restrict y, int64_t J, int64_t K, const EL *s, 
             for (int64_t c = 0; c < K; c++) y[i * K + c] += s[i * K + l] * b[l * K + c];
 }
 
-/* G with the generators x, W, b of K states below its diagonal. F: n J K, then s and t: J K each. */
+/* G with the generators x, W, b of K states below its diagonal. F: n J K,
+ * then s and t: J K each. */
 static ALWAYS void N_(quasi_sums_of)(N_(sums) to, const int64_t J, const int64_t K, const bool full,
                                      const EL *x, const EL *W, const EL *b, const lopk_quasi *g,
                                      double by, EL *restrict F) {
