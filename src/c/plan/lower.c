@@ -286,7 +286,8 @@ static bool is_plain_gram(const lop_node *a) {
 }
 
 /* Such a Gram matrix that the fast branch of `node` needs, not lowered yet; NULL: none. In front of
- * the branch it is there for its fallback and for all other uses of the same inverse too. */
+ * the branch it is there for its fallback and for all other uses of the same inverse too, but made
+ * also where the factor is kept: so of plans of several results alone. */
 static lop_status gram_first(const lop_emit *e, const lop_node *node, const lop_node **found) {
     lop_ctx *ctx = e->plan->ctx;
     walks todo = {.ctx = ctx};
@@ -308,6 +309,7 @@ static lop_status gram_first(const lop_emit *e, const lop_node *node, const lop_
 }
 
 lop_status lop_plan_lower(lop_emit *e, const lop_node *root) {
+    const bool several = root->op == &lop_op_results_array;
     walks stack = {.ctx = e->plan->ctx};
     lop_status st = push(&stack, root);
     while (st == LOP_OK && stack.n > 0) {
@@ -320,7 +322,7 @@ lop_status lop_plan_lower(lop_emit *e, const lop_node *root) {
         bool branches = node->op->check != NULL;
         if (branches && w->next == 0) {
             before = wanted_first(e, node);
-            if (!before) st = gram_first(e, node, &before);
+            if (!before && several) st = gram_first(e, node, &before);
             if (st == LOP_OK && !before) st = common(e, node, &before);
             if (st == LOP_OK && before) {
                 st = push(&stack, before);
