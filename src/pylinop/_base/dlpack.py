@@ -67,15 +67,21 @@ _own: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 
 
 def fixed(a: Any) -> Any:
-    """An array of our own, which no user sees: what is made of it may be kept."""
+    """An array of our own, which no user sees and which no values are in: of shapes and places
+    alone. What is made of it may be kept."""
     a.flags.writeable = False
     _own[id(a)] = a
     return a
 
 
+def is_own(a: Any) -> bool:
+    """Did `fixed` give it?"""
+    return a is not None and _own.get(id(a)) is a
+
+
 def is_fixed(a: Any) -> bool:
     """Does it keep its numbers? Whoever owns an array that is read-only may thaw it."""
-    return isinstance(a, (np.number, np.bool_)) or _own.get(id(a)) is a or is_immutable(a)
+    return isinstance(a, (np.number, np.bool_)) or is_own(a) or is_immutable(a)
 
 
 def immutable_copy(array: Any, owner: Owner | None = None) -> Any:

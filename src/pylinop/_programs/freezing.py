@@ -23,7 +23,7 @@ import numpy as np
 from .. import _core
 from .._base import config
 from .._base.checks import is_lazy
-from .._base.dlpack import is_fixed
+from .._base.dlpack import is_fixed, is_own
 from .._gradients.pieces import stop
 from .._gradients.shapes import scattered
 from .._lazy import evaluate, numpy_functions, numpy_shapes
@@ -80,7 +80,7 @@ class _Tape:
         self.slots: list[Any] = []
         self.places: list[tuple[int, int]] = []
         self.steps: list[Any] = []
-        self.constants: list[int] = []  # their addresses
+        self.constants: list[int | bytes] = []  # where they lie; of our own what they hold
         self.may_change = False  # one of them
         for a in arrays:
             self.placed(view_of(a))
@@ -109,6 +109,14 @@ class _Tape:
             self.constants.append(view.at)
             place = self.placed(view, ctypes.string_at(low, high - low))
         return place
+
+    def own(self, view: View) -> None:
+        """An array of the package's own, such as a gradient that is zero: each run makes one anew,
+        and it hangs on no numbers, so what it holds is compared."""
+        low, high = view.reach()
+        content = ctypes.string_at(low, high - low)
+        self.constants.append(content)
+        self.placed(view, content)
 
     def note(self, a: Any) -> None:
         self.may_change = self.may_change or not is_fixed(a)
@@ -173,7 +181,11 @@ class _Tape:
     def computed(self, a: Any, last: Any) -> None:
         """A value; `last` is what the plan that ran for it gave, or None."""
         v = view_of(a._value)
-        if a._head == "leaf" or self.found(v):
+        if self.found(v):
+            return
+        if a._head == "leaf":
+            if is_own(a._args[0]):
+                self.own(v)
             return
         head, more = a._head, a._more
         if head == "call":
