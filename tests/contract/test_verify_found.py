@@ -228,3 +228,18 @@ def test_single_precision_that_is_hermitian_to_its_rounding(word, n, rng):
         for name in ("left", "transpose", "adjoint", "sum"):
             with pytest.raises(pl.VerificationError):
                 asked[name](pl.Dense(g, word))
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@pytest.mark.parametrize("at", [0, 7, 449])
+def test_columns_that_are_not_finite_are_left_out(bad, at, rng):
+    """Those that are compared entry by entry too, the first and the last; the rest is compared."""
+    d, z = rng.standard_normal(450), rng.standard_normal(450)
+    d[at] = bad
+    A = pl.Block([[pl.Diag(d), z[:, None]], [z[None], np.ones((1, 1))]])
+    with pl.explaining() as log:
+        A.toarray()
+    assert "450 finite columns of 451" in str(log)
+    compare.perturb = lambda action, y: y[:, 1:-2].__iadd__(1e-3)
+    with pytest.raises(pl.VerificationError):
+        A.toarray()

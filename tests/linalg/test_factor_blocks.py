@@ -154,7 +154,6 @@ def test_arrowheads_of_all_scales_in_one(graded, rng):
     _check_arrowhead(A, a)
 
 
-@pytest.mark.no_verify  # dense forms that are not finite
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_arrowheads_that_are_not_finite_go_the_road_of_lapack(bad, rng):
     for k in range(3):

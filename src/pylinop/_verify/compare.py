@@ -133,8 +133,11 @@ def _columns(x: Any, y: Any, n: int, solving: Any) -> tuple[Any, Any, Any, Any, 
         good = np.flatnonzero(finite)
         if not len(good):
             raise NotVerified("no column of the result is finite")
+        r = r[good]
+        r = np.concatenate([r[:, :_DRAWS], r[:, _DRAWS:][:, r[:, _DRAWS:].any(0)]], axis=1)
+        how = f"by {_DRAWS} projections and {r.shape[1] - _DRAWS} columns"
         how = f"{how} of {len(good)} finite columns of {k}"
-        y, x, r = y[..., good], x if x is None else x[..., good], r[good]
+        y, x = y[..., good], x if x is None else x[..., good]
         right = _times(y, r, work)
         left = np.zeros((n, r.shape[1])) if x is None else _times(x, r, wide)
         if x is None:
@@ -146,7 +149,7 @@ def _columns(x: Any, y: Any, n: int, solving: Any) -> tuple[Any, Any, Any, Any, 
 def _times(a: Any, r: Any, work: Any) -> Any:
     """a r in the working dtype, by blocks of rows where that takes a copy."""
     if a.ndim == 2 and a.dtype == work and a.size > 1 << 15:
-        at = r[:, _DRAWS:].argmax(0)  # single columns are taken, not multiplied
+        at = r[:, _DRAWS:].argmax(0)  # single columns, each with its 1, are taken, not multiplied
         return np.concatenate([thin(a, r[:, :_DRAWS]), a[:, at]], axis=1)
     if a.dtype == work or a.ndim > 2 or a.size <= 1 << 17:
         return a.astype(work, copy=False) @ r
