@@ -45,7 +45,7 @@ def test_docstrings():
 def test_names_are_pylinops():
     import pylinop as pl
 
-    own = {"InvQuadLogdet", "Operator", "SlogdetResult", "program"}
+    own = {"EighResult", "InvQuadLogdet", "Operator", "SVDResult", "SlogdetResult", "program"}
     assert not [name for name in pj.__all__ if name not in own and not hasattr(pl, name)]
     for name in pj.__all__:
         assert getattr(pj, name).__doc__

@@ -228,7 +228,6 @@ def test_determinants_of_nothing_and_of_nan():
 def test_all_records_keep_so_much(walks, monkeypatch):
     """The oldest one goes, and is made anew."""
     monkeypatch.setattr(recorded, "_records", {})
-    monkeypatch.setattr(recorded, "_ALL", 5000)
     programs = [
         pt.program(lambda x, k=k: pl.Diag(pl.freeze(np.full(200, k))) @ x) for k in (1.0, 2.0)
     ]
@@ -236,6 +235,9 @@ def test_all_records_keep_so_much(walks, monkeypatch):
     for k, f in enumerate(programs):
         for _ in range(4):
             torch.testing.assert_close(f(x), (k + 1) * x)
+        (kept,) = recorded._records.values()
+        assert kept >= x.nbytes
+        monkeypatch.setattr(recorded, "_ALL", kept * 3 // 2)
     assert len(walks) == 4 and len(recorded._records) == 1
     torch.testing.assert_close(programs[0](x), x)
     assert len(walks) == 5
