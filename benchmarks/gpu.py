@@ -18,6 +18,7 @@ import warnings
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import torch
+from torch_by_hand import low_rank_by_program_and_hand
 
 import pylinop as pl
 import pylinop.torch as pt
@@ -74,25 +75,13 @@ def by_theirs(C, y):
 def lowrank(n, k=50):
     d, U, y = 2 + torch.rand(n, device=DEVICE), normal(n, k) / k**0.5, normal(n)
 
-    @pt.program
-    def program(d, U, y):
-        quad, logdet = pl.inv_quad_logdet(pl.Diag(d) + pl.LowRank(U), y)
-        return quad + logdet
-
-    def hand(d, U, y):
-        W = U / d[:, None]
-        L = torch.linalg.cholesky(torch.eye(k, device=DEVICE) + U.T @ W)
-        z = torch.linalg.solve_triangular(L, (W.T @ y)[:, None], upper=False)
-        log = torch.log(d).sum() + 2 * torch.log(torch.diagonal(L)).sum()
-        return y @ (y / d) - (z * z).sum() + log
-
     def theirs(d, U, y):
         return by_theirs(lo.operators.LowRankRootLinearOperator(U).add_diagonal(d), y)
 
     def ours(d, U, y):
         return likelihood(pt.Diag(d) + pt.LowRank(U), y)
 
-    found = {"pylinop": ours, "pylinop, one program": program, "torch by hand": hand}
+    found = {"pylinop": ours} | low_rank_by_program_and_hand()
     return f"LowRank + Diag, n = {n}, k = {k}", (d, U, y), found, theirs
 
 
