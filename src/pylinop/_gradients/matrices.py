@@ -12,11 +12,12 @@ import numpy as np
 
 from .. import _core
 from .._base.checks import is_lazy
+from .._base.dlpack import fixed
 from .._lazy.build import inverse, scaled, view
 from .._lazy.kinds import FORM, filled, lazily, parameters
 from .._lazy.leaves import lazy
 from .._lazy.numpy_functions import diagonal
-from .pieces import Through, fixed
+from .pieces import Through
 from .reflections import BY_FORMULA
 
 _RAVELED = frozenset("circulant convolution multitoeplitz blocktridiagonal quasiseparable".split())

@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import _core
 from .._base.checks import is_lazy
-from .._base.dlpack import fixed as fixed
+from .._base.dlpack import fixed
 from .._lazy.build import scaled
 from .._lazy.kinds import COLUMN, FORM, lazily
 from .._lazy.leaves import lazy

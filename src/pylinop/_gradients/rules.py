@@ -13,6 +13,7 @@ import numpy as np
 from .. import _core
 from .._base import errors
 from .._base.checks import is_lazy
+from .._base.dlpack import fixed
 from .._contractions.equations import Deferred
 from .._contractions.scatter import Scattered
 from .._lazy import evaluate, numpy_functions
@@ -31,7 +32,7 @@ from . import (
     matrix_functions,
     reflections,
 )
-from .pieces import along_rows, call, column_form, conj, fixed, pair, real_form, stop, times
+from .pieces import along_rows, call, column_form, conj, pair, real_form, stop, times
 from .shapes import row_of, scattered, unbroadcast
 
 

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from .._base.checks import is_lazy
+from .._base.dlpack import fixed
 from .._lazy import build, numpy_functions
 from .._lazy.numpy_shapes import joined
 from . import contractions, markov, pseudo_inverses
 from .functions import ELEMENTWISE, Row
-from .pieces import call, conj, dtype_of, fixed
+from .pieces import call, conj, dtype_of
 
 _SHAPES: dict[Any, Row] = {}
 

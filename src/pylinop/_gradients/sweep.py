@@ -10,10 +10,11 @@ import numpy as np
 from .. import _core
 from .._base import errors
 from .._base.checks import is_lazy
+from .._base.dlpack import fixed
 from .._lazy.kinds import Kind
 from .._lazy.leaves import lazy
 from . import matrices
-from .pieces import Through, ThroughGradient, fixed, one, real_of
+from .pieces import Through, ThroughGradient, one, real_of
 from .rules import RULES, sources
 from .shapes import unbroadcast
 

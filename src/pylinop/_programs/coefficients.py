@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._base.checks import is_lazy
+from .._base.dlpack import is_fixed
 from .._gradients.pieces import stop
 from .views import Unfit, View, of_views, view_of
 
@@ -50,7 +51,7 @@ def _power(x: Any) -> float | None:
     if is_lazy(x) and x._head == "leaf":
         x = x._args[0]
     if isinstance(x, np.ndarray):
-        if x.ndim or x.flags.writeable or not x.flags.owndata:
+        if x.ndim or not is_fixed(x):
             return None
         x = x[()]
     if not isinstance(x, (int, float, np.floating)):
@@ -168,7 +169,7 @@ class Sources:
             if not x.size or any(start <= low and high <= end for start, end in self._fixed):
                 return False
             inside = any(start < high and low < end for start, end in self._free)
-            return inside or not (x.flags.owndata and not x.flags.writeable)
+            return inside or not is_fixed(x)
         if not is_lazy(x):
             return not isinstance(x, (*_SIMPLE, slice, np.generic))
         return not x._args or any(map(self._varies, x._args))

@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .._gradients.pieces import call, fixed, one
+from .._base.dlpack import fixed
+from .._gradients.pieces import call, one
 from .._gradients.rules import Differentiated
 from .._gradients.sweep import sweep
 from .._gradients.watched import watched
