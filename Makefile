@@ -21,7 +21,7 @@ CORE ?=
 PYTHONS ?= 3.11 3.12 3.13
 FIRST ?=
 FRAMEWORKS ?= torch jax lineax equinox gpytorch linear_operator array-api-strict
-CORES ?= Prescott Nehalem Sandybridge Haswell SkylakeX
+CORES ?= Prescott Nehalem Sandybridge Haswell Zen SkylakeX
 SIMD ?= base avx2 avx512
 
 BIN := $(abspath $(VENV))/bin
