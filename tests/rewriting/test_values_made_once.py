@@ -122,3 +122,19 @@ def test_what_nobody_asked_for_is_larger_than_all_results(rng, results):
         given = 2 * n + results * (2 * n * k + 4 * (n + k))
         told = run([(inverse @ b, DENSE, 0, 0) for b in sides])[0]._data["unasked"]
         assert told == (factor if factor > 32 * given else dense)
+
+
+@pytest.mark.no_verify
+@pytest.mark.parametrize("n", [255, 257, 530])
+def test_a_callable_under_a_mask_runs_once_a_column(n, rng):
+    """Blocks of columns are as wide as memory lets them be: each makes the dense form anew."""
+    M, W, calls = rng.standard_normal((n, n)), rng.standard_normal((n, n)), []
+
+    def matvec(x):
+        calls.append(0)
+        return M @ x
+
+    A = pl.LinearOperator((n, n), matvec=matvec, dtype=float)
+    found = pl.LowRank(pl.multiply(A, pl.Dense(W)), pl.Identity(n)).diagonal()
+    assert len(calls) == n
+    np.testing.assert_allclose(found, np.diagonal(M * W), rtol=1e-10)

@@ -259,7 +259,7 @@ def _by_columns(op: Any, k: int, room: Any) -> Any:
     i0, j0 = max(-k, 0), max(k, 0)
     length = max(min(m - i0, n - j0), 0)
     dtype = np.dtype(op.dtype if op.dtype is not None else np.float64)
-    block = min(max(room // (dtype.itemsize * max(m, n, 1)), 1), 256)
+    block = max(room // (dtype.itemsize * max(m, n, 1)), 1)
 
     def piece(lo: int, hi: int) -> Any:
         at = np.arange(hi - lo)
