@@ -59,7 +59,7 @@ def main() -> int:
     parser.add_argument("program")
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("names", nargs="*")
-    args = parser.parse_args()
+    args = parser.parse_intermixed_args()
     bad, count = [], 0
     for threads in args.threads.split(","):
         environment = {**os.environ, "OPENBLAS_NUM_THREADS": threads}
