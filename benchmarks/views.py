@@ -366,6 +366,13 @@ def measured(name, n, seconds):
         near = np.abs(pl.solve(write(*operands), b) - hand(*operands, b)).max()
         assert near < 1e-6 * np.abs(b).max(), f"{name}: the way by hand is another answer"
     best = minima(rows, m.change, seconds)
+    how = {row[0]: row for row in rows}
+    beside = [("solve ", "by hand")] * bool(hand) + [(what, plain) for what, plain, _ in rows]
+    for what, plain in beside:  # once more, alone, before it is said
+        if best[what] > BOUND * best[plain]:
+            again = minima([how[what], how[plain]], m.change, seconds, 20)
+            for one in (what, plain):
+                best[one] = min(best[one], again[one])
     found = [(what, best[what], plain, best[plain]) for what, plain, _ in rows if plain != what]
     if hand:
         found.append(("solve ", best["solve "], "by hand", best["by hand"]))
