@@ -77,8 +77,8 @@ LOPK_CLONES static void N_(mirror_step)(int64_t m, EL *restrict low, EL *restric
     }
 }
 /* Hermitian T: b is conj(a) turned round. turned: c from its end to its beginning. s: the last; all
- * of them to `all`, unless that is NULL. definite: T or -T, which differ in signs alone, is positive
- * definite. False where one is 0 or no number. */
+ * of them to `all`, unless that is NULL. definite: T is, positive or negative: of -T only the signs
+ * differ. False where one is 0 or no number. */
 static bool N_(durbin)(int64_t n, const EL *turned, EL *a, double *s, bool *definite, EL *all) {
     double now = REAL(turned[n - 1]);
     for (int64_t j = 0; j < n; j++) a[j] = N_(zero)();
