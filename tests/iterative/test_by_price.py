@@ -159,7 +159,8 @@ def test_what_does_not_converge_costs_a_third_at_most():
 
 
 def test_the_first_products_tell_what_is_hopeless():
-    op = pl.Kron(T1, T2) + pl.Diag(np.geomspace(1e-7, 1e3, SIZE))
+    signs = np.where(np.arange(SIZE) % 3, 1, -1)  # indefinite: it has no preconditioner
+    op = pl.Kron(T1, T2) + pl.Diag(signs * np.geomspace(1e-7, 1e3, SIZE))
     b = rng(11).standard_normal(SIZE)
     with pl.config(warn_limit=1 << 40), pl.explaining() as e:
         pl.solve(op, b)
@@ -175,6 +176,67 @@ def test_odd_right_sides(b):
     with pl.config(warn_limit=1 << 40), np.errstate(all="ignore"):
         x = pl.solve(SUM, b)
     assert (x == 0).all() if not b[0] else not np.isfinite(x).all()
+
+
+def wide(p, q, low):
+    """Two definite factors of condition 300, and a diagonal from 10**low to 1."""
+    g = rng(14)
+    factors = []
+    for n in (p, q):
+        u = np.linalg.qr(g.standard_normal((n, n)))[0] * np.geomspace(3, 0.1, n) ** 0.5
+        factors.append(pl.Dense(u @ u.T, "pos"))
+    return pl.Kron(*factors), 10 ** g.uniform(low, 0, p * q)
+
+
+VIEWS = {
+    "itself": lambda A, b: (pl.solve(A, b), A, b),
+    "transposed": lambda A, b: (pl.solve(A.T, b), A, b),
+    "twice": lambda A, b: (pl.solve(2 * A, b), 2 * A, b),
+    "negative": lambda A, b: (pl.solve(-A, b), -A, b),
+    "from the right": lambda A, b: (b @ pl.inv(A), A, b),
+    "columns": lambda A, b: (pl.solve(A, np.stack([b, b[::-1]], 1))[:, 1], A, b[::-1]),
+    "more beside": lambda A, b: (
+        pl.solve(A + 0.1 * pl.Identity(SIZE), b),
+        A + 0.1 * pl.Identity(SIZE),
+        b,
+    ),
+}
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_wide_spectrum_of_kron_and_diag_takes_few_products(view):
+    """Without a preconditioner these take 400 to 1,000."""
+    kron, d = wide(M, N, -2)
+    b = rng(15).standard_normal(SIZE)
+    with pl.config(warn_limit=1 << 40), pl.explaining() as e:
+        x, op, side = VIEWS[view](kron + pl.Diag(d), b)
+    told = next(str(p) for p in e.plans if {"cg", "minres"} & {s["name"] for s in p.steps})
+    assert "kronecker" in told and eta(op, x, side) <= 5 * SIZE * np.finfo(float).eps
+    assert int(told.split(" products, ")[0].split()[-1]) <= 150
+
+
+def test_complex_views_of_kron_and_diag():
+    g = rng(16)
+    a, c = (x @ x.conj().T / len(x) for x in (
+        g.standard_normal((n, n)) + 1j * g.standard_normal((n, n)) for n in (M, N)
+    ))  # fmt: skip
+    op = pl.Kron(pl.Dense(a, "pos"), pl.Dense(c, "pos")) + pl.Diag(D)
+    b = g.standard_normal(SIZE) + 1j * g.standard_normal(SIZE)
+    for view in (op, op.T, op.conj(), op.H):
+        with pl.config(warn_limit=1 << 40), pl.explaining() as e:
+            x = pl.solve(view, b)
+        assert any("kronecker" in str(p) for p in e.plans)
+        assert eta(view, x, b) <= 5 * SIZE * np.finfo(float).eps
+
+
+def test_no_preconditioner_where_its_eigenvectors_cost_more_than_is_granted():
+    half = SIZE // 2
+    op = pl.Kron(pl.Toeplitz(0.5 ** np.arange(half)), pl.Toeplitz([2.0, 1.0])) + pl.Diag(D)
+    b = rng(17).standard_normal(SIZE)
+    with pl.config(warn_limit=1 << 40), pl.explaining() as e:
+        x = pl.solve(op, b)
+    assert not any("kronecker" in str(p) for p in e.plans)
+    assert eta(op, x, b) <= 5 * SIZE * np.finfo(float).eps
 
 
 def test_it_can_be_switched_off():

@@ -65,6 +65,27 @@ def test_solve_and_determinant_together(which, n, dtype):
         assert len(many) == 1
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+@pytest.mark.parametrize("n", [1, 2, 15, 16, 17, 300])
+def test_a_negative_definite_one_differs_in_signs_alone(n, dtype):
+    """The recursion of -T takes the steps of that of T, bit by bit; an elimination does not."""
+    rng = np.random.default_rng(n)
+    c = (0.9 ** np.arange(n) * np.exp(0.2j * np.arange(n))).astype(dtype, casting="unsafe")
+    c[0] += 0.5 + rng.random()
+    T = pl.Toeplitz(c, c.conj())
+    b = rng.standard_normal(n)
+    with pl.config(check_plans=True, verify=True):
+        (sign, value), (other, same) = pl.slogdet(T), pl.slogdet(-T)
+        x, y = pl.evaluate(pl.solve(pl.lazy(-T), b), pl.logdet(pl.lazy(T)))
+    if n == 300 and dtype is np.float64:  # small ones go by the dense form
+        assert same == value
+    assert abs(sign - 1) < 1e-13 * n and abs(other - (-1) ** n) < 1e-13 * n
+    want = np.linalg.slogdet(T.toarray())[1]
+    for got in (value, same, y):
+        assert abs(got - want) <= 1e-13 * n * (1 + abs(want))
+    np.testing.assert_allclose(-T.toarray() @ x, b, atol=1e-12 * n)
+
+
 def test_a_solve_alone_may_take_gradients_and_the_same_bits_come_again():
     n = 2000
     c = 0.9 ** np.arange(n) + (np.arange(n) == 0)

@@ -343,7 +343,8 @@ LOP_BUILD(band_inverse_diagonal) {
     int n = 0;
     how.i[3] = at.i[0];
     if (a->op == &lop_op_diag) return LOP_NOMATCH; /* it has a rule, and is what is made below */
-    if (lop_is_blas(dt) && lop_is_square(a) && at.i[0] == 0 && (b.l == 0 || b.u == 0))
+    const bool triangle = b.l == 0 || b.u == 0 || a->op == &lop_op_sparsetriangular;
+    if (lop_is_blas(dt) && lop_is_square(a) && at.i[0] == 0 && triangle)
         return inverse_of_diagonal(m, mk, a, out);
     if (!lop_is_blas(dt) || !lop_is_square(a) || lop_rows(a) < 2 || b.l >= lop_rows(a) ||
         b.u >= lop_rows(a) || !(three || lop_band_is_narrow(a, b)) || at.i[0] > b.l ||

@@ -253,6 +253,9 @@ LOP_BUILD(generators_dense);
 LOP_BUILD(diagonal_inverse_opened);
 LOP_BUILD(trace_inverse_bands);
 LOP_BUILD(circulant_inverse_diagonal);
+/* The inverse of `a`, of the kind that it closes to where it does. Owned in *out. */
+lop_status lop_inverse_closed(const lop_maker *mk, const lop_node *a,
+                              const lop_node **out) LOP_MUST_CHECK;
 /* The inverse of the dense form of `a` by a factor, and its diagonal at->i[0]: what the ways by
  * structure fall back to. Owned in *out. */
 lop_status lop_inverse_array(const lop_maker *mk, const lop_node *a, lop_dtype dt,

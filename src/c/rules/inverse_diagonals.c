@@ -35,6 +35,17 @@ lop_status lop_inverse_diagonal(const lop_maker *mk, const lop_node *a, const lo
 
 /* -- what is opened first: the inverse of ... */
 
+lop_status lop_inverse_closed(const lop_maker *mk, const lop_node *a, const lop_node **out) {
+    const lop_node *closed;
+    lop_status st = lop_make1(mk, &lop_op_inverse, NULL, a, out);
+    if (st != LOP_OK) return st;
+    st = lop_close_once(mk, *out, &closed);
+    if (st == LOP_NOMATCH) return LOP_OK;
+    lop_node_unref(*out);
+    *out = st == LOP_OK ? closed : NULL;
+    return st;
+}
+
 /* Of a Diag a Diag, of an inverse what it is the inverse of. Owned. */
 static lop_status inverse_of(const lop_maker *mk, const lop_node *a, const lop_node **out) {
     const lop_node *r;
@@ -42,7 +53,7 @@ static lop_status inverse_of(const lop_maker *mk, const lop_node *a, const lop_n
         *out = lop_node_ref(a->op == &lop_op_inverse ? a->child[0] : a);
         return LOP_OK;
     }
-    if (a->op != &lop_op_diag) return lop_make1(mk, &lop_op_inverse, NULL, a, out);
+    if (a->op != &lop_op_diag) return lop_inverse_closed(mk, a, out);
     lop_status st = lop_make1(mk, &lop_op_recip, NULL, a->child[0], &r);
     if (st != LOP_OK) return st;
     st = lop_make1(mk, &lop_op_diag, NULL, r, out);

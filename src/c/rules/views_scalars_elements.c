@@ -205,7 +205,7 @@ LOP_BUILD(inverse_scaled_value) {
     const lop_attr c = ATTR(m, 'c');
     const lop_node *inverse = NULL, *x = NULL;
     if (!lop_coef_test(mk->ctx, lop_coef_of(&c), LOP_COEF_FINITE)) return LOP_NOMATCH;
-    lop_status st = lop_make1(mk, &lop_op_inverse, NULL, HOLE(m, 'a'), &inverse);
+    lop_status st = lop_inverse_closed(mk, HOLE(m, 'a'), &inverse);
     if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, inverse, &x);
     lop_node_unref(inverse);
     return st == LOP_OK ? over(mk, c, x, out) : st;

@@ -6,6 +6,9 @@
                                         | no
                                   the plan as it is
 
+A Hermitian sum with Kronecker products is preconditioned by one Kronecker product near it, where
+making that and its products leave as much of what is granted.
+
 Everything is decided by the planner's prices and by counts of products, so that the same call goes
 the same way whatever ran before. The core asks where a plan makes a dense form that nobody asked
 for (py/run/py_by_price.c). A try that fails has cost a third of the factor at most, and an eighth
@@ -19,17 +22,25 @@ test of LINPACK's condition estimate: Cline, Moler, Stewart and Wilkinson, SIAM 
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from .. import _core
 from .._base import config
+from .._operators.parameters import written
+from .._precondition.structured import kronecker
+from .._precondition.terms import terms
+from .._structured.operands import factors_of
 from . import record, solve
 from .memory import memory_of
 from .problem import Problem, norms, options_of, power_of_two
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _SHARE = 3  # a try costs one part in so many of the factor, at the most
 _LOOK = 8  # and one part in so many of that before the first look at how it goes
@@ -40,6 +51,7 @@ _PASSES = 6
 _PROBE = 1e-5  # residual of the probe
 _GROWN = 1e-5  # of 1 / eps: how far the probe may grow
 _HOPE = 3  # how much better than its first products promise a method may do
+_BASES = 40.0  # n^3 of gemm's flops that eigenvectors, or singular ones, of n rows take
 _busy = threading.local()
 
 
@@ -57,12 +69,16 @@ def _vectors(k: int, p: Any, hermitian: bool) -> float:
     return float(passes * k * p.n * p.dtype.itemsize / _core._costs()["bandwidth"])
 
 
+def _product(op: Any, wide: Any) -> float:
+    """Seconds of one product; what is kept (spectra) is made once."""
+    steps = op._explain(0, wide, 0, 0)["steps"]
+    return float(sum(s["seconds"] for s in steps if not (s["kept"] or s["conditional"])))
+
+
 def offer(op: Any, b: Any, direct: float) -> Offer:
     """How many products with [b, a probe] may be tried in place of a plan of that price."""
     wide = np.empty((b.shape[0], (1 if b.ndim == 1 else b.shape[1]) + 1), b.dtype)
-    steps = op._explain(0, wide, 0, 0)["steps"]  # what is kept (spectra) is made once
-    each = sum(s["seconds"] for s in steps if not (s["kept"] or s["conditional"]))
-    each += _vectors(wide.shape[1], _Size(b), True)
+    each = _product(op, wide) + _vectors(wide.shape[1], _Size(b), True)
     return Offer(int(direct / _SHARE / each), each, direct)
 
 
@@ -106,12 +122,11 @@ def iterated(inverse: Any, x: Any, act: int, seconds: float) -> Any:
     mode = (act & 3) ^ (1 if right else 0)
     if right and b.ndim == 2:
         b = b.T
-    op = (op, op.T, op.conj(), op.H)[mode]
     if not fits(op, b):
         return None
     _busy.on = True
     try:
-        found = _tried(op, b, seconds)
+        found = _tried(op, mode, b, seconds)
     finally:
         _busy.on = False
     if found is None:
@@ -119,7 +134,8 @@ def iterated(inverse: Any, x: Any, act: int, seconds: float) -> Any:
     return np.ascontiguousarray(found.T) if right and x.ndim == 2 else found
 
 
-def _tried(op: Any, b: Any, seconds: float) -> Any:
+def _tried(of: Any, mode: int, b: Any, seconds: float) -> Any:
+    op = (of, of.T, of.conj(), of.H)[mode]
     dtype = np.result_type(op.dtype, b.dtype)
     given = offer(op, b.astype(dtype, copy=False), seconds)
     if given.products < _LEAST:
@@ -136,7 +152,7 @@ def _tried(op: Any, b: Any, seconds: float) -> Any:
     records: list[Any] = []
     with record.noted(p, records):
         begin = time.perf_counter()
-        x = _solved(p, done, given)
+        x = _solved(p, done, given, lambda most: _near(of, mode, most))
         done.matvecs, done.time = p.products, time.perf_counter() - begin
         records.append(done)
     if x is None:
@@ -144,7 +160,7 @@ def _tried(op: Any, b: Any, seconds: float) -> Any:
     return np.ascontiguousarray(x[:, 0] if b.ndim == 1 else x[:, :-1])
 
 
-def _solved(p: Any, done: Any, given: Offer) -> Any:
+def _solved(p: Any, done: Any, given: Offer, near: Callable[[float], tuple[Any, float]]) -> Any:
     """The solution; None where the methods, within what is granted, do not reach it."""
     hermitian = solve._looks_hermitian(p)
     what = "" if hermitian else "not "
@@ -158,6 +174,8 @@ def _solved(p: Any, done: Any, given: Offer) -> Any:
         if given.products < _LEAST:
             done.tried.append(("gmres", "its vectors cost too much"))
             return None
+    else:
+        given = _preconditioned(p, near, given)
     limit = config.get("memory_limit")
     for name in ("cg", "minres") if hermitian else ("gmres",):
         done.method = name
@@ -176,6 +194,45 @@ def _solved(p: Any, done: Any, given: Offer) -> Any:
 
 _TOO_NEAR = "A is near to singular"
 _TOO_SLOW = "the first products promise too little"
+
+
+def _preconditioned(p: Any, near: Callable[[float], tuple[Any, float]], given: Offer) -> Offer:
+    """Gives p a preconditioner where there is one, and what it leaves of the offer: all where there
+    is none, or where too few products would be left."""
+    M, making = near(given.direct / _SHARE - _LEAST * given.each)
+    if M is None:
+        return given
+    each = given.each + _product(M, p.b)
+    found = given._replace(products=int((given.direct / _SHARE - making) / each), each=each)
+    if found.products < _LEAST:
+        return given
+    p.M = M
+    return found
+
+
+def _near(op: Any, mode: int, most: float) -> tuple[Any, float]:
+    """The inverse of a Kronecker product near a view of a sum that has one, positive definite, and
+    what making it costs; None where there is none, or where that is more than `most` seconds.
+
+    Of -op where that is the definite one, which minres can use."""
+    while written(op, "view"):
+        op, mode = op._operands[0], mode ^ op._mode
+    sizes = next(
+        ([f.shape[-1] for f in factors_of(a)] for _, a in terms(op) if a._head == "kron"), []
+    )
+    making = _BASES * sum(n**3 for n in sizes) / _core._costs()["gemm_rate"]
+    if not sizes or making > most:
+        return None, 0.0
+    turned = mode in (1, 2) and op.dtype.kind == "c"  # M is Hermitian: its transpose, conjugated
+    for signed in (op, -op):
+        quiet = np.errstate(all="ignore")  # factors that are singular end as a LinAlgError
+        with contextlib.suppress(np.linalg.LinAlgError, MemoryError), quiet:
+            M: Any = kronecker(signed)
+            if M.proposal.positive:
+                seen = M.conj() if turned else M
+                vars(seen)["proposal"] = M.proposal
+                return seen, making
+    return None, 0.0
 
 
 def _one(name: str, p: Any, done: Any, given: Offer) -> str:

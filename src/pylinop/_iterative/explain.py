@@ -101,9 +101,9 @@ def _by_price(op: Any, side: Any, plan: Any, offered: Any, run: bool, beyond: bo
     """That a solve is tried by iteration first."""
     title = (
         f"method='auto': {offered.products:,} products at {offered.each:.3g} s, a third of the "
-        "factor's price, are granted to cg and minres where A looks Hermitian, else gmres, until "
-        "the backward error is at working accuracy, recomputed, for b and a vector of signs; "
-        "each iteration:\n"
+        "factor's price, are granted to cg and minres where A looks Hermitian (preconditioned "
+        "where a sum has Kronecker products), else gmres, until the backward error is at working "
+        "accuracy, recomputed, for b and a vector of signs; each iteration:\n"
     )
     parts: list[tuple[str, Explanation | str]] = [(title, product_plan(op, side) or "")]
     if run:

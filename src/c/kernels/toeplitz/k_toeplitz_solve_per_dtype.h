@@ -77,7 +77,8 @@ LOPK_CLONES static void N_(mirror_step)(int64_t m, EL *restrict low, EL *restric
     }
 }
 /* Hermitian T: b is conj(a) turned round. turned: c from its end to its beginning. s: the last; all
- * of them to `all`, unless that is NULL. False where one is 0 or no number. */
+ * of them to `all`, unless that is NULL. definite: T is, positive or negative: of -T only the signs
+ * differ. False where one is 0 or no number. */
 static bool N_(durbin)(int64_t n, const EL *turned, EL *a, double *s, bool *definite, EL *all) {
     double now = REAL(turned[n - 1]);
     for (int64_t j = 0; j < n; j++) a[j] = N_(zero)();
@@ -85,7 +86,7 @@ static bool N_(durbin)(int64_t n, const EL *turned, EL *a, double *s, bool *defi
     *definite = true;
     for (int64_t m = 1;; m++) {
         if (!(fabs(now) > 0x1p-1000 && fabs(now) < 0x1p1000)) return false;
-        *definite = *definite && now > 0;
+        *definite = *definite && (now > 0) == (REAL(turned[n - 1]) > 0);
         if (all) all[m - 1] = N_(real)(now);
         if (m == n) break;
         const EL sum = N_(dot)(m, turned + (n - 1 - m), a), k = N_(over)(sum, now);

@@ -12,8 +12,8 @@
  * says how it is found. Where a determinant of the same matrix is asked for in one plan, one
  * recursion gives both, its pivots beside the generator. Each column's backward error is checked;
  * where it is above 1e-14 after two refinements, alt runs: the dense form. A determinant is the
- * product of Durbin's pivots where T is proven positive definite, else of those of an elimination
- * whose own solution passes a check, else alt. */
+ * product of Durbin's pivots where these prove T or -T positive definite, else of those of an
+ * elimination whose own solution passes a check, else alt. */
 #include "expr/op.h"
 #include "ops/shared/scaled_pair.h"
 #include "ops/shared/factor.h"
