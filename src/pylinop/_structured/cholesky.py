@@ -97,6 +97,15 @@ def _lapack(a: Any, uplo: str = "L") -> Any:
     return adjoint(factor) if uplo == "U" else factor
 
 
+def _is_written_hermitian(op: Any) -> bool:
+    """Is it Hermitian whatever its arrays hold? The diagonal of such a product of inverses is not
+    real to the last bits."""
+    return bool(op._known("hermitian")) and not any(
+        o._head == "dense" and o._init is not None and o._given("assume_a")
+        for o in errors.parts(op)
+    )
+
+
 def _of_plans(op: Any, uplo: str) -> Any:
     """The factor that solves keep, if they go by Cholesky: op is assumed or written to be its own
     adjoint, so that they choose the triangle (the upper one)."""
@@ -105,7 +114,7 @@ def _of_plans(op: Any, uplo: str) -> Any:
     found = op._factored(1)
     if found is NotImplemented:
         return found
-    if op.dtype.kind == "c":
+    if op.dtype.kind == "c" and not _is_written_hermitian(op):
         real_diagonal(op.diagonal())
     if isinstance(found, tuple):
         flags, (triangle, _, _) = found
