@@ -405,7 +405,8 @@ def test_explanations_show_functions(rng):
 
 PRODUCTS = {
     "sqrtm": pl.sqrtm, "logm": pl.logm, "expm": pl.expm, "cholesky": pl.cholesky, "pinv": pl.pinv,
-    "funm": lambda A: pl.funm(A, np.exp), "qr": lambda A: pl.qr(A)[0], "eigh": lambda A: pl.eigh(A)[1],
+    "funm": lambda A: pl.funm(A, np.exp), "qr": lambda A: pl.qr(A)[0],
+    "eigh": lambda A: pl.eigh(A)[1],
     "fractional_matrix_power": lambda A: pl.fractional_matrix_power(A, 0.3),
 }  # fmt: skip
 

@@ -15,6 +15,7 @@ import numpy as np
 from .. import _core
 from .._base import explanation
 from .._base.checks import square
+from .._base.kind_flags import OF_PARTS
 from .._lazy import decompositions, text
 from .._lazy import matrix_functions as lazy_functions
 from .._lazy.matrix_functions import OfForm, Piece
@@ -245,7 +246,7 @@ def _hollow(like: Any, shape: Any, dtype: Any, name: str) -> Any:
     head = None if like is None or like._init is None or like.dtype is None else like._head
     if head == "diag" and name not in ("eigh", "svd"):  # whose vectors are in another order
         return _core.Diag(ones[..., 0])
-    if head not in ("kron", "blockdiag") or shape != like.shape:
+    if head not in OF_PARTS or shape != like.shape:
         return _core.Dense(ones)
     parts = factors_of(like)
     if any(f.shape[-1] != f.shape[-2] for f in parts):

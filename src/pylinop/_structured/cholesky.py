@@ -18,6 +18,7 @@ import numpy as np
 from .. import _core
 from .._base import errors
 from .._base.dtypes import TRANSPOSED, inexact
+from .._base.kind_flags import OF_PARTS
 from .._operators.parameters import written
 from .dispatch import Question, dense
 from .operands import factors_of, small_array
@@ -172,7 +173,7 @@ def upper_of(factor: Any) -> Any:
     """The adjoint of a factor; that of a Banded is a Banded."""
     if factor._head == "banded" and factor._init is not None:
         return _adjoint(factor)
-    if factor._head in ("kron", "blockdiag"):
+    if factor._head in OF_PARTS:
         join = _core.Kron if factor._head == "kron" else _core.BlockDiag
         return join(*map(upper_of, factors_of(factor)))
     if written(factor, "scaled"):  # by a real number
