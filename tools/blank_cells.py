@@ -96,8 +96,8 @@ BLANK: list[tuple[str, str, str]] = [
     (
         "eig eigvals expm logm sqrtm funm",
         "dft dct reflections",
-        "the eigenvectors follow from no formula: a `DFT` has four values, and orthonormal vectors "
-        "of them are computed (Dickinson and Steiglitz 1982)",
+        "the eigenvectors follow from no formula: of a `DFT`, whose four values have one, "
+        "orthonormal vectors are computed (Dickinson and Steiglitz 1982)",
     ),
     (
         "cholesky sample sqrt_inv_matmul",
@@ -112,8 +112,8 @@ BLANK: list[tuple[str, str, str]] = [
     ),
     (
         "lstsq pinv",
-        "full root power",
-        "`pl.pinv` and `pl.lstsq` of the `LowRank` or of the base have a way",
+        "power",
+        "take those of the base: `pl.pinv(A)` of a regular A is its inverse",
     ),
     (
         "sqrt_inv_matmul sample",

@@ -403,6 +403,48 @@ def test_explanations_show_functions(rng):
     assert [s["name"] for s in e.steps if s["seconds"] > 1e-3] == ["eigh-dense"] * 2
 
 
+PRODUCTS = {
+    "sqrtm": pl.sqrtm, "logm": pl.logm, "expm": pl.expm, "cholesky": pl.cholesky, "pinv": pl.pinv,
+    "funm": lambda A: pl.funm(A, np.exp), "qr": lambda A: pl.qr(A)[0],
+    "eigh": lambda A: pl.eigh(A)[1],
+    "fractional_matrix_power": lambda A: pl.fractional_matrix_power(A, 0.3),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_explanations_of_products_with_functions_compute_nothing(name, rng, monkeypatch):
+    """A stand-in of the kind that the function makes is priced; one of what a function makes of
+    what another made, too."""
+    a, b = positive(rng, 16, "float64"), positive(rng, 17, "float64")
+    d = np.full(30, 2.0)
+    given = [
+        pl.Kron(a, b),
+        pl.BlockDiag(a, b),
+        pl.Dense(a),
+        pl.Kron(a, a @ np.diag(d[:16])),
+        pl.Diag(d),
+    ]
+    made = []
+    for A in given:
+        x = np.ones(A.shape[-1])
+        y = PRODUCTS[name](lazy(A)) @ x
+        made += [(y, PRODUCTS[name](A) @ x)]
+        if name in ("sqrtm", "pinv"):
+            made += [(pl.expm(PRODUCTS[name](lazy(A / 99))) @ x, None)]
+    with monkeypatch.context() as m:
+        m.setattr(pl._structured.dispatch.Question, "_steps", None)
+        for k, (y, _) in enumerate(made):
+            e = y.explain()
+            assert e.seconds > 0 and y._value is None and e.took is None
+            if k == 0:
+                kron = "Eigen" if name in ("logm", "expm", "funm") else "Kron"
+                assert f"priced below as {kron}" in str(e)
+                assert sum(s["flops"] for s in e.steps if s["name"] in ("kron", "gemm")) < 1e5
+    for y, want in made:
+        if want is not None:
+            close(y, want)
+
+
 @pytest.mark.parametrize("given", [[1.0, 2.0], [0.0, 0.0]])
 def test_ranks_of_vectors_said_to_be_hermitian(given):
     """NumPy asks nothing of them."""

@@ -258,3 +258,15 @@ def test_empty(shape):
             assert pl.sqrt_inv_matmul(A, np.ones((n, 2))).shape == (*batch, n, 2)
             assert pl.sample(A, 2).shape == (2, *batch, n)
             assert pl.ldl(A)[2].shape == (*batch, n)
+
+
+def test_cholesky_of_complex_products_of_inverses(rng):
+    """They are Hermitian as they are written: the kept factor is of the diagonal's real part."""
+    for n in (2, 17, 100):
+        a = rng.standard_normal((n, n)) + 1j * rng.standard_normal((n, n))
+        A = pl.Dense(a + a.conj().T + np.diag(rng.standard_normal(n)))
+        G = pl.inv(A).H @ pl.inv(A)
+        L, want = pl.cholesky(G).toarray(), G.toarray()
+        np.testing.assert_allclose(L @ L.conj().T, want, atol=1e-8 * np.abs(want).max())
+    with pytest.raises(np.linalg.LinAlgError, match="not real"):
+        pl.cholesky(pl.Dense(np.diag([1 + 1j, 2]), "her"))

@@ -188,3 +188,15 @@ def test_a_sum_that_is_read_twice_is_not_built_over(rng):
     got = pl.evaluate(first, first + U @ V)
     np.testing.assert_allclose(got[0], a + b @ b)
     np.testing.assert_allclose(got[1], a + b @ b + u @ v)
+
+
+@pytest.mark.parametrize("batch", [(), (1,), (1, 1), (2,)])
+@pytest.mark.parametrize("n", [15, 16, 17])
+def test_a_stack_of_one_plus_a_product(rng, n, batch):
+    """The product is written transposed into the sum, whose shape has a leading one more."""
+    a = rng.standard_normal((*batch, n, n)) + 1j
+    u, v = rng.standard_normal((2, n, 1)) * (1 + 2j)
+    with pl.config(check_plans=True):
+        for s in (2 - 1j, 3.0):
+            got = (s * (pl.Dense(a) + pl.LowRank(u, v))).toarray()
+            np.testing.assert_allclose(got, s * (a + u @ v.conj().T), rtol=1e-12, atol=1e-12)

@@ -20,6 +20,15 @@ const lop_op *lop_op_find(const char *name, size_t length) {
     return NULL;
 }
 
+const char *lop_flag_name(int i) {
+    static const char *const names[] = {
+#define LOP_KIND_FLAG(name, doc) #name,
+#include "kind_flags.def"
+#undef LOP_KIND_FLAG
+    };
+    return names[i];
+}
+
 lop_status lop_kinds_check(lop_err *err) {
     for (int i = 0; i < NKINDS; i++) {
         const lop_op *op = kinds[i];

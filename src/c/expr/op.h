@@ -98,7 +98,8 @@ struct lop_op {
     /* Which attributes the text form prints: number of ints, coefficient or not. */
     int ints;
     bool coef;
-    bool real; /* its arrays are real, and stay so beside complex ones */
+    unsigned flags; /* LOP_FLAG_x of kind_flags.def: what it has in common with others */
+    bool real;      /* its arrays are real, and stay so beside complex ones */
 
     /* Shape, dtype, weak, core from children and attributes (all set before). */
     lop_status (*infer)(lop_node *self, lop_err *err);
@@ -183,6 +184,22 @@ enum lop_id {
 #undef LOP_KIND
     LOP_NKINDS
 };
+/* What kinds have in common (kind_flags.def), as bits of `flags`. */
+enum {
+#define LOP_KIND_FLAG(name, doc) LOP_FLAG_BIT_##name,
+#include "kind_flags.def"
+#undef LOP_KIND_FLAG
+    LOP_NFLAGS
+};
+enum {
+#define LOP_KIND_FLAG(name, doc) LOP_FLAG_##name = 1 << LOP_FLAG_BIT_##name,
+#include "kind_flags.def"
+#undef LOP_KIND_FLAG
+};
+static inline bool lop_has(const lop_node *a, unsigned flag) { return (a->op->flags & flag) != 0; }
+/* kinds.c: the name of flag `i`. */
+const char *lop_flag_name(int i);
+
 #define LOP_NAMED(head) .id = LOP_ID_##head, .name = #head
 
 #endif

@@ -82,11 +82,13 @@ static lop_status check_kind(const lop_checker *k, int i) {
     return fits ? LOP_OK : lop_check_fault(k, -1, "slot %d is not what it says", i);
 }
 
+/* Leading ones, as a stack of one matrix has them beside a matrix, move nothing in memory. */
 static bool same_batch(const lop_slot *a, const lop_slot *b) {
-    const int nb = a->shape.ndim - a->core;
-    bool same = nb == b->shape.ndim - b->core;
-    for (int d = 0; same && d < nb; d++) same = a->shape.dim[d] == b->shape.dim[d];
-    return same;
+    const int na = a->shape.ndim - a->core, nb = b->shape.ndim - b->core, most = na > nb ? na : nb;
+    for (int d = 1; d <= most; d++)
+        if ((d > na ? 1 : a->shape.dim[na - d]) != (d > nb ? 1 : b->shape.dim[nb - d]))
+            return false;
+    return true;
 }
 
 /* A slot that is another name for `w`. */

@@ -30,8 +30,7 @@ lop_truth lop_when_right_weak(const lop_match *m) {
 lop_truth lop_when_krons_fit(const lop_match *m) {
     if (m->root->n != 2) return LOP_FALSE;
     const lop_node *a = m->root->child[0], *b = m->root->child[1];
-    bool kind = a->op == &lop_op_kron || a->op == &lop_op_blockdiag;
-    if (!kind || b->op != a->op || a->n != b->n) return LOP_FALSE;
+    if (!lop_has(a, LOP_FLAG_of_parts) || b->op != a->op || a->n != b->n) return LOP_FALSE;
     for (int i = 0; i < a->n; i++)
         if (lop_cols(a->child[i]) != lop_rows(b->child[i])) return LOP_FALSE;
     return LOP_TRUE;
@@ -49,9 +48,7 @@ lop_truth lop_when_blocks_add(const lop_match *m) {
 
 /* No integers below, as far as one looks: those meet weak leaves in an order that views change. */
 static bool floats_below(const lop_node *a, int depth) {
-    if (a->n == 0 || a->op == &lop_op_sparse || a->op == &lop_op_selection ||
-        a->op == &lop_op_permutation) /* indices are no numbers */
-        return a->weak || lop_is_blas(a->dtype);
+    if (a->n == 0 || lop_has(a, LOP_FLAG_indices)) return a->weak || lop_is_blas(a->dtype);
     for (int i = 0; depth > 0 && i < a->n; i++)
         if (!floats_below(a->child[i], depth - 1)) return false;
     return depth > 0;
@@ -250,10 +247,7 @@ lop_truth lop_when_indefinite(const lop_match *m) {
                  (a->attr.i[0] == LOP_ASSUME_SYMMETRIC || a->attr.i[0] == LOP_ASSUME_HERMITIAN));
 }
 bool lop_is_composed(const lop_node *a) {
-    const lop_op *op = a->op == &lop_op_view ? a->child[0]->op : a->op;
-    return op == &lop_op_sum || op == &lop_op_prod || op == &lop_op_power || op == &lop_op_part ||
-           op == &lop_op_elementwise || op == &lop_op_laplacian || op == &lop_op_difference ||
-           op == &lop_op_lowrankupdate || op == &lop_op_kronsum;
+    return lop_has(a->op == &lop_op_view ? a->child[0] : a, LOP_FLAG_composed);
 }
 lop_truth lop_when_composed(const lop_match *m) {
     return truth(lop_is_composed(m->root->child[0]));
@@ -410,8 +404,7 @@ lop_truth lop_when_array_real(const lop_match *m) {
 static bool may_meet(const lop_node *a, bool last) {
     while (a->op == &lop_op_scaled || a->op == &lop_op_prod || a->op == &lop_op_view)
         a = a->child[a->op == &lop_op_prod && last];
-    return a->op == &lop_op_kron || a->op == &lop_op_blockdiag || a->op == &lop_op_diag ||
-           a->op == &lop_op_circulant || a->op == &lop_op_permutation || a->op == &lop_op_identity;
+    return lop_has(a, LOP_FLAG_meets);
 }
 
 /* Is there something in `a` that tidy.c may take out or bring together: unit factors, zeros,

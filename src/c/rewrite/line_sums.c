@@ -8,7 +8,7 @@ static bool add_term(lop_line_sum *s, const lop_node *term) {
     const lop_node *a = term->op == &lop_op_scaled ? term->child[0] : term;
     lop_line_kernel line;
     if (term != a && term->attr.im != 0) return false;
-    if (a->op == &lop_op_identity || a->op == &lop_op_diag) {
+    if (lop_has(a, LOP_FLAG_diagonal)) {
         if (s->diagonals == LOP_LINE_TERMS) return false;
         s->diagonal[s->diagonals++] = term;
         return true;

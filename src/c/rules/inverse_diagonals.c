@@ -123,8 +123,7 @@ LOP_BUILD(diagonal_inverse_opened) {
     lop_status st = LOP_NOMATCH;
     if (!lop_is_blas(m->root->dtype)) return st;
     if (a->op == &lop_op_view) return view_of_inverse(m, mk, a, out);
-    if (a->op == &lop_op_diag || a->op == &lop_op_identity || a->op == &lop_op_inverse)
-        st = inverse_of(mk, a, &inverse);
+    if (lop_has(a, LOP_FLAG_diagonal) || a->op == &lop_op_inverse) st = inverse_of(mk, a, &inverse);
     if (a->op == &lop_op_kron && all_square(a)) st = kron_of_inverses(mk, a, &inverse);
     if (a->op == &lop_op_prod) st = prod_of_inverses(mk, a, &inverse);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_diagonal, &m->root->attr, inverse, out);

@@ -404,7 +404,7 @@ static lop_status woodbury_checked(const woodbury *s, const lop_op *op, const lo
 
 static bool is_diagonal(const lop_node *a) {
     while (a->op == &lop_op_scaled) a = a->child[0];
-    return a->op == &lop_op_diag || a->op == &lop_op_identity;
+    return lop_has(a, LOP_FLAG_diagonal);
 }
 
 /* Diagonal k of (B + U C V^H)^-1; Hager 1989, eq. 2. Of a diagonal B + U U^H the result itself

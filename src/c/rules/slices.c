@@ -229,9 +229,7 @@ static lop_status of_both(const lop_maker *mk, const taking *outer, const lop_no
 static lop_status of_kind(const lop_maker *mk, const taking *t, const lop_node *a,
                           const lop_node **out) {
     int64_t axis = axis_of(t);
-    bool leaf = a->op == &lop_op_dense || a->op == &lop_op_diag || a->op == &lop_op_toeplitz ||
-                a->op == &lop_op_identity || a->op == &lop_op_zeros || a->op == &lop_op_selection ||
-                a->op == &lop_op_lowrank || a->op == &lop_op_kron || a->op == &lop_op_kernel;
+    const bool leaf = lop_has(a, LOP_FLAG_sliced_at_once);
     if (axis >= BATCH) return leaf ? of_batch(mk, t, a, out) : LOP_NOMATCH;
     if (a->op == &lop_op_dense) return of_array(mk, t, a, axis, NULL, out);
     if (a->op == &lop_op_zeros) return childless(mk, t, a, out);

@@ -187,7 +187,7 @@ def of_lazy(root: Any, run: bool = False) -> Any:
 
     def title(a: Any) -> str:
         anew = "  (its value is kept; this is how it is computed anew)" if kept else ""
-        return f"{text.formula(a)}  {_functions.made_of(a)}{anew if a is copy else ''}"
+        return f"{text.formula(a)}  {_functions.made_of(a, a is copy)}{anew if a is copy else ''}"
 
     def pretend(a: Any) -> None:
         if a._head != "leaf":
@@ -206,7 +206,7 @@ def of_lazy(root: Any, run: bool = False) -> Any:
     rows = text.program(root)
     if kept:
         rows = [row if row[0] == "leaf" else (*row[:-1], None) for row in rows]
-    copy = text.rebuild(rows)
+    copy = text.rebuild(rows if run else _functions.standing_in(rows))
     _core._lazy_run([copy], compute if run else pretend)
     return explanation.Explanation._joined(parts)
 

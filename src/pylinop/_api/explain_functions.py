@@ -15,6 +15,7 @@ import numpy as np
 from .. import _core
 from .._base import explanation
 from .._base.checks import square
+from .._base.kind_flags import OF_PARTS
 from .._lazy import decompositions, text
 from .._lazy import matrix_functions as lazy_functions
 from .._lazy.matrix_functions import OfForm, Piece
@@ -33,6 +34,7 @@ from .._structured import (
     svd,
     trees,
 )
+from .._structured.operands import factors_of
 from .._structured.scalar_function import Function
 from . import covariance, factorizations, norms, spectra
 
@@ -176,6 +178,7 @@ _NUMBERS: dict[Any, str] = {
 def _asked(a: Any) -> tuple[str, dict[str, Any], Any] | None:
     """The function that a node is of, its arguments, and what it is computed once for."""
     f = a._more[0] if a._head in ("of form", "made") else None
+    f = f.function if isinstance(f, _StandIn) else f
     if isinstance(f, Piece):
         return f.joint.name, f.joint.kwargs, f.joint
     if a._head == "of form" and callable(f) and f in _NUMBERS:
@@ -194,11 +197,14 @@ def _asked(a: Any) -> tuple[str, dict[str, Any], Any] | None:
     return (name, kwargs, a) if name in FUNCTIONS or name in ("eigh", "eigvalsh") else None
 
 
-def made_of(a: Any) -> str:
-    """The shape and dtype of a value, or of the results that it holds one after the other."""
-    f = a._more[0] if a._head == "of form" else None
+def made_of(a: Any, known: bool = True) -> str:
+    """The shape and dtype of a value, or of the results that it holds one after the other; what is
+    not ``known`` is stood in for where it is used."""
+    f = a._more[0] if a._head in ("of form", "made") else None
     if f is determinants.pair:
         return "its mantissa and exponent"
+    if isinstance(f, _StandIn) and not known:
+        return f"{a.shape} {a.dtype}, priced below as {type(a._form).__name__}"
     if isinstance(f, decompositions.Function) and f.parts is not None:
         return " and ".join(f"{shape} {dtype}" for shape, dtype in f.parts)
     return f"{a.shape} {a.dtype}"
@@ -214,14 +220,59 @@ def unplanned(a: Any) -> str:
     return "by NumPy"
 
 
-def _is_before(a: Any) -> bool:
-    """Is some function still to be computed below a?"""
-    return any(map(_asked, text.postorder(a, known=False)))
+class _StandIn:
+    """A function that is not called: what it makes is stood in for by an operator without memory, a
+    Kron, BlockDiag or Diag where the function keeps that kind, else a Dense."""
+
+    def __init__(self, function: Any, shape: Any, dtype: Any) -> None:
+        self.function, self.shape, self.dtype = function, shape, dtype
+        self.__name__ = function.__name__
+
+    def __call__(self, form: Any, *values: Any, **kwargs: Any) -> Any:
+        f = self.function
+        name = f.joint.name if isinstance(f, Piece) else f.name
+        return _hollow(form if name in _KEEPS else None, self.shape, self.dtype, name)
+
+
+# What these make of a Kron is one of what they make of its factors, or as quick; they, and those
+# after them, make BlockDiags and Diags of such.
+_OF_FACTORS = ("sqrtm", "fractional_matrix_power", "cholesky", "pinv", "qr", "eigh", "svd")
+_KEEPS = (*_OF_FACTORS, "logm", "expm", "funm")
+
+
+def _hollow(like: Any, shape: Any, dtype: Any, name: str) -> Any:
+    """What a function makes of ``like``, None for a Dense, without memory."""
+    ones = np.broadcast_to(np.ones((), dtype), shape)
+    head = None if like is None or like._init is None or like.dtype is None else like._head
+    if head == "diag" and name not in ("eigh", "svd"):  # whose vectors are in another order
+        return _core.Diag(ones[..., 0])
+    if head not in OF_PARTS or shape != like.shape:
+        return _core.Dense(ones)
+    parts = factors_of(like)
+    if any(f.shape[-1] != f.shape[-2] for f in parts):
+        return _core.Dense(ones)
+    if head == "blockdiag" or name in _OF_FACTORS:
+        return type(like)(*(_hollow(f, f.shape, dtype, name) for f in parts))
+    if not all(map(questions.looks_hermitian, parts)):
+        return _core.Dense(ones)
+    return _core.Eigen(
+        type(like)(*(_hollow(f, f.shape, dtype, "eigh") for f in parts)), ones[..., 0]
+    )
+
+
+def standing_in(rows: list[Any]) -> list[Any]:
+    """The rows of a program (text.py) whose functions from matrices to matrices are not called."""
+    made = []
+    for head, args, shape, dtype, more, value in rows:
+        if head == "made" and isinstance(more[0], OfForm | Piece):
+            more = (_StandIn(more[0], shape, dtype), *more[1:])
+        made.append((head, args, shape, dtype, more, value))
+    return made
 
 
 def within(root: Any, seen: set[int]) -> Iterator[tuple[Any, explanation.Explanation]]:
     """The functions within a formula that are computed for it, each with how; nothing is computed:
-    what one function makes is another's operand as a dense matrix. `seen`: what was told."""
+    its functions are `standing_in`. `seen`: what was told."""
     for a in text.postorder(root, known=False):
         asked = _asked(a)
         if asked is None or id(asked[2]) in seen:
@@ -231,16 +282,10 @@ def within(root: Any, seen: set[int]) -> Iterator[tuple[Any, explanation.Explana
         x = a._args[0]
         if x.ndim > decompositions._MOST:
             continue
-        form = _hollow(x) if _is_before(x) else x._form
         if isinstance(b := kwargs.get("b"), _core.Lazy):
             kwargs = kwargs | {"b": np.broadcast_to(np.ones((), b.dtype), b.shape)}
         try:
-            yield a, form.explain(name, **kwargs)
+            yield a, x._form.explain(name, **kwargs)
         except NotImplementedError:  # a determinant of a callable, which NumPy computes
             if name not in _NUMBERS.values():
                 raise
-
-
-def _hollow(x: Any) -> Any:
-    """A matrix of this shape, without memory."""
-    return _core.Dense(np.broadcast_to(np.ones((), x.dtype), x.shape))

@@ -24,6 +24,7 @@ import numpy as np
 from .. import _core
 from .._base.checks import is_lazy, number
 from .._base.dtypes import inexact
+from .._base.kind_flags import DIAGONAL
 from .._base.signatures import hinted
 from .._operators import draw
 from .._operators.convert import as_operator
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from .._operators.linear_operator import LinearOperator
 
 __all__ = ["MultivariateNormal"]
-_DIAGONAL = ("identity", "diag")
 
 
 def _of(mean: Any, matrix: Any, by: str) -> MultivariateNormal:
@@ -464,7 +464,7 @@ class MultivariateNormal:
         prior = A
         if self._by == "covariance" and R is not None and H.shape[0] >= self.dim:
             inner = A._operands[0] if A._head == "scaled" else A
-            prior = self._inverse() if inner._head in _DIAGONAL else A
+            prior = self._inverse() if inner._head in DIAGONAL else A
         if prior is A and self._by == "covariance":
             C = A @ H.H
             S = parts.Held(H @ C if R is None else H @ C + R, "covariance").definite()

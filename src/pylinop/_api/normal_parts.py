@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .. import _core
-from .._base import config, dlpack, errors
+from .._base import config, dlpack, errors, kind_flags
 from .._base.checks import is_lazy, square
 from .._base.dtypes import inexact
 from .._operators.convert import as_operator
@@ -169,7 +169,7 @@ def _array(name: str, a: Any) -> Any:
     return _core.Dense(a, "pos")
 
 
-_ONE = ("diag", "offdiag", "identity", "selection", "permutation")
+_ONE = kind_flags.heads("one_entry")
 _WIDE, _LEAST = 40, 200  # entries a row, and rows, of what is assembled
 
 
@@ -178,9 +178,9 @@ def _width(op: Any) -> float:
     head, below = op._head, [o for o in op._operands if isinstance(o, _core.Operator)]
     if op._init is not None:
         below = [as_operator(o) for o in op._init if isinstance(o, _core.Operator)]
-    if head in _ONE:
+    if head in _ONE or head == "zeros":
         return 1
-    if head in ("zeros", "tridiagonal"):
+    if head == "tridiagonal":
         return 3
     if head == "dense":
         return float(max(op.shape))

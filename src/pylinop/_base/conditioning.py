@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from . import config, errors
+from . import config, errors, kind_flags
 
-_SUMS = "sum", "lowrankupdate", "kronsum", "elementwise"
+_SUMS = kind_flags.heads("adds")
 _FAR = 1e5, 1e2  # how far a probe may fall short of the true growth, in double and single precision
 
 # Where solves within a larger factor leave their numbers, in place of a warning.

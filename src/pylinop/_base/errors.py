@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from numpy.linalg import LinAlgError
 
-from . import config
+from . import config, kind_flags
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -266,12 +266,12 @@ _INSTEAD = (
         "; pl.ldl takes indefinite matrices, jitter= adds to the diagonal until it is definite",
     ),
 )
-_CULPRITS = {"LinAlgError": ("inverse",), "IndexError": ("selection", "sparse")}
+_CULPRITS = {"LinAlgError": frozenset({"inverse"}), "IndexError": kind_flags.heads("indices")}
 
 
 def culprits(name: str, op: Any) -> list[Any]:
     """The parts of an expression that can raise this error: inverses, index-driven kinds."""
-    heads = _CULPRITS.get(name, ())
+    heads = _CULPRITS.get(name, frozenset())
     found = [o for o in parts(op) if o._head in heads or o._by in heads]
     return found[:4] or [op]
 

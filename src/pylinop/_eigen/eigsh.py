@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .._base import dlpack, errors
+from .._base import dlpack, errors, kind_flags
 from .._base.dtypes import inexact, real_of
 from .._base.errors import LinAlgError
 from .._base.progress import Meter
@@ -30,8 +30,7 @@ from . import memory, thick_restart_lanczos
 _SMALL = 1000  # rows of a part up to which its dense form is decomposed
 _PLAIN = "fdFDbBhHiIlLqQ?"  # dtypes that our Lanczos computes in
 _WHICH = ("LM", "LA", "SA", "SM", "BE")
-_CLOSED = ("diag", "identity", "zeros", "circulant", "laplacian", "hadamard", "full", "householder",
-           "permutation", "eigen")  # fmt: skip
+_CLOSED, _JOINED = kind_flags.heads("closed_spectrum"), kind_flags.heads("joins")
 
 
 class Found(tuple):  # type: ignore[type-arg]
@@ -62,7 +61,7 @@ def _small_parts(op: Any) -> Any:
     if written(op, "sum"):
         found = shift_of(op)
         return False if found is None else (yield (found[0],))
-    if head in ("kron", "kronsum", "blockdiag"):
+    if head in _JOINED:
         for f in operands.factors_of(op):
             if f.shape[0] != f.shape[1]:
                 return False
@@ -440,11 +439,12 @@ def _thin(op: Any) -> bool:
     """Is its svd cheap, as of a low rank, a diagonal, a Kron of small factors?"""
     if op._opaque or op.ndim != 2:
         return False
-    if op._head in ("lowrank",) and op._init is not None:
+    if op._head == "lowrank" and op._init is not None:
         return bool(as_operator(op._given("U")).shape[-1] <= _SMALL)
     if op._head == "kron" and op._init is not None:
         return all(max(f.shape) <= min(_SMALL, max(op.shape) // 2) for f in operands.factors_of(op))
-    return op._head in ("diag", "identity", "circulant", "permutation", "zeros", "hadamard")
+    row = svd.singular.row_of(op) if op._head in _CLOSED else None
+    return row is not None and svd.singular.allows(row, op, None, True)
 
 
 def svds(

@@ -13,6 +13,7 @@ import numpy as np
 from .. import _core
 from .._base.checks import is_lazy
 from .._base.dlpack import fixed
+from .._base.kind_flags import heads
 from .._lazy.build import inverse, scaled, view
 from .._lazy.kinds import FORM, filled, lazily, parameters
 from .._lazy.leaves import lazy
@@ -20,7 +21,7 @@ from .._lazy.numpy_functions import diagonal
 from .pieces import Through
 from .reflections import BY_FORMULA
 
-_RAVELED = frozenset("circulant convolution multitoeplitz blocktridiagonal quasiseparable".split())
+_RAVELED = heads("raveled")
 TOGETHER = (-1, 0)
 _COMPOSITES = ("sum", "prod", "scaled", "view", "inverse", "power", "part")
 
@@ -305,11 +306,7 @@ def of_part(op: Any, g: Any, key: Any, part: Any) -> Any:
 #    it grows by when the parameter grows by h
 
 
-_JOINTLY = frozenset(
-    "dense diag offdiag tridiagonal banded triangular toeplitz circulant hankel blockdiag block "
-    "convolution multitoeplitz blocktridiagonal kronsum".split()
-)  # linear in all parameters together: the others are zero in a tangent
-_EACH = frozenset("lowrank kron elementwise khatrirao".split())  # linear in each
+_JOINTLY, _EACH = heads("linear"), heads("multilinear")  # the others are zero in a tangent of those
 
 
 def _grown(op: Any, k: int, h: Any) -> Any:
@@ -406,9 +403,10 @@ def _as_matrices(a: Any, n: int, J: int) -> Any:
 def _halves(head: str, name: str, values: dict[str, Any], child: int) -> str:
     """Where one parameter stands for two, as in LowRank(U), both are filled in; gives the name of
     the one that is the node's child."""
-    if head in ("lowrank", "lowrankupdate") and name == "U" and values.get("V") is None:
+    at = {"lowrank": 1, "lowrankupdate": 2}.get(head)  # V among the children
+    if at is not None and name == "U" and values.get("V") is None:
         values["V"] = values["U"]
-        return "V" if child == (1 if head == "lowrank" else 2) else "U"
+        return "V" if child == at else "U"
     if head == "toeplitz" and values.get("r") is None and values["c"].dtype.kind != "c":
         values["r"] = values["c"]
         return "r" if child == 1 else "c"
@@ -465,14 +463,14 @@ def tangent(op: Any, key: Any, h: Any, child: int = 0) -> Any:
             return h
         del values["base"]
         return _core.LowRank(**{**{k: _leaf(v) for k, v in values.items()}, name: h})
-    if head not in ("root", "congruence", "eigen"):
-        raise NotImplementedError(f"{cls.__name__} has no second derivatives by its parameters yet")
     made = {k: v if is_lazy(v) else lazy(v) for k, v in values.items() if v is not None}
     if head == "root":
         return h @ made["L"].H + made["L"] @ h.H
     if head == "congruence":
         A, B = made["A"], made["B"]
         return A @ h @ A.H if name == "B" else h @ B @ A.H + A @ B @ h.H
+    if head != "eigen":
+        raise NotImplementedError(f"{cls.__name__} has no second derivatives by its parameters yet")
     if name == "d":
         return _core.Eigen(made["Q"], h)
     D = _core.Diag(made["d"])

@@ -14,6 +14,7 @@ import numpy as np
 from .. import _core
 from .._base.checks import is_lazy
 from .._base.dlpack import is_fixed
+from .._base.kind_flags import heads
 from .._gradients.watched import watched
 from .._lazy import evaluate, kinds
 from .._lazy.leaves import lazy
@@ -24,6 +25,7 @@ from .arrays import Namespace, device_text, namespace_of
 __all__ = ["computed", "on_one_device"]
 
 _DENSE, _DIAGONAL, _TRACE, _DET = 8, 9, 10, 12
+_CONSTANT = heads("constant")
 _LINEAR = ("matmul", "add", "scale", "over", "view", "inverse", "operator", "made")
 
 
@@ -245,7 +247,7 @@ def _is_value(root: Any) -> bool:
         c = _coefficient(a)
         of: Any = a._args[0] if a._args else None
         inner = of._args[0]._head if is_lazy(of) and of._head == "operator" else ""
-        if is_lazy(c) and (c.dtype.kind == "c" or inner in ("full", "zeros")):
+        if is_lazy(c) and (c.dtype.kind == "c" or inner in _CONSTANT):
             known[id(a)] = True
             continue
         below = [] if a._head == "made" else [x for x in a._args if is_lazy(x) and x is not c]

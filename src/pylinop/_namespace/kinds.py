@@ -12,6 +12,7 @@ import numpy as np
 
 from .. import _core
 from .._base import memory
+from .._base.kind_flags import heads
 from . import kernels
 
 __all__ = [
@@ -457,7 +458,7 @@ _NAMES = {name.lower(): name for name in dir(_core) if name[0].isupper()} | {
     "prod": "a product",
     "scaled": "a multiple",
 }
-_HELD = ("dense", "triangular")  # their numbers are as many as their entries
+_HELD, _BY_DIAGONALS = heads("held"), heads("diagonals")
 
 
 def announced(w: Any, row: Any, dtype: str) -> None:
@@ -492,7 +493,7 @@ def dense(w: Any, at: int) -> Any:
 def diagonal(w: Any, at: int, k: int) -> Any:
     """A diagonal, of the dense form but where it is at hand."""
     row, mode = through_views(w, at, 0)
-    if row.head in ("diag", "tridiagonal", "banded"):
+    if row.head in _BY_DIAGONALS:
         for offset, d in diagonals(w, row):
             if (-offset if mode & _T else offset) == k:
                 return w.ns.conj(d) if mode & _C else d

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
-from .._base import dlpack, scipy_bridge, sparse_arrays
+from .._base import dlpack, kind_flags, scipy_bridge, sparse_arrays
 from .._fallback import interpreter
 from . import pickling
 
@@ -198,11 +198,7 @@ def astype(op: Any, dtype: Any, copy: bool) -> LinearOperator:
 
 
 # Kinds of which each entry is a parameter, an entry of an operand, or 0.
-_ENTRIES = frozenset(
-    "dense diag offdiag identity zeros full toeplitz circulant hankel multitoeplitz convolution "
-    "tridiagonal banded blocktridiagonal triangular sparse sparsetriangular permutation selection "
-    "difference laplacian hadamard blockdiag block".split()
-)
+_ENTRIES = kind_flags.heads("entries")
 
 
 def _casts_in_place(op: Any, dtype: Any) -> bool:

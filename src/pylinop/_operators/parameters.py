@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from .._base import kind_flags
 from .._base.trampoline import run
 from .convert import as_operator, inverse
 from .indexing import sliced
 
-_LISTS = ("kron", "blockdiag", "kronsum")  # kinds with a list of operators
+_LISTS = kind_flags.heads("joins")
 
 
 def written(op: Any, *operations: str) -> bool:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._base import kind_flags
 from .._base.errors import NotFit
 from .._operators.parameters import written
 from .incomplete import incomplete_cholesky, ssor
@@ -72,8 +73,7 @@ KINDS: dict[str, Callable[..., LinearOperator]] = {
 }
 
 # Kinds whose inverse is applied in about the time of a product.
-_AT_ONCE = "diag identity permutation tridiagonal banded triangular sparsetriangular circulant dft"
-_AT_ONCE += " dct hadamard householder eigen blocktridiagonal"
+_AT_ONCE = kind_flags.heads("at_once")
 
 
 def _at_once(op: Any) -> bool:
@@ -84,9 +84,9 @@ def _at_once(op: Any) -> bool:
         return sum(is_diagonal(a) for a in parts) == 1 and len(parts) == 2
     if op._by == "inverse":
         return True
-    if op._head in ("kron", "blockdiag") and op._init is not None:
+    if op._head in kind_flags.OF_PARTS and op._init is not None:
         return all(f.shape[0] == f.shape[1] and f.shape[0] <= 512 for f in op._given("ops"))
-    return op._head in _AT_ONCE.split()
+    return op._head in _AT_ONCE
 
 
 def _low_rank_beside(op: Any) -> bool:

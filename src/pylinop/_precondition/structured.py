@@ -175,11 +175,9 @@ def toeplitz_parts(op: Any) -> tuple[Any, tuple[int, ...], Any] | None:
     """Lags, sizes of the levels, and the mean of a diagonal beside it; None if it is not such a
     sum."""
     rest, d = split(op)
-    if rest is None or rest._head not in ("toeplitz", "multitoeplitz"):
-        if op._head != "toeplitz":
-            return None
-        rest, d = op, None
-    found = _lags(rest)
+    found = None if rest is None else _lags(rest)
+    if found is None:
+        found, d = _lags(op), None
     if found is None:
         return None
     return (*found, 0 if d is None or d.size == 0 else d.mean())

@@ -8,6 +8,7 @@ import numpy as np
 from .. import _core
 from .._base import errors, sparse_arrays
 from .._base.dtypes import inexact
+from .._base.kind_flags import DIAGONAL, heads
 from .._base.multiples import product
 from .._operators.parameters import written
 from .._structured.operands import diagonal_of
@@ -94,7 +95,7 @@ def terms(op: Any) -> list[tuple[Any, Any]]:
 def is_diagonal(op: Any) -> bool:
     while written(op, "scaled"):
         op = op._operands[0]
-    return op._head in ("diag", "identity")
+    return op._head in DIAGONAL
 
 
 def split(op: Any) -> tuple[Any, Any]:
@@ -150,10 +151,7 @@ def is_hermitian(S: Any) -> bool:
     return bool(gap.nnz == 0 or gap.max() <= 10 * np.finfo(S.dtype).eps * top)
 
 
-_SPARSE = (
-    "sparse laplacian difference banded tridiagonal diag identity zeros offdiag selection "
-    "permutation sparsetriangular blocktridiagonal"
-).split()
+_SPARSE, _SCATTERED = heads("few_entries"), heads("scattered")
 _WITHIN = "sum prod scaled view kron kronsum blockdiag power".split()
 
 
@@ -165,7 +163,7 @@ def is_sparse(op: Any) -> bool:
         if not isinstance(a, _core.Operator):
             continue
         if a._head in _SPARSE:
-            some = some or a._head in ("sparse", "laplacian")
+            some = some or a._head in _SCATTERED
         elif a._head in _WITHIN:
             stack += a._operands or a._init or ()
         else:

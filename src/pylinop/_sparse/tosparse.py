@@ -14,6 +14,7 @@ import numpy as np
 from .. import _core
 from .._base import config, memory
 from .._base.index_steps import as_slice
+from .._base.kind_flags import AT_HAND, heads
 from .._base.lazy_import import Later
 from .._base.sparse_arrays import matrix_of
 from .._base.trampoline import run
@@ -62,9 +63,9 @@ def _sp() -> Any:
 def _steps(op: Any, dtype: Any) -> Generator[Any, Any, Any]:
     """One node, as a CSR array."""
     written = op._operands and op._by in _WRITTEN
-    if written and not (op._head in ("diag", "identity", "zeros") and op.dtype == dtype):
+    if written and not (op._head in AT_HAND and op.dtype == dtype):
         row = _ROWS[op._by]  # a closed result goes as it was written
-    elif op._init is None and op._head not in ("diag", "identity", "zeros"):
+    elif op._init is None and op._head not in AT_HAND:
         row = _dense
     else:
         row = _ROWS.get(op._head, _dense)
@@ -191,10 +192,7 @@ def _(op: Any, dtype: Any) -> Generator[Any, Any, Any]:
     return _at(blocks, _corners(rows), op.shape)
 
 
-FEW = frozenset(  # heads that hold few entries
-    "sparse diag offdiag identity zeros banded tridiagonal permutation selection blocktridiagonal "
-    "sparsetriangular laplacian difference".split()
-)
+FEW, _JOINED = heads("few_entries"), heads("joins")
 
 
 def _is_sparse(op: Any) -> bool:
@@ -204,7 +202,7 @@ def _is_sparse(op: Any) -> bool:
         o = stack.pop()
         if o._operands and o._by in _WRITTEN:
             stack += o._operands[: 2 if o._by in ("sum", "prod") else 1]
-        elif o._head in ("kron", "kronsum", "blockdiag", "block") and o._init is not None:
+        elif (o._head in _JOINED or o._head == "block") and o._init is not None:
             stack += [as_operator(f) for f in o._init]
         elif o._head not in FEW:
             return False

@@ -12,9 +12,10 @@ import numpy as np
 
 from .. import _core
 from .._base.dtypes import inexact
+from .._base.kind_flags import BAND
 from .singular_values import bands_of
 
-KINDS = ("banded", "blocktridiagonal")
+KINDS = BAND - {"tridiagonal"}  # which LAPACK takes as it is
 _SWEEPS = 2  # solves of each vector
 _NEAR = 1e-6  # of the norm: vectors of closer values are made orthogonal on the way
 _SOUND = 64.0  # residuals in units of eps |A| sqrt(n)

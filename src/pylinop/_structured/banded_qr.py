@@ -10,10 +10,11 @@ import numpy as np
 
 from .. import _core
 from .._base.dtypes import CONJUGATED, TRANSPOSED, inexact
+from .._base.kind_flags import BAND
 from .._operators.parameters import written
 from .singular_values import bands_of
 
-KINDS = ("tridiagonal", "banded", "blocktridiagonal")
+KINDS = BAND
 
 Bands = list[tuple[int, Any]]
 

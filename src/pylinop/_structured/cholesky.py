@@ -18,6 +18,7 @@ import numpy as np
 from .. import _core
 from .._base import errors
 from .._base.dtypes import TRANSPOSED, inexact
+from .._base.kind_flags import OF_PARTS
 from .._operators.parameters import written
 from .dispatch import Question, dense
 from .operands import factors_of, small_array
@@ -97,6 +98,15 @@ def _lapack(a: Any, uplo: str = "L") -> Any:
     return adjoint(factor) if uplo == "U" else factor
 
 
+def _is_written_hermitian(op: Any) -> bool:
+    """Is it Hermitian whatever its arrays hold? The diagonal of such a product of inverses is not
+    real to the last bits."""
+    return bool(op._known("hermitian")) and not any(
+        o._head == "dense" and o._init is not None and o._given("assume_a")
+        for o in errors.parts(op)
+    )
+
+
 def _of_plans(op: Any, uplo: str) -> Any:
     """The factor that solves keep, if they go by Cholesky: op is assumed or written to be its own
     adjoint, so that they choose the triangle (the upper one)."""
@@ -105,7 +115,7 @@ def _of_plans(op: Any, uplo: str) -> Any:
     found = op._factored(1)
     if found is NotImplemented:
         return found
-    if op.dtype.kind == "c":
+    if op.dtype.kind == "c" and not _is_written_hermitian(op):
         real_diagonal(op.diagonal())
     if isinstance(found, tuple):
         flags, (triangle, _, _) = found
@@ -163,7 +173,7 @@ def upper_of(factor: Any) -> Any:
     """The adjoint of a factor; that of a Banded is a Banded."""
     if factor._head == "banded" and factor._init is not None:
         return _adjoint(factor)
-    if factor._head in ("kron", "blockdiag"):
+    if factor._head in OF_PARTS:
         join = _core.Kron if factor._head == "kron" else _core.BlockDiag
         return join(*map(upper_of, factors_of(factor)))
     if written(factor, "scaled"):  # by a real number

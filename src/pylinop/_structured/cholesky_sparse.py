@@ -13,6 +13,7 @@ import numpy as np
 from .. import _core
 from .._base import config, errors
 from .._base.dtypes import inexact
+from .._base.kind_flags import OF_PARTS
 from .._operators.parameters import factors, written
 from .._sparse.tosparse import FEW
 from .cholesky import cholesky, not_definite, real_diagonal
@@ -34,7 +35,7 @@ def _entries(op: Any, left: list[int]) -> float:
         a, b = op._operands
         both = _entries(a, left) * _entries(b, left)
         return both / a.shape[1] if a.shape[1] else 0.0
-    if op._head in ("kron", "blockdiag") and (op._init is not None or op._by in ("prod", "view")):
+    if op._head in OF_PARTS and (op._init is not None or op._by in ("prod", "view")):
         parts = factors(op)
         each = [_entries(p, left) for p in parts]
         return math.prod(each) if op._head == "kron" else sum(each)

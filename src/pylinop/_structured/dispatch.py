@@ -21,6 +21,7 @@ import numpy as np
 from .. import _core
 from .._base import config, memory
 from .._base.dtypes import inexact
+from .._base.kind_flags import heads
 from .._base.trampoline import run
 from .._fallback import interpreter
 from .._operators import parameters
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
 _asked: dict[tuple[int, str], weakref.ref[Any]] = {}  # small Krons, of late
 _MOST = 512  # of those
+_CAST_WHOLE, _CLOSES = heads("cast_whole"), heads("closes")
 _QUICK = 1 << 16  # entries up to which no answer takes long
 _SHORT = 0.34  # times 1 + _HALF / n: how much longer small ones take (dsyevd, 2026-11-26)
 _HALF = 300  # rows at which LAPACK runs at half its speed (dgetrf, dpotrf, 2026-11-26, one core)
@@ -76,7 +78,7 @@ def dense(op: Any, arrays: float = 0.0) -> Any:
 def _made(op: Any) -> Any:
     if op.dtype is None or op.dtype.kind not in "biu":
         return interpreter.toarray(op)
-    if op._opaque or op._head in ("identity", "zeros", "selection", "sparse"):
+    if op._opaque or op._head in _CAST_WHOLE:
         return interpreter.toarray(op).astype(np.float64)
     return interpreter.toarray(op @ _core.Identity(op.shape[-1], np.float64))
 
@@ -198,10 +200,10 @@ class Question:
 
     def row_of(self, op: Any) -> Row | None:
         """The row that answers. A view or multiple uses the row "view" or "scaled", whatever kind
-        it closed to (but Diag, Identity, Zeros and Kron); a closed inverse uses the row
+        it closed to (but kinds with the flag "closes"); a closed inverse uses the row
         "inverse"."""
         by = op._by if op._init is None else ""
-        if by in ("view", "scaled") and op._head not in ("diag", "identity", "zeros", "kron"):
+        if by in ("view", "scaled") and op._head not in _CLOSES:
             return self.rows.get(by)
         if by == "inverse" and op._head in ("view", "scaled"):
             return self.rows.get(by)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._base import config
+from .._base.kind_flags import BAND, heads
 from .._operators.convert import inverse
 from .dispatch import Question
 from .operands import factors_of
@@ -31,7 +32,7 @@ sums = Question(lambda a, axis: np.abs(a).sum(axis=axis))
 @sums.row("inverse", "dft", "hadamard")
 def _(op: Any, axis: int) -> Generator[Any, Any, Any]:
     if op._init is None:
-        if op._by != "inverse" or op._operands[0]._head not in ("dft", "hadamard"):
+        if op._by != "inverse" or sums.row_of(op._operands[0]) is not sums.rows["inverse"]:
             return NotImplemented
         return op.shape[-1] / (yield op._operands[0], axis)  # moduli are all the same
     n = op.shape[-1]
@@ -56,12 +57,14 @@ def _length(v: Any) -> Any:
     return scale[..., 0] * np.linalg.norm(v / scale, axis=-1)
 
 
-@frobenius.row("permutation", "householder", "inverse", "offdiag", "eigen", "root", *TRANSFORMS)
-@frobenius.row("kronsum", "laplacian", "reflections")
+@frobenius.row("inverse", "offdiag", "eigen", "root", "kronsum", "laplacian", *TRANSFORMS)
 def _(op: Any) -> Any:
-    known = op._head in ("permutation", "householder", "reflections") or undoes_transform(op)
-    if op._init is None and not known:
-        return NotImplemented
+    known = op._init is not None or undoes_transform(op)
+    return _length_of_values(op) if known else NotImplemented
+
+
+@frobenius.row("permutation", "householder", "reflections")
+def _length_of_values(op: Any) -> Any:
     try:
         return _length(svdvals(op))
     except np.linalg.LinAlgError:  # of entries that are not finite: so is their norm
@@ -70,7 +73,7 @@ def _(op: Any) -> Any:
 
 # -- norms and condition --
 
-_INVERTED = ("permutation", "circulant", "blockdiag", *TRANSFORMS)  # which are their own kinds
+_INVERTED = heads("own_inverse")
 
 
 def _norm_asks(op: Any, ord: Any) -> Any:
@@ -78,6 +81,11 @@ def _norm_asks(op: Any, ord: Any) -> Any:
         return [("svdvals", op)] if _by_svdvals(op) else None
     by = frobenius if ord == "fro" else sums
     return [] if by.row_of(op) is not None else None
+
+
+def _held(op: Any) -> str | None:
+    """The entries that a norm reads, of kinds that hold many."""
+    return "n w" if op._head in BAND or op._head == "blockdiag" else None
 
 
 def _by_svdvals(op: Any) -> bool:
@@ -98,6 +106,7 @@ def _cond_asks(op: Any, p: Any) -> Any:
     how="from `svdvals` or by the parameters ([which](linalg.md))",
     cost="O(n); `svdvals` where these are needed",
     asks=_norm_asks,
+    instead=_held,
     calls=2,
 )
 @norm.row(

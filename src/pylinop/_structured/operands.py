@@ -11,6 +11,7 @@ import numpy as np
 from .. import _core
 from .._base import config, memory
 from .._base.dtypes import inexact, real_of
+from .._base.kind_flags import OF_PARTS
 from .._operators import parameters
 
 _LITTLE = 1 << 14  # entries up to which an answer joined from those of factors is cached too
@@ -66,7 +67,7 @@ def small_array(op: Any) -> Any:
 def has_small_parts(op: Any) -> bool:
     """Is it a Kron or BlockDiag of a few arrays, each so small, and counts no limit what is made of
     it?"""
-    if op._head not in ("kron", "blockdiag") or op._init is None or len(op._init) > _FEW:
+    if op._head not in OF_PARTS or op._init is None or len(op._init) > _FEW:
         return False
     for f in op._init:
         if type(f) is not _core.Dense or small_array(f) is None:
@@ -78,7 +79,7 @@ def _is_put_together(op: Any) -> Any:
     """Are answers about it cached as a whole? They are for a Kron or BlockDiag so small that making
     the answer says nothing about dense forms, which an answer from the cache would not repeat."""
     size = math.prod(op.shape)
-    if op._head not in ("kron", "blockdiag") or op.dtype is None or size > _LITTLE:
+    if op._head not in OF_PARTS or op.dtype is None or size > _LITTLE:
         return False
     bytes_ = size * inexact(op.dtype).itemsize
     return config.get("memory_limit") is None and bytes_ <= config.get("warn_limit")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from .._base.kind_flags import heads
 from .dispatch import Question
 from .properties import known, measured
 from .rows import GUARDS, Guard
@@ -112,11 +113,7 @@ cond = Question(
 
 
 hermitian = Question(lambda a: measured(a, "hermitian"), known="hermitian")
-# Kinds whose parameters, few and at hand, say whether they are Hermitian.
-_READ = frozenset(
-    "diag banded tridiagonal blocktridiagonal toeplitz circulant permutation householder "
-    "sparse".split()
-)
+_READ = heads("tells")
 
 
 def read_hermitian(op: Any) -> bool | None:

@@ -13,6 +13,7 @@ import numpy as np
 from .. import _core
 from .._base import config, memory
 from .._base.dtypes import inexact, real_of
+from .._base.kind_flags import heads
 from .._operators.convert import as_operator
 from . import determinants
 from .dispatch import dense
@@ -117,7 +118,7 @@ def _level_values(head: str, n: int, type_: Any, norm: Any) -> Any:
     return s
 
 
-TRANSFORMS = ("dft", "dct", "hadamard")
+TRANSFORMS = sorted(heads("transform"))
 
 
 def undoes_transform(op: Any) -> Any:

@@ -15,6 +15,7 @@ import numpy as np
 
 from .. import _core
 from .._base import scipy_bridge, sparse_arrays
+from .._base.kind_flags import AT_HAND
 from .._base.trampoline import run
 from .._operators.convert import as_operator
 from .._operators.parameters import written
@@ -51,7 +52,7 @@ def _row(*heads: str) -> Callable[[Any], Any]:
 def _steps(op: Any) -> Any:
     head = op._head
     by = op._by if op._init is None else ""
-    if by in ("view", "scaled", "inverse", "power") and head not in ("diag", "identity", "zeros"):
+    if by in ("view", "scaled", "inverse", "power") and head not in AT_HAND:
         head = by
     row = _ROWS.get(head)
     if row is None or op.shape[-1] != op.shape[-2] or op.dtype is None or op._opaque:
@@ -350,15 +351,16 @@ def _(op: Any) -> Pair:
 
 @_row("lowrank", "laplacian", "hadamard", "full", "householder", "permutation")
 def _(op: Any) -> Pair:
-    if op._head in ("lowrank", "full") and op._init is None:
-        return NOTHING
     if op._head == "lowrank":
+        if op._init is None:
+            return NOTHING
         v, c = op._given("V", "C")
         if v is not None or (c is not None and not questions.hermitian(as_operator(c))):
             return NOTHING
-    elif op._head == "full" and complex(op._given("c")).imag:
-        return NOTHING
-    elif op._head in ("householder", "permutation") and not questions.hermitian(op):
+    elif op._head == "full":
+        if op._init is None or complex(op._given("c")).imag:
+            return NOTHING
+    elif not questions.hermitian(op):
         return NOTHING
     low, high = _ends(questions.eigvalsh(op, "L"), 4 * op.shape[-1])
     if op._head == "lowrank" and op._given("C") is None:

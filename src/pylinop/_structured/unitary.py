@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from .._base.kind_flags import OF_PARTS
 from .._operators.parameters import written
 
 
@@ -23,7 +24,7 @@ def is_unitary(Q: Any) -> bool:
         q = stack.pop()
         if q.shape[-1] != q.shape[-2]:
             return False
-        if q._head in ("identity", "permutation") or q._known("unitary"):
+        if q._known("unitary"):
             continue
         turned = written(q, "scaled") and abs(complex(q._operands[1])) == 1
         if turned and not _is_sine(q):  # which is a multiple of what is no basis itself
@@ -31,7 +32,7 @@ def is_unitary(Q: Any) -> bool:
             continue
         if q._init is None and q._by in ("view", "prod", "inverse"):
             stack += q._operands
-        elif q._init is not None and q._head in ("kron", "blockdiag"):
+        elif q._init is not None and q._head in OF_PARTS:
             stack += q._given("ops")
         elif not _unitary_leaf(q):
             return False
@@ -41,15 +42,7 @@ def is_unitary(Q: Any) -> bool:
 def _unitary_leaf(q: Any) -> Any:
     if q._init is None:
         return _is_hartley(q) or _is_sine(q)
-    if q._head == "dense":
-        return q._given("assume_a") == "orthogonal"
-    if q._head == "householder":
-        return q._given("tau") is None
-    if q._head == "reflections":
-        return True
-    if q._head == "lowrankupdate":
-        return _is_reflections(q)
-    return q._head in ("dft", "dct") and q._given("norm") == "ortho"
+    return q._head == "lowrankupdate" and _is_reflections(q)
 
 
 def unitary(q: Any) -> Any:

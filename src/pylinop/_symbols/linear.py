@@ -243,27 +243,53 @@ def _matrices(parts: Any, name: str) -> list[tuple[Any, Any]]:
     return [(s[0], s[1]) for s in shapes]
 
 
-def _shape_of_kind(name: str, given: dict[str, Any], many: Any, sides: Sides) -> Any:
-    """(rows, columns) of a kind; None where that is not written down here."""
-    if name in ("Diag", "Circulant") and len(given) == 1:
-        n = _vector_of(next(iter(given.values())))
-        return n, n
-    if name in ("Toeplitz", "Hankel") and set(given) <= {"c", "r"}:
-        rows = _vector_of(given["c"])
-        return rows, (_vector_of(given["r"]) if given.get("r") is not None else rows)
-    if name == "LowRank" and set(given) <= {"U", "V"}:
-        ((m, r),) = _matrices([given["U"]], name)
-        if given.get("V") is None:
-            return m, m
-        ((n, s),) = _matrices([given["V"]], name)
-        sides.same(r, s)
-        return m, n
-    if name in ("Kron", "BlockDiag"):
-        shape: tuple[Any, Any] = (1, 1) if name == "Kron" else (0, 0)
-        for m, n in _matrices(many, name):
-            shape = (shape[0] * m, shape[1] * n) if name == "Kron" else (shape[0] + m, shape[1] + n)
-        return shape
-    return None
+def _square(name: str, given: dict[str, Any], many: Any, sides: Sides) -> Any:
+    n = _vector_of(next(iter(given.values()))) if len(given) == 1 else None
+    return None if n is None else (n, n)
+
+
+def _by_ends(name: str, given: dict[str, Any], many: Any, sides: Sides) -> Any:
+    if not set(given) <= {"c", "r"}:
+        return None
+    rows = _vector_of(given["c"])
+    return rows, (_vector_of(given["r"]) if given.get("r") is not None else rows)
+
+
+def _low_rank(name: str, given: dict[str, Any], many: Any, sides: Sides) -> Any:
+    if not set(given) <= {"U", "V"}:
+        return None
+    ((m, r),) = _matrices([given["U"]], name)
+    if given.get("V") is None:
+        return m, m
+    ((n, s),) = _matrices([given["V"]], name)
+    sides.same(r, s)
+    return m, n
+
+
+def _kron_shape(name: str, given: dict[str, Any], many: Any, sides: Sides) -> Any:
+    shape: tuple[Any, Any] = (1, 1)
+    for m, n in _matrices(many, name):
+        shape = (shape[0] * m, shape[1] * n)
+    return shape
+
+
+def _block_shape(name: str, given: dict[str, Any], many: Any, sides: Sides) -> Any:
+    shape: tuple[Any, Any] = (0, 0)
+    for m, n in _matrices(many, name):
+        shape = (shape[0] + m, shape[1] + n)
+    return shape
+
+
+# (rows, columns) of a kind; None where that is not written down here.
+_SHAPES = {
+    "Diag": _square,
+    "Circulant": _square,
+    "Toeplitz": _by_ends,
+    "Hankel": _by_ends,
+    "LowRank": _low_rank,
+    "Kron": _kron_shape,
+    "BlockDiag": _block_shape,
+}
 
 
 @rule("kind")
@@ -274,7 +300,8 @@ def kind(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     given = {**dict(zip((name for name, _ in rows), args, strict=False)), **kwargs}
     sides = Sides(f"{cls.__name__} of {' and '.join(named(x) for x in found)}")
     many = args[0] if len(args) == 1 and type(args[0]) in (list, tuple) else args
-    shape = _shape_of_kind(cls.__name__, given, many, sides)
+    shape_of = _SHAPES.get(cls.__name__)
+    shape = None if shape_of is None else shape_of(cls.__name__, given, many, sides)
     if shape is None:
         raise NotImplementedError(
             f"{cls.__name__} of placeholders: Diag, Toeplitz, Hankel, Circulant, LowRank, Kron and"

@@ -23,12 +23,13 @@ import jax
 import jax.numpy as jnp
 import lineax as lx
 
+from .._base.kind_flags import names
 from .operators import FUNCTIONS as functions
 from .operators import Operator, kind
 
 __all__ = ["LinearOperator", "Structured", "as_operator"]
 
-_DIAGONAL = ("Diag", "Identity", "Zeros")
+_DIAGONAL = names("at_hand")
 
 
 class LinearOperator(lx.AbstractLinearOperator):  # type: ignore[misc]

@@ -203,6 +203,7 @@ static const lop_node *vjp_part(lop_vjp *v, const lop_node *self, int child, con
 
 const lop_op lop_op_sum = {
     LOP_NAMED(sum),
+    .flags = LOP_FLAG_adds | LOP_FLAG_composed,
     .title = "Sum",
     .cls = LOP_OPERATOR,
     .min = 2,
@@ -213,6 +214,7 @@ const lop_op lop_op_sum = {
     .doc = {.brief = "Sum of two operators, as written; ``args`` are the two."}};
 const lop_op lop_op_prod = {
     LOP_NAMED(prod),
+    .flags = LOP_FLAG_composed,
     .title = "Product",
     .cls = LOP_OPERATOR,
     .min = 2,
@@ -234,6 +236,7 @@ const lop_op lop_op_scaled = {
     .doc = {.brief = "An operator times a number; ``args`` are the operator and the number."}};
 const lop_op lop_op_power = {
     LOP_NAMED(power),
+    .flags = LOP_FLAG_composed,
     .title = "Power",
     .cls = LOP_OPERATOR,
     .min = 1,
@@ -260,6 +263,7 @@ const lop_op lop_op_inverse = {
     .doc = {.brief = "Inverse of a square operator, computed when applied; singular raises then."}};
 const lop_op lop_op_part = {
     LOP_NAMED(part),
+    .flags = LOP_FLAG_composed,
     .title = "Part",
     .cls = LOP_OPERATOR,
     .min = 1,

@@ -111,6 +111,7 @@ static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lo
 
 const lop_op lop_op_block = {
     LOP_NAMED(block),
+    .flags = LOP_FLAG_entries | LOP_FLAG_linear,
     .title = "Block",
     .cls = LOP_OPERATOR,
     .min = 1,

@@ -76,6 +76,8 @@ static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lo
 
 const lop_op lop_op_blockdiag = {
     LOP_NAMED(blockdiag),
+    .flags = LOP_FLAG_of_parts | LOP_FLAG_joins | LOP_FLAG_entries | LOP_FLAG_own_inverse |
+             LOP_FLAG_meets | LOP_FLAG_linear,
     .title = "BlockDiag",
     .cls = LOP_OPERATOR,
     .min = 1,

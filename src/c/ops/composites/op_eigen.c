@@ -50,6 +50,7 @@ static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lo
 
 const lop_op lop_op_eigen = {
     LOP_NAMED(eigen),
+    .flags = LOP_FLAG_closed_spectrum | LOP_FLAG_at_once,
     .title = "Eigen",
     .cls = LOP_OPERATOR,
     .min = 2,

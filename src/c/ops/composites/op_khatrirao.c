@@ -152,6 +152,7 @@ static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lo
 
 const lop_op lop_op_khatrirao = {
     LOP_NAMED(khatrirao),
+    .flags = LOP_FLAG_multilinear,
     .title = "KhatriRao",
     .cls = LOP_OPERATOR,
     .min = 2,

@@ -167,6 +167,8 @@ static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lo
 
 const lop_op lop_op_kron = {
     LOP_NAMED(kron),
+    .flags = LOP_FLAG_of_parts | LOP_FLAG_joins | LOP_FLAG_closes | LOP_FLAG_meets |
+             LOP_FLAG_sliced_at_once | LOP_FLAG_multilinear,
     .title = "Kron",
     .cls = LOP_OPERATOR,
     .min = 1,

@@ -74,6 +74,7 @@ static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lo
 
 const lop_op lop_op_kronsum = {
     LOP_NAMED(kronsum),
+    .flags = LOP_FLAG_joins | LOP_FLAG_adds | LOP_FLAG_composed | LOP_FLAG_linear,
     .title = "KronSum",
     .cls = LOP_OPERATOR,
     .min = 1,

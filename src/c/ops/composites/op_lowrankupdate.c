@@ -77,6 +77,7 @@ static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lo
 
 const lop_op lop_op_lowrankupdate = {
     LOP_NAMED(lowrankupdate),
+    .flags = LOP_FLAG_adds | LOP_FLAG_composed,
     .title = "LowRankUpdate",
     .cls = LOP_OPERATOR,
     .min = 3,

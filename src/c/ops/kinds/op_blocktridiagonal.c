@@ -195,6 +195,8 @@ static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lo
 
 const lop_op lop_op_blocktridiagonal = {
     LOP_NAMED(blocktridiagonal),
+    .flags = LOP_FLAG_band | LOP_FLAG_few_entries | LOP_FLAG_entries | LOP_FLAG_at_once |
+             LOP_FLAG_tells | LOP_FLAG_linear | LOP_FLAG_raveled,
     .title = "BlockTridiagonal",
     .cls = LOP_OPERATOR,
     .min = 2,

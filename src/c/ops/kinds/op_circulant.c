@@ -79,6 +79,8 @@ static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lo
 
 const lop_op lop_op_circulant = {
     LOP_NAMED(circulant),
+    .flags = LOP_FLAG_closed_spectrum | LOP_FLAG_entries | LOP_FLAG_at_once | LOP_FLAG_own_inverse |
+             LOP_FLAG_tells | LOP_FLAG_meets | LOP_FLAG_linear | LOP_FLAG_raveled,
     .title = "Circulant",
     .cls = LOP_OPERATOR,
     .min = 2,

@@ -103,6 +103,7 @@ static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lo
 
 const lop_op lop_op_convolution = {
     LOP_NAMED(convolution),
+    .flags = LOP_FLAG_entries | LOP_FLAG_linear | LOP_FLAG_raveled,
     .title = "Convolution",
     .cls = LOP_OPERATOR,
     .min = 3,

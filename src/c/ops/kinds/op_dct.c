@@ -263,6 +263,7 @@ static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype d
 
 const lop_op lop_op_dct = {
     LOP_NAMED(dct),
+    .flags = LOP_FLAG_transform | LOP_FLAG_at_once | LOP_FLAG_own_inverse,
     .title = "DCT",
     .cls = LOP_OPERATOR,
     .min = 1,

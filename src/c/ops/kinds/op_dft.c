@@ -139,6 +139,7 @@ static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype d
 
 const lop_op lop_op_dft = {
     LOP_NAMED(dft),
+    .flags = LOP_FLAG_transform | LOP_FLAG_at_once | LOP_FLAG_own_inverse,
     .title = "DFT",
     .cls = LOP_OPERATOR,
     .min = 1,

@@ -185,6 +185,7 @@ static lop_band bands(const lop_node *self, const lop_band *child) {
 
 const lop_op lop_op_difference = {
     LOP_NAMED(difference),
+    .flags = LOP_FLAG_few_entries | LOP_FLAG_entries | LOP_FLAG_composed,
     .title = "FiniteDifference",
     .cls = LOP_OPERATOR,
     .ints = 4,

@@ -109,6 +109,7 @@ static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype d
 
 const lop_op lop_op_full = {
     LOP_NAMED(full),
+    .flags = LOP_FLAG_closed_spectrum | LOP_FLAG_entries | LOP_FLAG_constant,
     .title = "Full",
     .cls = LOP_OPERATOR,
     .coef = true,

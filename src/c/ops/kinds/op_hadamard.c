@@ -87,6 +87,8 @@ static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype d
 
 const lop_op lop_op_hadamard = {
     LOP_NAMED(hadamard),
+    .flags = LOP_FLAG_transform | LOP_FLAG_closed_spectrum | LOP_FLAG_entries | LOP_FLAG_at_once |
+             LOP_FLAG_own_inverse,
     .title = "Hadamard",
     .cls = LOP_OPERATOR,
     .param = {{"n", LOP_P_INT, 0, NULL, "Size, a power of two.", NULL},

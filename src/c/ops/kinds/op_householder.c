@@ -210,6 +210,7 @@ static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype d
 
 const lop_op lop_op_householder = {
     LOP_NAMED(householder),
+    .flags = LOP_FLAG_closed_spectrum | LOP_FLAG_at_once | LOP_FLAG_tells,
     .title = "Householder",
     .cls = LOP_OPERATOR,
     .min = 1,

@@ -54,6 +54,9 @@ static lop_band bands(const lop_node *self, const lop_band *child) {
 
 const lop_op lop_op_identity = {
     LOP_NAMED(identity),
+    .flags = LOP_FLAG_diagonal | LOP_FLAG_at_hand | LOP_FLAG_closed_spectrum |
+             LOP_FLAG_few_entries | LOP_FLAG_one_entry | LOP_FLAG_entries | LOP_FLAG_at_once |
+             LOP_FLAG_closes | LOP_FLAG_cast_whole | LOP_FLAG_meets | LOP_FLAG_sliced_at_once,
     .title = "Identity",
     .cls = LOP_OPERATOR,
     .param = {{"n", LOP_P_INT, 0, NULL, "Size; or the shape (n, n)."},

@@ -180,6 +180,8 @@ static lop_band bands(const lop_node *self, const lop_band *child) {
 
 const lop_op lop_op_laplacian = {
     LOP_NAMED(laplacian),
+    .flags = LOP_FLAG_closed_spectrum | LOP_FLAG_few_entries | LOP_FLAG_scattered |
+             LOP_FLAG_entries | LOP_FLAG_composed,
     .title = "Laplacian",
     .cls = LOP_OPERATOR,
     .min = 1,

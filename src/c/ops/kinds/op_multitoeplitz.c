@@ -85,6 +85,7 @@ static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lo
 
 const lop_op lop_op_multitoeplitz = {
     LOP_NAMED(multitoeplitz),
+    .flags = LOP_FLAG_entries | LOP_FLAG_linear | LOP_FLAG_raveled,
     .title = "MultilevelToeplitz",
     .cls = LOP_OPERATOR,
     .min = 3,

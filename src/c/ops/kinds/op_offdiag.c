@@ -139,6 +139,8 @@ static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lo
 }
 
 const lop_op lop_op_offdiag = {LOP_NAMED(offdiag),
+                               .flags = LOP_FLAG_few_entries | LOP_FLAG_one_entry |
+                                        LOP_FLAG_entries | LOP_FLAG_linear,
                                .cls = LOP_OPERATOR,
                                .min = 1,
                                .max = 1,

@@ -128,6 +128,9 @@ static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype d
 
 const lop_op lop_op_permutation = {
     LOP_NAMED(permutation),
+    .flags = LOP_FLAG_closed_spectrum | LOP_FLAG_few_entries | LOP_FLAG_one_entry |
+             LOP_FLAG_entries | LOP_FLAG_at_once | LOP_FLAG_own_inverse | LOP_FLAG_tells |
+             LOP_FLAG_indices | LOP_FLAG_meets,
     .title = "Permutation",
     .cls = LOP_OPERATOR,
     .min = 1,

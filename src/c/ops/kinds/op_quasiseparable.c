@@ -181,6 +181,7 @@ static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lo
 
 const lop_op lop_op_quasiseparable = {
     LOP_NAMED(quasiseparable),
+    .flags = LOP_FLAG_raveled,
     .title = "QuasiSeparable",
     .cls = LOP_OPERATOR,
     .min = 4,

@@ -110,6 +110,8 @@ static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype d
 
 const lop_op lop_op_selection = {
     LOP_NAMED(selection),
+    .flags = LOP_FLAG_few_entries | LOP_FLAG_one_entry | LOP_FLAG_entries | LOP_FLAG_cast_whole |
+             LOP_FLAG_indices | LOP_FLAG_sliced_at_once,
     .title = "Selection",
     .cls = LOP_OPERATOR,
     .min = 1,

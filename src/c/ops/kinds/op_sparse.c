@@ -204,6 +204,8 @@ static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lo
 
 const lop_op lop_op_sparse = {
     LOP_NAMED(sparse),
+    .flags = LOP_FLAG_few_entries | LOP_FLAG_scattered | LOP_FLAG_entries | LOP_FLAG_tells |
+             LOP_FLAG_cast_whole | LOP_FLAG_indices,
     .title = "Sparse",
     .cls = LOP_OPERATOR,
     .min = 3,

@@ -186,6 +186,7 @@ static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lo
 
 const lop_op lop_op_sparsetriangular = {
     LOP_NAMED(sparsetriangular),
+    .flags = LOP_FLAG_few_entries | LOP_FLAG_entries | LOP_FLAG_at_once,
     .title = "SparseTriangular",
     .cls = LOP_OPERATOR,
     .min = 1,

@@ -197,6 +197,7 @@ static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lo
 
 const lop_op lop_op_triangular = {
     LOP_NAMED(triangular),
+    .flags = LOP_FLAG_entries | LOP_FLAG_held | LOP_FLAG_at_once | LOP_FLAG_linear,
     .title = "Triangular",
     .cls = LOP_OPERATOR,
     .min = 1,

@@ -61,6 +61,8 @@ static lop_band bands(const lop_node *self, const lop_band *child) {
 
 const lop_op lop_op_zeros = {
     LOP_NAMED(zeros),
+    .flags = LOP_FLAG_at_hand | LOP_FLAG_closed_spectrum | LOP_FLAG_few_entries | LOP_FLAG_entries |
+             LOP_FLAG_constant | LOP_FLAG_closes | LOP_FLAG_cast_whole | LOP_FLAG_sliced_at_once,
     .title = "Zeros",
     .cls = LOP_OPERATOR,
     .param = {{"shape", LOP_P_SHAPE, 0, NULL,

@@ -431,7 +431,8 @@ bool py_pair(PyObject *key, int64_t m, int64_t n, int64_t at[2]);
 PyObject *py_call_matvec(py_state *s, py_op *self, PyArrayObject *x);
 
 /* py_kind_types.c */
-PyObject *py_kinds(py_state *s); /* the table as Python sees it: new */
+PyObject *py_kinds(py_state *s);                             /* the table as Python sees it: new */
+PyObject *py_kind_flags(PyObject *module, PyObject *unused); /* _kind_flags() */
 int py_make_types(py_state *s, PyObject *module, PyObject *root);
 bool py_holds_arrays(const lop_op *op); /* its own or its operands': takes copy= */
 /* _given(*names): what the constructor was given as the parameters of these names, one of them or a

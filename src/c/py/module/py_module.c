@@ -414,6 +414,7 @@ static PyMethodDef functions[] = {
     {"_blas_bind", py_blas_bind, METH_VARARGS, NULL},
     {"_blas_linked", py_blas_linked, METH_NOARGS, NULL},
     {"_heads", heads, METH_NOARGS, NULL},
+    {"_kind_flags", py_kind_flags, METH_NOARGS, NULL},
     {"_sterf", sterf, METH_VARARGS, NULL},
     {"_lazy_leaf", lazy_leaf, METH_O, NULL},
     {"_lazy_inverse", lazy_inverse, METH_O, NULL},

@@ -252,3 +252,23 @@ PyObject *py_kinds(py_state *s) {
     }
     return list;
 }
+
+/* The flags of kinds, each with the heads and class names of those that have it. */
+PyObject *py_kind_flags(PyObject *module, PyObject *unused) {
+    (void)module;
+    (void)unused;
+    PyObject *all = PyDict_New();
+    for (int f = 0; all && f < LOP_NFLAGS; f++) {
+        PyObject *kinds = PyList_New(0);
+        for (int i = 0; kinds && i < lop_nops(); i++) {
+            const lop_op *op = lop_op_at(i);
+            if (!(op->flags & 1u << f)) continue;
+            PyObject *one = Py_BuildValue("ss", op->name, op->title ? op->title : op->name);
+            if (!one || PyList_Append(kinds, one) < 0) Py_CLEAR(kinds);
+            Py_XDECREF(one);
+        }
+        if (!kinds || PyDict_SetItemString(all, lop_flag_name(f), kinds) < 0) Py_CLEAR(all);
+        Py_XDECREF(kinds);
+    }
+    return all;
+}

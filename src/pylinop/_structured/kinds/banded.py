@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,13 +10,14 @@ import numpy as np
 from ... import _core
 from ..._base import memory
 from ..._base.dtypes import inexact, real_of
+from ..._base.kind_flags import BAND
 from .. import banded_lu, banded_svd
 from ..cholesky import NotDefinite, cholesky, not_definite, real_diagonal
 from ..eigh import eigenbasis
 from ..lu import inverse_order, ldl, lu
 from ..norms import _length, _root_of_squares, frobenius, sums
 from ..questions import eigvalsh, hermitian, svdvals
-from ..singular_values import bands_of, descending
+from ..singular_values import bands_of, descending, floats
 from ..square_roots import root
 from ..unitary import unitary
 
@@ -112,6 +114,10 @@ def _(op: Any, axis: int) -> Any:
 
 @frobenius.row("tridiagonal", "banded", "blocktridiagonal")
 def _(op: Any) -> Any:
+    if op._head == "blocktridiagonal" and op._init is not None:
+        parts = (floats(x) for x in op._given("lower", "diag", "upper"))
+        flat = (x.reshape(*x.shape[:-3], math.prod(x.shape[-3:])) for x in parts)
+        return _root_of_squares([_length(x) for x in flat]) + np.zeros(op.shape[:-2])
     bands = bands_of(op)
     if bands is None:
         return NotImplemented
@@ -212,7 +218,7 @@ def _(op: Any, uplo: str) -> Any:
 # -- lu, ldl --
 
 
-BANDS = ("tridiagonal", "banded", "blocktridiagonal")
+BANDS = sorted(BAND)
 
 
 @lu.row(

@@ -10,6 +10,7 @@ import numpy as np
 
 from ... import _core
 from ..._base.dtypes import inexact, real_of
+from ..._base.kind_flags import BAND, DIAGONAL, OF_PARTS
 from .. import arrowhead, block_circulant, mixed_shapes
 from ..cholesky import _lapack, cholesky, real_diagonal
 from ..dispatch import dense
@@ -197,7 +198,7 @@ def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
 
 
 # First blocks whose factor is cheap to have and to solve with.
-_FIRST = frozenset("diag identity banded tridiagonal blocktridiagonal kron blockdiag".split())
+_FIRST = DIAGONAL | BAND | OF_PARTS
 
 
 def bordered(op: Any) -> Any:
@@ -372,7 +373,7 @@ def _arrow_asks(least: int) -> Any:
         found = _arrow(op, least)
         if found is None:
             return block_circulant.asks(op)
-        return [] if found[0]._head in ("diag", "identity") else [("eigh", found[0], uplo)]
+        return [] if found[0]._head in DIAGONAL else [("eigh", found[0], uplo)]
 
     return asks
 
@@ -386,7 +387,7 @@ def _of_arrow(op: Any, found: Any, uplo: str, vectors: bool) -> Any:
     a, b, c, d = found
     border = dense(c)[0].conj() if uplo == "L" else dense(b)[:, 0]
     last = dense(d)[0, 0].real
-    if a._head in ("diag", "identity"):
+    if a._head in DIAGONAL:
         values, q = np.asarray(a.diagonal()).real, None
     else:
         values, q = eigenbasis(a, uplo)

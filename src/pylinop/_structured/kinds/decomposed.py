@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ... import _core
+from ..._base.kind_flags import DIAGONAL, OF_PARTS
 from ..._operators.convert import as_operator
 from .. import qr
 from ..cholesky import cholesky, is_lower, not_definite, real_diagonal, upper_of
@@ -218,15 +219,15 @@ def _(op: Any, uplo: str) -> Any:
 def positive(factor: Any) -> Any:
     """A lower triangular operator with its columns scaled so that its diagonal is real and
     positive; None where its kind is not known to be triangular, or its diagonal has zeros."""
-    if factor._head in ("kron", "blockdiag"):
+    if factor._head in OF_PARTS:
         join = _core.Kron if factor._head == "kron" else _core.BlockDiag
         found = [positive(f) for f in factors_of(factor)]
         return None if any(f is None for f in found) else join(*found)
     banded = factor._head == "banded" and factor._init is not None
     banded = banded and factor._given("l_and_u")[1] == 0
-    if not (banded or is_lower(factor) or factor._head in ("diag", "identity")):
+    if not (banded or is_lower(factor) or factor._head in DIAGONAL):
         return None
-    d = diagonal_of(factor) if factor._head in ("diag", "identity") else factor.diagonal()
+    d = diagonal_of(factor) if factor._head in DIAGONAL else factor.diagonal()
     if not (np.abs(d) > 0).all():
         return None
     phase = np.conj(d / np.abs(d))
@@ -266,6 +267,19 @@ def _(op: Any, want: str) -> Any:
     d = floats(op._given("d"))
     phase, size = phases(d), np.abs(d)
     return op._given("Q") @ _core.Diag(phase), size, op._given("Q")
+
+
+@frames.row("root", how="by eigh", cost="that of eigh", guard="given")
+def _(op: Any, want: str) -> Any:
+    w, q = eigenbasis(op, "L")
+    return q, w, q
+
+
+@pinv.row("root", how="by eigh, an Eigen", cost="that of eigh", guard="given")
+def _(op: Any, how: Any) -> Any:
+    w, q = eigenbasis(op, "L")
+    cut = np.asarray(_relative(how, op))[..., None] * np.abs(w).max(axis=-1, keepdims=True)
+    return _core.Eigen(q, _reciprocals(w, cut))
 
 
 # -- exp, log, powers --

@@ -365,6 +365,20 @@ def _(op: Any, want: str) -> Any:
     )
 
 
+@frames.row("full", how="its one row and column", cost="O(m + n)", guard="given")
+def _(op: Any, want: str) -> Any:
+    (m, n), dtype = op.shape[-2:], inexact(op.dtype)
+    c = np.asarray(op._given("c")).astype(dtype)
+    size = np.abs(c) * float(m) ** 0.5 * float(n) ** 0.5
+    if want == "null":
+        s = np.zeros((*op.shape[:-2], n), real_of(op.dtype))
+        s[..., 0] = size
+        return None, s, reflector(np.ones(n, dtype))
+    u, v = (np.full((*op.shape[:-2], k, 1), k**-0.5, dtype) for k in (m, n))
+    s = np.full((*op.shape[:-2], 1), size, real_of(op.dtype))
+    return _core.Dense(phases(c) * u), s, _core.Dense(v)
+
+
 # -- exp, log, powers --
 
 

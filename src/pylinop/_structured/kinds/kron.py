@@ -13,6 +13,7 @@ import numpy as np
 from ... import _core
 from ..._base import memory
 from ..._base.dtypes import real_of
+from ..._base.kind_flags import DIAGONAL
 from .. import mixed_shapes
 from ..cholesky import cholesky, is_hermitian, not_definite
 from ..dispatch import dense
@@ -310,7 +311,7 @@ def _(op: Any, lower: bool, hermitian: bool) -> Generator[Any, Any, Any]:
     outer, middle, order = [], [], np.zeros(1, np.intp)
     for f in factors:
         one, d, own = yield f, lower, hermitian
-        if d._head not in ("diag", "identity"):
+        if d._head not in DIAGONAL:
             return NotImplemented
         outer.append(one)
         middle.append(d)
@@ -324,9 +325,7 @@ def symmetric(f: Any, hermitian: bool) -> Any:
     """Is a factor its own adjoint, or transpose, up to rounding?"""
     if hermitian or f.dtype.kind != "c":
         return is_hermitian(f)
-    return f._head in ("diag", "identity") or (
-        f.size <= 1 << 24 and measured(f, "symmetric", ROUNDED)
-    )
+    return f._head in DIAGONAL or (f.size <= 1 << 24 and measured(f, "symmetric", ROUNDED))
 
 
 # -- least squares, null spaces, ranges --

@@ -1,4 +1,4 @@
-"""Functions of a `Permutation`, by its cycles."""
+"""Functions of a `Permutation`, by its cycles; of a `Selection`, by how often it selects each."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from typing import Any
 import numpy as np
 
 from ... import _core
-from ..._base.dtypes import inexact
-from ..eig import _pair, by_eigh, pairs_row
+from ..._base.dtypes import inexact, real_of
+from ..eig import _pair, by_eigh, eigvals, pairs_row
 from ..eigh import eigenbasis
 from ..lu import lu
 from ..matrix_functions import functions_row
 from ..norms import sums
+from ..pinv import _relative
 from ..qr import identity_of
 from ..questions import eigvalsh, hermitian, pinv, svdvals
-from ..singular_values import check_permutation
+from ..singular_values import check_permutation, descending
 from ..svd import _ones, singular
-from ..unitary import fourier, hartley
+from ..unitary import complex_of, fourier, hartley
 
 # -- singular values, norms, eigenvalues --
 
@@ -164,3 +165,57 @@ def _(op: Any, f: Any) -> Generator[Any, Any, Any]:
         first[-1] = 1
         found[k] = yield _core.Circulant(first), f
     return by_cycles(op, lambda k: found[k])
+
+
+# -- Selection --
+
+
+def _counts(op: Any) -> Any:
+    """How often each column is selected."""
+    index, n = np.asarray(op._given("index")), op.shape[-1]
+    at = index % n if n else index
+    counts = np.zeros((*index.shape[:-1], n))
+    for i in np.ndindex(*index.shape[:-1]):
+        counts[i] = np.bincount(at[i], minlength=n)
+    return counts
+
+
+@svdvals.row(
+    "selection", how="roots of how often it selects each column", cost="O(m + n log n)",
+    guard="given",
+)  # fmt: skip
+def _(op: Any) -> Any:
+    op.diagonal()  # each index once
+    k = min(op.shape[-2:])
+    return np.sqrt(descending(_counts(op))[..., :k])
+
+
+@pinv.row("selection", how="means of what it copies", cost="O(m + n)", guard="given")
+def _(op: Any, how: Any) -> Any:
+    op.diagonal()
+    counts = _counts(op)
+    kept = np.sqrt(counts) > _relative(how, op) * np.sqrt(counts.max(axis=-1, keepdims=True))
+    means = np.divide(1, counts, where=kept, out=np.zeros_like(counts))
+    return _core.Diag(means.astype(real_of(op.dtype))) @ op.T
+
+
+@eigvals.row(
+    "selection", how="roots of one by its cycles, else zeros", cost="O(n)", guard="given single",
+    called="selection",
+)  # fmt: skip
+def _(op: Any) -> Any:
+    op.diagonal()
+    n = op.shape[-1]
+    to = np.asarray(op._given("index")) % n
+    within = np.arange(n)
+    while True:  # what n steps reach: the cycles
+        again = np.unique(to[within])
+        if again.size == within.size:
+            break
+        within = again
+    place = np.zeros(n, np.int64)
+    place[within] = np.arange(within.size)
+    w = np.zeros(n, complex_of(op.dtype))
+    if within.size:
+        w[: within.size] = eigvals(_core.Permutation(place[to[within]]))
+    return w

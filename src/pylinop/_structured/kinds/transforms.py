@@ -10,8 +10,10 @@ import numpy as np
 from ... import _core
 from ..._base.dtypes import inexact, real_of
 from ..._operators.convert import inverse
+from ..eig import eigvals
 from ..eigh import eigenbasis, eye
 from ..least_squares import frames
+from ..matrix_functions import functions_row
 from ..qr import _of, qr
 from ..questions import eigvalsh, outer, pinv
 from ..singular_values import _level_values, vector_room
@@ -116,3 +118,51 @@ def _(op: Any, want: str) -> Any:
     n = op.shape[-1]
     s = np.full(op.shape[:-1], n**0.5, real_of(op.dtype))
     return n**-0.5 * op, s, _core.Identity(n, inexact(op.dtype))
+
+
+# -- eigenvalues and functions of a DFT, whose fourth power is a multiple of the identity --
+
+
+def _fourths(op: Any) -> tuple[Any, Any, Any, Any]:
+    """(sizes, scale, four values, how many of each): the eigenvalues of an n x n DFT are 1, -i, -1
+    and i times its scale, as many as McClellan and Parks (1972) count; of several levels, their
+    products."""
+    n, norm = op._given("n", "norm")
+    sizes = tuple(int(k) for k in n) if np.iterable(n) else (int(n),)
+    size = math.sqrt(math.prod(sizes))
+    scale = {"ortho": 1.0, "forward": 1 / size}.get(norm, size)
+    counts = np.array([1, 0, 0, 0])
+    for k in sizes:
+        own = np.array([k // 4 + 1, (k + 1) // 4, (k + 2) // 4, (k - 1) // 4])
+        counts = sum(own[j] * np.roll(counts, j) for j in range(4))
+    return sizes, scale, scale * np.array([1, -1j, -1, 1j]), counts
+
+
+@eigvals.row("dft", how="its scale times 1, -i, -1, i", cost="O(n)", guard="given")
+def _(op: Any) -> Any:
+    *_, values, counts = _fourths(op)
+    vector_room(op)
+    return np.repeat(values, counts).astype(inexact(op.dtype))
+
+
+@functions_row(
+    "dft", how="a polynomial of degree 3 in it, by its four values", cost="O(n)", guard="given"
+)
+def _(op: Any, f: Any) -> Any:
+    sizes, _, values, counts = _fourths(op)
+    dtype = inexact(op.dtype)
+    there = counts > 0
+    at = np.zeros(4, dtype)
+    at[there] = f(values[there].astype(dtype))
+    turns = np.array([1, 1j, -1, -1j])  # one over the values
+    c = [complex(x) for x in (at * turns ** np.arange(4)[:, None]).sum(axis=-1) / 4]
+    back = np.arange(math.prod(sizes)).reshape(sizes)  # where the second power takes each index
+    for axis in range(len(sizes)):
+        back = np.roll(np.flip(back, axis), 1, axis)
+    F = _core.DFT(sizes, "ortho", dtype)
+    return (
+        c[0] * _core.Identity(op.shape[-1], dtype)
+        + c[1] * F
+        + c[2] * _core.Permutation(back.ravel(), dtype)
+        + c[3] * F.H
+    )

@@ -315,7 +315,7 @@ def _(op: Any) -> Generator[Any, Any, Any]:
 @ldl.row("scaled", how="A's, D times c; c real", cost="A's")
 def _(op: Any, lower: bool, hermitian: bool) -> Generator[Any, Any, Any]:
     c = complex(op._operands[1])
-    if hermitian and c.imag:
+    if (hermitian and c.imag) or not 0 < abs(c) < np.inf:  # 0 A is Hermitian, whatever A is
         return NotImplemented
     outer, middle, order = yield within(op), lower, hermitian
     return outer, (c if c.imag else c.real) * middle, order
