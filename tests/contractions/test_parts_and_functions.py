@@ -76,7 +76,7 @@ def test_numpys_products_of_stacks_are_deferred(name, one, other, dtype, rng):
 
 def test_stacks_that_do_not_fit():
     a = pl.lazy(np.ones((2, 3)))
-    with pytest.raises(ValueError, match="size 3"):
+    with pytest.raises(ValueError, match="3 and 4"):
         np.inner(a, np.ones((5, 2, 4)))
     with pytest.raises(ValueError):
         np.vdot(a, np.ones(5))
@@ -117,3 +117,28 @@ def test_a_long_chain_meets_its_vector_first(n):
     args = [x for i in range(n) for x in (np.ones((100, 100)), [i, i + 1])]
     path, text = pl.einsum_path(*args, np.ones(100), [n], [0])
     assert float(text.rpartition(" flops, ")[0].split()[-1]) <= 2e4 * n * 1.01
+
+
+@pytest.mark.parametrize(
+    "name, one, other",
+    [
+        ("vecdot", (2, 1), (3,)),
+        ("vecdot", (3,), (2, 1)),
+        ("matvec", (2, 2, 1), (3,)),
+        ("vecmat", (2, 1), (2, 3, 4)),
+        ("inner", (2, 3, 1), (5, 4)),
+        ("dot", (2, 3, 1), (4, 5)),
+        ("dot", (2, 3), (2, 1, 5)),
+    ],
+)
+def test_a_size_of_one_is_not_summed_with_another(name, one, other):
+    f = getattr(np, name, None)
+    if f is None:
+        pytest.skip(f"this NumPy has no {name}")
+    a, b = np.ones(one), np.ones(other)
+    for args in ((a, b), (pl.lazy(a), b), (a, pl.lazy(b))):
+        with pytest.raises(ValueError):
+            f(*args)
+    if name in ("vecdot", "matvec", "vecmat"):
+        with pytest.raises(ValueError, match="no sizes fit"):
+            f(pl.placeholder(one), b)

@@ -71,6 +71,7 @@ FORMULAS = {
     "diagonals": lambda X, y, z, S: np.diagonal(S, 1) + np.diag(S, -1) + X.diagonal()[0],
     "of axes": lambda X, y, z, S: np.trace(X[:, None] * S[:, :, None]) + np.trace(S, -1),
     "diagonals of axes": lambda X, y, z, S: np.diagonal(X[:, None] * S[:, :, None]),
+    "triangles of a row": lambda X, y, z, S: np.tril(y) @ X + np.triu(y, 1) @ X,
     "the like": lambda X, y, z, S: np.zeros_like(X) + np.ones_like(z) - np.full_like(X, 3, "f4"),
     "blocks": lambda X, y, z, S: np.block([[X, S], [z, y]]),
     "appended": lambda X, y, z, S: np.append(X, X[:1], axis=0).sum() + np.append(X, y),

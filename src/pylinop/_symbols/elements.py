@@ -72,7 +72,8 @@ def _clip(a: Any, a_min: Any = None, a_max: Any = None) -> Any:
 
 @rule(np.round)
 def _round(a: Any, decimals: int = 0) -> Any:
-    return formula(np.round, (a, decimals), a.shape, a.dtype)
+    dtype = np.round(np.zeros((), a.dtype), decimals).dtype  # of booleans float16
+    return formula(np.round, (a, decimals), a.shape, dtype)
 
 
 @rule(np.real)
@@ -83,6 +84,11 @@ def _real(a: Any) -> Any:
 @rule(np.imag)
 def _imag(a: Any) -> Any:
     return formula(np.imag, (a,), a.shape, _real_of(a.dtype))
+
+
+def conjugated(a: Any) -> Any:
+    """The conjugate, which booleans have not: NumPy's are int8."""
+    return np.conjugate(a) if a.dtype.kind == "c" else a
 
 
 def _real_of(dtype: Any) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 from .._api import basic, determinants, solve
 from .._lazy import kinds, leaves, numpy_functions
 from .._lazy.build import inverse_dtype
-from .elements import rule
+from .elements import conjugated, rule
 from .expressions import least
 from .placeholder import (
     RULES,
@@ -62,7 +62,7 @@ def _dot(a: Any, b: Any) -> Any:
 @rule(np.vdot)
 def _vdot(a: Any, b: Any) -> Any:
     a, b = operand(a), operand(b)
-    return _matmul(np.conjugate(np.reshape(a, (-1,))), np.reshape(b, (-1,)))
+    return _matmul(conjugated(np.reshape(a, (-1,))), np.reshape(b, (-1,)))
 
 
 @rule(np.inner)
@@ -109,6 +109,9 @@ def _linalg_outer(x1: Any, x2: Any, /) -> Any:
 def _multi_dot(arrays: Any) -> Any:
     if len(arrays) < 2:
         raise ValueError("Expecting at least two arrays.")
+    dims = [len(shape_of(operand(a))) for a in arrays]
+    if set(dims[1:-1]) - {2} or {dims[0], dims[-1]} - {1, 2}:
+        raise ValueError(f"multi_dot takes matrices, first and last vectors too; dimensions {dims}")
     return functools.reduce(_matmul, arrays)  # the planner finds the order
 
 
@@ -182,7 +185,9 @@ def _array_diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> 
 
 @rule(np.diag)
 def _diag(v: Any, k: int = 0) -> Any:
-    if v.ndim != 1:
+    if v.ndim not in (1, 2):
+        raise ValueError("Input must be 1- or 2-d.")
+    if v.ndim == 2:
         return _array_diagonal(v, k)
     n = v.shape[0] + abs(k)
     return formula(np.diag, (v, k), (n, n), v.dtype)
@@ -190,7 +195,8 @@ def _diag(v: Any, k: int = 0) -> Any:
 
 def _triangle(func: Any) -> Any:
     def run(m: Any, k: int = 0) -> Any:
-        return formula(func, (m, k), m.shape, m.dtype)
+        shape = m.shape if m.ndim > 1 else (*m.shape, *m.shape)  # of a vector each row is that
+        return formula(func, (m, k), shape, m.dtype)
 
     return run
 
