@@ -142,3 +142,40 @@ def test_a_size_of_one_is_not_summed_with_another(name, one, other):
     if name in ("vecdot", "matvec", "vecmat"):
         with pytest.raises(ValueError, match="no sizes fit"):
             f(pl.placeholder(one), b)
+
+
+WEIGHTED = [
+    ("i,i,ijk,ilk->ijl", (3, 3, 3)),
+    ("i,ijk,ikl->ilj", (2, 3, 4)),
+    ("ijk,i,ilk,il->ij", (4, 2, 5)),
+    ("ij,ijk,ikl->il", (3, 8, 2)),
+]
+
+
+@pytest.mark.parametrize("text, sizes", WEIGHTED)
+@pytest.mark.parametrize("n", [8000, 7919, 8001])  # 7919 is prime
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.complex128])
+def test_weighted_batches_go_in_parts(text, sizes, n, dtype, rng):
+    size = dict(zip("ijkl", (n, *sizes)))
+
+    def drawn(term):
+        a = rng.standard_normal([size[x] for x in term])
+        a = a + 1j * rng.standard_normal(a.shape) if dtype is np.complex128 else a
+        return np.ascontiguousarray(a.T.astype(dtype)).T if rng.random() < 0.5 else a.astype(dtype)
+
+    arrays = [drawn(term) for term in text.partition("->")[0].split(",")]
+    arrays[0] = arrays[0][::-1]
+    want = np.einsum(text, *arrays)
+    close = {"rtol": 1e-3, "atol": 1e-4} if dtype is np.float32 else {"rtol": 1e-9, "atol": 1e-12}
+    np.testing.assert_allclose(pl.einsum(text, *arrays), want, **close)
+    out = np.empty(want.T.shape, dtype).T
+    assert pl.einsum(text, *arrays, out=out) is out
+    np.testing.assert_allclose(out, want, **close)
+    np.testing.assert_allclose(pl.einsum(text, *map(pl.lazy, arrays)), want, **close)
+
+
+def test_parts_of_weighted_batches_are_said(rng):
+    a, A = rng.standard_normal(20000), rng.standard_normal((20000, 3, 3))
+    text = pl.einsum_path("i,i,ijk,ilk->ijl", a, a, A, A)[1]
+    assert "in 8 parts, each:" in text
+    assert "in 8 parts" not in pl.einsum_path("i,ijk->ijk", a, A)[1]  # there is nothing in between
