@@ -76,7 +76,7 @@ def test_numpys_products_of_stacks_are_deferred(name, one, other, dtype, rng):
 
 def test_stacks_that_do_not_fit():
     a = pl.lazy(np.ones((2, 3)))
-    with pytest.raises(ValueError, match="size 3"):
+    with pytest.raises(ValueError, match="3 and 4"):
         np.inner(a, np.ones((5, 2, 4)))
     with pytest.raises(ValueError):
         np.vdot(a, np.ones(5))
@@ -117,3 +117,65 @@ def test_a_long_chain_meets_its_vector_first(n):
     args = [x for i in range(n) for x in (np.ones((100, 100)), [i, i + 1])]
     path, text = pl.einsum_path(*args, np.ones(100), [n], [0])
     assert float(text.rpartition(" flops, ")[0].split()[-1]) <= 2e4 * n * 1.01
+
+
+@pytest.mark.parametrize(
+    "name, one, other",
+    [
+        ("vecdot", (2, 1), (3,)),
+        ("vecdot", (3,), (2, 1)),
+        ("matvec", (2, 2, 1), (3,)),
+        ("vecmat", (2, 1), (2, 3, 4)),
+        ("inner", (2, 3, 1), (5, 4)),
+        ("dot", (2, 3, 1), (4, 5)),
+        ("dot", (2, 3), (2, 1, 5)),
+    ],
+)
+def test_a_size_of_one_is_not_summed_with_another(name, one, other):
+    f = getattr(np, name, None)
+    if f is None:
+        pytest.skip(f"this NumPy has no {name}")
+    a, b = np.ones(one), np.ones(other)
+    for args in ((a, b), (pl.lazy(a), b), (a, pl.lazy(b))):
+        with pytest.raises(ValueError):
+            f(*args)
+    if name in ("vecdot", "matvec", "vecmat"):
+        with pytest.raises(ValueError, match="no sizes fit"):
+            f(pl.placeholder(one), b)
+
+
+WEIGHTED = [
+    ("i,i,ijk,ilk->ijl", (3, 3, 3)),
+    ("i,ijk,ikl->ilj", (2, 3, 4)),
+    ("ijk,i,ilk,il->ij", (4, 2, 5)),
+    ("ij,ijk,ikl->il", (3, 8, 2)),
+]
+
+
+@pytest.mark.parametrize("text, sizes", WEIGHTED)
+@pytest.mark.parametrize("n", [8000, 7919, 8001])  # 7919 is prime
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.complex128])
+def test_weighted_batches_go_in_parts(text, sizes, n, dtype, rng):
+    size = dict(zip("ijkl", (n, *sizes)))
+
+    def drawn(term):
+        a = rng.standard_normal([size[x] for x in term])
+        a = a + 1j * rng.standard_normal(a.shape) if dtype is np.complex128 else a
+        return np.ascontiguousarray(a.T.astype(dtype)).T if rng.random() < 0.5 else a.astype(dtype)
+
+    arrays = [drawn(term) for term in text.partition("->")[0].split(",")]
+    arrays[0] = arrays[0][::-1]
+    want = np.einsum(text, *arrays)
+    close = {"rtol": 1e-3, "atol": 1e-4} if dtype is np.float32 else {"rtol": 1e-9, "atol": 1e-12}
+    np.testing.assert_allclose(pl.einsum(text, *arrays), want, **close)
+    out = np.empty(want.T.shape, dtype).T
+    assert pl.einsum(text, *arrays, out=out) is out
+    np.testing.assert_allclose(out, want, **close)
+    np.testing.assert_allclose(pl.einsum(text, *map(pl.lazy, arrays)), want, **close)
+
+
+def test_parts_of_weighted_batches_are_said(rng):
+    a, A = rng.standard_normal(20000), rng.standard_normal((20000, 3, 3))
+    text = pl.einsum_path("i,i,ijk,ilk->ijl", a, a, A, A)[1]
+    assert "in 8 parts, each:" in text
+    assert "in 8 parts" not in pl.einsum_path("i,ijk->ijk", a, A)[1]  # there is nothing in between

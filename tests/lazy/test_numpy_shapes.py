@@ -51,6 +51,7 @@ CASES = {
     "atleast": lambda a, v: np.atleast_2d(v) + np.atleast_1d(v[0]),
     "tril": lambda a, v: np.tril(a, 1),
     "triu": lambda a, v: np.triu(a, -1),
+    "tril of a vector": lambda a, v: np.tril(v) + np.triu(v, 1),
     "tril square": lambda a, v: np.tril(a @ a.T),
     "triu square": lambda a, v: np.triu(a[:, :3]),
     "triu of a stack": lambda a, v: np.triu(np.reshape(a, (3, 2, 2))),

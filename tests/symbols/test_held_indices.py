@@ -47,11 +47,84 @@ def test_indices_of_placeholders_are_those_of_when_the_formula_is_written(kind, 
 
 
 def test_what_is_no_index_of_a_placeholder():
-    for key in (np.array([True, False]), (np.array([0, 1]), np.array([0, 1]))):
-        with pytest.raises(NotImplementedError, match="one array of integers"):
+    for key in (True, "a", 1.5, [0.5]):
+        with pytest.raises(NotImplementedError, match="arrays of integers and masks, got"):
             X[key]
-    with pytest.raises(NotImplementedError):
-        np.diagonal(Q, 1)
+    for mask in (X > 0, pl.lazy(np.array([True, False]))):
+        with pytest.raises(NotImplementedError, match="how many it takes, its values say"):
+            X[mask]
+    with pytest.raises(IndexError, match="of integers or booleans"):
+        X[V]
+    with pytest.raises(IndexError, match=r"could not be broadcast together: \(2,\) \(3,\)"):
+        X[[0, 1], [0, 1, 2]]
+    with pytest.raises(NotImplementedError, match="mode='clip'"):
+        np.take(X, [0], mode="clip")
+    with pytest.raises(TypeError, match="a mask is an index"):
+        np.take(X, [True])
+    with pytest.raises(ValueError, match="counts are integers from 0 on"):
+        np.repeat(X, -1)
+
+
+def test_masks_that_are_known_say_sizes(rng):
+    x, mask = rng.standard_normal((4, 3)), np.array([True, False, True, True])
+    rows, whole = pl.function(X, X[mask]), pl.function(X, X[rng.random((4, 3)) < 2])
+    mask[:] = False  # the formula holds what it was
+    for _ in range(3):
+        np.testing.assert_array_equal(rows(x), x[[0, 2, 3]])
+        np.testing.assert_array_equal(whole(x), x.ravel())
+    for f in (rows, whole):
+        with pytest.raises(ValueError, match="M = 4"):
+            f(rng.standard_normal((5, 3)))
+
+
+def test_indices_that_are_arguments(rng):
+    J = pl.placeholder(N, int)
+    templates = [
+        (pl.function((X, J), y), f)
+        for y, f in (
+            (X[:, J], lambda x, j: x[:, j]),
+            (np.take(X, J, axis=1), lambda x, j: x[:, j]),
+            (X[J[:2], J[:2]], lambda x, j: x[j[:2], j[:2]]),
+            (X[0, ..., J], lambda x, j: x[0, ..., j]),
+        )
+    ]
+    for m, n in ((5, 3), (4, 2), (5, 3), (5, 3)):
+        x, j = rng.standard_normal((m, n)), rng.integers(0, 2, n)
+        for g, f in templates:
+            np.testing.assert_array_equal(g(x, j), f(x, j))
+    with pytest.raises(IndexError, match="out of bounds"):
+        templates[0][0](x, j + 9).toarray()
+
+
+def test_drawn_indices_are_numpys(rng):
+    names = "ABCD"
+    for _ in range(200):
+        shape = tuple(rng.integers(2, 5, rng.integers(1, 5)))
+        x, key = rng.standard_normal(shape), []
+        for n in shape:
+            key += [
+                [int(rng.integers(-n, n))],
+                [slice(None)],
+                [slice(1, n, 2)],
+                [rng.integers(-n, n, (2,))],
+                [rng.integers(-n, n, (3, 1)).tolist()],
+                [None, slice(-1, None)],
+                [rng.random(n) < 2],
+            ][rng.integers(7)]
+        if rng.random() < 0.3:
+            key[rng.integers(len(key)) :] = [Ellipsis]
+        try:
+            expected = x[tuple(key)]
+        except IndexError:  # masks beside arrays of other lengths
+            with pytest.raises(IndexError):
+                pl.placeholder(shape)[tuple(key)]
+            continue
+        P = pl.placeholder([pl.symbols(names[k]) for k in range(len(shape))])
+        formula = P[tuple(key)]
+        found = pl.function(P, formula)(x)
+        sizes = pl.unify((P, shape), (formula, expected.shape))
+        assert sizes[P] == shape
+        np.testing.assert_array_equal(found, expected, strict=True)
 
 
 @pytest.mark.parametrize("ord", [0, 1, 2, 3, np.inf])

@@ -259,3 +259,70 @@ def test_wrong_pairs():
     with pytest.raises(ValueError, match="there is no greatest one"):
         pl.unify(X, choose="max")
     assert isinstance(2 * N, Size)
+
+
+def test_squares_and_smaller_sizes_have_ends():
+    N, K, M = pl.symbols("N K M", least=0)
+    sizes = pl.unify((N * N, 16), (N * K, 12), ((M * M - M) // 2 + 1, 11))
+    assert (sizes[N], sizes[K], sizes[M]) == (4, 3, 5)
+    P, Q = pl.symbols("P Q")
+    A = pl.placeholder((P, P * Q))
+    s = np.linalg.svd(A, compute_uv=False)  # min(P, P * Q), which is P
+    assert pl.unify((s, 5))[P] == 5
+    with pytest.raises(ValueError, match="Q is 1 or more, no greatest size was found"):
+        pl.unify((s, 5))[Q]
+    with pytest.raises(ValueError, match="Q is 1 or more: no greatest size was found"):
+        pl.unify((s, 5), choose="max")
+
+
+def test_a_size_of_zero_in_products():
+    N, K = pl.symbols("N K", least=0)
+    sizes = pl.unify((N * K, 0), (N, 0))
+    assert sizes[N] == 0
+    for k in (0, 4):
+        assert pl.unify((N * K, 0), (N, 0), (K, k))[K] == k
+    with pytest.raises(ValueError, match="no sizes fit"):
+        pl.unify((N * K, 3), (N, 0))
+    X, Y = pl.placeholder((N, K)), pl.placeholder(K * N)
+    f = pl.function((X, Y), np.ravel(X) + Y)
+    assert f(np.ones((0, 3)), np.ones(0)).shape == (0,)
+
+
+@pytest.mark.parametrize("least", [0, 1])
+def test_drawn_systems_against_every_size(least, rng):
+    """Products, quotients and smaller sizes, with all sizes up to 8 tried."""
+    for _ in range(60):
+        N, K = pl.symbols("N K", least=least)
+        a, b, c, d = (int(x) for x in rng.integers(1, 4, 4))
+        draw = [
+            a * N + b * K,
+            N * K + c,
+            (a * N + d) // 2 + K,
+            (N + a) * (K + b),
+            N * N,
+            a * N - b * K + 3 * c,
+        ]
+        chosen = [draw[i] for i in rng.choice(len(draw), 2, replace=False)]
+        n, k = (int(x) for x in rng.integers(least, 6, 2))
+        pairs = [(x, _at(x, N, K, n, k) + int(rng.random() < 0.2)) for x in chosen]
+        pairs = [(x, v) for x, v in pairs if v >= 0]
+        every = [(i, j) for i in range(least, 9) for j in range(least, 9)]
+        fits = [p for p in every if all(_at(x, N, K, *p) == v for x, v in pairs)]
+        try:
+            sizes = pl.unify(*pairs, (N, N), (K, K))
+        except ValueError:
+            assert not fits, (pairs, fits)
+            continue
+        for place, symbol in enumerate((N, K)):
+            low, high = sizes.interval(symbol)
+            found = {p[place] for p in fits}
+            assert all(low <= x and (high is None or x <= high) for x in found), (pairs, fits)
+            if low == high <= 8 and fits:
+                assert found == {low}, (pairs, fits)
+
+
+def _at(size, N, K, n, k):
+    """The number that a size is at N = n, K = k."""
+    if not isinstance(size, Size):
+        return size
+    return value(size, {a: x for s, x in ((N, n), (K, k)) for a in atoms(s)})

@@ -65,8 +65,8 @@ typedef struct lop_contraction {
     int64_t *offset;   /* bytes of a temporary in the workspace, by slot */
     int64_t workspace; /* bytes */
     lop_axes result;
-    int64_t parts;   /* times that the steps are run, on parts of the arrays */
-    int64_t part[3]; /* of two operands and the result, elements from a part to the next */
+    int64_t parts; /* times that the steps are run, on parts of the arrays */
+    int64_t *part; /* of operands and the result, elements from a part to the next; NULL: one */
     lop_loop *loop;
     lop_contract_step *step;
     double flops, seconds; /* by price */

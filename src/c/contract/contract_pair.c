@@ -33,7 +33,7 @@ static const double RATE = 6e10, THIN = 8, BANDWIDTH = 1.5e10, CALL = 1e-7, EACH
 static const double FEW_TERMS = 6, FEW_ROWS = 1, ROW_END = 8e-9, TURNED = 1e-9, TURNED_FAR = 2e-9,
                     ALONE = 1.5e-9, LEAVES = 2.7e10, LEAVES_IN_ROWS = 1e10, SECOND_CACHE = 1 << 20,
                     PAGES_APART = 1.4;
-enum { VECTOR = 64, APART = 1 << 18 }; /* bytes */
+enum { VECTOR = 64, PAGE = 1 << 12, APART = 1 << 18 }; /* bytes */
 
 typedef struct axis {
     int label;
@@ -174,8 +174,9 @@ static bool simple(int64_t m, int64_t n, int64_t rs, int64_t cs) {
 /* One product of matrices. Vectors run along the result's rows (or columns, where these lie
  * together): what does not fill one is lost. Small ones take operands of any strides. What is read
  * and written waits for memory, whatever is computed meanwhile; adds: the result is read as well.
- */
-static double gemm_seconds(lop_dtype dt, const lop_contract_step *g, bool adds) {
+ * `all`: bytes of the result of all products; rows of it that lie in pages of their own leave the
+ * cache as slowly as those of a large one (2026-11-26, 64 of 256 x 256 in float32: 1.13). */
+static double gemm_seconds(lop_dtype dt, const lop_contract_step *g, bool adds, double all) {
     const double m = (double)g->m, n = (double)g->n, k = (double)g->k, flops = 2 * m * n * k,
                  size = (double)lop_dtype_size(dt);
     const lop_mat y = {NULL, g->m, g->n, g->cm, g->cn, dt},
@@ -202,6 +203,8 @@ static double gemm_seconds(lop_dtype dt, const lop_contract_step *g, bool adds) 
         work += across * k * ALONE;
     if (m * n * size > SECOND_CACHE)
         work += m * n * size / ((rows ? g->cm > g->n : g->cn > g->m) ? LEAVES_IN_ROWS : LEAVES);
+    else if (!small && all > SECOND_CACHE && between * (int64_t)size >= PAGE && along * size < PAGE)
+        work += m * n * size / LEAVES_IN_ROWS;
     return CALL + work + move;
 }
 
@@ -242,6 +245,8 @@ static void matrices(const axes *all, const int *at, lop_contract_step *g) {
 static double best_gemm(const axes *all, lop_dtype dt, int *best_at) {
     double best = INFINITY;
     const int last_batch = all->n[BATCH] - 1;
+    const double bytes = (double)lop_dtype_size(dt) * count_of(all, BATCH, -1) *
+                         count_of(all, ROW, -1) * count_of(all, COL, -1);
     for (int i = all->n[ROW] ? 0 : -1; i < all->n[ROW]; i++)
         for (int j = all->n[COL] ? 0 : -1; j < all->n[COL]; j++)
             for (int l = all->n[TERM] ? 0 : -1; l < all->n[TERM]; l++) {
@@ -251,7 +256,7 @@ static double best_gemm(const axes *all, lop_dtype dt, int *best_at) {
                 const double batch = count_of(all, BATCH, -1),
                              calls = batch * count_of(all, ROW, i) * count_of(all, COL, j) *
                                      count_of(all, TERM, l);
-                double seconds = calls * gemm_seconds(dt, &g, all->n[TERM] > 1);
+                double seconds = calls * gemm_seconds(dt, &g, all->n[TERM] > 1, bytes);
                 const double work = (double)(g.m * g.n * g.k);
                 if (g.m <= TINY && g.n <= TINY && g.k <= TINY && work <= TINY_WORK &&
                     last_batch >= 0 && all->n[TERM] <= 1) {

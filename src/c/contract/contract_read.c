@@ -281,6 +281,7 @@ done:
 void lop_contract_free(lop_ctx *ctx, lop_contraction *plan) {
     if (!plan) return;
     lop_free(ctx, plan->offset);
+    lop_free(ctx, plan->part);
     lop_free(ctx, plan->loop);
     lop_free(ctx, plan->step);
     lop_free(ctx, plan);

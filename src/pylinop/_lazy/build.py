@@ -310,17 +310,30 @@ def together(ufunc: Any, args: tuple[Any, ...]) -> Any:
         raise ValueError(text + lines) from None
 
 
-# NumPy's products of stacks of vectors and matrices, as equations; conjugated on the left.
+# NumPy's products of stacks of vectors and matrices, as equations; conjugated on the left; the axis
+# of the right that is summed.
 _CONTRACTED = {
-    "vecdot": ("...i,...i->...", True),
-    "matvec": ("...ij,...j->...i", False),
-    "vecmat": ("...i,...ij->...j", True),
+    "vecdot": ("...i,...i->...", True, -1),
+    "matvec": ("...ij,...j->...i", False, -1),
+    "vecmat": ("...i,...ij->...j", True, -2),
 }
 
 
+def inner_fits(name: str, a: Any, b: Any, left: int, right: int) -> None:
+    """The axes that are summed are of one size: in equations a 1 broadcasts, in products not."""
+    one, other = np.shape(a), np.shape(b)
+    m, n = (s[k] if len(s) >= -k else 0 for s, k in ((one, left), (other, right)))
+    if m != n:
+        lines = "".join(errors.built(x) for x in (a, b) if is_lazy(x))
+        raise ValueError(
+            f"{name}: the inner dimensions differ, {one} and {other}: {m} and {n}" + lines
+        )
+
+
 def _contracted(name: str, operands: list[Any]) -> Any:
-    text, conjugated = _CONTRACTED[name]
+    text, conjugated, summed = _CONTRACTED[name]
     a, b = operands
+    inner_fits(name, a, b, -1, summed)
     a = np.conjugate(a) if conjugated else a
     task, held = equations.task_of((text, a, b), None, None, None, "safe", True)
     return contraction(task, held)

@@ -17,6 +17,7 @@ from . import contraction_parts, decompositions, evaluate, matrix_functions
 from .build import (
     apply_ufunc,
     by_value,
+    inner_fits,
     inverse,
     matmul,
     node,
@@ -328,6 +329,7 @@ def _dot(a: Any, b: Any, out: Any = None) -> Any:
         return matmul(a, b)
     left, right = list(range(a.ndim)), list(range(a.ndim, a.ndim + b.ndim))
     right[-2 if b.ndim > 1 else -1] = left[-1]
+    inner_fits("dot", a, b, -1, -2 if b.ndim > 1 else -1)
     return _summed(a, b, left, right)
 
 
@@ -358,6 +360,7 @@ def _inner(a: Any, b: Any, /) -> Any:
     if b.ndim > 2 or a.ndim > 2:
         left, right = list(range(a.ndim)), list(range(a.ndim, a.ndim + b.ndim))
         right[-1] = left[-1]
+        inner_fits("inner", a, b, -1, -1)
         return _summed(a, b, left, right)
     return matmul(a, b if b.ndim == 1 else b.T)
 

@@ -297,7 +297,8 @@ def _triangle(func: Any, lower: bool) -> Any:
         square = m.ndim == 2 and m.shape[0] == m.shape[1] and m.dtype.char in "fdFD"
         if square and k == 0:
             return _core.Triangular(m, lower)
-        return deferred(func, m, m.shape, m.dtype, {"k": int(k)})
+        shape = m.shape if m.ndim > 1 else m.shape + m.shape  # of a vector each row is that
+        return deferred(func, m, shape, m.dtype, {"k": int(k)})
 
     return run
 

@@ -13,6 +13,7 @@ from .._base.lazy_import import Standard
 
 _html, _string = Standard("html"), Standard("string")
 _LIMIT = 80  # characters of a formula shown
+_SHOWN = 4  # elements of an index shown
 _INFIX = {"add": " + ", "subtract": " - ", "multiply": " * ", "divide": " / "}
 
 
@@ -117,7 +118,10 @@ def _key(key: Any) -> str:
         if isinstance(k, slice):
             ends = ["" if e is None else str(e) for e in (k.start, k.stop)]
             return ":".join(ends) + (f":{k.step}" if k.step not in (None, 1) else "")
-        return "..." if k is Ellipsis else "array" if isinstance(k, np.ndarray) else str(k)
+        if isinstance(k, (np.ndarray, list)) and np.size(k) > _SHOWN:
+            a = np.asarray(k)
+            return f"{'mask' if a.dtype.kind == 'b' else 'array'} {a.shape}"
+        return "..." if k is Ellipsis else str(k.tolist() if isinstance(k, np.ndarray) else k)
 
     return ", ".join(map(part, key)) if isinstance(key, tuple) else part(key)
 

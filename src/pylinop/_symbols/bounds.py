@@ -13,6 +13,7 @@ from .system import Infeasible, Product, Row, System, eliminated, substituted
 ROUNDS = 60  # times that all rows are gone through; one that changes nothing is the last
 AGAIN = 12  # eliminations, each with what the bounds before it had fixed
 WORK = 60_000  # rows that a search may look at, some 3 us each
+CASES = 6  # products that are 0, of which one factor after the other is tried as 0
 LARGEST = 2**63 - 1  # of a size
 
 Bounds = list[int | None]
@@ -69,7 +70,8 @@ class Search:
                 for p in s.products:
                     for a, b in ((p.a, p.b), (p.b, p.a)):
                         if a == x and p.is_ not in now:
-                            own.append(Row({p.is_: 1, b: -int(low[x] or 0)}, 0, False))
+                            by = {b: -int(low[x] or 0)} if low[x] else {}
+                            own.append(Row({p.is_: 1, **by}, 0, False))
                             s.rows.append(own[-1])
             fixed = now
         return low, high
@@ -127,7 +129,9 @@ class Search:
         while True:
             at = self.high[x] if upper else self.low[x]
             if at is None:
-                return True  # without bound, as far as anybody can see
+                at = self.high[x] = self.top(x, [*self.low], [*self.high], CASES)
+            if at is None:  # sums alone are without bound where none is found
+                return all(isinstance(key, Symbol) or key[0] == "free" for key in self.s.number)
             low, high = [*self.low], [*self.high]
             low[x] = high[x] = at
             try:
@@ -139,6 +143,46 @@ class Search:
                     self.low[x] = at + 1
                 if (self.high[x] is not None) and int(self.low[x] or 0) > int(self.high[x] or 0):
                     raise
+
+    def top(self, x: int, low: Bounds, high: Bounds, cases: int) -> int | None:
+        """The greatest size of an unknown that bounds alone leave open, by cases: of a product that
+        is 0, which says what a smaller one of two sizes is, one factor is."""
+        self.sweep(low, high)
+        if self.by_products(low, high):
+            self.sweep(low, high)
+        if high[x] is not None or self.left < 0:
+            return high[x]
+        for p in self.s.products:
+            if high[p.is_] != 0 or high[p.a] == 0 or high[p.b] == 0 or not cases:
+                continue
+            ends: list[int | None] = []
+            for factor in (p.a, p.b):
+                own = [*high]
+                own[factor] = 0
+                try:
+                    ends.append(self.top(x, [*low], own, cases - 1))
+                except Infeasible:
+                    continue
+            if not ends:
+                raise Infeasible("")
+            return None if None in ends else max(int(n or 0) for n in ends)
+        return None
+
+    def by_products(self, low: Bounds, high: Bounds) -> bool:
+        """Rows with the least that a product can be in its place: of m = a b that is a times the
+        least b."""
+        changed = False
+        for row in self.rows:
+            for sign in (1,) if row.at_least else (1, -1):
+                of, constant = {y: sign * c for y, c in row.of.items()}, sign * row.constant
+                for p in self.s.products:
+                    la, lb, c = low[p.a], low[p.b], of.get(p.is_, 0)
+                    if c < 0 and la is not None and la >= 0 and lb is not None and lb > 0:
+                        del of[p.is_]
+                        of[p.a] = of.get(p.a, 0) + c * lb
+                of = {y: c for y, c in of.items() if c}
+                changed |= _row(self.s, of, constant, low, high)
+        return changed
 
     def interval(self, symbol: Symbol) -> Interval:
         x = self.s.number[symbol]
@@ -244,6 +288,8 @@ def _product(s: System, p: Product, low: Bounds, high: Bounds) -> bool:
             return _raise(s, m, la * lb, low, high) | _lower(s, m, la * lb, low, high)
         return False
     changed = _raise(s, m, la * lb, low, high)
+    if low[m] is not None and int(low[m] or 0) > 0:
+        changed |= _raise(s, a, 1, low, high) | _raise(s, b, 1, low, high)
     if ha is not None and hb is not None:
         changed |= _lower(s, m, ha * hb, low, high)
     for x, y in ((a, b), (b, a)):

@@ -17,7 +17,7 @@ from .._api import contraction_operator, contractions
 from .._contractions import equations, grammar
 from .._contractions.grammar import Axis, Equation, Group, Index, fail, labels_of
 from .._contractions.sizes import dotted, expanded, implicit
-from .elements import divided, rule
+from .elements import conjugated, divided, rule
 from .expressions import Size, Symbol, product, quotient
 from .placeholder import RULES, Sides, formula, named, operand, shape_of
 from .provenance import Known
@@ -149,9 +149,20 @@ def _typed(x: Any) -> Any:
 RULES[contractions.einsum] = RULES[np.einsum] = _einsum
 
 
+def _summed(name: str, text: str, x1: Any, x2: Any, axis: int) -> Any:
+    """A product of stacks: what is summed is of one size, where equations let a 1 broadcast."""
+    a, b = operand(x1), operand(x2)
+    sides = Sides(f"{name} of {named(a)} and {named(b)}")
+    if len(shape_of(a)) and len(shape_of(b)) >= -axis:
+        sides.same(shape_of(a)[-1], shape_of(b)[axis])
+    made = _einsum(text, a, b)
+    made._equations += tuple(sides.made)
+    return made
+
+
 @rule(np.vecdot)
 def _vecdot(x1: Any, x2: Any) -> Any:
-    return _einsum("...i,...i->...", np.conjugate(operand(x1)), x2)
+    return _summed("vecdot", "...i,...i->...", conjugated(operand(x1)), x2, -1)
 
 
 @rule(np.linalg.vecdot)
@@ -160,11 +171,11 @@ def _linalg_vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
 
 
 def _matvec(x1: Any, x2: Any) -> Any:
-    return _einsum("...ij,...j->...i", x1, x2)
+    return _summed("matvec", "...ij,...j->...i", x1, x2, -1)
 
 
 def _vecmat(x1: Any, x2: Any) -> Any:
-    return _einsum("...i,...ij->...j", np.conjugate(operand(x1)), x2)
+    return _summed("vecmat", "...i,...ij->...j", conjugated(operand(x1)), x2, -2)
 
 
 if hasattr(np, "matvec"):  # NumPy 2.2

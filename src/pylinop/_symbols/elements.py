@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +12,7 @@ from .._base.checks import is_kept
 from .._lazy import numpy_functions
 from .._lazy.build import ufunc_dtype
 from .expressions import Size, product, quotient
-from .placeholder import RULES, Sides, Symbolic, formula, named, operand, shape_of, shown
+from .placeholder import RULES, Sides, formula, named, operand, shape_of, shown
 
 
 def rule(*functions: Any) -> Callable[[Any], Any]:
@@ -73,7 +72,8 @@ def _clip(a: Any, a_min: Any = None, a_max: Any = None) -> Any:
 
 @rule(np.round)
 def _round(a: Any, decimals: int = 0) -> Any:
-    return formula(np.round, (a, decimals), a.shape, a.dtype)
+    dtype = np.round(np.zeros((), a.dtype), decimals).dtype  # of booleans float16
+    return formula(np.round, (a, decimals), a.shape, dtype)
 
 
 @rule(np.real)
@@ -84,6 +84,11 @@ def _real(a: Any) -> Any:
 @rule(np.imag)
 def _imag(a: Any) -> Any:
     return formula(np.imag, (a,), a.shape, _real_of(a.dtype))
+
+
+def conjugated(a: Any) -> Any:
+    """The conjugate, which booleans have not: NumPy's are int8."""
+    return np.conjugate(a) if a.dtype.kind == "c" else a
 
 
 def _real_of(dtype: Any) -> Any:
@@ -142,10 +147,34 @@ def _sort(a: Any, axis: int = -1) -> Any:
     return formula(np.sort, (a,), a.shape, a.dtype, axis=axis)
 
 
+@rule(np.ptp)
+def _ptp(a: Any, axis: Any = None, keepdims: Any = False) -> Any:
+    more = {"axis": axis, "keepdims": keepdims}
+    return np.subtract(np.max(a, **more), np.min(a, **more))
+
+
+def _filled(number: Any) -> Any:
+    def run(a: Any, dtype: Any = None) -> Any:
+        one = np.full((), number, a.dtype if dtype is None else dtype)
+        return formula(np.broadcast_to, (one, a.shape), a.shape, one.dtype)
+
+    return run
+
+
+RULES[np.zeros_like], RULES[np.ones_like] = _filled(0), _filled(1)
+
+
+@rule(np.full_like)
+def _full_like(a: Any, fill_value: Any, dtype: Any = None) -> Any:
+    if np.ndim(fill_value):
+        raise NotImplementedError("np.full_like of placeholders takes a number: broadcast_to")
+    return _filled(fill_value)(a, dtype)
+
+
 # -- axes ------------------------------------------------------------------------------------------
 
 
-def _axes(axis: Any, ndim: int) -> tuple[int, ...]:
+def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
     return tuple(np.lib.array_utils.normalize_axis_tuple(axis, ndim, "axis"))
 
 
@@ -155,7 +184,7 @@ def turned(a: Any) -> Any:
 
 @rule(np.transpose)
 def _transpose(a: Any, axes: Any = None) -> Any:
-    order = tuple(range(a.ndim))[::-1] if axes is None else _axes(tuple(axes), a.ndim)
+    order = tuple(range(a.ndim))[::-1] if axes is None else axes_of(tuple(axes), a.ndim)
     if len(order) != a.ndim:
         raise ValueError("axes don't match array")
     if order == tuple(range(a.ndim)):
@@ -169,7 +198,7 @@ def _transpose(a: Any, axes: Any = None) -> Any:
 @rule(np.swapaxes)
 def _swapaxes(a: Any, axis1: int, axis2: int) -> Any:
     order = list(range(a.ndim))
-    i, j = _axes((axis1,), a.ndim)[0], _axes((axis2,), a.ndim)[0]
+    i, j = axes_of((axis1,), a.ndim)[0], axes_of((axis2,), a.ndim)[0]
     order[i], order[j] = order[j], order[i]
     return _transpose(a, order)
 
@@ -179,7 +208,7 @@ RULES[np.matrix_transpose] = RULES[np.linalg.matrix_transpose] = lambda a: _swap
 
 @rule(np.moveaxis)
 def _moveaxis(a: Any, source: Any, destination: Any) -> Any:
-    given, to = _axes(source, a.ndim), _axes(destination, a.ndim)
+    given, to = axes_of(source, a.ndim), axes_of(destination, a.ndim)
     order = [k for k in range(a.ndim) if k not in given]
     for at, k in sorted(zip(to, given, strict=True)):
         order.insert(at, k)
@@ -242,7 +271,7 @@ def _ravel(a: Any, order: str = "C") -> Any:
 @rule(np.expand_dims)
 def _expand_dims(a: Any, axis: Any) -> Any:
     many = axis if isinstance(axis, tuple) else (axis,)
-    at = _axes(many, a.ndim + len(many))
+    at = axes_of(many, a.ndim + len(many))
     rest = iter(a.shape)
     return _reshape(a, tuple(1 if k in at else next(rest) for k in range(a.ndim + len(many))))
 
@@ -252,7 +281,7 @@ def _squeeze(a: Any, axis: Any = None) -> Any:
     if axis is None:
         at: tuple[int, ...] = tuple(k for k, n in enumerate(a.shape) if n == 1)
     else:
-        at = _axes(axis, a.ndim)
+        at = axes_of(axis, a.ndim)
     sides = _of(np.squeeze, (a,))
     for k in at:
         sides.same(a.shape[k], 1)
@@ -284,7 +313,7 @@ def joined(arrays: Any, axis: int) -> Any:
 def _concatenate(arrays: Any, axis: int = 0) -> Any:
     parts = [operand(a) for a in arrays]
     ndim = len(parts[0].shape)
-    at = _axes((axis,), ndim)[0]
+    at = axes_of((axis,), ndim)[0]
     sides = _of("concatenate", parts)
     if any(len(p.shape) != ndim for p in parts):
         raise ValueError(f"{sides.why}: all need {ndim} dimensions")
@@ -313,99 +342,39 @@ def _vstack(tup: Any) -> Any:
     return _concatenate([a if len(a.shape) > 1 else np.reshape(a, (1, *a.shape)) for a in parts], 0)
 
 
-# -- indices ---------------------------------------------------------------------------------------
+@rule(np.column_stack)
+def _column_stack(tup: Any) -> Any:
+    parts = [operand(a) for a in tup]
+    return _concatenate([np.reshape(a, (-1, 1)) if len(a.shape) < 2 else a for a in parts], 1)
 
 
-def taken(a: Any, key: Any) -> Any:
-    return a[key]
+@rule(np.append)
+def _append(arr: Any, values: Any, axis: Any = None) -> Any:
+    parts = [operand(arr), operand(values)]
+    if axis is None:
+        parts, axis = [np.reshape(a, (-1,)) for a in parts], 0
+    return _concatenate(parts, axis)
 
 
-def _slice(n: Any, key: slice, sides: Sides) -> Any:
-    """How many a slice takes; its ends lie within the axis, whatever its size becomes."""
-    step = 1 if key.step is None else key.step
-    if isinstance(step, Size) or step == 0:
-        raise ValueError("the step of a slice is a number other than zero")
-
-    def end(x: Any) -> Any:
-        if isinstance(x, Size) or x >= 0:
-            sides.least(n, x)
-            return x
-        sides.least(n, -x)
-        return n + x
-
-    if step > 0:
-        start = 0 if key.start is None else end(key.start)
-        stop = n if key.stop is None else end(key.stop)
-        count = stop - start
-    elif key.start is None and key.stop is None:
-        count = n
-    else:
-        raise NotImplementedError("slices of placeholders that go backwards, but for x[::-1]")
-    sides.least(count, 0)
-    return quotient(count + abs(step) - 1, abs(step))
+def _block_leaves(x: Any) -> list[Any]:
+    return [y for part in x for y in _block_leaves(part)] if type(x) is list else [operand(x)]
 
 
-def _shown_index(p: Any) -> str:
-    if isinstance(p, Symbolic):
-        return f"{named(p)} {p.dtype}: how many it takes, or where, its values say"
-    a = np.asarray(p) if isinstance(p, (list, np.ndarray)) else None
-    return type(p).__name__ if a is None else f"{type(p).__name__} {a.shape} {a.dtype}"
+@rule(np.block)
+def _block(arrays: Any) -> Any:
+    def depth(x: Any) -> int:
+        return 1 + max(map(depth, x), default=0) if type(x) is list else 0
 
+    levels = depth(arrays)
+    ndim = max(levels, *(np.ndim(shape_of(a)) and len(shape_of(a)) for a in _block_leaves(arrays)))
 
-def _is_places(p: Any) -> bool:
-    """Is it an array of integers?"""
-    if not isinstance(p, (list, np.ndarray)) or np.ndim(p) == 0:
-        return False
-    return np.asarray(p).dtype.kind in "iu" or (isinstance(p, list) and not np.size(p))
+    def along(x: Any, axis: int) -> Any:
+        if type(x) is list:
+            return _concatenate([along(y, axis + 1) for y in x], axis)
+        shape = shape_of(operand(x))
+        return np.reshape(x, (1,) * (ndim - len(shape)) + tuple(shape)) if len(shape) < ndim else x
 
-
-def _places(n: Any, places: Any, sides: Sides) -> tuple[int, ...]:
-    """The shape of an array of integers, all of which lie within an axis."""
-    if places.size:
-        low, high = int(places.min()), int(places.max())
-        sides.least(n, high + 1)
-        if low < 0:
-            sides.least(n, -low)
-    return tuple(places.shape)
-
-
-def _held(p: Any) -> Any:
-    """An index as a formula holds it: arrays are copied, since the sizes that fit are those of what
-    they hold now; NumPy's indices by arrays, too, take what these hold at that moment."""
-    return np.array(p, None if np.size(p) else np.intp) if _is_places(p) else p
-
-
-@rule("index")
-def _index(a: Any, key: Any) -> Any:
-    parts = list(key) if isinstance(key, tuple) else [key]
-    held = tuple(map(_held, key)) if isinstance(key, tuple) else _held(key)
-    taking = [p for p in parts if p is not None and p is not Ellipsis]
-    if len(taking) > a.ndim:
-        raise IndexError(f"too many indices: {len(taking)} for {a.ndim} dimensions")
-    if Ellipsis not in [p for p in parts if p is Ellipsis]:
-        parts.append(Ellipsis)
-    sides = Sides(f"an index of {named(a)}")
-    sizes, shape = iter(shape_of(a)), []
-    for p in parts:
-        if p is Ellipsis:
-            shape += list(itertools.islice(sizes, a.ndim - len(taking)))
-        elif p is None:
-            shape.append(1)
-        elif isinstance(p, slice):
-            n = next(sizes)
-            shape.append(n if p == slice(None) else _slice(n, p, sides))
-        elif _is_places(p) and sum(not isinstance(x, slice) for x in taking) == 1:
-            shape += _places(next(sizes), np.asarray(p), sides)
-        elif isinstance(p, Size) or (
-            hasattr(p, "__index__") and not isinstance(p, (bool, Symbolic)) and np.ndim(p) == 0
-        ):
-            sides.least(next(sizes), p + 1 if isinstance(p, Size) or p >= 0 else -p)
-        else:
-            raise NotImplementedError(
-                "indices of placeholders are integers, sizes, slices, and one array of integers "
-                f"beside slices, got {_shown_index(p)}"
-            )
-    return formula(taken, (a, held), shape, a.dtype, sides)
+    return along(arrays, ndim - levels)
 
 
 del _f, _dtype, _empty

@@ -11,7 +11,8 @@ import numpy as np
 from .._api import basic, determinants, solve
 from .._lazy import kinds, leaves, numpy_functions
 from .._lazy.build import inverse_dtype
-from .elements import rule
+from .elements import conjugated, rule
+from .expressions import least
 from .placeholder import (
     RULES,
     Sides,
@@ -61,7 +62,7 @@ def _dot(a: Any, b: Any) -> Any:
 @rule(np.vdot)
 def _vdot(a: Any, b: Any) -> Any:
     a, b = operand(a), operand(b)
-    return _matmul(np.conjugate(np.reshape(a, (-1,))), np.reshape(b, (-1,)))
+    return _matmul(conjugated(np.reshape(a, (-1,))), np.reshape(b, (-1,)))
 
 
 @rule(np.inner)
@@ -108,6 +109,9 @@ def _linalg_outer(x1: Any, x2: Any, /) -> Any:
 def _multi_dot(arrays: Any) -> Any:
     if len(arrays) < 2:
         raise ValueError("Expecting at least two arrays.")
+    dims = [len(shape_of(operand(a))) for a in arrays]
+    if set(dims[1:-1]) - {2} or {dims[0], dims[-1]} - {1, 2}:
+        raise ValueError(f"multi_dot takes matrices, first and last vectors too; dimensions {dims}")
     return functools.reduce(_matmul, arrays)  # the planner finds the order
 
 
@@ -135,31 +139,64 @@ def square(a: Any, what: str) -> tuple[Any, Sides]:
     return a, sides
 
 
-@rule(np.trace, np.linalg.trace, basic.trace)
+@rule(np.linalg.trace, basic.trace)
 def _trace(a: Any) -> Any:
     a, sides = square(a, "trace")
     return formula(basic.trace, (a,), a.shape[:-2], numpy_functions.summed(a.dtype), sides)
 
 
-@rule(np.diagonal, np.linalg.diagonal, basic.diagonal)
-def _diagonal(a: Any, offset: int = 0) -> Any:
-    if offset:
-        raise NotImplementedError("diagonals of placeholders at an offset")
-    a, sides = square(a, "diagonal")
-    return formula(np.linalg.diagonal, (a,), a.shape[:-1], a.dtype, sides)
+@rule(np.trace)
+def _array_trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    if a.ndim == 2 and offset == 0:
+        return _trace(a)
+    return np.sum(_array_diagonal(a, offset, axis1, axis2), axis=-1)
+
+
+def diagonals(a: Any, offset: int) -> Any:
+    return np.linalg.diagonal(a, offset=offset)
+
+
+@rule(basic.diagonal)
+def _diagonal(x: Any, offset: int = 0) -> Any:
+    offset = operator.index(offset)
+    if x.ndim < 2:
+        raise ValueError(f"diagonal takes a matrix, got shape {shown(x.shape)}")
+    sides = Sides(f"diagonal of {named(x)}")
+    rows, columns = shape_of(x)[-2:]
+    if offset < 0:
+        sides.least(rows, -offset)
+        rows = rows + offset
+    else:
+        sides.least(columns, offset)
+        columns = columns - offset
+    shape = (*x.shape[:-2], least(rows, columns))
+    return formula(diagonals, (x, offset), shape, x.dtype, sides)
+
+
+@rule(np.linalg.diagonal)
+def _linalg_diagonal(x: Any, /, *, offset: int = 0) -> Any:
+    return _diagonal(x, offset)
+
+
+@rule(np.diagonal)
+def _array_diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    return _diagonal(np.moveaxis(a, (axis1, axis2), (-2, -1)), offset)
 
 
 @rule(np.diag)
 def _diag(v: Any, k: int = 0) -> Any:
-    if v.ndim != 1:
-        return _diagonal(v, k)
+    if v.ndim not in (1, 2):
+        raise ValueError("Input must be 1- or 2-d.")
+    if v.ndim == 2:
+        return _array_diagonal(v, k)
     n = v.shape[0] + abs(k)
     return formula(np.diag, (v, k), (n, n), v.dtype)
 
 
 def _triangle(func: Any) -> Any:
     def run(m: Any, k: int = 0) -> Any:
-        return formula(func, (m, k), m.shape, m.dtype)
+        shape = m.shape if m.ndim > 1 else (*m.shape, *m.shape)  # of a vector each row is that
+        return formula(func, (m, k), shape, m.dtype)
 
     return run
 

@@ -22,6 +22,33 @@ __all__ = ["RULES", "Symbolic", "placeholder"]
 RULES: dict[Any, Callable[..., Any]] = {}  # what a function makes of symbolic shapes
 
 
+def _ufunc(ufunc: Any, a: Any, b: Any) -> Any:
+    """A ufunc of operands of which one may be an operator: NumPy would ask that first."""
+    return RULES["ufunc"](ufunc, a, b)
+
+
+def _both_ways(ufunc: Any) -> Any:
+    """A ufunc as an operator, and as that of a number or an array on the left."""
+
+    def run(self: Any, other: Any) -> Any:
+        return _ufunc(ufunc, self, other)
+
+    def reflected(self: Any, other: Any) -> Any:
+        return _ufunc(ufunc, other, self)
+
+    return run, reflected
+
+
+def _method(f: Any) -> Any:
+    """A function of NumPy's as a method."""
+
+    def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return f(self, *args, **kwargs)
+
+    run.__doc__ = f"``np.{f.__name__}``."
+    return run
+
+
 class Symbolic(ArrayMethods):
     """A placeholder, or a formula of placeholders: NumPy's operators and functions of it are
     formulas again. It has no value; `function` makes a function of it."""
@@ -131,29 +158,23 @@ class Symbolic(ArrayMethods):
     def __getitem__(self, key: Any) -> Any:
         return RULES["index"](self, key)
 
-    def __add__(self, other: Any) -> Any:
-        return np.add(self, other)
+    __add__, __radd__ = _both_ways(np.add)
+    __sub__, __rsub__ = _both_ways(np.subtract)
+    __mul__, __rmul__ = _both_ways(np.multiply)
+    __truediv__, __rtruediv__ = _both_ways(np.true_divide)
+    __floordiv__, __rfloordiv__ = _both_ways(np.floor_divide)
+    __mod__, __rmod__ = _both_ways(np.remainder)
+    __and__, __rand__ = _both_ways(np.bitwise_and)
+    __or__, __ror__ = _both_ways(np.bitwise_or)
+    __xor__, __rxor__ = _both_ways(np.bitwise_xor)
+    __lshift__, __rlshift__ = _both_ways(np.left_shift)
+    __rshift__, __rrshift__ = _both_ways(np.right_shift)
 
-    def __radd__(self, other: Any) -> Any:
-        return _ufunc(np.add, other, self)
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
 
-    def __sub__(self, other: Any) -> Any:
-        return np.subtract(self, other)
-
-    def __rsub__(self, other: Any) -> Any:
-        return _ufunc(np.subtract, other, self)
-
-    def __mul__(self, other: Any) -> Any:
-        return _ufunc(np.multiply, self, other)
-
-    def __rmul__(self, other: Any) -> Any:
-        return _ufunc(np.multiply, other, self)
-
-    def __truediv__(self, other: Any) -> Any:
-        return _ufunc(np.true_divide, self, other)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return _ufunc(np.true_divide, other, self)
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
 
     def __pow__(self, other: Any) -> Any:
         if type(other) is int and other == 2:
@@ -168,12 +189,6 @@ class Symbolic(ArrayMethods):
 
     def __rmatmul__(self, other: Any) -> Any:
         return RULES[np.matmul](other, self)
-
-    def __and__(self, other: Any) -> Any:
-        return _ufunc(np.bitwise_and, self, other)
-
-    def __or__(self, other: Any) -> Any:
-        return _ufunc(np.bitwise_or, self, other)
 
     def __invert__(self) -> Any:
         return np.invert(self)
@@ -209,6 +224,10 @@ class Symbolic(ArrayMethods):
 
     # -- methods -----------------------------------------------------------------------------------
 
+    prod, any, all, std, var = map(_method, (np.prod, np.any, np.all, np.std, np.var))
+    argmax, argmin, cumsum, clip = map(_method, (np.argmax, np.argmin, np.cumsum, np.clip))
+    take, repeat, round, squeeze = map(_method, (np.take, np.repeat, np.round, np.squeeze))
+
     @property
     def T(self) -> Any:
         """The axes in the opposite order."""
@@ -232,9 +251,9 @@ class Symbolic(ArrayMethods):
         """The sum of the diagonal."""
         return np.trace(self)
 
-    def diagonal(self) -> Any:
-        """The diagonal."""
-        return np.diagonal(self)
+    def diagonal(self, offset: int = 0) -> Any:
+        """A diagonal."""
+        return np.diagonal(self, offset)
 
     def inv(self) -> Any:
         """The inverse."""
@@ -273,11 +292,6 @@ def _ruled(rule: Any, package: str, f: Any, args: Any, kwargs: dict[str, Any]) -
         f"{name} of placeholders takes no {', '.join(more) or 'such arguments'}: call it in a"
         " function of arrays"
     )
-
-
-def _ufunc(ufunc: Any, a: Any, b: Any) -> Any:
-    """A ufunc of operands of which one may be an operator: NumPy would ask that first."""
-    return RULES["ufunc"](ufunc, a, b)
 
 
 def shown(shape: Sequence[Any]) -> str:

@@ -23,7 +23,7 @@ from .._base.explanation import Explanation
 from .._gradients.watched import watched
 from .._lazy import build, leaves
 from .._programs.replay import Recipe, recorded, replayed
-from . import contract, decompositions, elements, linear  # noqa: F401, their rules
+from . import contract, decompositions, elements, indices, linear  # noqa: F401, their rules
 from .expressions import Size, Symbol, atoms, replaced, value
 from .placeholder import Symbolic, below, shown
 from .provenance import Equation, equal, here

@@ -40,6 +40,8 @@ class Sizes(Mapping[Any, Any]):
 
     def _open(self, s: Symbol) -> str:
         low, high, exact = self._found[s]
+        if high is None and not exact:
+            return f"{s} is {low} or more, no greatest size was found"
         if high is None:
             return f"{s} may be any size from {low} on"
         least = "is between" if exact else "is somewhere between"
@@ -123,10 +125,12 @@ def solved(
         if choose is None:
             return found
         for s in every:
-            low, high, _ = search.interval(s)
+            low, high, exact = search.interval(s)
             if low == high:
                 continue
             end = low if choose == "min" else high
+            if end is None and not exact:
+                raise ValueError(f"{s} is {low} or more: no greatest size was found")
             if end is None:
                 raise ValueError(f"{s} may be any size from {low} on: there is no greatest one")
             own.append(equal(Size({(s,): 1}), end, f"choose={choose!r}", None))

@@ -7,6 +7,47 @@
 enum { TILE = 32 };
 #define INLINED __attribute__((always_inline)) inline
 
+#if defined(__GNUC__) && !defined(__clang__)
+#define TURNS 1
+/* A square of 4 x 4 elements of 4 or 8 bytes, turned: rows `across` and `from` bytes apart.
+ * Shuffles move bits as they are. */
+typedef float four_4 __attribute__((vector_size(16), aligned(4), may_alias));
+typedef double four_8 __attribute__((vector_size(32), aligned(4), may_alias));
+typedef int32_t mask_4 __attribute__((vector_size(16)));
+typedef int64_t mask_8 __attribute__((vector_size(32)));
+
+INLINED static void turn_4(char *to, int64_t across, const char *from, int64_t down) {
+    const four_4 a = *(const four_4 *)from, b = *(const four_4 *)(from + down),
+                 c = *(const four_4 *)(from + 2 * down), d = *(const four_4 *)(from + 3 * down);
+    const mask_4 low = {0, 4, 1, 5}, high = {2, 6, 3, 7}, first = {0, 1, 4, 5}, last = {2, 3, 6, 7};
+    const four_4 ab = __builtin_shuffle(a, b, low), cd = __builtin_shuffle(c, d, low),
+                 ba = __builtin_shuffle(a, b, high), dc = __builtin_shuffle(c, d, high);
+    *(four_4 *)to = __builtin_shuffle(ab, cd, first);
+    *(four_4 *)(to + across) = __builtin_shuffle(ab, cd, last);
+    *(four_4 *)(to + 2 * across) = __builtin_shuffle(ba, dc, first);
+    *(four_4 *)(to + 3 * across) = __builtin_shuffle(ba, dc, last);
+}
+
+INLINED static void turn_8(char *to, int64_t across, const char *from, int64_t down) {
+    const four_8 a = *(const four_8 *)from, b = *(const four_8 *)(from + down),
+                 c = *(const four_8 *)(from + 2 * down), d = *(const four_8 *)(from + 3 * down);
+    const mask_8 even = {0, 4, 2, 6}, odd = {1, 5, 3, 7}, first = {0, 1, 4, 5}, last = {2, 3, 6, 7};
+    const four_8 ab = __builtin_shuffle(a, b, even), cd = __builtin_shuffle(c, d, even),
+                 ba = __builtin_shuffle(a, b, odd), dc = __builtin_shuffle(c, d, odd);
+    *(four_8 *)to = __builtin_shuffle(ab, cd, first);
+    *(four_8 *)(to + across) = __builtin_shuffle(ba, dc, first);
+    *(four_8 *)(to + 2 * across) = __builtin_shuffle(ab, cd, last);
+    *(four_8 *)(to + 3 * across) = __builtin_shuffle(ba, dc, last);
+}
+#else
+#define TURNS 0
+#define turn_4(to, across, from, down) ((void)0)
+#define turn_8(to, across, from, down) ((void)0)
+#endif
+
+/* Do rows so many bytes apart share their places in the cache? */
+static inline bool page_apart(int64_t bytes) { return ((bytes + 16) & 4095) < 32; }
+
 #define LOPK_TEMPLATE "kernels/dense/k_nest_per_dtype.h"
 #define FAM_B 0
 #define FAM_I 1

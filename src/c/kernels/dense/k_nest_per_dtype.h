@@ -75,34 +75,69 @@ INLINED static void N_(block)(EL *c, const EL *a, const EL *b, const lopk_loop *
     }
 }
 
-/* A tile in which the inner loop runs along memory. */
+/* Four by four at (i, j) of to[i * across + j] = from[i + j * down]. */
+INLINED static void N_(square)(EL *to, const EL *from, int64_t i, int64_t j, int64_t across,
+                               int64_t down) {
+    const int64_t size = (int64_t)sizeof(EL);
+    char *block = (char *)(to + i * across + j);
+    const char *x = (const char *)(from + i + j * down);
+    if (size == 4)
+        turn_4(block, across * size, x, down * size);
+    else
+        turn_8(block, across * size, x, down * size);
+}
+
+/* A tile in which the inner loop runs along memory, of what runs along the outer one. Squares of
+ * narrow elements would be read again before they have left for the cache. */
 INLINED static void N_(turn)(EL *restrict tile, const EL *restrict from, int64_t np, int64_t nq,
-                             int64_t sp, int64_t sq) {
+                             int64_t sq) {
+    const bool fours = TURNS && sizeof(EL) == 8;
+    const int64_t wide = fours ? np & ~(int64_t)3 : 0, high = fours ? nq & ~(int64_t)3 : 0;
+    for (int64_t j = 0; j < high; j += 4)
+        for (int64_t i = 0; i < wide; i += 4) N_(square)(tile, from, i, j, TILE, sq);
     for (int64_t j = 0; j < nq; j++)
-        for (int64_t i = 0; i < np; i++) tile[i * TILE + j] = from[i * sp + j * sq];
+        for (int64_t i = j < high ? wide : 0; i < np; i++) tile[i * TILE + j] = from[i + j * sq];
+}
+
+/* to[i * across + j] = from[i + j * down], row by row. */
+INLINED static void N_(turn_at_once)(EL *restrict to, const EL *restrict from, int64_t np,
+                                     int64_t nq, int64_t across, int64_t down) {
+    const int64_t wide = np & ~(int64_t)3, high = nq & ~(int64_t)3;
+    for (int64_t i = 0; i < wide; i += 4)
+        for (int64_t j = 0; j < high; j += 4) N_(square)(to, from, i, j, across, down);
+    for (int64_t i = 0; i < np; i++)
+        for (int64_t j = i < wide ? high : 0; j < nq; j++) to[i * across + j] = from[i + j * down];
 }
 
 /* In tiles; what jumps along the inner loop and not along the outer one is turned first. So a copy
- * reads and writes whole runs: rows a page apart would put each other out of the cache. */
+ * reads and writes whole runs: rows a page apart would put each other out of the cache. Where they
+ * are not, it goes from the one array to the other at once. */
 LOPK_CLONES static void N_(tiled)(EL *c, const EL *a, const EL *b, const lopk_loop *p,
                                   const lopk_loop *q, bool accumulate) {
     EL tile[2][TILE * TILE];
     const bool turn_a = p->a == 1 && q->a != 1 && q->a && (b || q->c == 1),
                turn_b = b && p->b == 1 && q->b != 1 && q->b;
+    const bool at_once = TURNS && !b && turn_a && !accumulate && !p->sum && !q->sum &&
+                         sizeof(EL) <= 8 && !page_apart(q->a * (int64_t)sizeof(EL)) &&
+                         !page_apart(p->c * (int64_t)sizeof(EL));
     for (int64_t i = 0; i < p->size; i += TILE)
         for (int64_t j = 0; j < q->size; j += TILE) {
             const int64_t np = p->size - i < TILE ? p->size - i : TILE,
                           nq = q->size - j < TILE ? q->size - j : TILE;
             const EL *x = a + i * p->a + j * q->a, *y = b ? b + i * p->b + j * q->b : NULL;
             lopk_loop rows = *p, cols = *q;
+            if (at_once) {
+                N_(turn_at_once)(c + i * p->c + j, x, np, nq, p->c, q->a);
+                continue;
+            }
             if (turn_a) {
-                N_(turn)(tile[0], x, np, nq, p->a, q->a);
+                N_(turn)(tile[0], x, np, nq, q->a);
                 x = tile[0];
                 rows.a = TILE;
                 cols.a = 1;
             }
             if (turn_b) {
-                N_(turn)(tile[1], y, np, nq, p->b, q->b);
+                N_(turn)(tile[1], y, np, nq, q->b);
                 y = tile[1];
                 rows.b = TILE;
                 cols.b = 1;

@@ -11,6 +11,8 @@
 #pragma GCC optimize("O3", "fp-contract=fast")
 #endif
 
+enum { HELD = 16 }; /* matrices whose columns are apart are put in order by so many */
+
 /* Strides and steps in scalars. */
 typedef struct tiny_job {
     int64_t m, n, k, yrs, ycs, ars, acs, brs, bcs, y_step, a_step, b_step, count;
@@ -46,6 +48,13 @@ void lopk_tiny_gemm(const lop_mat *y, int64_t y_step, const lop_mat *a, int64_t 
                     const lop_mat *b, int64_t b_step, int64_t count) {
     LOP_ASSERT(y->m <= LOPK_TINY && y->n <= LOPK_TINY && a->n <= LOPK_TINY && a->n > 0);
     const int64_t e = lop_is_complex(y->dt) ? 2 : 1;
+    if (y->n > 1 && y->cs != 1 && (y->rs == 1 || y->m == 1) && !(conj_a && e == 2)) {
+        const lop_mat yt = {y->p, y->n, y->m, y->cs, y->rs, y->dt},
+                      at = {a->p, a->n, a->m, a->cs, a->rs, a->dt},
+                      bt = {b->p, b->n, b->m, b->cs, b->rs, b->dt};
+        lopk_tiny_gemm(&yt, y_step, &bt, b_step, false, &at, a_step, count); /* y^T = b^T a^T */
+        return;
+    }
     const tiny_job g = {y->m,
                         y->n,
                         a->n,

@@ -76,12 +76,9 @@ static INLINE void X(narrow)(const int64_t m, const int64_t k, const tiny_job *g
 }
 #endif
 
-LOPK_CLONES static void X(run)(const tiny_job *g, T *restrict y, const T *restrict a,
-                               const T *restrict b) {
-    if (g->ycs != E_ || g->bcs != E_) {
-        X(all)(g->m, g->n, g->k, g, g->ycs, g->bcs, y, a, b);
-        return;
-    }
+/* Where columns are beside each other in b and y. */
+static INLINE void X(rows)(const tiny_job *g, T *restrict y, const T *restrict a,
+                           const T *restrict b) {
 #if !CPLX
     const bool square = g->m == g->n && g->k == g->n;
     if (g->n == 3 && g->yrs == 3 && g->brs >= 3 && g->m > 1 && g->k > 1) {
@@ -127,5 +124,42 @@ LOPK_CLONES static void X(run)(const tiny_job *g, T *restrict y, const T *restri
     default: break;
     }
 #undef COLUMNS
+}
+
+/* Some of b's matrices, each row by row without gaps. */
+static INLINE void X(gather)(const int64_t k, const int64_t n, const tiny_job *g, int64_t count,
+                             T *restrict to, const T *restrict b) {
+    for (int64_t e = 0; e < count; e++, b += g->b_step, to += k * n * E_)
+        for (int64_t l = 0; l < k; l++)
+            for (int64_t j = 0; j < n; j++)
+                for (int64_t t = 0; t < E_; t++)
+                    to[(l * n + j) * E_ + t] = b[l * g->brs + j * g->bcs + t];
+}
+
+LOPK_CLONES static void X(run)(const tiny_job *g, T *restrict y, const T *restrict a,
+                               const T *restrict b) {
+    T held[HELD * LOPK_TINY * LOPK_TINY * E_];
+    tiny_job h = *g;
+    if (g->ycs != E_) {
+        X(all)(g->m, g->n, g->k, g, g->ycs, g->bcs, y, a, b);
+        return;
+    }
+    const bool turned = g->bcs != E_; /* HELD matrices at a time, or the one of all */
+    const int64_t part = turned && g->b_step ? HELD : g->count;
+    if (turned) {
+        h.brs = g->n * E_;
+        h.bcs = E_;
+        h.b_step = g->b_step ? g->k * h.brs : 0;
+    }
+    for (int64_t e = 0; e < g->count; e += part) {
+        const T *from = b + e * g->b_step;
+        h.count = g->count - e < part ? g->count - e : part;
+        const int64_t many = g->b_step ? h.count : 1;
+        if (turned && g->k == 3 && g->n == 3)
+            X(gather)(3, 3, g, many, held, from);
+        else if (turned)
+            X(gather)(g->k, g->n, g, many, held, from);
+        X(rows)(&h, y + e * g->y_step, a + e * g->a_step, turned ? held : from);
+    }
 }
 #undef E_
