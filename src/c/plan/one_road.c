@@ -5,7 +5,7 @@
  * program takes such a factor for one use in any case, what other uses would do by structure, with
  * that factor for a fallback, is left out: they go by the fallback at once. Not where one of them
  * is a diagonal of the inverse, which the fallback would have to make for it alone: that is dearer
- * than both factors. Three walks over the DAG. */
+ * than both factors. Four walks over the DAG. */
 #include "passes.h"
 
 #include "ops/shared/scaled_pair.h"
@@ -51,7 +51,7 @@ static int factor_of(const lop_node *a, const lop_node **dense) {
 
 typedef struct found {
     lop_map sure;  /* arrays that are factored whatever fails, and how */
-    lop_map whole; /* inverses by such a factor that are made whatever fails */
+    lop_map whole; /* values by such a factor that are made outside of branches */
     lop_map kept;  /* arrays whose inverse the fallback alone would make, for a diagonal */
 } found;
 
@@ -71,19 +71,21 @@ static lop_status note(found *f, const lop_node *node, bool branches, int pass, 
     const int how = factor_of(branches ? safest(node) : node, &dense);
     int known = 0, kept;
     if (how == NONE) return LOP_OK;
-    if (pass == 0 && !branches) {
+    if (pass == 0)
+        return branches || lop_node_is_pair(node) ? LOP_OK : lop_map_set(&f->whole, node, 1);
+    if (pass == 1 && !branches) {
         (void)lop_map_get(&f->sure, dense, &known);
-        lop_status st = lop_map_set(&f->sure, dense, known | how);
-        return st == LOP_OK && !lop_node_is_pair(node) ? lop_map_set(&f->whole, node, 1) : st;
+        return lop_map_set(&f->sure, dense, known | how);
     }
-    if (pass == 1 && branches && needs_inverse(f, node)) return lop_map_set(&f->kept, dense, 1);
-    *turned = pass == 2 && branches && lop_map_get(&f->sure, dense, &known) && (known & how) &&
+    if (pass == 2 && branches && needs_inverse(f, node)) return lop_map_set(&f->kept, dense, 1);
+    *turned = pass == 3 && branches && lop_map_get(&f->sure, dense, &known) && (known & how) &&
               !lop_map_get(&f->kept, dense, &kept);
     return *turned ? lop_map_set(instead, node, 1) : LOP_OK;
 }
 
-/* Walks over what runs unless something fails: sees what is sure, then which diagonals of inverses
- * stay by structure, then marks in `instead` what goes by its fallback. */
+/* Walks over what runs unless something fails: sees what is made in no branch, what is factored,
+ * then which diagonals of inverses stay by structure, then marks in `instead` what goes by its
+ * fallback. */
 static lop_status look(lop_ctx *ctx, const lop_node *root, found *f, int pass, lop_map *instead) {
     todo t = {.ctx = ctx};
     lop_map seen = {0};
@@ -98,8 +100,8 @@ static lop_status look(lop_ctx *ctx, const lop_node *root, found *f, int pass, l
         st = lop_map_set(&seen, node, 1);
         if (st == LOP_OK) st = note(f, node, branches, pass, instead, &turned);
         if (st == LOP_OK && turned) st = push(&t, node->child[node->n - 1]);
-        for (int i = 0; st == LOP_OK && !turned && i < node->n - (branches ? 1 : 0); i++)
-            st = push(&t, node->child[i]);
+        const int last = !branches ? node->n : pass == 0 ? 0 : node->n - 1;
+        for (int i = 0; st == LOP_OK && !turned && i < last; i++) st = push(&t, node->child[i]);
     }
     lop_map_clear(&seen, ctx);
     lop_free(ctx, (void *)t.at);
@@ -112,7 +114,7 @@ lop_status lop_one_road(lop_ctx *ctx, const lop_node *root, lop_map *instead) {
     lop_status st = lop_map_init(&f.sure, ctx);
     if (st == LOP_OK) st = lop_map_init(&f.whole, ctx);
     if (st == LOP_OK) st = lop_map_init(&f.kept, ctx);
-    for (int pass = 0; st == LOP_OK && pass < 3 && (pass == 0 || f.sure.count > 0); pass++)
+    for (int pass = 0; st == LOP_OK && pass < 4 && (pass < 2 || f.sure.count > 0); pass++)
         st = look(ctx, root, &f, pass, instead);
     lop_map_clear(&f.sure, ctx);
     lop_map_clear(&f.whole, ctx);
