@@ -34,7 +34,7 @@ PARTS = {
     # would take n^3 more, by the recursion
     "Toeplitz(c)": {"toeplitz-factor": 1, "potrf": 1, "getrf": 1},
     # the small matrix again, where the plan holds more than 64 values to be kept
-    "Toeplitz + LowRank": {"getrf": 2, "toeplitz-factor": 1},
+    "Toeplitz + LowRank": {"getrf": 3, "toeplitz-factor": 1},
     "Kron + Kron": {"hegvd": 1, "getrf": 2},  # a pencil is tried
     "Kron + LowRank": {"getrf": 3},
     "BlockDiag + LowRank": {"getrf": 3},
