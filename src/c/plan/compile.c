@@ -1,6 +1,7 @@
 /* compile.c: the page on which planning happens.
  *
- *   written root --rewrite--> canonical root --lower--> steps and slots --fuse--> fewer steps
+ *   written root --rewrite--> canonical root --one road--> fallbacks that serve at once
+ *                --lower--> steps and slots --fuse--> fewer steps
  *                --keep--> keys of derived values --place--> one workspace
  *                --price--> seconds, bytes
  *
@@ -42,6 +43,8 @@ lop_status lop_plan_one(lop_ctx *ctx, const lop_rules *rules, const lop_options 
     if (p->root->dtype != root->dtype || !lop_shape_equal(&p->root->shape, &root->shape))
         LOP_TRY(lop_fail(err, LOP_INTERNAL, "the rules changed the shape or dtype of the result"));
     LOP_TRY(lop_map_init(&e.map, ctx));
+    LOP_TRY(lop_map_init(&e.instead, ctx));
+    LOP_TRY(lop_one_road(ctx, p->root, &e.instead));
     LOP_TRY(lop_plan_lower(&e, p->root));
     LOP_TRY(checked(p, LOP_PASS_LOWER, err));
     LOP_TRY(lop_fuse(p, err));
@@ -58,6 +61,7 @@ done:
     lop_free(ctx, e.branch);
     lop_free(ctx, (void *)e.fresh);
     lop_map_clear(&e.map, ctx);
+    lop_map_clear(&e.instead, ctx);
     lop_tab_clear(&tab);
     if (st == LOP_NOMEM && err && err->status != LOP_NOMEM) (void)lop_fail(err, LOP_NOMEM, NULL);
     if (st == LOP_OK)

@@ -142,6 +142,14 @@ static void find_servants(lop_plan *p, use *of) {
 
 static double bytes_of(const lop_slot *s) { return (double)s->matbytes * (double)s->batch; }
 
+/* Is the mask, of one flag, set wherever `last` runs? What ran under it has then run, whatever it
+ * was that led there. Of several flags, of a batch, those that are set say which elements were
+ * made. */
+static bool is_implied(const lop_plan *p, const lop_step *last, int mask) {
+    return p->slot[mask].batch == 1 &&
+           ((last->when == mask && last->when_set) || last->late == mask || last->later == mask);
+}
+
 /* The leaves that the derived value is made of, and whether they are what to fingerprint. Goes
  * backwards from its step and marks what is read. */
 static void find_leaves(const lop_plan *p, lop_derive *d, bool *read) {
@@ -161,7 +169,7 @@ static void find_leaves(const lop_plan *p, lop_derive *d, bool *read) {
             !(s->escape >= 0 && read[s->escape]))
             continue;
         for (int j = 1; j < s->n; j++) read[lop_slot_base(p, s->arg[j])] = true;
-        if (s->when >= 0) read[s->when] = true;
+        if (s->when >= 0 && !(s->when_set && is_implied(p, last, s->when))) read[s->when] = true;
         steps += 2 * bytes_of(&p->slot[s->arg[0]]) + s->flops / 4;
         made = made || s->run;
     }

@@ -10,6 +10,7 @@ struct lop_emit {
     lop_err *err;
     const lop_options *options;
     lop_map map;
+    lop_map instead; /* nodes of which the fallback is lowered at once: one_road.c */
     int room_slot, room_step, room_leaf, room_derive;
     /* Nodes with two branches that are being lowered: what is lowered in a branch is known there
      * only. */

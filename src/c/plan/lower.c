@@ -308,15 +308,31 @@ static lop_status gram_first(const lop_emit *e, const lop_node *node, const lop_
     return st;
 }
 
+/* A node of which the program takes the fallback at once: that one's slot, or the fallback first.
+ */
+static lop_status by_fallback(lop_emit *e, walks *stack, const lop_node *node) {
+    const lop_node *instead = node->child[node->n - 1];
+    if (!is_lowered(e, instead)) return push(stack, instead);
+    lop_status st = note_fresh(e, node);
+    if (st == LOP_OK) st = lop_map_set(&e->map, node, lop_emit_value(e, instead));
+    stack->n--;
+    return st;
+}
+
 lop_status lop_plan_lower(lop_emit *e, const lop_node *root) {
     const bool several = root->op == &lop_op_results_array;
     walks stack = {.ctx = e->plan->ctx};
+    int known;
     lop_status st = push(&stack, root);
     while (st == LOP_OK && stack.n > 0) {
         walk *w = &stack.at[stack.n - 1];
         const lop_node *node = w->node, *before = NULL;
         if (w->next == 0 && is_lowered(e, node)) {
             stack.n--;
+            continue;
+        }
+        if (e->instead.count > 0 && lop_map_get(&e->instead, node, &known)) {
+            st = by_fallback(e, &stack, node);
             continue;
         }
         bool branches = node->op->check != NULL;

@@ -5,6 +5,9 @@
 #include "emit_impl.h"
 #include "plan.h"
 
+/* Marks in `instead` the nodes with two branches of which a program takes the fallback at once,
+ * since it makes that one's factor in any case. */
+lop_status lop_one_road(lop_ctx *ctx, const lop_node *root, lop_map *instead) LOP_MUST_CHECK;
 /* Steps and slots of a canonical root. */
 lop_status lop_plan_lower(lop_emit *e, const lop_node *root) LOP_MUST_CHECK;
 /* Products that accumulate into sums; before the slots have places. */

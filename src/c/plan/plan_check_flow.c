@@ -85,6 +85,7 @@ typedef struct state {
     uint64_t tiles;         /* of the blocks written */
     uint64_t serves;        /* the `serves` of those of its stores that may be left out */
     uint64_t leaves;        /* it is made of */
+    cube under;             /* masks of one flag that were set where it was made, not among these */
     bool any, many;         /* written somewhere; made of leaves beyond LOP_KEEP too */
 } state;
 
@@ -106,6 +107,7 @@ typedef struct flow {
     cube runs;       /* where it runs */
     cube failed;     /* failures that what it reads has met */
     uint64_t leaves; /* that it reads of */
+    cube under;      /* likewise */
     bool many;
 } flow;
 
@@ -181,6 +183,30 @@ static lop_status there(flow *f, int i, const cube *where, const state *v) {
     return LOP_OK;
 }
 
+/* What was made where a mask was set says what that rests on, but to who runs there alone. */
+static void made_under(flow *f, const cube *under) {
+    enum { DEEP = 4 };
+    cube more = *under;
+    for (int depth = 0; more.n != 0; depth++) {
+        cube next = {.n = 0};
+        if (!known(&more) || depth == DEEP) {
+            f->many = true;
+            return;
+        }
+        for (int j = 0; j < more.n; j++) {
+            const int mask = more.mask[j], at = known(&f->runs) ? find(&f->runs, mask) : -1;
+            if (at >= 0 && f->runs.how[at] & SET) {
+                put(&f->under, mask, SET);
+                continue;
+            }
+            f->leaves |= f->slot[mask].leaves;
+            f->many = f->many || f->slot[mask].many;
+            join(&next, &f->slot[mask].under);
+        }
+        more = next;
+    }
+}
+
 static lop_status reads(flow *f, int i, const cube *where, const char *as) {
     const int by = written_as(f, i), base = f->k->base[i];
     if (by < 0)
@@ -192,6 +218,7 @@ static lop_status reads(flow *f, int i, const cube *where, const char *as) {
         f->slot[j].used = f->now;
     f->leaves |= of->leaves;
     f->many = f->many || of->many;
+    made_under(f, &of->under);
     lop_status st = there(f, i, where, v);
     return st == LOP_OK ? left_out(f, i, of, *as != 0) : st;
 }
@@ -330,6 +357,7 @@ static lop_status writes(flow *f, const lop_step *s) {
     if (s->serves) base->serves &= s->serves;
     base->leaves |= f->leaves;
     base->many = base->many || f->many;
+    join(&base->under, &f->under);
     if (s->flags & (LOP_STEP_PLACES | LOP_STEP_ACCUMULATES)) {
         join(&v->holds, &holds); /* a sum is a store again, which nobody has read */
         v->stored = s->flags & LOP_STEP_PLACES ? -1 : f->now;
@@ -375,6 +403,7 @@ static void raises(flow *f, int mask, const cube *there_too) {
     f->raised[mask] = true;
     v->leaves |= f->leaves;
     v->many = v->many || f->many;
+    join(&v->under, &f->under);
     if (!there_too) return;
     if (s->serves) v->serves &= s->serves;
     v->any = true;
@@ -418,11 +447,19 @@ static lop_status conditions(flow *f, const lop_step *s, cube *kept) {
     const int mask[3] = {s->late, s->later, s->when};
     lop_status st = LOP_OK;
     f->runs = f->here;
+    f->under.n = 0;
     for (int j = 0; j < 3 && st == LOP_OK; j++) {
         if (j == 2) *kept = f->runs;
         if (mask[j] < 0) continue;
         const int how = j < 2 || s->when_set ? SET : 0, at = find(&f->runs, mask[j]);
+        const uint64_t before = f->leaves;
+        const bool many = f->many, one = how & SET && f->p->slot[mask[j]].batch == 1;
         st = reads(f, mask[j], &f->runs, ", its mask");
+        if (one) {
+            f->leaves = before;
+            f->many = many;
+            put(&f->under, mask[j], SET);
+        }
         if (st == LOP_OK && at >= 0 && (f->runs.how[at] ^ how) & SET)
             st = lop_check_fault(f->k, f->at, "it can never run (mask %d)", mask[j]);
         put(&f->runs, mask[j], how);

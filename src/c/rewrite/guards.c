@@ -55,8 +55,9 @@ static bool floats_below(const lop_node *a, int depth) {
 }
 lop_truth lop_when_low_update(const lop_match *m) {
     const lop_node *root = m->root->child[0],
-                   *a = root->op == &lop_op_inverse ? root->child[0] : root, *base = a->child[0],
-                   *u = a->child[1];
+                   *a = root->op == &lop_op_inverse || root->op == &lop_op_view ? root->child[0]
+                                                                                : root,
+                   *base = a->child[0], *u = a->child[1];
     if (a->op == &lop_op_sum) {
         bool last = a->child[1]->op == &lop_op_lowrank;
         base = a->child[last ? 0 : 1];
@@ -161,7 +162,7 @@ lop_truth lop_when_dense_alike(const lop_match *m) {
 }
 lop_truth lop_when_inverses_alike(const lop_match *m) {
     const lop_node *a = m->root->child[0];
-    return truth(blocks_alike(a, true, ALIKE_BLOCKS) && m->root->shape.ndim == 2 &&
+    return truth(blocks_alike(a, true, ALIKE_BLOCKS) && m->root->shape.ndim <= 2 &&
                  lop_is_square(a->child[0]));
 }
 /* A product by a batch copies the blocks first, which pays for what has to be computed before it is

@@ -255,22 +255,26 @@ static lop_attr assumption_of(const lop_node *a, lop_band b) {
                             0}};
 }
 
+/* A view is solved with by the factor of what it is a view of. */
 LOP_BUILD(solve_inferred) {
-    const lop_node *a = m->root->child[0], *x = m->root->child[1], *in = NULL;
+    const lop_node *top = m->root->child[0], *a = top->op == &lop_op_view ? top->child[0] : top,
+                   *x = m->root->child[1], *in = NULL;
+    const int64_t mode = top == a ? LOP_N : top->attr.i[0];
     const lop_band b = lop_infer_bands(a);
     const lop_dtype dt = m->root->dtype;
     const lop_attr d = {.i = {0, 0, 0, (int64_t)dt + 1}};
     lop_status st;
     if (!lop_is_blas(dt)) return LOP_NOMATCH;
     if (b.l == 0 && b.u == 0) {
-        st = lop_make1(mk, &lop_op_diagonal, &d, a, &in);
+        st = lop_make1(mk, &lop_op_diagonal, &d, top, &in);
         if (st == LOP_OK) st = lop_make2(mk, &lop_op_div, NULL, x, in, out);
     } else if (lop_band_is_narrow(a, b)) {
-        const lop_attr how = assumption_of(a, b);
+        lop_attr how = assumption_of(a, b);
+        how.i[3] = mode;
         st = lop_make_band(mk, a, b, dt, &in);
         if (st == LOP_OK) st = lop_make2(mk, &lop_op_band_solve, &how, in, x, out);
     } else if (b.l == 0 || b.u == 0) {
-        const lop_attr how = {.i = {b.u == 0, LOP_N, 0, 0}};
+        const lop_attr how = {.i = {b.u == 0, mode, 0, 0}};
         st = lop_make1(mk, &lop_op_todense, &d, a, &in);
         if (st == LOP_OK) st = lop_make2(mk, &lop_op_triangular_solve, &how, in, x, out);
     } else {
@@ -332,6 +336,28 @@ static lop_status inverse_of_diagonal(const lop_match *m, const lop_maker *mk, c
     return st;
 }
 
+/* Diagonal how->i[3] of the inverse of a band of these lines, by the factor that solves have. */
+static lop_status by_columns(const lop_maker *mk, const lop_attr *how, const lop_node *const *v,
+                             int n, int64_t rows, const lop_node **out) {
+    const lop_node like = {
+        .shape = {.ndim = 2, .dim = {rows, rows}}, .dtype = v[0]->dtype, .core = 2};
+    const lop_node *unit = NULL, *inverse = NULL,
+                   *child[4] = {v[0], n > 1 ? v[1] : NULL, n > 1 ? v[2] : NULL, NULL};
+    const lop_attr at = {.i = {how->i[3], 0, 0, 0}};
+    lop_attr solve = *how;
+    if (n > 1) solve.i[2] = 0;
+    solve.i[3] = 0;
+    lop_status st = lop_make(mk, "eye", NULL, 0, NULL, &like, &unit);
+    child[n] = unit;
+    if (st == LOP_OK)
+        st = lop_make_op(mk, n > 1 ? &lop_op_tridiagonal_solve : &lop_op_band_solve, &solve, n + 1,
+                         child, NULL, &inverse);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_array_diagonal, &at, inverse, out);
+    lop_node_unref(unit);
+    lop_node_unref(inverse);
+    return st;
+}
+
 /* Of Tridiagonal and Banded, and of what is a band by how it is written. */
 LOP_BUILD(band_inverse_diagonal) {
     const lop_node *a = m->root->child[0]->child[0], *v[4] = {NULL};
@@ -352,7 +378,7 @@ LOP_BUILD(band_inverse_diagonal) {
         return LOP_NOMATCH;
     lop_status st = lines_of(mk, a, b, dt, v, &n);
     if (st == LOP_OK) st = lop_build_diagonal_sparse_inverse(m, mk, &v[n]);
-    if (st == LOP_NOMATCH) st = lop_inverse_diagonal(mk, a, &at, dt, &v[n]);
+    if (st == LOP_NOMATCH) st = by_columns(mk, &how, v, n, lop_rows(a), &v[n]);
     if (st == LOP_OK)
         st = lop_make_op(mk, three ? &lop_op_triinvdiag : &lop_op_bandinvdiag, &how, n + 1, v, NULL,
                          out);

@@ -207,7 +207,9 @@ LOP_BUILD(blockdiag_rows) {
 LOP_BUILD(inverse_blocks) {
     const lop_node *kind = m->root->child[0]->child[0], *blocks = NULL;
     list l;
-    lop_status st = list_open(&l, mk, kind->n);
+    lop_status st = lop_inverse_alike(m, mk, out);
+    if (st != LOP_NOMATCH) return st;
+    st = list_open(&l, mk, kind->n);
     for (int i = 0; st == LOP_OK && i < kind->n; i++) {
         const lop_node *one = NULL;
         st = lop_make1(mk, &lop_op_inverse, NULL, kind->child[i], &one);
@@ -220,8 +222,8 @@ LOP_BUILD(inverse_blocks) {
     return st;
 }
 
-LOP_BUILD(apply_inverses_alike) {
-    const lop_node *kind = m->root->child[0], *blocks = NULL;
+/* What a BlockDiag of inverses is the inverse of. Owned. */
+static lop_status inverted(const lop_maker *mk, const lop_node *kind, const lop_node **out) {
     list l;
     lop_status st = list_open(&l, mk, kind->n);
     for (int i = 0; st == LOP_OK && i < kind->n; i++) {
@@ -232,10 +234,29 @@ LOP_BUILD(apply_inverses_alike) {
             one = lop_node_ref(b->child[0]);
         st = list_add(&l, st, one);
     }
-    if (st == LOP_OK) st = list_make(&l, mk, &lop_op_blockdiag, NULL, &blocks);
+    if (st == LOP_OK) st = list_make(&l, mk, &lop_op_blockdiag, NULL, out);
+    list_close(&l);
+    return st;
+}
+
+LOP_BUILD(apply_inverses_alike) {
+    const lop_node *blocks = NULL;
+    lop_status st = inverted(mk, m->root->child[0], &blocks);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_solve, NULL, blocks, HOLE(m, 'x'), out);
     lop_node_unref(blocks);
-    list_close(&l);
+    return st;
+}
+LOP_BUILD(value_inverses_alike) {
+    const lop_node *blocks = NULL, *inverse = NULL, *asked = NULL;
+    lop_match as = *m;
+    lop_status st = inverted(mk, m->root->child[0], &blocks);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_inverse, NULL, blocks, &inverse);
+    if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, inverse, &asked);
+    as.root = asked;
+    if (st == LOP_OK) st = lop_inverse_alike(&as, mk, out);
+    lop_node_unref(blocks);
+    lop_node_unref(inverse);
+    lop_node_unref(asked);
     return st;
 }
 /* -- both */

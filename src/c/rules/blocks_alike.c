@@ -95,6 +95,37 @@ LOP_BUILD(det_alike) {
     return st;
 }
 
+/* The dense form or the main diagonal of the inverse, by the factors that solves have. */
+lop_status lop_inverse_alike(const lop_match *m, const lop_maker *mk, const lop_node **out) {
+    const lop_node *kind = m->root->child[0]->child[0], *batch = NULL, *inverse = NULL,
+                   *value = NULL, *rows = NULL, *probe = NULL, *turned = NULL;
+    const bool diagonal = m->root->op == &lop_op_diagonal;
+    const int64_t k = lop_rows(kind->child[0]);
+    const lop_dtype dt = m->root->dtype;
+    const lop_attr dense = {.i = {0, 0, 0, (int64_t)dt + 1}}, fold = {.i = {kind->n, k, 1, k}},
+                   many = {.i = {kind->n, 0, 0, 0}}, turn = {.i = {LOP_T, 0, 0, 0}},
+                   first = {.i = {0, 0, 0, 0}};
+    const lop_node like = {
+        .shape = {.ndim = 2, .dim = {lop_rows(kind), k}}, .dtype = dt, .core = 2};
+    lop_match as = *m;
+    as.root = m->root->child[0];
+    if (!lop_is_blas(dt) || (diagonal ? m->root->attr.i[0] != 0 : m->root->op != &lop_op_todense) ||
+        lop_when_blocks_alike(&as) != LOP_TRUE)
+        return LOP_NOMATCH;
+    lop_status st = batch_of(mk, kind, &batch);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_inverse, NULL, batch, &inverse);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &dense, inverse, &value);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_kron_fold, &fold, value, &rows);
+    if (st == LOP_OK && !diagonal) st = lop_make1(mk, &lop_op_blocks_of_rows, &many, rows, out);
+    if (st == LOP_OK && diagonal) st = lop_make(mk, "bandprobe", NULL, 0, NULL, &like, &probe);
+    if (st == LOP_OK && diagonal) st = lop_make1(mk, &lop_op_swap, &turn, probe, &turned);
+    if (st == LOP_OK && diagonal)
+        st = lop_make2(mk, &lop_op_product_diagonal, &first, rows, turned, out);
+    const lop_node *gone[] = {batch, inverse, value, rows, probe, turned};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
 /* -- closing, block by block */
 
 /* I (x) G of `size` rows; G itself where that is its size. Owned. */

@@ -59,6 +59,8 @@ lop_status lop_make_band(const lop_maker *mk, const lop_node *a, lop_band b, lop
 /* kron_places.c */
 LOP_BUILD(apply_kron_places);
 /* solve_views.c */
+LOP_BUILD(solve_update_view);
+LOP_BUILD(solve_view_update);
 LOP_BUILD(solve_view);
 LOP_BUILD(settle_view);
 LOP_BUILD(settle_views);
@@ -208,6 +210,7 @@ LOP_BUILD(dense_alike);
 LOP_BUILD(blockdiag_with);
 LOP_BUILD(blocks_update_plus);
 LOP_BUILD(apply_inverses_alike);
+LOP_BUILD(value_inverses_alike);
 LOP_BUILD(det_alike);
 LOP_BUILD(apply_block);
 LOP_BUILD(solve_block);
@@ -357,6 +360,10 @@ typedef struct lop_check {
     const lop_node *a;
     const lop_node *q, *u, *v; /* A^H u; A v times a power of two, near one; the probe */
 } lop_check;
+lop_status lop_inverse_alike(const lop_match *m, const lop_maker *mk,
+                             const lop_node **out) LOP_MUST_CHECK;
+lop_status lop_solve_conjugated(const lop_match *m, const lop_maker *mk,
+                                const lop_node **out) LOP_MUST_CHECK;
 lop_status lop_check_open(lop_check *k, lop_dtype dt);
 void lop_check_close(lop_check *k);
 lop_status lop_check_residual(const lop_check *k, const lop_node *x, const lop_node *b,

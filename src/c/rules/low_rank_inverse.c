@@ -335,6 +335,62 @@ static lop_status base_adjoint(const woodbury *s, const lop_node **out) {
     return st;
 }
 
+/* B^-H (b - V (C^H cap^-H W^H b)): of A^H by what solves with A are made of. */
+static lop_status adjoint_solve(const woodbury *s, const lop_node *b, const lop_node **out) {
+    const lop_attr h = {.i = {LOP_H, 0, 0, 0}};
+    const lop_node *bh = NULL, *wh = NULL, *ch = NULL, *t = NULL, *y = NULL, *cy = NULL, *vy = NULL,
+                   *rest = NULL;
+    lop_status st = base_adjoint(s, &bh);
+    if (st == LOP_OK) st = seen(s->mk, LOP_H, s->w, &wh);
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_apply, NULL, wh, b, &t);
+    if (st == LOP_OK)
+        st = s->own ? solve_inner(s, t, &y) : lop_make2(s->mk, &lop_op_lu_solve, &h, s->cap, t, &y);
+    if (st == LOP_OK && s->p.c) st = seen(s->mk, LOP_H, s->p.c, &ch);
+    if (st == LOP_OK && s->p.c) st = lop_make2(s->mk, &lop_op_apply, NULL, ch, y, &cy);
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_apply, NULL, s->p.v, cy ? cy : y, &vy);
+    if (st == LOP_OK) st = lop_build_minus(s->mk, b, vy, &rest);
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_solve, NULL, bh, rest, out);
+    const lop_node *gone[] = {bh, wh, ch, t, y, cy, vy, rest};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
+/* Of a view what solve_update does, with the same small matrix and the same bound of the norm. */
+LOP_BUILD(solve_update_view) {
+    const lop_node *view = m->root->child[0], *rhs = m->root->child[1], *b = NULL, *x = NULL,
+                   *r = NULL, *dx = NULL, *x2 = NULL, *dense = NULL, *alt = NULL, *second = NULL;
+    woodbury s = {.mk = mk, .a = view->child[0], .p = parts_of(view->child[0])}, turned = s;
+    lop_check k = {.mk = mk, .a = s.a};
+    const lop_attr h = {.i = {LOP_H, 0, 0, 0}},
+                   cast = {.i = {1, 0, 0, (int64_t)m->root->dtype + 1}};
+    if (view->attr.i[0] != LOP_H && lop_is_complex(s.a->dtype)) /* as what is conjugated */
+        return lop_solve_conjugated(m, mk, out);
+    s.dt = turned.dt = (lop_attr){.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
+    turned.p.u = s.p.v;
+    lop_status st = sparse_whole(mk, s.a, lop_cols(rhs), &x);
+    if (st == LOP_NOMATCH && !better_whole(&s, lop_cols(rhs))) st = behind_u(&turned, rhs, &x);
+    if (st == LOP_OK && !x) st = woodbury_open(&s);
+    if (x) st = LOP_NOMATCH; /* sparse, or made with V */
+    lop_node_unref(x);
+    x = NULL;
+    if (st == LOP_OK) st = lop_check_open(&k, (lop_dtype)(cast.i[3] - 1));
+    k.a = view;
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_cast, &cast, rhs, &b);
+    if (st == LOP_OK) st = adjoint_solve(&s, b, &x);
+    if (st == LOP_OK) st = lop_check_residual(&k, x, b, &r);
+    if (st == LOP_OK) st = adjoint_solve(&s, r, &dx);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_add, NULL, x, dx, &x2);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &s.dt, s.a, &dense);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_lu_solve, &h, dense, b, &alt);
+    if (st == LOP_OK) st = lop_check_instead(&k, x2, b, alt, &second);
+    if (st == LOP_OK) st = lop_check_instead(&k, x, b, second, out);
+    const lop_node *gone[] = {b, x, r, dx, x2, dense, alt, second};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    lop_check_close(&k);
+    woodbury_close(&s);
+    return st;
+}
+
 /* V^H B^-1 as an array: W^H where B is its own adjoint and V is U, else by a solve with B^H. */
 static lop_status from_the_right(const woodbury *s, const lop_node **out) {
     const lop_attr h = {.i = {LOP_H, 0, 0, 0}};
@@ -365,7 +421,7 @@ static lop_status thin_diagonal(const woodbury *s, int64_t k, bool half, const l
         return st;
     }
     if (st == LOP_OK && s->p.c) st = lop_make2(s->mk, &lop_op_apply, NULL, s->p.c, vb, &t);
-    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_lu_solve, NULL, s->cap, t ? t : vb, &y);
+    if (st == LOP_OK) st = solve_inner(s, t ? t : vb, &y);
     if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_product_diagonal, &at, s->w->child[0], y, out);
     const lop_node *gone[] = {vb, t, y};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);

@@ -249,6 +249,8 @@ const lop_rule lop_rule_table[] = {
      lop_build_dense_slice, "likewise by indices"},
     {"dense-inverse-blockdiag", LOP_PUSH, "(todense@k (inverse (blockdiag)))", NULL,
      lop_when_inverse_blocks, lop_build_inverse_blocks, "block by block"},
+    {"dense-inverses-alike", LOP_PUSH, "(todense@d (blockdiag))", NULL, lop_when_inverses_alike,
+     lop_build_value_inverses_alike, "many small inverses as one batch"},
     {"dense-blockdiag-alike", LOP_PUSH, "(todense@d (blockdiag))", NULL, lop_when_dense_alike,
      lop_build_dense_alike, "many small blocks as one batch"},
     {"dense-blockdiag", LOP_PUSH, "(todense@d (blockdiag))", NULL, NULL, lop_build_blocks_dense,
@@ -302,6 +304,8 @@ const lop_rule lop_rule_table[] = {
     {"diagonal-slice", LOP_PUSH, "(diagonal@k (sliced@s (sliced@t ?a)))", NULL, NULL,
      lop_build_diagonal_slice, "diag(A[i::s, j::s]) lies on one diagonal of A"},
 #include "inverse.def"
+    {"diagonal-inverses-alike", LOP_PUSH, "(diagonal@k (blockdiag))", NULL, lop_when_inverses_alike,
+     lop_build_value_inverses_alike, "likewise"},
     {"diagonal-blockdiag", LOP_PUSH, "(diagonal@k (blockdiag))", NULL, NULL,
      lop_build_blocks_diagonal, "the pieces in the blocks"},
     {"diagonal-block", LOP_PUSH, "(diagonal@k (block))", NULL, NULL, lop_build_blocks_diagonal,

@@ -425,6 +425,28 @@ LOP_BUILD(det_spectral) {
     return st;
 }
 
+/* Diagonal k of the inverse where no eigenvectors serve: column by column by the Schur forms that
+ * solves have, else of the dense form's. */
+static lop_status diagonal_otherwise(const lop_kron_sum *s, const lop_attr *k,
+                                     const lop_node **out) {
+    const lop_node like = {
+        .shape = {.ndim = 2, .dim = {s->rows, s->rows}}, .dtype = s->dt, .core = 2};
+    const lop_attr at = {.i = {k->i[0], 0, 0, 0}};
+    const lop_node *unit = NULL, *inverse = NULL;
+    lop_stein stein;
+    sylvester y;
+    const bool first = read_sylvester(s, &y);
+    if (!first && !lop_stein_read(s, &stein))
+        return lop_inverse_diagonal(s->mk, s->sum, k, s->dt, out);
+    lop_status st = lop_make(s->mk, "eye", NULL, 0, NULL, &like, &unit);
+    if (st == LOP_OK)
+        st = first ? by_schur(s, &y, unit, &inverse) : lop_stein_build(s, &stein, unit, &inverse);
+    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_array_diagonal, &at, inverse, out);
+    lop_node_unref(unit);
+    lop_node_unref(inverse);
+    return st;
+}
+
 /* Of S^-1 = V D^-1 V^H its diagonal, or what it means for a factor of a Kron. What is not known to
  * be Hermitian is tried: it costs one look at it. */
 static lop_status read_off(const lop_match *m, const lop_maker *mk, bool diagonal,
@@ -439,7 +461,7 @@ static lop_status read_off(const lop_match *m, const lop_maker *mk, bool diagona
     for (int i = 0; i < s.n; i++) v[i] = s.at[i].v, vh[i] = s.at[i].vh;
     if (st == LOP_OK && diagonal) {
         st = lop_diagonal_of_spectrum(mk, s.dt, s.n, v, s.d, &value);
-        if (st == LOP_OK) st = lop_inverse_diagonal(mk, sum, &m->root->attr, s.dt, &alt);
+        if (st == LOP_OK) st = diagonal_otherwise(&s, &m->root->attr, &alt);
     } else if (st == LOP_OK) {
         st = lop_partial_of_spectrum(mk, s.dt, s.n, v, vh, s.d, m->root, &value);
         if (st == LOP_OK) st = lop_partial_of_dense(mk, m->root, &alt);

@@ -73,6 +73,43 @@ static lop_status settled(const lop_match *m, const lop_maker *mk, const lop_nod
     return st;
 }
 
+/* conj(A)^-1 x = conj(A^-1 conj x), A^-T x = conj(A^-H conj x). */
+lop_status lop_solve_conjugated(const lop_match *m, const lop_maker *mk, const lop_node **out) {
+    const lop_node *view = m->root->child[0], *a = NULL, *x = NULL, *y = NULL;
+    const lop_attr h = {.i = {LOP_H, 0, 0, 0}};
+    lop_status st = lop_make1(mk, &lop_op_conjugate, NULL, m->root->child[1], &x);
+    if (st == LOP_OK && view->attr.i[0] == LOP_T)
+        st = lop_make1(mk, &lop_op_view, &h, view->child[0], &a);
+    else if (st == LOP_OK)
+        a = lop_node_ref(view->child[0]);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_solve, NULL, a, x, &y);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_conjugate, NULL, y, out);
+    const lop_node *gone[] = {a, x, y};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
+/* A view of a sum that is solved with as an update of rank k, as a view of that: its small matrix
+ * serves both. */
+LOP_BUILD(solve_view_update) {
+    enum { STEPS = 4 };
+    const lop_node *view = m->root->child[0], *x = m->root->child[1], *at = NULL, *seen = NULL;
+    lop_status st = lop_make2(mk, &lop_op_solve, NULL, view->child[0], x, &at);
+    for (int i = 0; st == LOP_OK && i < STEPS && at->child[0]->op != &lop_op_lowrankupdate; i++) {
+        const lop_node *next = NULL;
+        st = lop_push_once(mk, at, false, &next);
+        lop_node_unref(at);
+        at = next;
+        if (st == LOP_OK && (at->op != &lop_op_solve || at->child[1] != x)) st = LOP_NOMATCH;
+    }
+    if (st == LOP_OK && at->child[0]->op != &lop_op_lowrankupdate) st = LOP_NOMATCH;
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_view, &view->attr, at->child[0], &seen);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_solve, NULL, seen, x, out);
+    lop_node_unref(at);
+    lop_node_unref(seen);
+    return st;
+}
+
 /* What is not solved by the head it comes to is left: generic rows read a view where it is. */
 LOP_BUILD(solve_view) {
     const lop_node *solve = NULL;

@@ -179,6 +179,7 @@ static void close(lop_thin *s) {
 static bool pays(const lop_thin *s, int64_t k) {
     const lop_costs *table = lop_costs_of(s->mk->ctx);
     lop_price direct = lop_price_gemm(table, s->dt, s->n, s->n, s->rank, 0.5),
+              back = lop_price_gemm(table, s->dt, s->n, s->n, k, 1),
               factor = lop_price_gemm(table, s->dt, s->n, s->n, s->n, 1.0 / 6),
               small = lop_price_gemm(table, s->dt, s->rank, s->rank, s->n + s->rank / 3, 1),
               thin = lop_price_gemm(table, s->dt, s->n, k, s->rank, 5),
@@ -187,7 +188,13 @@ static bool pays(const lop_thin *s, int64_t k) {
     const bool inverse = lop_sym_inverse(s->base);
     return s->rank <= s->n / 2 &&
            small.seconds + thin.seconds + (inverse ? base.seconds : 0) + 40 * table->overhead <
-               direct.seconds + (inverse ? 3 : 1) * factor.seconds;
+               direct.seconds + back.seconds + (inverse ? 3 : 1) * factor.seconds;
+}
+
+/* With fewer columns of U than n / 8 it is less work a column whatever k is: where it pays for one
+ * it serves all uses, with one small matrix. */
+static bool pays_for(const lop_thin *s, int64_t k) {
+    return pays(s, k) || (8 * s->rank <= s->n && pays(s, 1));
 }
 
 /* B^-1 U and the factor that it takes. */
@@ -347,7 +354,7 @@ LOP_BUILD(solve_thin_sum) {
     if (!read_update(&s, mk, m->root->dtype, m->root->child[0])) return LOP_NOMATCH;
     if (s.half && !lop_sym_inverse(s.base) && better_whole(&s, lop_cols(x))) return LOP_NOMATCH;
     const bool thin = !s.half || s.rank < s.n, read = thin && lop_thin_read_right(&s, x, &r);
-    if (s.half && !read && !pays(&s, lop_cols(x))) return LOP_NOMATCH;
+    if (s.half && !read && !pays_for(&s, lop_cols(x))) return LOP_NOMATCH;
     const bool parts =
         read && (s.half || (lop_thin_beside(&s) && lop_coef_test(mk->ctx, s.c, LOP_COEF_POSITIVE)));
     lop_status st = open(&s);

@@ -4,6 +4,7 @@
  * The dense form stays where it is thought to be cheaper: for small sizes, and for so many right
  * sides that its rate makes up for its factor. */
 #include "builds.h"
+#include "expr/properties.h"
 #include "rewrite/costs.h"
 
 #include <math.h>
@@ -66,18 +67,40 @@ static bool pays(const lop_maker *mk, const lop_node *op, lop_dtype dt, bool own
     return lop_rows(op) >= (own ? FEWEST : FEWEST_GENERAL) &&
            fast_seconds(op, own, lop_is_complex(op->dtype), k) < factor.seconds + back.seconds;
 }
-/* A determinant of what is not known to be Hermitian is an elimination's: 8 n^2 ns. */
-static bool det_pays(const lop_maker *mk, const lop_node *op, lop_dtype dt, bool own) {
+/* A determinant of what is not known to be Hermitian is an elimination's: 8 n^2 ns. `beside`: a
+ * diagonal of the inverse is found by the recursion in any case. */
+static bool det_pays(const lop_maker *mk, const lop_node *op, lop_dtype dt, bool own, bool beside) {
     const double n = (double)lop_rows(op);
     if (mk->ctx->toeplitz) return lop_rows(op) >= mk->ctx->toeplitz;
+    if (beside) return pays(mk, op, dt, own, 1);
     const lop_price factor = lop_price_factor(lop_costs_of(mk->ctx), dt, op, 1);
     return lop_rows(op) >= FEWEST && 1e-9 * n * n * (own ? 0.25 : 8) < factor.seconds;
+}
+
+/* What other solves with `a`, seen in `mode`, and (x NULL) its determinant are by the dense form:
+ * of the factor that all of them share. */
+static lop_status by_dense(const lop_maker *mk, const lop_node *a, int64_t mode,
+                           const lop_attr *value, const lop_node *x, const lop_node **out) {
+    const bool own = lop_infer_hermitian(a) && mode == LOP_N;
+    const lop_attr tried = {.i = {1, 0, 0, 0}}, seen = {.i = {mode, 0, 0, 0}};
+    const lop_op *ops[2][2] = {{&lop_op_lu_det, &lop_op_lu_solve},
+                               {&lop_op_cholesky_det, &lop_op_cholesky_solve}};
+    const lop_node *child[2] = {NULL, x};
+    lop_status st = lop_make1(mk, &lop_op_todense, value, a, &child[0]);
+    if (st != LOP_OK) return st;
+    st = lop_make_op(mk, ops[own][x != NULL],
+                     own ? &tried
+                     : x ? &seen
+                         : NULL,
+                     x ? 2 : 1, child, NULL, out);
+    lop_node_unref(child[0]);
+    return st;
 }
 
 static lop_status solve(const lop_match *m, const lop_maker *mk, bool hankel,
                         const lop_node **out) {
     const lop_node *top = m->root->child[0], *a = top->op == &lop_op_view ? top->child[0] : top,
-                   *x = m->root->child[1], *dense = NULL, *child[4] = {NULL};
+                   *x = m->root->child[1], *child[4] = {NULL};
     const lop_dtype dt = m->root->dtype;
     const bool own = !hankel && hermitian(a->child[0], a->child[1]);
     lop_attr d = {.i = {0, 0, 0, (int64_t)dt + 1}},
@@ -87,33 +110,29 @@ static lop_status solve(const lop_match *m, const lop_maker *mk, bool hankel,
     lop_status st = widened(mk, a->child[0], dt, &child[0]);
     if (st == LOP_OK && hankel) child[1] = lop_node_ref(child[0]);
     if (st == LOP_OK && !hankel) st = widened(mk, a->child[1], dt, &child[1]);
-    if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &d, top, &dense);
-    if (st == LOP_OK) st = lop_make2(mk, &lop_op_lu_solve, NULL, dense, x, &child[3]);
+    if (st == LOP_OK) st = by_dense(mk, a, how.i[0], &d, x, &child[3]);
     child[2] = lop_node_ref(x);
     if (st == LOP_OK) st = lop_make(mk, "toeplitz_solve", &how, 4, child, NULL, out);
     for (int i = 0; i < 4; i++) lop_node_unref(child[i]);
-    lop_node_unref(dense);
     return st;
 }
 LOP_BUILD(toeplitz_solve) { return solve(m, mk, false, out); }
 LOP_BUILD(hankel_solve) { return solve(m, mk, true, out); }
 
 static lop_status det(const lop_match *m, const lop_maker *mk, bool hankel, const lop_node **out) {
-    const lop_node *a = m->root->child[0], *dense = NULL, *child[3] = {NULL};
+    const lop_node *a = m->root->child[0], *child[3] = {NULL};
     const lop_dtype dt = (lop_dtype)(m->root->attr.i[3] ? m->root->attr.i[3] - 1 : a->dtype);
     const lop_attr how = {.i = {hankel, lop_rows(a), 0, 0}};
     const bool own = !hankel && hermitian(a->child[0], a->child[1]);
     if (!lop_is_square(a) || !lop_is_blas(dt) || lop_is_complex(dt) != lop_is_complex(a->dtype) ||
-        !det_pays(mk, a, dt, own))
+        !det_pays(mk, a, dt, own, m->root->attr.i[2] != 0))
         return LOP_NOMATCH;
     lop_status st = widened(mk, a->child[0], dt, &child[0]);
     if (st == LOP_OK && hankel) child[1] = lop_node_ref(child[0]);
     if (st == LOP_OK && !hankel) st = widened(mk, a->child[1], dt, &child[1]);
-    if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &m->root->attr, a, &dense);
-    if (st == LOP_OK) st = lop_make(mk, "lu_det", NULL, 1, &dense, NULL, &child[2]);
+    if (st == LOP_OK) st = by_dense(mk, a, LOP_N, &m->root->attr, NULL, &child[2]);
     if (st == LOP_OK) st = lop_make(mk, "toeplitz_det", &how, 3, child, NULL, out);
     for (int i = 0; i < 3; i++) lop_node_unref(child[i]);
-    lop_node_unref(dense);
     return st;
 }
 LOP_BUILD(toeplitz_det) { return det(m, mk, false, out); }
@@ -122,11 +141,9 @@ LOP_BUILD(hankel_det) { return det(m, mk, true, out); }
 lop_status lop_toeplitz_inverse_columns(const lop_maker *mk, const lop_node *a, lop_dtype dt,
                                         const lop_node **column) {
     const bool own = a->op == &lop_op_toeplitz && hermitian(a->child[0], a->child[1]);
-    const int64_t n = lop_rows(a), fewest = mk->ctx->toeplitz ? mk->ctx->toeplitz
-                                            : own             ? FEWEST
-                                                              : FEWEST_GENERAL;
+    const int64_t n = lop_rows(a);
     const lop_node like = {.shape = {.ndim = 2, .dim = {n, 1}}, .dtype = dt, .core = 2};
-    if (!lop_is_square(a) || !lop_is_blas(dt) || n < fewest) return LOP_NOMATCH;
+    if (!lop_is_square(a) || !lop_is_blas(dt) || !pays(mk, a, dt, own, 1)) return LOP_NOMATCH;
     lop_status st = LOP_OK;
     for (int i = 0; st == LOP_OK && i < 3; i++) {
         const lop_attr at = {.i = {i ? n - 1 : 0, 0, 0, 0}};

@@ -10,6 +10,8 @@
 #include "kernels/dense/k_blas.h"
 #include "kernels/common/kernels.h"
 
+#include <complex.h>
+
 static lop_status infer_halfsolve(lop_node *n, lop_err *err) {
     const lop_node *a = n->child[0], *r = n->child[1];
     if (a->core != 2 || r->core != 2 || lop_rows(a) != lop_cols(a) || lop_rows(a) != lop_rows(r))
@@ -107,6 +109,50 @@ static lop_step *emit_half(lop_emit *e, const lop_node *self, bool cholesky, con
     return s;
 }
 
+/* y <- R^H X with X = A^-1 R, which is its own adjoint. */
+static lop_status run_product(const lop_call *c) {
+    const lop_mat *y = c->a[0], *x = c->a[1], *r = c->a[2],
+                  rt = {r->p, r->n, r->m, r->cs, r->rs, r->dt};
+    const bool whole = lop_is_complex(r->dt);
+    if (c->step->attr.i[1]) {
+        columns(y, r, x);
+        for (int64_t i = 0; whole && i < y->m; i++)
+            lop_set(y->dt, y->p, i * y->rs, creal(lop_get(y->dt, y->p, i * y->rs)));
+        return LOP_OK;
+    }
+    lopk_gemm(y, &rt, whole, x, false);
+    for (int64_t i = 0; i < y->m; i++)
+        for (int64_t j = 0; j <= i; j++) {
+            const double _Complex a = lop_get(y->dt, y->p, i * y->rs + j * y->cs),
+                                  b = conj(lop_get(y->dt, y->p, j * y->rs + i * y->cs)),
+                                  v = 0.5 * a + 0.5 * b;
+            lop_set(y->dt, y->p, i * y->rs + j * y->cs, v);
+            lop_set(y->dt, y->p, j * y->rs + i * y->cs, conj(v));
+        }
+    return LOP_OK;
+}
+
+/* Of small matrices, whose factor has the layout of stacks: by both substitutions with that one. */
+static lop_status lower_small(lop_emit *e, const lop_node *self, const int *in, int out) {
+    lop_status st;
+    int64_t n, k, batch;
+    lop_shape shape = self->shape;
+    shape.ndim -= self->core;
+    lop_slot_sizes(e, in[1], &n, &k, NULL);
+    lop_slot_sizes(e, out, NULL, NULL, &batch);
+    shape.dim[shape.ndim++] = n;
+    shape.dim[shape.ndim++] = k;
+    const int x = lop_emit_temp(e, self->dtype, 2, &shape, &st), from[2] = {x, in[1]};
+    if (x < 0) return st;
+    st = lop_emit_stack_solve(e, n, self->dtype, in[0], in[1], x, self->attr.i[0] == 1);
+    if (st != LOP_OK) return st;
+    lop_step *s = lop_emit_step(e, "half-product", run_product, out, 2, from);
+    if (!s) return LOP_NOMEM;
+    s->attr = self->attr;
+    s->flops = 2 * (double)n * (double)k * (self->attr.i[1] ? 1 : (double)k) * (double)batch;
+    return LOP_OK;
+}
+
 static lop_status lower_halfsolve(lop_emit *e, const lop_node *self, int out) {
     int in[2];
     lop_status st;
@@ -114,6 +160,7 @@ static lop_status lower_halfsolve(lop_emit *e, const lop_node *self, int out) {
         in[i] = lop_emit_cast(e, lop_emit_value(e, self->child[i]), self->dtype, &st);
         if (in[i] < 0) return st;
     }
+    if (lop_stack_fits(lop_rows(self->child[0]), self->dtype)) return lower_small(e, self, in, out);
     in[0] = lop_emit_cholesky(e, lop_rows(self->child[0]), self->dtype, in[0], self->attr.i[0] != 0,
                               &st);
     int mask = in[0] >= 0 ? lop_emit_mask(e, out, &st) : -1;
