@@ -9,6 +9,7 @@
     pseudo_inverses.py  what a tolerance adds to that of a pseudo-inverse
     pieces.py, trees.py  what the others are written with: pairs, nested arguments
     contents.py     arrays must not change between a value and its pullback
+    unchanged.py    nor between a value that is known and its gradient
     watched.py      arguments whose values must not be asked for while a function is traced
 
 The cotangent of an operator is an operator: a product ``A @ x`` gives the pair ``g x^H`` as a
