@@ -5,6 +5,7 @@
     rules.py        the cotangents of the arguments of one LazyArray, by its head
     functions.py    those of NumPy's element-wise functions, sums and shapes
     matrices.py     those of an operator's parameters and operands
+    multiples.py    that of the number of a multiple, by the parameters of the matrix
     decompositions.py  those of the matrix of a Cholesky factor, of eigenvalues, ...
     pseudo_inverses.py  what a tolerance adds to that of a pseudo-inverse
     pieces.py, trees.py  what the others are written with: pairs, nested arguments
