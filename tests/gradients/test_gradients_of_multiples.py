@@ -117,7 +117,9 @@ def test_second_derivatives():
             np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-8)
 
 
-@pytest.mark.parametrize("name", ["toeplitz of one", "tridiagonal", "sparse", "quasiseparable"])
+@pytest.mark.parametrize(
+    "name", ["toeplitz of one", "tridiagonal", "sparse", "quasiseparable", "circulant"]
+)
 def test_no_matrix_of_n_rows_is_made(name):
     rng, n = np.random.default_rng(1), 576
     params, make = made(name, n, "f8", rng)
