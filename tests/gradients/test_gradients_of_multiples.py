@@ -140,3 +140,20 @@ def test_no_matrix_of_n_rows_is_made(name):
         for found in re.findall(r"\(([\d, ]+)\)", step["writes"])
     ]
     assert max(shapes) < n * n / 10
+
+
+def test_a_multiple_of_a_long_sum():
+    T = pl.Tridiagonal(np.full(2, 0.1), np.full(3, 0.5), np.full(2, 0.1))
+    for long in (3, 3000):
+
+        def f(c, long=long):
+            A = pl.lazy(T)
+            total = A
+            for _ in range(long - 1):
+                total = total + A
+            return np.trace(pl.inv(c * total + pl.Identity(3)))
+
+        A = T.toarray() * long
+        inverse = np.linalg.inv(1.5 * A + np.eye(3))
+        slope = -np.trace(inverse @ A @ inverse)
+        np.testing.assert_allclose(pl.grad(f)(1.5), slope, rtol=1e-9)

@@ -19,6 +19,8 @@ from . import matrices
 
 __all__ = ["inner"]
 
+_MOST = 64  # sums, multiples and views within each other that are taken apart
+
 # linear in all parameters together
 _JOINTLY = frozenset(
     "diag offdiag tridiagonal banded toeplitz circulant hankel blockdiag block convolution "
@@ -28,15 +30,30 @@ _IN_SOME = {"quasiseparable": (0, 2), "sparse": (1,)}  # linear in these, the ot
 
 
 def inner(a: Any, g: Any) -> Any:
-    """Re sum(conj(a) g) of two matrices."""
-    if a._head == "add":
-        return inner(a._args[0], g) + inner(a._args[1], g)
-    if a._head == "view":
-        return inner(a._args[0], view(g, a._more))
-    if a._head == "scale" and _is_real(a._args[1]):
-        return inner(a._args[0], g) * a._args[1]
-    found = _by_parameters(a, g)
-    return np.real(numpy_functions.trace(view(a, 3) @ g)) if found is None else found
+    """Re sum(conj(a) g) of two matrices: of each term of a sum by itself, where they are few."""
+    found: list[Any] = []
+    stack: list[tuple[Any, Any, list[Any]]] = [(a, g, [])]
+    for _ in range(_MOST):
+        if not stack:
+            break
+        x, h, numbers = stack.pop()
+        if x._head == "add":
+            stack += [(term, h, numbers) for term in x._args[::-1]]
+        elif x._head == "view":
+            stack.append((x._args[0], view(h, x._more), numbers))
+        elif x._head == "scale" and _is_real(x._args[1]):
+            stack.append((x._args[0], h, [*numbers, x._args[1]]))
+        else:
+            term = _by_parameters(x, h)
+            term = _trace(x, h) if term is None else term
+            for c in numbers:
+                term = term * c
+            found.append(term)
+    return _trace(a, g) if stack else sum(found[1:], found[0])
+
+
+def _trace(a: Any, g: Any) -> Any:
+    return np.real(numpy_functions.trace(view(a, 3) @ g))
 
 
 def _is_real(c: Any) -> bool:
