@@ -102,18 +102,16 @@ def test_singular_vectors_without_a_derivative(rng):
 
 @pytest.mark.parametrize("qr", [pl.qr, np.linalg.qr])
 @pytest.mark.parametrize("dtype", ["f", "c"])
-@pytest.mark.parametrize("shape", [(6, 4), (4, 4), (5, 1)])
+@pytest.mark.parametrize("shape", [(6, 4), (4, 4), (5, 1), (4, 6), (1, 2), (3, 17)])
 def test_qr(qr, dtype, shape, rng):
-    a = matrix(rng, dtype, *shape)
-    w, v = matrix(rng, dtype, *shape), matrix(rng, dtype, shape[1], shape[1])
+    a, k = matrix(rng, dtype, *shape), min(shape)
+    w, v = matrix(rng, dtype, shape[0], k), matrix(rng, dtype, k, shape[1])
     check(lambda a: np.sum(np.real(w * qr(a)[0])), a)
     check(lambda a: np.sum(np.real(v * qr(a)[1])), a)
     check(lambda a: np.sum(np.real(v * qr(a, mode="r"))), a)
     if shape[0] > shape[1]:
-        with pytest.raises(NotImplementedError, match="reduced"):
+        with pytest.raises(NotImplementedError, match=r"(?s)reduced.*built at .*mode=.complete"):
             pl.grad(lambda a: np.sum(np.real(qr(a, mode="complete")[0])))(a)
-        with pytest.raises(NotImplementedError, match="m >= n"):
-            pl.grad(lambda a: np.sum(np.real(qr(a)[0])))(a.T)
 
 
 @pytest.mark.parametrize("order", [None, "fro", "nuc", 2, -2, 1, -1, np.inf, -np.inf])

@@ -35,6 +35,11 @@ const lop_node *lop_read_between(const lop_node *p, const lop_node **x) {
     return s && t && lop_node_alike(s, t, LOP_INFER_DEPTH) ? s : NULL;
 }
 
+const lop_node *lop_read_inverse_twice(const lop_node *p) {
+    const lop_node *s = inverted(p->child[0]), *t = s ? inverted(p->child[1]) : NULL;
+    return t && lop_node_alike(s, t, LOP_INFER_DEPTH) ? s : NULL;
+}
+
 lop_status lop_diagonal_of_dense(const lop_maker *mk, lop_dtype dt, const lop_node *a,
                                  const lop_node **out) {
     const lop_attr d = {.i = {0, 0, 0, (int64_t)dt + 1}}, k = {.i = {0, 0, 0, 0}};

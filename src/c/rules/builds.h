@@ -173,6 +173,7 @@ LOP_BUILD(between_quasi_diagonal);
 LOP_BUILD(between_quasi_trace);
 /* sums_settled.c */
 LOP_BUILD(sum_settled);
+LOP_BUILD(sums_inverse_settled);
 /* low_rank.c: base + `low`, a lowrank or a lowrankupdate, whose own base is added to it; base NULL:
  * its own. Owned in *out. */
 lop_status lop_update_of(const lop_maker *mk, const lop_node *base, const lop_node *low,
@@ -273,6 +274,8 @@ lop_status lop_partial_of_spectrum(const lop_maker *mk, lop_dtype dt, int n,
                                    const lop_node **out) LOP_MUST_CHECK;
 /* between_spectra.c: S and X of a product S^-1 X S^-1, borrowed; NULL: it is none. */
 const lop_node *lop_read_between(const lop_node *p, const lop_node **x);
+/* S of S^-1 S^-1, borrowed; NULL: it is not that. */
+const lop_node *lop_read_inverse_twice(const lop_node *p);
 /* The diagonal of the dense form. Owned. */
 lop_status lop_diagonal_of_dense(const lop_maker *mk, lop_dtype dt, const lop_node *a,
                                  const lop_node **out) LOP_MUST_CHECK;

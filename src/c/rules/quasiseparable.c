@@ -222,10 +222,18 @@ LOP_BUILD(generators_inverse) {
 
 /* -- S^-1 X S^-1, which second derivatives read */
 
-/* S and X, both Hermitian, X perhaps diagonal; NULL: they are not that. */
+/* S and X, both Hermitian, X perhaps diagonal, or NULL for the identity; NULL: they are not that.
+ */
 static const lop_node *quasi_between(const lop_match *m, const lop_node **x) {
     const lop_node *a = lop_read_between(m->root->child[0], x);
+    const bool twice = !a;
+    if (twice) a = lop_read_inverse_twice(m->root->child[0]);
     if (!a || a->op != &lop_op_quasiseparable || is_triangular(a)) return NULL;
+    if (twice) {
+        const bool same = lop_is_complex(a->dtype) == lop_is_complex(m->root->dtype);
+        *x = NULL;
+        return same && lop_is_blas(m->root->dtype) ? a : NULL;
+    }
     const lop_node *own = *x;
     while (own->op == &lop_op_view) own = own->child[0];
     if (own->op == &lop_op_diag && !lop_is_complex(own->dtype))
@@ -235,13 +243,16 @@ static const lop_node *quasi_between(const lop_match *m, const lop_node **x) {
     const bool either = lop_is_complex(a->dtype) || lop_is_complex((*x)->dtype);
     return lop_is_blas(m->root->dtype) && lop_is_complex(m->root->dtype) == either ? a : NULL;
 }
-/* The four of X, of a diagonal one without states. */
-static lop_status middle(const lop_maker *mk, const lop_node *x, lop_dtype dt, const lop_node **v) {
-    if (x->op != &lop_op_diag) return widened(mk, x, dt, v);
-    const lop_attr d = {.i = {0, 0, 0, (int64_t)lop_dtype_real(dt) + 1}};
-    const lop_node like = {
-        .shape = {.ndim = 2, .dim = {lop_rows(x), 0}}, .dtype = lop_dtype_real(dt), .core = 2};
-    lop_status st = lop_make1(mk, &lop_op_cast, &d, x->child[0], &v[0]);
+/* The four of X of so many rows, of a diagonal one, or the identity, without states. */
+static lop_status middle(const lop_maker *mk, const lop_node *x, int64_t rows, lop_dtype dt,
+                         const lop_node **v) {
+    if (x && x->op != &lop_op_diag) return widened(mk, x, dt, v);
+    const lop_dtype real = lop_dtype_real(dt);
+    const lop_attr d = {.i = {0, 0, 0, (int64_t)real + 1}};
+    const lop_node like = {.shape = {.ndim = 2, .dim = {rows, 0}}, .dtype = real, .core = 2},
+                   one = {.shape = {.ndim = 1, .dim = {rows}}, .dtype = real, .core = 1};
+    lop_status st = x ? lop_make1(mk, &lop_op_cast, &d, x->child[0], &v[0])
+                      : lop_make(mk, "ones", NULL, 0, NULL, &one, &v[0]);
     for (int i = 1; st == LOP_OK && i < GENERATORS; i++)
         st = lop_make(mk, "ones", NULL, 0, NULL, &like, &v[i]);
     return st;
@@ -252,7 +263,7 @@ LOP_BUILD(generators_between) {
     const lop_attr how = {.i = {root->attr.i[0], 0, 0, 0}};
     if (!a) return LOP_NOMATCH;
     lop_status st = widened(mk, a, root->dtype, v);
-    if (st == LOP_OK) st = middle(mk, x, root->dtype, v + GENERATORS);
+    if (st == LOP_OK) st = middle(mk, x, lop_rows(a), root->dtype, v + GENERATORS);
     for (int i = 0; i < 3; i++) v[2 * GENERATORS + i] = lop_node_ref(root->child[1 + i]);
     if (st == LOP_OK) st = lop_generators_of_dense(mk, root, &v[ALL - 1]);
     if (st == LOP_OK) st = lop_make_op(mk, &lop_op_quasi_between_sums, &how, ALL, v, NULL, out);
@@ -265,7 +276,7 @@ LOP_BUILD(between_quasi_diagonal) {
     const lop_dtype dt = m->root->dtype;
     if (!a || m->root->attr.i[0] != 0) return LOP_NOMATCH;
     lop_status st = widened(mk, a, dt, v);
-    if (st == LOP_OK) st = middle(mk, x, dt, v + GENERATORS);
+    if (st == LOP_OK) st = middle(mk, x, lop_rows(a), dt, v + GENERATORS);
     if (st == LOP_OK) st = lop_diagonal_of_dense(mk, dt, m->root->child[0], &v[ALL - 1]);
     if (st == LOP_OK) st = lop_make_op(mk, &lop_op_quasi_between_diagonal, NULL, ALL, v, NULL, out);
     for (int i = 0; i < ALL; i++) lop_node_unref(v[i]);

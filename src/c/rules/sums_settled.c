@@ -252,3 +252,9 @@ LOP_BUILD(sum_settled) {
     lop_node_unref(settled);
     return st;
 }
+
+/* Sums along diagonals are only of circulant ones easier so. */
+LOP_BUILD(sums_inverse_settled) {
+    const lop_node *sum = m->root->child[0]->child[0];
+    return lop_is_circulant_sum(sum) ? lop_build_sum_settled(m, mk, out) : LOP_NOMATCH;
+}

@@ -5,10 +5,12 @@
     rules.py        the cotangents of the arguments of one LazyArray, by its head
     functions.py    those of NumPy's element-wise functions, sums and shapes
     matrices.py     those of an operator's parameters and operands
+    multiples.py    that of the number of a multiple, by the parameters of the matrix
     decompositions.py  those of the matrix of a Cholesky factor, of eigenvalues, ...
     pseudo_inverses.py  what a tolerance adds to that of a pseudo-inverse
     pieces.py, trees.py  what the others are written with: pairs, nested arguments
     contents.py     arrays must not change between a value and its pullback
+    unchanged.py    nor between a value that is known and its gradient
     watched.py      arguments whose values must not be asked for while a function is traced
 
 The cotangent of an operator is an operator: a product ``A @ x`` gives the pair ``g x^H`` as a

@@ -163,10 +163,28 @@ def _triangular_half(N: Any) -> Any:
     return strict + view(strict, 3) + D
 
 
-def qr(of_q: bool, Q: Any, R: Any, g: Any) -> Any:
-    """(gQ + Q copyltu(...)) R^-H, of the reduced factors of a tall matrix of full rank."""
-    if R.shape[-2] != R.shape[-1] or Q.shape[-1] != R.shape[-2]:
-        raise NotImplementedError("QR has a derivative here for m >= n, mode='reduced' or 'r'")
+def qr(y: Any, of_q: bool, Q: Any, R: Any, g: Any) -> Any:
+    """(gQ + Q copyltu(...)) R^-H, of the reduced factors of a matrix of full rank; the columns of a
+    wide one behind the square are Q times R's."""
+    m, n = R.shape[-2:]
+    if Q.shape[-1] != m or m > n:
+        raise NotImplementedError(
+            f"QR has a derivative here for mode='reduced' and 'r', not for Q of shape {Q.shape} "
+            f"and R of shape {R.shape}" + errors.built(y)
+        )
+    if m == n:
+        return _square_qr(of_q, Q, R, g)
+    first, rest = R[..., :m], R[..., m:]
+    if of_q:
+        behind: Any = np.zeros(rest.shape, g.dtype)
+        return np.concatenate([_square_qr(True, Q, first, g), behind], axis=-1)
+    g_rest = g[..., m:]
+    made = _square_qr(False, Q, first, g[..., :m])
+    made = made + _square_qr(True, Q, first, Q @ (rest @ view(g_rest, 3)))
+    return np.concatenate([made, Q @ g_rest], axis=-1)
+
+
+def _square_qr(of_q: bool, Q: Any, R: Any, g: Any) -> Any:
     triangle: Any = _core.Triangular(R, False)
     back = view(inverse(triangle), 3)
     if of_q:
@@ -188,10 +206,13 @@ def _pinv_of_numpy(y: Any, g: Any) -> Any:
 
 def _r_alone(y: Any, g: Any) -> Any:
     if y._more[1].get("mode") != "r":
-        raise NotImplementedError("this mode of np.linalg.qr has no derivative here")
+        raise NotImplementedError(
+            f"np.linalg.qr with mode={y._more[1].get('mode')!r} has no derivative here"
+            + errors.built(y)
+        )
     found: Any = np.linalg.qr(y._args[0])
     # the R of another call: LAPACK makes the same one
-    return qr(False, found[0], found[1], g)
+    return qr(y, False, found[0], found[1], g)
 
 
 def _norm(y: Any, g: Any) -> Any:
@@ -261,7 +282,7 @@ def part(y: Any, g: Any) -> Any:
             U, Vh = U[..., :k], Vh[..., :k, :]
         return U @ D @ Vh
     if name == "qr":
-        return qr(at == 0, found[0], found[1], g)
+        return qr(y, at == 0, found[0], found[1], g)
     raise NotImplementedError(f"result {at} of {name} has no derivative here" + errors.built(y))
 
 

@@ -40,7 +40,7 @@ def _pinv(y: Any, g: Any, k: int) -> Any:
 
 def _r_of_qr(y: Any, g: Any, k: int) -> Any:
     Q, R = y._more[0].function(y._args[0])
-    return decompositions.qr(False, Q, R, g)
+    return decompositions.qr(y, False, Q, R, g)
 
 
 def _least(f: Any, A: Any, b: Any) -> Any:

@@ -30,6 +30,7 @@ from . import (
     kernels,
     matrices,
     matrix_functions,
+    multiples,
     reflections,
 )
 from .pieces import along_rows, call, column_form, conj, pair, real_form, stop, times
@@ -105,14 +106,19 @@ def _scale(y: Any, g: Any, k: int) -> Any:
     a, c = y._args
     if k == 0:
         return times(g, conj(c)) if a.ndim >= 2 else g * conj(c)
-    return _inner(a, g)
+    return _of_number(a, g, c)
+
+
+def _of_number(a: Any, g: Any, c: Any) -> Any:
+    real = a.ndim == 2 and c.dtype.kind != "c"
+    return multiples.inner(a, g) if real else _inner(a, g)
 
 
 def _over(y: Any, g: Any, k: int) -> Any:
     a, c = y._args
     if k == 0:
         return g / conj(c)
-    return -_inner(a, g) / conj(c * c)
+    return -_of_number(a, g, c) / conj(c * c)
 
 
 def _inverse(y: Any, g: Any, k: int) -> Any:

@@ -17,8 +17,11 @@ from . import matrices
 from .pieces import Through, ThroughGradient, one, real_of
 from .rules import RULES, sources
 from .shapes import unbroadcast
+from .unchanged import Unchanged
 
 __all__ = ["gradients"]
+
+_Order = list[tuple[Any, list[tuple[Any, Any]]]]
 
 
 def _parts(x: Any, deep: bool) -> list[tuple[Any, Any]]:
@@ -36,12 +39,10 @@ def _is_smooth(x: Any) -> bool:
     return x.dtype is None or x.dtype.kind in "fc"
 
 
-def _order(
-    root: Any, wanted: dict[int, Any], ends: frozenset[int]
-) -> list[tuple[Any, list[tuple[Any, Any]]]]:
+def _order(root: Any, wanted: dict[int, Any], ends: frozenset[int]) -> _Order:
     """What depends on what is wanted, arguments first, with those of its parts that do; what is
     behind `ends` does not count."""
-    order: list[tuple[Any, list[tuple[Any, Any]]]] = []
+    order: _Order = []
     live: dict[int, bool] = {}
     deep = any(not isinstance(x, _core.Lazy) for x in wanted.values())
     stack: list[Any] = [(root, None)]
@@ -111,9 +112,14 @@ def sweep(
     value: Any, wanted: dict[int, Any], cotangent: Any, ends: frozenset[int] = frozenset()
 ) -> dict[int, Any]:
     """The cotangents of what is wanted, by its id."""
+    return _swept(_order(value, wanted, ends), value, wanted, cotangent)
+
+
+def _swept(order: _Order, value: Any, wanted: dict[int, Any], cotangent: Any) -> dict[int, Any]:
+    """Likewise, of what depends on it, in order."""
     found: dict[int, Any] = {}
     gathered: dict[int, Any] = {id(value): cotangent}
-    for x, parts in reversed(_order(value, wanted, ends)):
+    for x, parts in reversed(order):
         g = gathered.pop(id(x), None)
         if g is None:
             continue
@@ -227,14 +233,19 @@ def gradients(value: Any, wrt: Any, cotangent: Any = None, allow_unused: bool = 
         The value has dimensions and no cotangent is given, or does not depend on one of ``wrt``.
     NotImplementedError
         A function on the way has no derivative here; the message names it.
+    RuntimeError
+        When a gradient is computed, where (parts of) the value were computed before, of arrays that
+        have been written to since.
 
     Notes
     -----
-    Lazy: nothing is computed. The gradient G of a real number L says dL = Re sum(conj(G) dp), as
-    PyTorch's does; JAX's is the conjugate. Gradients of an operator's parameters are made in its
-    structure: of ``Diag(d)`` a vector, of ``LowRank(U)`` thin products, without an m x n array.
-    Arrays that are assumed symmetric or positive definite (``pl.lazy(a, assume_a='pos')``) have a
-    gradient that is Hermitian.
+    Lazy: nothing is computed. Where the value is known before its gradients are computed, it is
+    computed once more with the first of them, to see whether its arrays are as they were;
+    ``pl.evaluate`` of both does not. The gradient G of a real number L says
+    dL = Re sum(conj(G) dp), as PyTorch's does; JAX's is the conjugate. Gradients of an operator's
+    parameters are made in its structure: of ``Diag(d)`` a vector, of ``LowRank(U)`` thin products,
+    without an m x n array. Arrays that are assumed symmetric or positive definite
+    (``pl.lazy(a, assume_a='pos')``) have a gradient that is Hermitian.
 
     Examples
     --------
@@ -252,7 +263,10 @@ def gradients(value: Any, wrt: Any, cotangent: Any = None, allow_unused: bool = 
         )
     several = isinstance(wrt, (list, tuple))
     asked = [_checked(x) for x in (wrt if several else (wrt,))]
-    found = sweep(value, {id(x): x for x in asked}, _start(value, cotangent))
+    wanted = {id(x): x for x in asked}
+    order = _order(value, wanted, frozenset())
+    found = _swept(order, value, wanted, _start(value, cotangent))
+    unchanged = Unchanged(value, [x for x, _ in order], wanted)
     made = []
     for x in asked:
         g = found.get(id(x))
@@ -260,9 +274,7 @@ def gradients(value: Any, wrt: Any, cotangent: Any = None, allow_unused: bool = 
             raise ValueError(
                 f"the value does not depend on {_named(x)}: give allow_unused=True for zeros"
             )
-        if g is None:
-            g = lazy(_zeros(x))
-        made.append(g)
+        made.append(lazy(_zeros(x)) if g is None else unchanged.guarding(g))
     return made if several else made[0]
 
 

@@ -313,6 +313,8 @@ def evaluate(*expressions: Any) -> Any:
     array(2.)
     """
     roots = [lazy(e) for e in expressions]
+    for r in roots:  # before any of them is known
+        r._guarded()
     if len(roots) > 1 or (roots and roots[0]._head == "call"):
         together(roots)
     values = tuple(r._computed() for r in roots)

@@ -46,7 +46,7 @@ py_lazy *py_lazy_new(py_state *s, py_head head, PyObject *a, PyObject *b, int nd
     self->nargs = b ? 2 : 1;
     self->a = Py_NewRef(a);
     self->b = Py_XNewRef(b);
-    self->more = self->value = self->form = self->weak = NULL;
+    self->more = self->value = self->form = self->guard = self->weak = NULL;
     Py_INCREF(dtype);
     self->dtype = dtype;
     self->code = NULL;
@@ -100,6 +100,7 @@ static int lazy_traverse(py_lazy *self, visitproc visit, void *arg) {
     Py_VISIT((PyObject *)self->dtype);
     Py_VISIT(self->value);
     Py_VISIT(self->form);
+    Py_VISIT(self->guard);
     Py_VISIT((PyObject *)self->code);
     return 0;
 }
@@ -113,6 +114,7 @@ static int lazy_clear(py_lazy *self) {
     Py_CLEAR(self->more);
     Py_CLEAR(self->value);
     Py_CLEAR(self->form);
+    Py_CLEAR(self->guard);
     return 0;
 }
 
@@ -346,6 +348,20 @@ static int set_kept(py_lazy *self, PyObject *o, void *form) {
     return !form && !none && self->s->tape ? py_tape_value(self) : 0;
 }
 
+static PyObject *get_guard(py_lazy *self, void *unused) {
+    (void)unused;
+    return Py_NewRef(self->guard ? self->guard : Py_None);
+}
+static int set_guard(py_lazy *self, PyObject *o, void *unused) {
+    (void)unused;
+    if (o && o != Py_None && !PyCallable_Check(o)) {
+        PyErr_SetString(PyExc_TypeError, "a guard is called");
+        return -1;
+    }
+    Py_XSETREF(self->guard, !o || o == Py_None ? NULL : Py_NewRef(o));
+    return 0;
+}
+
 void py_lazy_failed(py_lazy *a) {
     PyObject *type, *error, *trace;
     if (!a->code) return;
@@ -379,6 +395,7 @@ static PyGetSetDef getset[] = {
     {"_origin", (getter)get_origin, NULL, NULL, NULL},
     {"_value", (getter)get_kept, (setter)set_kept, NULL, NULL},
     {"_form", (getter)get_kept, (setter)set_kept, NULL, (void *)1},
+    {"_guard", (getter)get_guard, (setter)set_guard, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL}};
 
 /* -- the value */
@@ -386,6 +403,12 @@ static PyGetSetDef getset[] = {
 static PyObject *computed(PyObject *self, PyObject *unused) {
     (void)unused;
     return Py_XNewRef(py_lazy_computed((py_lazy *)self));
+}
+
+static PyObject *guarded(PyObject *self, PyObject *unused) {
+    (void)unused;
+    if (py_lazy_guarded((py_lazy *)self) < 0) return NULL;
+    Py_RETURN_NONE;
 }
 
 static PyObject *toarray(PyObject *self, PyObject *unused) {
@@ -429,6 +452,7 @@ static PyMethodDef methods[] = {
     {"__array_ufunc__", (PyCFunction)(void (*)(void))py_lazy_array_ufunc,
      METH_FASTCALL | METH_KEYWORDS, NULL},
     {"_computed", computed, METH_NOARGS, NULL},
+    {"_guarded", guarded, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL}};
 
 static PyMemberDef members[] = {

@@ -65,6 +65,8 @@ typedef struct py_lazy {
                        what it takes of each argument: bytes of PY_TAKES) of what is made */
     PyArray_Descr *dtype;
     PyObject *value, *form; /* array, operator; NULL: not yet found */
+    PyObject *guard; /* called, once, before the value or the form is found: an error is raised in
+                        its place; NULL: there is nothing to look at */
     PyObject *weak;
     PyCodeObject *code; /* where it was built */
     int lasti;
@@ -129,6 +131,7 @@ PyObject *py_lazy_replay(py_state *s, PyObject *rows, PyObject *leaves);
 PyObject *py_lazy_template(py_state *s, PyObject *self, PyObject *arrays);
 
 /* py_lazy_eval.c */
+int py_lazy_guarded(py_lazy *self); /* calls the guard, which goes if it is content: 0, or -1 */
 /* The value of `self`, borrowed, computed now if it is not known. NULL with an exception. */
 PyObject *py_lazy_computed(py_lazy *self);
 /* Values of the LazyArrays in a list, in order; `give` (NULL: the usual way) is called for each

@@ -63,6 +63,7 @@ static int push_for_column(stack *st, py_state *s, PyObject *o) {
     if (!py_is_lazy(s, o)) return 0;
     py_lazy *a = (py_lazy *)o;
     if (a->nd == 2) return push_form(st, a);
+    if (a->guard && py_lazy_guarded(a) < 0) return -1;
     const role r = a->nd < 2 ? py_lazy_role(a) : NOT_LINEAR;
     if (r == NOT_LINEAR || r == GIVEN) return push_value(st, o, s);
     for (int i = a->nargs - 1; i >= 0; i--) {
@@ -507,10 +508,24 @@ static int give_by(py_lazy *a, PyObject *give) {
     return r && a->value ? 1 : -1;
 }
 
+int py_lazy_guarded(py_lazy *self) {
+    PyObject *guard = self->guard;
+    if (!guard) return 0;
+    self->guard = NULL; /* nor is it called from within itself */
+    PyObject *r = PyObject_CallNoArgs(guard);
+    if (!r && !self->guard)
+        self->guard = guard;
+    else
+        Py_DECREF(guard);
+    Py_XDECREF(r);
+    return r ? 0 : -1;
+}
+
 static int step(stack *st, PyObject *give) {
     want w = st->at[--st->n];
     py_lazy *a = w.a;
     if (w.form ? a->form != NULL : a->value != NULL) return 0;
+    if (a->guard && py_lazy_guarded(a) < 0) return -1;
     if (!w.ready && !w.form && !give && a->head == PY_INDEX) {
         PyObject *entry = py_direct_lazy(a);
         if (entry) return keep(a, entry);

@@ -1,0 +1,130 @@
+"""The cotangent of c of a multiple c A, c real: the inner product of A with the cotangent G of c A.
+Where A's entries are linear in the parameters of its kind, that is the sum of the parameters' inner
+products with their own cotangents, which go by the form of G; trace(A^H G) would take the dense
+form of a determinant's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from .._base.checks import is_lazy
+from .._lazy import numpy_functions
+from .._lazy.build import view
+from .._lazy.kinds import Kind, filled
+from .._lazy.leaves import lazy
+from . import matrices
+
+__all__ = ["inner"]
+
+_MOST = 64  # sums, multiples and views within each other that are taken apart
+
+# linear in all parameters together
+_JOINTLY = frozenset(
+    "diag offdiag tridiagonal banded toeplitz circulant hankel blockdiag block convolution "
+    "multitoeplitz blocktridiagonal kronsum".split()
+)
+_IN_SOME = {"quasiseparable": (0, 2), "sparse": (1,)}  # linear in these, the others as they are
+
+
+def inner(a: Any, g: Any) -> Any:
+    """Re sum(conj(a) g) of two matrices: of each term of a sum by itself, where they are few."""
+    found: list[Any] = []
+    stack: list[tuple[Any, Any, list[Any]]] = [(a, g, [])]
+    for _ in range(_MOST):
+        if not stack:
+            break
+        x, h, numbers = stack.pop()
+        if x._head == "add":
+            stack += [(term, h, numbers) for term in x._args[::-1]]
+        elif x._head == "view":
+            stack.append((x._args[0], view(h, x._more), numbers))
+        elif x._head == "scale" and _is_real(x._args[1]):
+            stack.append((x._args[0], h, [*numbers, x._args[1]]))
+        else:
+            term = _by_parameters(x, h)
+            term = _trace(x, h) if term is None else term
+            for c in numbers:
+                term = term * c
+            found.append(term)
+    return _trace(a, g) if stack else sum(found[1:], found[0])
+
+
+def _trace(a: Any, g: Any) -> Any:
+    return np.real(numpy_functions.trace(view(a, 3) @ g))
+
+
+def _is_real(c: Any) -> bool:
+    return np.result_type(c.dtype if is_lazy(c) else c).kind != "c"
+
+
+def _by_parameters(a: Any, g: Any) -> Any:
+    """By those of a kind; None where A is none that is linear in them."""
+    if a._head == "operator":
+        return _of_operator(a._args[0], g)
+    if a._head != "made" or not isinstance(a._more[0], Kind):
+        return None
+    cls = a._more[0].cls
+    head = matrices.head_of(cls)
+    if not _is_linear(head):
+        return None
+    args, kwargs = filled((a._more[0].args, a._more[0].kwargs), a._args)
+    if _arrays((args, kwargs.values())):  # constants beside LazyArrays
+        a = cls(*map(_lazily, args), **{k: _lazily(x) for k, x in kwargs.items()})
+        if a._head != "made" or not isinstance(a._more[0], Kind) or a._more[0].cls is not cls:
+            return None
+    counted = [
+        (x, matrices.of_kind(a, g, k))
+        for k, (x, hole) in enumerate(zip(a._args, a._more[0].holes, strict=True))
+        if _counts(head, *hole)
+    ]
+    return _total(counted)
+
+
+def _of_operator(op: Any, g: Any) -> Any:
+    if op._init is None or not _is_linear(op._head):
+        return None
+    parts = matrices.parts(op)
+    if len(parts) < len(_arrays(list(op._init))):
+        return None  # some are of integers
+    return _total(
+        [(lazy(x), matrices.of_part(op, g, k, x)) for k, x in parts if _counts(op._head, *k)]
+    )
+
+
+def _total(counted: list[tuple[Any, Any]]) -> Any:
+    """The sum of inner products of pairs."""
+    total: Any = None
+    for x, cot in counted:
+        if cot is None or x.dtype.kind not in "fc":
+            return None
+        form = x.ndim == 2 and x._head in ("operator", "made", "add", "view", "scale")
+        term = inner(x, cot) if form else np.sum(np.real(np.conjugate(x) * cot))
+        total = term if total is None else total + term
+    return total
+
+
+def _is_linear(head: str) -> bool:
+    return head in _JOINTLY or head in _IN_SOME or head == "kron"
+
+
+def _counts(head: str, number: int, place: int) -> bool:
+    """Is the parameter one of those that a kind is linear in? Of a Kron, one factor is enough."""
+    return place == 0 if head == "kron" else number in _IN_SOME.get(head, (number,))
+
+
+def _arrays(x: Any) -> list[Any]:
+    """The arrays and operators within arguments."""
+    if isinstance(x, (np.ndarray, _core.Operator)):
+        return [x]
+    if isinstance(x, (list, tuple)) or type(x) is type({}.values()):
+        return [a for y in x for a in _arrays(y)]
+    return []
+
+
+def _lazily(x: Any) -> Any:
+    if isinstance(x, (np.ndarray, _core.Operator)):
+        return lazy(x)
+    return type(x)(map(_lazily, x)) if type(x) in (list, tuple) else x

@@ -1,0 +1,112 @@
+"""Gradients that are computed after their value was: do the values that were kept still belong to
+the arrays? What is kept of a formula is of its arrays as they were, what is not yet computed reads
+them as they are: a gradient of both would be that of nothing.
+
+Arrays have no versions, and to read them at each evaluation would be a price for all. So where a
+part of the value is known before its gradient is computed, the formula is computed once more, of
+the arrays as they are, and what it gives is compared with what was kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from .._base import errors
+from .._base.checks import is_lazy
+from .._lazy import text
+from .pieces import call
+
+__all__ = ["Unchanged"]
+
+
+def _dependent(value: Any, order: list[Any]) -> list[Any]:
+    """All that is made of what the gradient is by, arguments first: also what a rule passes over,
+    such as the pair that sign and logarithm of a determinant are of."""
+    live = {id(x) for x in order}
+    found = []
+    for x in text.postorder(value):
+        if id(x) in live or any(id(a) in live for a in x._args):
+            live.add(id(x))
+            found.append(x)
+    return found
+
+
+def _again(nodes: list[Any], wanted: dict[int, Any]) -> dict[int, Any]:
+    """Nodes, arguments first, built again without their values; by id. What the gradient is by
+    stays itself, a leaf but for its own value."""
+    made: dict[int, Any] = {}
+    for x in nodes:
+        if id(x) in wanted and x._head not in ("leaf", "operator"):
+            made[id(x)] = x
+            continue
+        args = tuple([made.get(id(a), a) if is_lazy(a) else a for a in x._args])
+        y = _core._LazyArray(x._head, args, x.shape, x.dtype, x._more)
+        if x._head == "leaf" and x._more is not None:
+            y._form = _core.Dense(args[0], assume_a=x._more)
+        made[id(x)] = y
+    return made
+
+
+def _belong(kept: Any, now: Any) -> bool:
+    """Is it the same to half of the digits? Plans of several results may round otherwise."""
+    if np.array_equal(kept, now, equal_nan=True):
+        return True
+    finite = np.isfinite(kept)
+    if not (np.isfinite(now) == finite).all():
+        return False
+    a, b = kept[finite], now[finite]
+    if not np.array_equal(kept[~finite], now[~finite], equal_nan=True):
+        return False
+    digits = np.sqrt(np.finfo(kept.dtype).eps)
+    return bool(np.abs(a - b).max() <= digits * (np.abs(a).max() + np.abs(b).max()))
+
+
+class Unchanged:
+    """What is called before a gradient is computed: raises RuntimeError where values that were kept
+    are not those of the arrays any more."""
+
+    def __init__(self, value: Any, order: list[Any], wanted: dict[int, Any]) -> None:
+        self.value, self.wanted = value, wanted
+        self.order = [x for x in order if is_lazy(x)]
+        self.nodes = {id(y) for x in self.order for y in (x, *x._args)}
+
+    def guarding(self, g: Any) -> Any:
+        """The gradient, guarded; a node of its own, where it is one of the formula."""
+        if not is_lazy(g):
+            return g
+        if id(g) in self.nodes:
+            g = call(np.positive, (g,), g.shape, g.dtype) if g.ndim < 2 else _twice_turned(g)
+        g._guard = self
+        return g
+
+    def __call__(self) -> None:
+        """Looks, which costs nothing where no part of the value is known yet."""
+        if all(x._value is None for x in self.order):
+            return
+        nodes = _dependent(self.value, self.order)
+        made = _again(nodes, self.wanted)
+        for x in nodes:
+            if x._value is None or made[id(x)] is x:
+                continue
+            try:
+                now = made[id(x)]._computed()
+            except Exception as error:
+                raise RuntimeError(self._text(x)) from error
+            if not _belong(x._value, now):
+                raise RuntimeError(self._text(x))
+
+    def _text(self, x: Any) -> str:
+        return (
+            "an array has been written to between a value and its gradient: "
+            f"{text.formula(x)} of shape {x.shape}, computed before, is not what its arrays give "
+            "now, so that the derivative would be that of something else. Compute both by "
+            "pl.evaluate(value, *gradients), or give the formula a copy" + errors.built(self.value)
+        )
+
+
+def _twice_turned(g: Any) -> Any:
+    """A matrix itself, as another node."""
+    turned = _core._LazyArray("view", (g,), (*g.shape[:-2], *g.shape[:-3:-1]), g.dtype, 1)
+    return _core._LazyArray("view", (turned,), g.shape, g.dtype, 1)
