@@ -10,7 +10,9 @@ import pytest
 jax = pytest.importorskip("jax")
 
 import jax.numpy as jnp
+from frameworks.reading_functions import WAYS
 
+import pylinop as pl
 import pylinop.jax as pj
 
 N = 6
@@ -161,3 +163,29 @@ def test_one_operator_in_threads(at):
     with ThreadPoolExecutor(4) as pool:
         for got in pool.map(work, range(24)):
             close(got, due)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_numbers_that_a_function_reads_are_those_of_the_call(way):
+    f, write = WAYS[way]()
+    g, d = pj.program(f), jnp.asarray(np.random.default_rng().random(3) + 1)
+    for c in (1.0, 2.0, 2.0, 2.0, 2.0, 3.0, 1.0, 2.0):
+        write(c)
+        np.testing.assert_allclose(g(d), jnp.log(c * d).sum(), rtol=1e-12)
+        np.testing.assert_allclose(jax.grad(g)(d), 1 / d, rtol=1e-12)
+
+
+def test_numbers_of_a_compiled_function_are_those_of_its_trace_or_an_error():
+    """JAX's rule for numbers that are read. Where the function must run again, it says so."""
+    c = 2.0
+    g = pj.program(lambda d: pl.trace(c * pl.Diag(d)))
+    d = jnp.ones(3)
+    whole = jax.jit(g)
+    assert whole(d) == 6
+    c = 5.0
+    for _ in range(5):
+        assert whole(d) == 6
+    early = jax.jit(pj.program(lambda d: pl.trace(c * pl.Diag(d)))).lower(d).compile()
+    c = 7.0
+    with pytest.raises(Exception, match=r"c, which .* was 5\.0 .* is 7\.0 now"):
+        early(d)
