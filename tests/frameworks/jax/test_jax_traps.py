@@ -14,6 +14,7 @@ from frameworks.reading_functions import WAYS
 
 import pylinop as pl
 import pylinop.jax as pj
+from pylinop._base import dlpack
 
 N = 6
 
@@ -189,3 +190,22 @@ def test_numbers_of_a_compiled_function_are_those_of_its_trace_or_an_error():
     c = 7.0
     with pytest.raises(Exception, match=r"c, which .* was 5\.0 .* is 7\.0 now"):
         early(d)
+
+
+@pytest.mark.parametrize("n", [1, 2, 100])
+def test_arrays_are_taken_where_they_lie(n):
+    """The second time by a shorter way: read-only, the same memory; given away is an error."""
+    for dtype in (np.float32, np.float64, np.complex128, np.int64):
+        x = jnp.arange(n).astype(dtype) + 1
+        first, again = dlpack.taken(x), dlpack.taken(x)
+        for a in (first, again):
+            assert a.__array_interface__["data"] == (x.unsafe_buffer_pointer(), True)
+            assert dlpack.is_immutable(a) and a.dtype == dtype
+            np.testing.assert_array_equal(a, np.arange(n) + 1)
+    x.delete()
+    with pytest.raises((TypeError, RuntimeError), match="deleted"):
+        dlpack.taken(x)
+    half = dlpack.as_array(jnp.ones(3, jnp.float16))
+    assert half.dtype == np.float16
+    with pytest.raises(TypeError):
+        pl.Diag(jnp.ones(3, jnp.bfloat16))
