@@ -3,7 +3,7 @@ wheel has the test cases of kernels alone):
 
     PYTHONPATH=tests python -m pytest -p frameworks.gpytorch_suite CHECKOUT/test/examples/...
 
-A plugin of pytest: outermost kernels of exact models, `ScaleKernel`, `MultitaskKernel`, `GridKernel`,
+A plugin of pytest: `ScaleKernel`, `MultitaskKernel` and `GridKernel`, outermost in exact models,
 have the mix-in. What it has found is in docs/torch.md."""
 
 import gpytorch
