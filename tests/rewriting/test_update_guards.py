@@ -104,6 +104,36 @@ def test_no_probe_runs_where_nothing_cancels(rng, n, k, order):
         np.testing.assert_allclose(got, np.linalg.slogdet(a.toarray())[1], rtol=1e-12)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("k", [2, 16, 65])
+@pytest.mark.parametrize("columns", ["even", "graded", "alike"])
+def test_determinants_of_large_updates_need_no_probe(rng, dtype, k, columns):
+    """The small matrix is far from the identity, and well conditioned but for its scaling; where
+    columns are nearly alike it is not, and a probe tells."""
+    n, unit = 20 * k, np.finfo(dtype).eps / 2
+    # tr S above 1 / (100 k u), so that the trace alone proves nothing
+    large = 3 * (1 / (100 * k * unit) / (k * n)) ** 0.5
+    u = drawn(rng, dtype, n, k)
+    if columns == "alike":
+        u = u[:, :1] + np.sqrt(unit) * u
+    if columns == "graded":
+        u *= 10.0 ** np.linspace(-1, 1, k)
+    u = (large * u).astype(dtype)
+    d = (rng.random(n) + 0.5).astype(u.real.dtype)
+    with pl.config(check_plans=True):
+        got, steps = explained(lambda: pl.logdet(pl.Diag(d) + pl.LowRank(u)))
+    probes = [s for s in steps if s["name"] == "probe" and s["took"] is not None]
+    assert bool(probes) == (columns == "alike")
+    wide = np.clongdouble if dtype == "c16" else np.longdouble if dtype == "f8" else complex
+    small = np.eye(k) + (u.astype(wide).conj().T / d) @ u.astype(wide)
+    scale = np.sqrt(np.diagonal(small).real)
+    even = (small / scale / scale[:, None]).astype(complex)
+    want = np.linalg.slogdet(even)[1] + 2 * np.log(scale).sum() + np.log(d.astype(float)).sum()
+    # the sums of n terms, the factor, and log det D, a sum of n numbers of size 1
+    bound = unit * (n * np.trace(np.linalg.inv(even)).real * k + 4 * n + abs(want))
+    assert abs(got - float(want)) <= bound
+
+
 def test_the_check_takes_no_notice_of_units(rng):
     """Rescaling A changes neither accuracy nor the way that is taken."""
     n, k = 60, 4

@@ -323,7 +323,8 @@ class explaining:
     other threads: as text when printed, with the time that each step took; as data in ``e.plans``,
     ``e.rules``, ``e.steps``, ``e.alternatives``. Every computation is planned a second time for
     this, which costs time. Functions of operators (eigh, cholesky, expm, ...) are recorded as trees
-    of rules. Callables, and what NumPy computes alone, are not recorded.
+    of rules; of arrays on other devices the nodes, without times. Callables, and what NumPy
+    computes alone, are not recorded.
 
     Examples
     --------

@@ -117,6 +117,8 @@ def asked(data: dict[str, Any]) -> str:
 
 def in_short(data: dict[str, Any]) -> str:
     """What is done, what it costs, what it takes."""
+    if "where" in data:  # on arrays elsewhere, without times
+        return f"{asked(data)} by {', '.join(_means(data))}: {data['where']}"
     took = f"took {time(data['took'])}, " if data["took"] is not None else ""
     cost = (
         f"{took}about {time(data['seconds'])}{' expected' if took else ''}, "

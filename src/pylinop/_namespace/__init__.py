@@ -10,6 +10,7 @@ NumPy's arrays as an oracle for C.
     kernels.py     matrices of kernel functions, and their derivatives
     products.py    the kinds: products
     functions.py   NumPy's functions within formulas
+    told.py        what was computed, for explaining()
     formulas.py    LazyArrays: their operators by walk.py, other functions by name
 
 What is walked is the canonical expression, not the steps: rules have been applied, each node is a

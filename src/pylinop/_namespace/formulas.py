@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from .._base import config
 from .._base.checks import is_lazy
 from .._base.dlpack import is_fixed
 from .._base.kind_flags import heads
@@ -21,6 +22,7 @@ from .._lazy.leaves import lazy
 from .._structured import determinants
 from . import functions, walk
 from .arrays import Namespace, device_text, namespace_of
+from .told import Told
 
 __all__ = ["computed", "on_one_device"]
 
@@ -142,7 +144,16 @@ class _Evaluation:
             if a._head == "matmul" and min(x.ndim for x in a._args) < 2:
                 return self._vector_product(a)
             return self._asked(a, _DENSE, a)
-        return functions.called(self, a)
+        return self._called(a)
+
+    def _called(self, a: Any) -> Any:
+        found = functions.called(self, a)
+        if self.shared.told is not None:
+            name = getattr(a._more[0], "__name__", a._head) if a._head == "call" else a._head
+            self.shared.told.step(
+                name, a.shape, [f"{tuple(x.shape)}" for x in a._args if is_lazy(x)]
+            )
+        return found
 
     def _vector_product(self, a: Any) -> Any:
         left, right = a._args
@@ -191,6 +202,8 @@ class _Evaluation:
             shape = None if x is None else tuple(x.shape)
             rhs = None if x is None else _without_memory(self.ns.name_of(x), shape)
             canonical = op._canonical(action, rhs, k, 0, tuple(sources))
+            if self.shared.told is not None:
+                self.shared.told.rows(op, action, rhs, k)
         finally:
             self._release()
             self.placed = outer
@@ -331,8 +344,12 @@ def computed(program: Any, arrays: Any, held: list[Any] | None = None) -> list[A
     try:
         roots = [lazy(r) for r in program.build(leaves)]
         run = _Evaluation(ns, leaves, arrays, [] if held is None else held)
+        run.shared.told = told = Told() if config.recording() else None
         with ns.current():
-            return [run.value(r) for r in roots]
+            found = [run.value(r) for r in roots]
+        if told is not None:
+            told.record(program, ns.xp.__name__, ns.where_text())
+        return found
     except TypeError as error:
         if "was asked for while" not in str(error):
             raise

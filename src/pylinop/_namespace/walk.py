@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from . import heads, kinds, projections, solves
 from .arrays import Namespace
+from .told import Told
 
 __all__ = ["ARMS", "Row", "Shared", "Walk", "missing", "rows_of", "run"]
 
@@ -146,6 +147,7 @@ class Shared:
 
     def __init__(self) -> None:
         self.found: dict[Any, Any] = {}
+        self.told: Told | None = None
         self._numbers: dict[Any, int] = {}
 
     def number(self, what: Any) -> int:
@@ -234,6 +236,8 @@ class Walk:
                 self.values[at] = self.leaves[row.serial]
             elif (arm := _arm(self.rows, row)) is not None:
                 self.values[at] = self.values.get(row.children[arm])
+                if self.shared.told is not None:
+                    self.shared.told.ways[row.head] = None
             elif row.head in HEADS:
                 self.values[at] = self._made(at, row)
             elif not kinds.is_operator(row.head):
@@ -242,6 +246,9 @@ class Walk:
 
     def _made(self, at: int, row: Row) -> Any:
         def make() -> Any:
+            if self.shared.told is not None:
+                reads = [f"{self.rows[k].head}{self.rows[k].shape}" for k in row.children]
+                self.shared.told.step(row.head, row.shape, reads)
             return self._shaped(HEADS[row.head](self, row), row)
 
         return self.once("value", at, make) if row.head in _KEPT else make()

@@ -85,7 +85,7 @@ def _is_diagonal(A: LinearOperator) -> bool:
     op = A.operator
     square = op.shape[0] == op.shape[1]
     named = op._node.name in _DIAGONAL and square and _without_offset(op)
-    return named or lx.diagonal_tag in A.tags
+    return op.shape == (1, 1) or named or lx.diagonal_tag in A.tags
 
 
 def _without_offset(op: Operator) -> bool:

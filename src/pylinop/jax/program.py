@@ -12,22 +12,24 @@ import numpy as np
 from .._base.checks import is_lazy
 from .._lazy.leaves import lazy
 from .._programs.programs import Written
+from .._programs.surroundings import Calls, Surroundings, fitting
 from .arrays import as_leaf, is_array
 from .primitive import run
 
 __all__ = ["program"]
 
 
-class _Calls:
+class _Calls(Calls):
     """A function on the leaves of its arguments, and how its results are nested."""
 
-    def __init__(self, f: Callable[..., Any], structure: Any) -> None:
-        self.f, self.structure = f, structure
+    def __init__(self, f: Callable[..., Any], structure: Any, read: Surroundings) -> None:
+        super().__init__(f, read)
+        self.structure = structure
         self.nested: Any = None
 
     def __call__(self, leaves: Any) -> list[Any]:
         args, kwargs = jax.tree.unflatten(self.structure, leaves)
-        found, self.nested = jax.tree.flatten(self.f(*args, **kwargs), is_leaf=is_lazy)
+        found, self.nested = jax.tree.flatten(self.run(*args, **kwargs), is_leaf=is_lazy)
         for x in found:
             if not is_lazy(x):
                 name = getattr(self.f, "__name__", "the function")
@@ -46,7 +48,8 @@ def program(f: Callable[..., Any]) -> Callable[..., Any]:
     f : callable
         Gets LazyArrays in place of the arrays in its arguments (nested tuples, lists, dicts) and
         returns LazyArrays, nested. It runs again for each derivative that is taken: it must give
-        the same formula for the same shapes.
+        the same formula for the same shapes. Numbers that it reads besides its arguments are
+        looked at in each call, under ``jit`` when it is traced.
 
     Returns
     -------
@@ -69,9 +72,8 @@ def program(f: Callable[..., Any]) -> Callable[..., Any]:
             if not (is_array(x) or isinstance(x, (int, float, complex))):
                 raise TypeError(f"a program takes arrays and numbers, not a {type(x).__name__}")
         arrays = [as_leaf(x if is_array(x) else np.asarray(x)[()]) for x in leaves]
-        calls = known.get(structure)
-        if calls is None:
-            calls = known[structure] = _Calls(f, structure)
+        some = known.setdefault(structure, [])
+        calls = fitting(some, f, functools.partial(_Calls, f, structure))
         made = run(Written(calls, calls, len(arrays)), arrays)
         return jax.tree.unflatten(calls.nested, made)
 

@@ -102,7 +102,7 @@ class _Run(_SingleLevelFunction):  # type: ignore[misc]
             # A Function turns both off; the transforms outside of this one need them.
             below = keys & _C._after_autograd_keyset
             found = _op.redispatch(below, text, sizes, ",".join(flags), list(tensors))
-        return derived.keep(ctx, program, by, tuple(sizes), flags, tensors, found)
+        return derived.keep_all(ctx, program, by, tuple(sizes), flags, tensors, found)
 
     @staticmethod
     def backward(ctx: Any, *cotangents: Any) -> Any:

@@ -16,31 +16,69 @@ from .._programs.programs import Program, Pullback, Pushforward, WithGradients
 from .arrays import out_dtype
 from .values import conj, is_number, kinds_of, like
 
-__all__ = ["backward", "gradients_with", "jvp", "keep"]
+__all__ = [
+    "backward",
+    "by_gradients",
+    "gradients_with",
+    "has_gradients",
+    "jvp",
+    "keep",
+    "keep_all",
+]
 
 Bound = Callable[[Program, Any, Any, Any], list[Any]]
 
 
+def has_gradients(program: Program, kinds: Any) -> bool:
+    """Do gradients come with the values? Of real numbers they do, unless these are derivatives."""
+    if isinstance(program, (Pullback, Pushforward, WithGradients)):
+        return False
+    return all(map(is_number, kinds))
+
+
 def gradients_with(program: Program, flags: Any, tensors: Any) -> tuple[int, ...]:
-    """By which tensors gradients are to come with the values: of real numbers by all that ask."""
-    if not torch.is_grad_enabled() or isinstance(program, (Pullback, Pushforward, WithGradients)):
+    """By which tensors gradients are to come with the values: by all that ask."""
+    if not torch.is_grad_enabled():
         return ()
     asked = tuple(k for k, x in enumerate(tensors) if x.requires_grad)
-    if asked and all(map(is_number, kinds_of(program, flags, tensors))):
-        return asked
-    return ()
+    return asked if asked and has_gradients(program, kinds_of(program, flags, tensors)) else ()
 
 
-def keep(
-    ctx: Any, program: Program, by: Any, sizes: Any, flags: Any, tensors: Any, out: Any
-) -> Any:
-    """What the derivatives need. Gives the output, values and gradients."""
-    ctx.program, ctx.by, ctx.sizes, ctx.flags = program, by, sizes, flags
-    ctx.values = len(out) // (1 + len(by))
-    ctx.save_for_backward(*tensors, *out[ctx.values :])
+def keep(ctx: Any, program: Program, tensors: Any, values: Any, gradients: Any) -> Any:
+    """What the derivatives of a Function without batches need. Gives its output."""
+    ctx.program, ctx.by, ctx.sizes, ctx.flags = program, (), (), ("",) * len(tensors)
+    ctx.values = len(values)
+    ctx.save_for_backward(*tensors, *gradients)
     ctx.save_for_forward(*tensors)
     ctx.set_materialize_grads(False)
+    return tuple(values)
+
+
+def keep_all(
+    ctx: Any, program: Program, by: Any, sizes: Any, flags: Any, tensors: Any, out: Any
+) -> Any:
+    """Likewise of one with batches, whose gradients are outputs behind the values."""
+    values = len(out) // (1 + len(by))
+    keep(ctx, program, tensors, out[:values], out[values:])
+    ctx.by, ctx.sizes, ctx.flags = by, sizes, flags
     return tuple(out)
+
+
+def by_gradients(ctx: Any, asked: Any, cotangents: Any) -> list[Any]:
+    """The cotangents of the tensors by the gradients, in `ctx.known`, that came with the values;
+    nothing is recorded."""
+    count, by = len(ctx.flags), ctx.known
+    gradients = ctx.saved_tensors[count:]
+    made: list[Any] = [None] * count
+    for j, k in enumerate(by):
+        if not asked[k]:
+            continue
+        for g, x in zip(cotangents, gradients[j :: len(by)], strict=True):
+            if g is not None:
+                term = g * x
+                term = term if term.dtype is x.dtype else term.to(x.dtype)
+                made[k] = term if made[k] is None else made[k] + term
+    return made
 
 
 def _without(x: Any, flag: str, tensor: Any) -> Any:

@@ -7,16 +7,21 @@ and in graphs it is an operator of the dispatcher (compiled.py)."""
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 from torch._subclasses.functional_tensor import FunctionalTensor
 
+from .. import _core
+from .._programs import tapes
 from .._programs.formulas import Parts
 from .._programs.programs import Formula, Program, WithGradients
 from . import compiled, derived
-from .values import avals
+from .arrays import LETTERS
+from .values import avals, conj
 from .values import values as _values
 
 __all__ = ["kind_of", "run"]
@@ -26,33 +31,99 @@ _C: Any = torch._C
 _PROXY = _C._TorchDispatchModeKey.PROXY
 
 
+class _How(NamedTuple):
+    """What a call gives: `values` values and, of each, the gradients by the tensors in `by`, all of
+    them by the program `whole`, in these shapes and dtypes."""
+
+    whole: Program
+    by: tuple[int, ...]
+    values: int
+    kinds: Any
+
+
+@functools.lru_cache(maxsize=2048)
+def _how(program: Program, given: Any, asked: tuple[int, ...]) -> _How:
+    """Of tensors of these shapes and dtypes, of which some ask for gradients."""
+    avals = tuple((tuple(shape), np.dtype(LETTERS[dtype])) for shape, dtype in given)
+    kinds = program.kinds(avals)
+    by = asked if asked and derived.has_gradients(program, kinds) else ()
+    whole = WithGradients(program, by) if by else program
+    return _How(whole, by, len(kinds), whole.kinds(avals) if by else kinds)
+
+
 class _Plain(_Function):  # type: ignore[misc]
-    """(program, gradients asked for, tensors) -> (values, gradients of the values). Without
-    `setup_context`: one binds its arguments by name at each call, which takes longer than a small
-    program."""
+    """(program, how, the tensors' arrays or None, tensors) -> values; gradients that came with them
+    are kept. Without `setup_context`: one binds its arguments by name at each call, which takes
+    longer than a small program."""
 
     @staticmethod
-    def forward(ctx: Any, program: Program, by: Any, *tensors: Any) -> Any:
-        found = _values(WithGradients(program, by) if by else program, tensors)
-        return derived.keep(ctx, program, by, (), ("",) * len(tensors), tensors, found)
+    def forward(ctx: Any, program: Program, how: _How, held: Any, *tensors: Any) -> Any:
+        found = _computed(how, held, tensors)
+        ctx.known = how.by
+        return derived.keep(ctx, program, tensors, found[: how.values], found[how.values :])
 
     @staticmethod
     def backward(ctx: Any, *cotangents: Any) -> Any:
-        asked = ctx.needs_input_grad[2:]
-        return None, None, *derived.backward(ctx, _bound, asked, cotangents)
+        asked = ctx.needs_input_grad[3:]
+        if ctx.known and not torch.is_grad_enabled():
+            return None, None, None, *derived.by_gradients(ctx, asked, cotangents)
+        bound = functools.partial(_known, ctx, cotangents) if ctx.known else _bound
+        return None, None, None, *derived.backward(ctx, bound, asked, cotangents)
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> Any:
-        return derived.jvp(ctx, _bound, tangents[2:])
+        return derived.jvp(ctx, _bound, tangents[3:])
+
+
+class _Given(_Plain):
+    """A program's values, where they are known."""
+
+    @staticmethod
+    def forward(ctx: Any, program: Program, values: Any, unused: None, *tensors: Any) -> Any:
+        ctx.known = ()
+        return derived.keep(ctx, program, tensors, values, ())
+
+
+# Without looks for dead stand-ins of torch.func, which `_core._foreign_all` has had.
+_applied: Any = super(_Function, _Plain).apply
+
+
+def _computed(how: _How, held: Any, tensors: Any) -> list[Any]:
+    """Values and gradients."""
+    found = None if held is None else tapes.quick(how.whole, held, how.kinds)
+    return _values(how.whole, tensors) if found is None else [torch.from_numpy(a) for a in found]
+
+
+def _transformed() -> bool:
+    return bool(_C._are_functorch_transforms_active() or _C._get_dispatch_mode(_PROXY) is not None)
 
 
 def _bound(program: Program, sizes: Any, flags: Any, tensors: Any) -> list[Any]:
     """The values, with derivatives; there are no batches."""
-    if _C._are_functorch_transforms_active() or _C._get_dispatch_mode(_PROXY) is not None:
+    if _transformed():
         return compiled.called(program, tensors)
-    by = derived.gradients_with(program, flags, tensors)
-    found: Any = _Plain.apply(program, by, *tensors)
-    return list(found[: len(found) // (1 + len(by))])
+    asked: tuple[int, ...] = ()
+    if torch.is_grad_enabled():
+        asked = tuple([k for k, x in enumerate(tensors) if x.requires_grad])
+    how = _how(program, tuple([(x.shape, x.dtype) for x in tensors]), asked)
+    held = _core._foreign_all(tensors)
+    if held is None:
+        return list(_Plain.apply(program, how, None, *tensors))
+    if not asked:  # nor are there tangents
+        return _computed(how, held, tensors)
+    return list(_applied(program, how, held, *tensors))
+
+
+def _known(
+    ctx: Any, cotangents: Any, program: Program, sizes: Any, flags: Any, tensors: Any
+) -> Any:
+    """The pullback's values, of gradients that are known: its derivatives are the program's."""
+    if _transformed():
+        return _bound(program, sizes, flags, tensors)
+    with torch.no_grad():
+        whole = derived.by_gradients(ctx, [True] * len(ctx.flags), cotangents)
+        values = [conj(whole[k]) for k in program.parts[1]]
+    return list(_Given.apply(program, values, None, *tensors))
 
 
 def _plain(x: Any) -> bool:
@@ -77,7 +148,7 @@ def run(program: Any, tensors: Any) -> Any:
     if torch.compiler.is_dynamo_compiling():
         return compiled.in_graph(program.flat, tensors)
     if all(map(_plain, tensors)):
-        return _bound(program, (), ("",) * len(tensors), list(tensors))
+        return _bound(program, (), (), list(tensors))
     for x in tensors:
         if not (_plain(x) or _traced(x)):
             raise TypeError(

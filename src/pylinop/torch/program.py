@@ -13,6 +13,7 @@ from .._base.checks import is_lazy
 from .._lazy.leaves import lazy
 from .._programs.contractions import einsum_by
 from .._programs.programs import Written
+from .._programs.surroundings import Calls, Surroundings, fitting
 from . import compiled
 from .arrays import as_leaf, is_array
 from .function import run
@@ -26,16 +27,18 @@ _LEAVES = (torch.Tensor, torch.nn.Parameter, int, float)  # no nests of others
 _OTHER = "a program in a graph of torch.compile gives tuples, lists and dicts, no other nests"
 
 
-class _Calls:
+class _Calls(Calls):
     """A function on the leaves of its arguments, and how its results are nested."""
 
-    def __init__(self, f: Callable[..., Any], structure: Any) -> None:
-        self.f, self.structure = f, structure
+    def __init__(self, f: Callable[..., Any], structure: Any, read: Surroundings) -> None:
+        super().__init__(f, read)
+        self.structure = structure
         self.nested: Any = None
+        self.program = Written(self, self, structure.num_leaves)
 
     def __call__(self, leaves: Any) -> list[Any]:
         args, kwargs = pytree.tree_unflatten(list(leaves), self.structure)
-        found, self.nested = pytree.tree_flatten(self.f(*args, **kwargs))
+        found, self.nested = pytree.tree_flatten(self.run(*args, **kwargs))
         for x in found:
             if not is_lazy(x):
                 name = getattr(self.f, "__name__", "the function")
@@ -54,7 +57,8 @@ def program(f: Callable[..., Any]) -> Callable[..., Any]:
     f : callable
         Gets LazyArrays in place of the tensors in its arguments (nested tuples, lists, dicts) and
         returns LazyArrays, nested. It runs again for each derivative that is taken: it must give
-        the same formula for the same shapes.
+        the same formula for the same shapes. Numbers that it reads besides its arguments are
+        looked at in each call; what changes often is better given as an argument.
 
     Returns
     -------
@@ -70,19 +74,19 @@ def program(f: Callable[..., Any]) -> Callable[..., Any]:
     >>> d.grad
     tensor([1.0000, 0.5000])
     """
-    known: dict[Any, Any] = {}
+    known: dict[Any, Any] = {}  # by the nest of arguments: it, and what was called
 
-    def calls(key: Any, structure: Any) -> Any:
-        found = known.get(key)
-        if found is None:
-            found = known[key] = _Calls(f, structure)
-        return found
+    def calls(key: Any, nest: Any) -> Any:
+        if key not in known:
+            known[key] = pytree.tree_flatten(nest)[1], []
+        structure, found = known[key]
+        return fitting(found, f, functools.partial(_Calls, f, structure))
 
     def opened(nest: Any, avals: Any) -> Any:
         """For a graph: the program's text, and how its results are nested."""
-        structure = pytree.tree_flatten(_filled(nest, [0] * len(avals)))[1]
-        found = calls(str(structure), structure)
-        text = compiled.written(Written(found, found, len(avals)), avals)
+        whole = _filled(nest, [0] * len(avals))
+        found = calls(str(pytree.tree_flatten(whole)[1]), whole)
+        text = compiled.written(found.program, avals)
         leaves: list[Any] = []
         out = _nest(pytree.tree_unflatten([0] * found.nested.num_leaves, found.nested), leaves)
         return text, out if len(leaves) == found.nested.num_leaves else "other"
@@ -103,9 +107,8 @@ def program(f: Callable[..., Any]) -> Callable[..., Any]:
         leaves, structure = (args, None) if flat else pytree.tree_flatten((args, kwargs))
         tensors = [_as_tensor(x) for x in leaves]
         key = len(args) if flat else str(structure)
-        structure = None if key in known else pytree.tree_flatten((args, kwargs))[1]
-        one = calls(key, structure)
-        made = run(Written(one, one, len(tensors)), tensors)
+        one = calls(key, (args, kwargs))
+        made = run(one.program, tensors)
         return made[0] if one.nested.is_leaf() else pytree.tree_unflatten(made, one.nested)
 
     outside = torch.compiler.disable(lambda args, kwargs: called(*args, **kwargs), reason=_OTHER)

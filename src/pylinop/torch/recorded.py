@@ -247,7 +247,7 @@ def by_record(compute: Compute, program: Any, kinds: Any, tensors: list[Any]) ->
     options = tuple([config.get(name) for name in _OPTIONS])
     slot = _slot(program, (kinds, how, device), options)
     record = slot.record
-    if record is not None:
+    if record is not None and not config.recording():
         for told in slot.heard:
             memory.materialising_elsewhere(*told)
         return record(*tensors)

@@ -10,8 +10,11 @@ import pytest
 jax = pytest.importorskip("jax")
 
 import jax.numpy as jnp
+from frameworks.reading_functions import WAYS
 
+import pylinop as pl
 import pylinop.jax as pj
+from pylinop._base import dlpack
 
 N = 6
 
@@ -161,3 +164,48 @@ def test_one_operator_in_threads(at):
     with ThreadPoolExecutor(4) as pool:
         for got in pool.map(work, range(24)):
             close(got, due)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_numbers_that_a_function_reads_are_those_of_the_call(way):
+    f, write = WAYS[way]()
+    g, d = pj.program(f), jnp.asarray(np.random.default_rng().random(3) + 1)
+    for c in (1.0, 2.0, 2.0, 2.0, 2.0, 3.0, 1.0, 2.0):
+        write(c)
+        np.testing.assert_allclose(g(d), jnp.log(c * d).sum(), rtol=1e-12)
+        np.testing.assert_allclose(jax.grad(g)(d), 1 / d, rtol=1e-12)
+
+
+def test_numbers_of_a_compiled_function_are_those_of_its_trace_or_an_error():
+    """JAX's rule for numbers that are read. Where the function must run again, it says so."""
+    c = 2.0
+    g = pj.program(lambda d: pl.trace(c * pl.Diag(d)))
+    d = jnp.ones(3)
+    whole = jax.jit(g)
+    assert whole(d) == 6
+    c = 5.0
+    for _ in range(5):
+        assert whole(d) == 6
+    early = jax.jit(pj.program(lambda d: pl.trace(c * pl.Diag(d)))).lower(d).compile()
+    c = 7.0
+    with pytest.raises(Exception, match=r"c, which .* was 5\.0 .* is 7\.0 now"):
+        early(d)
+
+
+@pytest.mark.parametrize("n", [1, 2, 100])
+def test_arrays_are_taken_where_they_lie(n):
+    """The second time by a shorter way: read-only, the same memory; given away is an error."""
+    for dtype in (np.float32, np.float64, np.complex128, np.int64):
+        x = jnp.arange(n).astype(dtype) + 1
+        first, again = dlpack.taken(x), dlpack.taken(x)
+        for a in (first, again):
+            assert a.__array_interface__["data"] == (x.unsafe_buffer_pointer(), True)
+            assert dlpack.is_immutable(a) and a.dtype == dtype
+            np.testing.assert_array_equal(a, np.arange(n) + 1)
+    x.delete()
+    with pytest.raises((TypeError, RuntimeError), match="deleted"):
+        dlpack.taken(x)
+    half = dlpack.as_array(jnp.ones(3, jnp.float16))
+    assert half.dtype == np.float16
+    with pytest.raises(TypeError):
+        pl.Diag(jnp.ones(3, jnp.bfloat16))

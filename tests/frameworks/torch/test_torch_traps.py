@@ -9,8 +9,11 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from frameworks.reading_functions import WAYS
+
 import pylinop as pl
 import pylinop.torch as pt
+from pylinop.torch import function, values
 
 func = torch.func
 N = 6
@@ -215,3 +218,47 @@ def test_an_operator_keeps_the_memory_it_was_given():
         others = [torch.full((50_000,), 7.0, dtype=torch.float64) for _ in range(4)]
         np.testing.assert_array_equal(D @ np.ones(50_000), np.arange(50_000.0))
         del others
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_numbers_that_a_function_reads_are_those_of_the_call(way, elsewhere, monkeypatch):
+    """Whenever they change: before or after programs leave tapes and records."""
+    monkeypatch.setattr(values, "is_elsewhere", lambda tensors: elsewhere)
+    if elsewhere:  # the tape would be taken before anyone asks where tensors are
+        monkeypatch.setattr(function.tapes, "quick", lambda *args: None)
+    f, write = WAYS[way]()
+    g = pt.program(f)
+    d = (torch.rand(3, dtype=torch.float64) + 1).requires_grad_()
+    for c in (1.0, 2.0, 2.0, 2.0, 2.0, 3.0, 1.0, 2.0):
+        write(c)
+        close(g(d.detach()), torch.log(c * d).sum())
+        close(torch.autograd.grad(g(d), d)[0], 1 / d)
+
+
+def test_a_number_that_changed_before_the_derivative_is_an_error():
+    c = 2.0
+    f = pt.program(lambda d: c * d * d)
+    d = torch.ones(3, requires_grad=True)
+    found = f(d)
+    c = 3.0
+    with pytest.raises(RuntimeError, match=r"c, which .* was 2\.0 .* is 3\.0 now.*argument"):
+        found.sum().backward()
+    close(torch.autograd.grad(f(d).sum(), d)[0], 6 * d)
+
+
+def test_what_a_function_writes_itself_is_no_other_function():
+    seen, count = [], [0]
+
+    def f(d):
+        seen.append(1)
+        count[0] += 1
+        return np.sum(d * d)
+
+    g, d = pt.program(f), torch.ones(3, requires_grad=True)
+    for _ in range(4):
+        g(d).backward()
+    known = len(seen)
+    for _ in range(4):
+        g(d).backward()
+    assert len(seen) == known == count[0]

@@ -157,29 +157,22 @@ static lop_status infer_by_probe(lop_node *n, lop_err *err) {
     return LOP_OK;
 }
 
-/* The sum of squares of each column, row by row. */
-static void squares(const lop_mat *a, double *sum) {
-    for (int64_t j = 0; j < a->n; j++) sum[j] = 0;
-    for (int64_t i = 0; i < a->m; i++)
-        for (int64_t j = 0; j < a->n; j++) {
-            const int64_t at = i * a->rs + j * a->cs;
-            const double _Complex v =
-                a->dt == LOP_f64 ? ((const double *)a->p)[at] : lop_get(a->dt, a->p, at);
-            sum[j] += creal(v) * creal(v) + cimag(v) * cimag(v);
-        }
-}
 /* attr.i[0]: 1 of a determinant, which is not 0. */
 static lop_status run_accept_by_probe(const lop_call *c) {
     const lop_mat *x = c->a[2], *v = c->a[4], *w = c->a[7], *u = c->a[8]; /* a[5]: the bound */
-    double *grown = c->scratch, *from = grown + w->n;
+    double grown[LOP_NORMS], from[LOP_NORMS];
     const double length = lop_column_norm(v, 0),
                  most = length > 0 ? 10 * (double)x->m * lop_column_norm(x, 0) / length : 0;
     lopk_copy(c->a[0], c->a[1]);
     if (c->step->attr.i[0] && lop_pair_is_zero(lop_pair_load(c->a[1]))) return LOP_SINGULAR;
-    squares(w, grown);
-    squares(u, from);
-    for (int64_t j = 0; j < w->n; j++)
-        if (!(sqrt(grown[j]) <= most * sqrt(from[j])) || !isfinite(grown[j])) return LOP_SINGULAR;
+    for (int64_t j = 0; j < w->n; j++) {
+        const int at = (int)(j % LOP_NORMS);
+        if (at == 0) {
+            lop_column_norms(w, j, grown);
+            lop_column_norms(u, j, from);
+        }
+        if (!(grown[at] <= most * from[at]) || !isfinite(grown[at])) return LOP_SINGULAR;
+    }
     return small_enough(c->a + 2);
 }
 static lop_status check_by_probe(lop_emit *e, const lop_node *self, int value, int mask) {
@@ -193,7 +186,6 @@ static lop_status check_by_probe(lop_emit *e, const lop_node *self, int value, i
     s->attr.i[0] = self->op == &lop_op_checked_det;
     s->fail = mask;
     s->flags = LOP_STEP_QUIET;
-    s->scratch = 2 * (size_t)lop_cols(self->child[6]) * sizeof(double);
     return LOP_OK;
 }
 const lop_op lop_op_checked_det = {

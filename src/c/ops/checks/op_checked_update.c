@@ -22,9 +22,12 @@
  *
  *   checked_update_det  children det, g, t, d, alt: det = det D det S, C = c I, S = I + t, accepted
  *                where
- *                  D > 0,  100 k u tr S <= 1  and  more than k of the d_i are <= 10 min d.
- *                S >= I has a condition of at most tr S, so that its error, some n u tr S, moves
- *                log det S by no more than some k n u tr S, and det D is a product. A differs from
+ *                  D > 0,  100 k u tr H^-1 <= 1  and  more than k of the d_i are <= 10 min d,
+ *                S = E H E with E^2 the diagonal of S. An element of S is wrong by some
+ *                n u e_i e_j (Cauchy and Schwarz; of Cholesky's factor Higham 2002, theorem 10.3),
+ *                which moves log det S by no more than some k n u tr H^-1, and det D is a product.
+ *                tr H^-1 = sum s_ii (S^-1)_ii <= tr S, as S >= I: where 100 k u tr S <= 1 H is not
+ *                formed. A differs from
  *                D by rank k: its least eigenvalue is at most the (k+1)th least d_i (Weyl 1912),
  *                so |A^-1| >= 1 / (10 min d), tr S <= k (1 + c |U|^2 / min d) <= k (1 + 10 cond A):
  *                the error is that of a determinant by a factor of A, some n u cond(A), times a few
@@ -153,7 +156,26 @@ const lop_op lop_op_checked_update = {
     LOP_NAMED(checked_update), .cls = LOP_ARRAY,     .min = 8, .max = 8, .infer = infer_update,
     .lower = lop_lower_arms,   .check = check_update};
 
-/* a: out, det, the facts, d; attr.i[0]: k. */
+/* tr H^-1 of S = I + t; infinite where S is not positive definite. */
+static double scaled_trace(const lop_mat *t, void *scratch) {
+    const lop_dtype dt = lop_is_complex(t->dt) ? LOP_c128 : LOP_f64;
+    const int64_t k = t->m;
+    const lop_mat h = lop_factor_at(scratch, k, dt);
+    double sum = 0;
+    for (int64_t j = 0; j < k; j++)
+        for (int64_t i = j; i < k; i++) {
+            const double by = (1 + creal(lop_get(t->dt, t->p, i * (t->rs + t->cs)))) *
+                              (1 + creal(lop_get(t->dt, t->p, j * (t->rs + t->cs))));
+            lop_set(dt, h.p, i + j * k,
+                    i == j ? 1 : lop_get(t->dt, t->p, i * t->rs + j * t->cs) / sqrt(by));
+        }
+    int64_t info = 0;
+    if (lopk_potrf(&h, &info) != LOP_OK || lopk_potri(&h, &info) != LOP_OK) return INFINITY;
+    for (int64_t j = 0; j < k; j++) sum += creal(lop_get(dt, h.p, j * (k + 1)));
+    return sum;
+}
+
+/* a: out, det, the facts, d, t; attr.i[0]: k. */
 static lop_status run_accept_det(const lop_call *c) {
     const lop_mat *d = c->a[3];
     const double *fact = c->a[2]->p, k = (double)c->step->attr.i[0];
@@ -163,19 +185,24 @@ static lop_status run_accept_det(const lop_call *c) {
     lop_pair_store(c->a[0], lop_pair_load(c->a[1]));
     if (!range_of(d, &least, &most)) return LOP_SINGULAR;
     if (c->step->attr.i[0] == 1) return isfinite(fact[TRACE]) ? LOP_OK : LOP_SINGULAR;
-    if (!(100 * k * lop_rounding(dt) * fact[TRACE] <= 1)) return LOP_SINGULAR;
+    const double most_trace = 1 / (100 * k * lop_rounding(dt));
+    if (!isfinite(fact[TRACE])) return LOP_SINGULAR;
+    if (fact[TRACE] > most_trace && !(scaled_trace(c->a[4], c->scratch) <= most_trace))
+        return LOP_SINGULAR;
     for (int64_t i = 0; i < d->m; i++)
         near += fabs(creal(lop_get(dt, d->p, i * d->rs))) <= 10 * least;
     return near > c->step->attr.i[0] ? LOP_OK : LOP_SINGULAR;
 }
 static lop_status check_det(lop_emit *e, const lop_node *self, int value, int mask) {
     lop_status st;
-    int in[3] = {lop_emit_value(e, self->child[0]), -1, lop_emit_value(e, self->child[3])};
+    int in[4] = {lop_emit_value(e, self->child[0]), -1, lop_emit_value(e, self->child[3]),
+                 lop_emit_value(e, self->child[2])};
     in[1] = emit_facts(e, self->child[1], self->child[2], &st);
     if (in[1] < 0) return st;
-    lop_step *s = lop_emit_step(e, "accept", run_accept_det, value, 3, in);
+    lop_step *s = lop_emit_step(e, "accept", run_accept_det, value, 4, in);
     if (!s) return LOP_NOMEM;
     s->attr.i[0] = lop_cols(self->child[2]);
+    s->scratch = lop_factor_bytes(s->attr.i[0], LOP_c128);
     s->fail = mask;
     s->flags = LOP_STEP_QUIET;
     return LOP_OK;

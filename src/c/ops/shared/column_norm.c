@@ -32,6 +32,11 @@ double lop_column_norm(const lop_mat *a, int64_t j) {
     } else if (a->dt == LOP_f32) {
         const float *p = (const float *)a->p + j * a->cs;
         for (int64_t i = 0; i < a->m; i++) sum += (double)p[i * a->rs] * (double)p[i * a->rs];
+    } else if (lop_is_complex(a->dt)) {
+        for (int64_t i = 0; i < a->m; i++) {
+            const double _Complex v = lop_get(a->dt, a->p, i * a->rs + j * a->cs);
+            sum += creal(v) * creal(v) + cimag(v) * cimag(v);
+        }
     }
     return norm_by(sum, a, j);
 }

@@ -249,6 +249,9 @@ bool py_overlap(PyArrayObject *a, PyArrayObject *b);
  * NULL without an exception: what it is, or why it is not taken, src/pylinop/_base/dlpack.py says;
  * with one: that comes out. */
 PyObject *py_foreign(PyObject *o, bool keep);
+/* Arrays on the memory of a list's tensors, whether or not they have gradients, for a call: a new
+ * tuple. NULL, with or without an exception: one of them is not such. */
+PyObject *py_foreign_all(PyObject *list);
 
 /* py_plans.c. Borrowed, valid until the operator is used again; a word about dense forms has been
  * said. x: shape of the right-hand side as the plan sees it. NULL with an exception. */

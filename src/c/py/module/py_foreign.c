@@ -42,7 +42,7 @@ enum {
 
 /* Of the process: PyTorch's class of tensors, and what is asked about one. */
 static struct {
-    PyTypeObject *tensor;
+    PyTypeObject *tensor, *parameter;
     const PyTypeObject *other; /* the last class that was none: compared, never read */
     const dl_exchange *exchange;
     PyObject *is_wrapped, *forward, *level, *requires_grad, *is_conj, *is_neg, *is_zero, *detach;
@@ -85,6 +85,10 @@ static bool learn(PyTypeObject *type) {
     if (known) Py_XSETREF(torch.forward, module_of("torch.autograd.forward_ad"));
     known = known && torch.forward;
     if (known)
+        Py_XSETREF(torch.parameter,
+                   (PyTypeObject *)within(within(Py_NewRef(module), "nn"), "Parameter"));
+    known = known && torch.parameter;
+    if (known)
         Py_XSETREF(torch.tensor, (PyTypeObject *)Py_NewRef(tensor));
     else
         torch.other = type;
@@ -102,13 +106,17 @@ static bool is_false(PyObject *answer) {
     return found;
 }
 
-/* Has it a memory that holds its numbers, and nothing beside them? */
-static bool is_plain(PyObject *o) {
+/* No tensor can have a tangent now. */
+static bool no_tangents(void) {
     PyObject *level = PyObject_GetAttr(torch.forward, torch.level);
     const bool outside = level && PyLong_AsLong(level) < 0;
     Py_XDECREF(level);
-    return outside && is_false(PyObject_GetAttr(o, torch.requires_grad)) &&
-           is_false(PyObject_CallOneArg(torch.is_wrapped, o)) &&
+    return outside;
+}
+
+/* Has it a memory that holds its numbers? */
+static bool is_plain(PyObject *o) {
+    return is_false(PyObject_CallOneArg(torch.is_wrapped, o)) &&
            is_false(PyObject_CallMethodNoArgs(o, torch.is_conj)) &&
            is_false(PyObject_CallMethodNoArgs(o, torch.is_neg)) &&
            is_false(PyObject_CallMethodNoArgs(o, torch.is_zero));
@@ -180,7 +188,29 @@ PyObject *py_foreign(PyObject *o, bool keep) {
     if (type != torch.tensor && (type == torch.other || !learn(type))) return NULL;
     dl_managed *m = NULL;
     PyObject *made = NULL;
-    if (is_plain(o) && exported(o, keep, &m) == 0 && m) made = array_on(m);
+    if (no_tangents() && is_false(PyObject_GetAttr(o, torch.requires_grad)) && is_plain(o) &&
+        exported(o, keep, &m) == 0 && m)
+        made = array_on(m);
     if (!made && PyErr_Occurred()) (void)py_not_so();
     return made;
+}
+
+PyObject *py_foreign_all(PyObject *list) {
+    const Py_ssize_t n = PyList_GET_SIZE(list);
+    PyObject *found = PyTuple_New(n);
+    bool all = found != NULL;
+    for (Py_ssize_t i = 0; all && i < n; i++) {
+        PyObject *o = PyList_GET_ITEM(list, i), *made = NULL;
+        PyTypeObject *type = Py_TYPE(o);
+        dl_managed *m = NULL;
+        if (!torch.tensor && type != torch.other) (void)learn(type);
+        if (torch.tensor && (type == torch.tensor || type == torch.parameter) &&
+            (i > 0 || no_tangents()) && is_plain(o) && exported(o, false, &m) == 0 && m)
+            made = array_on(m);
+        all = made != NULL;
+        if (made) PyTuple_SET_ITEM(found, i, made);
+    }
+    if (!all) Py_CLEAR(found);
+    if (!found && PyErr_Occurred()) (void)py_not_so();
+    return found;
 }

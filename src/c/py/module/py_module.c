@@ -205,6 +205,14 @@ static PyObject *foreign(PyObject *module, PyObject *o) {
     return made || PyErr_Occurred() ? made : Py_NewRef(Py_None);
 }
 
+/* _foreign_all(tensors): see py_foreign_all; None likewise. */
+static PyObject *foreign_all(PyObject *module, PyObject *list) {
+    (void)module;
+    if (!PyList_Check(list)) return PyErr_Format(PyExc_TypeError, "a list is due");
+    PyObject *made = py_foreign_all(list);
+    return made || PyErr_Occurred() ? made : Py_NewRef(Py_None);
+}
+
 /* _xla_target(function): see py_xla_target. */
 static PyObject *xla_target(PyObject *module, PyObject *f) {
     (void)module;
@@ -424,6 +432,7 @@ static PyMethodDef functions[] = {
     {"_results_explained", results_explained, METH_O, NULL},
     {"_xla_target", xla_target, METH_O, NULL},
     {"_foreign", foreign, METH_O, NULL},
+    {"_foreign_all", foreign_all, METH_O, NULL},
     {"_cotangent", cotangent, METH_VARARGS, NULL},
     {"_lazy_run", lazy_run, METH_VARARGS, NULL},
     {"_lazy_value", lazy_value, METH_O, NULL},
