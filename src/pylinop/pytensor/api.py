@@ -8,7 +8,7 @@ from typing import Any
 import pytensor.gradient
 
 from .._programs.entry import road
-from ._compat import OTHERS, rewrite_graph, toposorted
+from ._compat import OTHERS, MatrixInverse, rewrite_graph, toposorted
 from .ops import Structured
 from .program import innermost
 from .report import Explanation, Report, census, named, shown
@@ -61,10 +61,10 @@ def grad(cost: Any, wrt: Any, **kwargs: Any) -> Any:
 
 
 def _others(expr: Any) -> Iterator[Report]:
-    """Decompositions and inverses that are not looked at."""
+    """Decompositions that are not looked at."""
     for v in toposorted(expr):
         op = op_of(v)
-        if isinstance(op, OTHERS):
+        if isinstance(op, OTHERS) and not isinstance(op, MatrixInverse):
             K = v.owner.inputs[0]
             yield Report(named(K), "", (), f"{type(op).__name__} is not among what is looked for")
 

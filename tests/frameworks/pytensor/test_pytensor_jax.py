@@ -1,5 +1,8 @@
 """Programs under PyTensor's JAX linker, and JAX's own gradient of what it makes."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -11,7 +14,6 @@ from frameworks.pytensor import pytensor_graphs as graphs
 from frameworks.pytensor.test_pytensor_rewrites import compiled, same, small_sizes  # noqa: F401
 
 import pylinop.pytensor as pp
-from pylinop.pytensor import dispatch_jax  # noqa: F401  (registers)
 
 
 @pytest.mark.parametrize("row", [graphs.root, graphs.toeplitz, graphs.kron_alone])
@@ -24,6 +26,25 @@ def test_jax_runs_the_same(row):
     on = pytensor.function([*inputs, y], [rewritten, *found], mode="JAX")
     off = compiled([*inputs, y], f, [*inputs, y])[1]
     same(on, off, *values, np.ones(27 if row is graphs.kron_alone else 9))
+
+
+def test_jax_is_imported_where_it_is_asked_for():
+    """With programs in the graph, by the linker, in a new process; not by our import."""
+    text = """
+import sys, numpy as np, pytensor, pytensor.tensor as pt
+import pylinop.pytensor as pp
+pp.config(least=0)
+d, e, y = pt.dvector(), pt.dscalar(), pt.dvector()
+K = pt.diag(d) + e
+f = pt.sum(pt.linalg.solve_triangular(pt.linalg.cholesky(K), y, lower=True) ** 2)
+assert "jax" not in sys.modules and not pp.explain(f)[0].reason
+run = pytensor.function([d, e, y], f, mode="JAX")
+x = np.arange(1.0, 6.0)
+print(float(run(x, 0.5, np.ones(5))) - np.linalg.solve(np.diag(x) + 0.5, np.ones(5)).sum())
+"""
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert abs(float(done.stdout)) < 1e-13
 
 
 def test_derivatives_by_jax():

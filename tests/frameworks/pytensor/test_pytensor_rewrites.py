@@ -437,9 +437,6 @@ def test_flops_of_rows(row):
     y = pt.tensor("y", shape=(K.eval(dict(zip(known, values, strict=True))).shape[0],))
     [r] = pp.explain(graphs.by_cholesky(K, y))
     rows = y.type.shape[0]
-    if row is graphs.weighted:  # PyTensor does not know the length of diag(diag(c))
-        assert r.after is None and r.plans == ()
-        return
     [plan] = r.plans
     assert len(r.asked) == 2 and r.before == rows**3 / 3 + rows**2 and r.after == plan.flops > 0
     if row is graphs.dense:
