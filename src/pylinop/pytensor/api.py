@@ -73,14 +73,15 @@ def _programs(function: Any) -> Iterator[Report]:
     """The programs of a compiled function."""
     is_numba = type(function.maker.linker).__name__ == "NumbaLinker"
     for node in function.maker.fgraph.toposort():
-        if not isinstance(node.op, Structured):
+        op = op_of(node.outputs[0])
+        if not isinstance(op, Structured):
             continue
-        spec, ups = innermost(node.op.spec)
+        spec, ups = innermost(op.spec)
         what = ("values", "gradients", "second derivatives")[min(ups, 2)]
-        if node.op.spec[0] == "joined":
+        if op.spec[0] == "joined":
             what = "values and gradients"
         asked = tuple(dict.fromkeys(name for name, *_ in spec[2]))
-        ran = road(f"pytensor\n{node.op.text}") if is_numba else "in Python: not numba"
+        ran = road(f"pytensor\n{op.text}") if is_numba else "in Python: not numba"
         yield Report(
             f"{what} of {', '.join(map(str, node.inputs))}", shown(spec[1]), asked, "", ran
         )

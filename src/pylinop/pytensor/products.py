@@ -40,7 +40,7 @@ class _Part:
 
 
 def _steps(column: Any) -> list[tuple[int, bool]]:
-    """(length, is it that of runs of equal points?, else of what repeats), what comes in question."""
+    """(length, is it that of runs of equal points, or of what repeats?), what may be."""
     n = len(column)
     run = int(np.argmax(column != column[0]))
     again = np.flatnonzero(column[1:] == column[0])
@@ -101,7 +101,9 @@ def factors(given: list[Any]) -> tuple[Any, Any] | None:
     n = given[0].type.shape[0]
     if n is None or n < 4 or any(x.type.shape != (n, n) for x in given):
         return None
-    runs, repeats, steps = [], [], set()
+    runs: list[Any] = []
+    repeats: list[Any] = []
+    steps = set()
     for x in given:
         found = _factor(x, n)
         if found is None:

@@ -263,7 +263,7 @@ class _ForJax(GraphRewriter):  # type: ignore[misc]
     takes a second."""
 
     def apply(self, fgraph: Any) -> None:
-        if any(isinstance(node.op, Structured) for node in fgraph.apply_nodes):
+        if any(isinstance(op_of(node.outputs[0]), Structured) for node in fgraph.apply_nodes):
             importlib.import_module("pylinop.pytensor.dispatch_jax")
 
 

@@ -11,7 +11,12 @@ jax = pytest.importorskip("jax")
 
 import pytensor.tensor as pt
 from frameworks.pytensor import pytensor_graphs as graphs
-from frameworks.pytensor.test_pytensor_rewrites import compiled, same, small_sizes  # noqa: F401
+from frameworks.pytensor.test_pytensor_rewrites import (  # noqa: F401
+    PLAIN,
+    compiled,
+    same,
+    small_sizes,
+)
 
 import pylinop.pytensor as pp
 
@@ -59,3 +64,16 @@ def test_derivatives_by_jax():
     lows = jax.numpy.stack([given[1], -given[1]])
     many = jax.vmap(lambda d: on.vm.jit_fn(given[0], d, given[2])[0])(lows)
     assert np.isfinite(many[0]) and np.isnan(many[1])
+
+
+def test_stacks_under_jax(rng):
+    W, d, y = pt.tensor("W", shape=(3, 12, 2)), pt.tensor("d", shape=(3, 12)), pt.dmatrix("y")
+    L = pt.linalg.cholesky(W @ W.mT + d[:, :, None] * pt.eye(12))
+    z = pt.linalg.solve_triangular(L, y, lower=True, b_ndim=1)
+    g = pt.sum(z**2) + pt.sum(pt.log(pt.diagonal(L, axis1=-2, axis2=-1)))
+    f = pp.rewrite(g)
+    on = pytensor.function([W, d, y], [f, *pytensor.grad(f, [W, d, y])], mode="JAX")
+    assert "values of" in str(pp.explain(on))
+    with pp.off():
+        off = pytensor.function([W, d, y], [g, *pytensor.grad(g, [W, d, y])], mode=PLAIN)
+    same(on, off, rng.standard_normal((3, 12, 2)), 1 + rng.random((3, 12)), rng.random((3, 12)))

@@ -1,4 +1,4 @@
-"""Products entry by entry of kernels of the coordinates of all pairs of points: Kronecker products."""
+"""Products entry by entry of kernels of the coordinates of all pairs of points."""
 
 import numpy as np
 import pytest
