@@ -31,7 +31,7 @@ from .batches import Batch
 from .recognise import Refused
 from .views import op_of
 
-__all__ = ["Want", "anchors", "general_wants", "wants"]
+__all__ = ["Want", "anchors", "general_wants", "is_inverse_of", "wants"]
 
 
 class Want(NamedTuple):
@@ -197,12 +197,13 @@ def _solution(old: Any, b: Any, ndim: int, batch: Batch | None = None) -> Want:
         raise Refused("a solve of a batch of right-hand sides")
     if batch is not None:
         one = _padded(b, old.ndim)
+        if not all(one.type.broadcastable[: batch.lead - 1]):
+            raise Refused("a solve of a batch of right-hand sides")
         one = one.dimshuffle(*range(batch.lead - 1, old.ndim))
         return Want(
             old, "solve", batch.operand(one, 0), lambda x: pt.shape_padleft(x, batch.lead - 1)
         )
-    is_whole = _is_identity(b)
-    return Want(old, "inverse" if is_whole else "solve", b, lambda x: x, False, is_whole)
+    return Want(old, "inverse" if _is_identity(b) else "solve", b, lambda x: x)
 
 
 def _is_identity(b: Any) -> bool:
@@ -326,6 +327,11 @@ def _logarithm(fgraph: Any, node: Any) -> Iterator[Want]:
         if not is_log:
             raise _refused(old, "the determinant")
         yield Want(old.outputs[0], asked, None, lambda found: found)
+
+
+def is_inverse_of(fgraph: Any, K: Any) -> bool:
+    """Is nothing but the inverse of K asked?"""
+    return all(isinstance(_core(node.op), MatrixInverse) for node, _ in fgraph.clients[K])
 
 
 def general_wants(fgraph: Any, K: Any) -> list[Want]:

@@ -16,13 +16,12 @@ from ._compat import (
     Blockwise,
     Cholesky,
     GraphRewriter,
-    MatrixInverse,
     ReplaceValidate,
     ancestors,
     optdb,
 )
 from .batches import Batch, batch_of
-from .consumers import Want, anchors, general_wants, wants
+from .consumers import Want, anchors, general_wants, is_inverse_of, wants
 from .ops import Structured
 from .recognise import Refused, by_precision, kinds, recognise
 from .report import Report, named, priced, shown
@@ -177,10 +176,8 @@ class _Rewriter(GraphRewriter):  # type: ignore[misc]
             _refuse_dear(K, tree, found)
             _replaced(fgraph, K, ("general", tree), variables, found)
         except Refused as why:
-            inverses = all(
-                isinstance(op_of(n.outputs[0]), MatrixInverse) for n, _ in fgraph.clients[K]
-            )
-            _hear(Report(named(K), "", (), str(why) if inverses else f"{why}{NOT_SAID}"))
+            more = "" if is_inverse_of(fgraph, K) else NOT_SAID
+            _hear(Report(named(K), "", (), f"{why}{more}"))
 
 
 def _refuse_dear(K: Any, tree: Any, found: list[Want]) -> None:

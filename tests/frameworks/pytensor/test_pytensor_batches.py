@@ -138,6 +138,9 @@ def test_stacks_that_are_left_alone():
     z = pt.linalg.solve_triangular(L, pt.dtensor3("y"), lower=True)
     assert "a triangular solve is used by" in pp.explain(z.mT @ z)[0].reason
     assert not used(pp.rewrite(pt.sum(z.mT @ z)))
+    front = pt.linalg.cholesky(K[None])
+    x = pt.linalg.cho_solve((front, True), pt.dtensor4("Y"), b_ndim=2)
+    assert "a batch of right-hand sides" in pp.explain(pt.sum(x))[0].reason
     by_rows = W[::-1] @ W.mT + d[:, :, None] * pt.eye(9)
     pp.config(least_dense=100)
     assert pp.explain(density(by_rows, pt.dmatrix("y")))[0].reason
