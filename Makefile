@@ -236,7 +236,7 @@ test-pytensor:
 	@set -e; $(FIND_PYTHON); p=$$(find_python 3.12); \
 	if [ -z "$$p" ]; then p=$$(find_python 3.13); fi; \
 	$(MAKE) PYTHON="$${p:-$(PYTHON)}" VENV=.venvs/pytensor BUILD=build/pytensor PYTEST="tests/frameworks/pytensor -r s" \
-		FEW='pytest pytest-xdist hypothesis scipy "pytensor>=3.3,<3.4" "pymc>=6.3" nutpie matplotlib' pytest
+		FEW='pytest pytest-xdist hypothesis scipy "pytensor>=3.3,<3.4" "pymc>=6.3" nutpie jax matplotlib' pytest
 
 # Clients' own tests with pylinop.pytensor and without: ptgp's, and of checkouts PYTENSOR=folder PYMC=folder
 # those of linear algebra and processes. An hour or more; PYTENSOR_FLAGS=linker=vm,cxx= spares compiling.

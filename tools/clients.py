@@ -4,35 +4,44 @@
     python tools/clients.py compare ptgp             runs its tests twice, and lists what differs
     python tools/clients.py compare FOLDER tests/gp  those of a checkout of PyTensor or PyMC
     python tools/clients.py compare ... --least 0    every matrix is rewritten, whatever its size
+    python tools/clients.py compare ... --each 60    a test that takes longer fails, on both sides
 
-PyTensor's and PyMC's sdists leave out their tests of linear algebra, processes and distributions:
-these come from checkouts. Tests run in a copy of the folder's tests, so that the installed packages
-are tried. PyTensor's flags are the environment's: `PYTENSOR_FLAGS=linker=py` spares an hour of
-compiling, and the graphs are the same. What differs (samplers have tests without seeds) is run
-again, twice each, and told as unstable where it differs from itself. Exits with 1 where anything
-else differs.
+Goes file by file, and appends what it prints to build/clients/compared.txt. PyTensor's and PyMC's
+sdists leave out their tests of linear algebra, processes and distributions: these come from
+checkouts. Tests run in a copy of the folder's tests, so that the installed packages are tried.
+PyTensor's flags are the environment's: `PYTENSOR_FLAGS=linker=vm,cxx=` spares an hour of compiling,
+and the graphs are the same. What differs (samplers have tests without seeds) is run again, twice
+each, and told as unstable where it differs from itself. Exits with 1 where anything else differs.
 
-The file is its own pytest plugin: `-p clients` with `tools` on the path imports `pylinop.pytensor`,
-sets `least`, and counts what fired.
+The file is its own pytest plugin: `-p clients` with `tools` on the path writes each outcome as it
+comes, so that a run that is cut off still tells something, and on one side imports
+`pylinop.pytensor`, sets `least`, and counts what fired.
 """
 
 import argparse
 import os
 import shutil
+import signal
 import subprocess
 import sys
-import xml.etree.ElementTree as ET
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 HOME = ROOT / "build" / "clients"
 PTGP = "ptgp==0.2.0"
+COMPARED = HOME / "compared.txt"
 FIRED = "PYLINOP_CLIENTS_FIRED"
 LEAST = "PYLINOP_CLIENTS_LEAST"
+TOLD = "PYLINOP_CLIENTS_TOLD"
+EACH = "PYLINOP_CLIENTS_EACH"
 
 
 def pytest_configure(config):
-    """With `-p clients`: what `-p pylinop.pytensor` does, and sizes, and a count."""
+    """With `-p clients` on its side: what `-p pylinop.pytensor` does, and sizes, and a count."""
+    if not os.environ.get(FIRED):
+        return
     import pylinop.pytensor as pp
     from pylinop.pytensor import report, rewrites
 
@@ -47,6 +56,30 @@ def pytest_configure(config):
             file.write(f"{report.shown(tree)}\n")
 
     rewrites._replaced = counted
+
+
+def pytest_runtest_logreport(report):
+    """Writes an outcome: the worst of set-up, call and the end."""
+    outcome = "error" if report.failed and report.when != "call" else report.outcome
+    if report.when == "call" or outcome != "passed":
+        with open(os.environ[TOLD], "a") as file:
+            file.write(f"{outcome}\t{report.nodeid}\n")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call():
+    """A test that takes longer than `--each` fails, at the next line of Python."""
+
+    def late(*_):
+        pytest.fail("clients: longer than --each seconds", pytrace=False)
+
+    kept = signal.signal(signal.SIGALRM, late)
+    signal.alarm(int(os.environ[EACH]))
+    try:
+        return (yield)
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, kept)
 
 
 def fetch():
@@ -69,26 +102,27 @@ def copied(folder):
     return there
 
 
-def outcomes(there, tests, is_on, least, timeout):
+def outcomes(there, tests, is_on, given):
     """{test: outcome}, and what fired."""
-    log, fired = there / "outcomes.xml", there / "fired.txt"
-    log.unlink(missing_ok=True)
+    told, fired = there / "told.txt", there / "fired.txt"
+    told.write_text("")
     fired.write_text("")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
-    command += ["-o", "addopts=", f"--junitxml={log}", *(["-p", "clients"] if is_on else [])]
+    command += ["-o", "addopts=", "-p", "clients", *tests]
     paths = os.pathsep.join([str(ROOT / "tools"), os.environ.get("PYTHONPATH", "")])
-    env = os.environ | {"PYTHONPATH": paths, FIRED: str(fired), LEAST: least}
-    with open(there / f"{'on' if is_on else 'off'}.log", "w") as out:
-        subprocess.run(
-            [*command, *tests], cwd=there, env=env, stdout=out, stderr=out, timeout=timeout
-        )
-    if not log.exists():
-        raise SystemExit(f"clients: pytest left no outcomes: see {there}")
+    env = os.environ | {"PYTHONPATH": paths, TOLD: str(told), EACH: str(given.each)}
+    env |= {FIRED: str(fired) if is_on else "", LEAST: given.least}
+    with open(there / f"{'on' if is_on else 'off'}.log", "a") as out:
+        status = subprocess.run(
+            command, cwd=there, env=env, stdout=out, stderr=out, timeout=given.timeout
+        ).returncode
+    if status not in (0, 1, 5):
+        raise SystemExit(f"clients: pytest ended with {status}: see {there}")
     found = {}
-    for case in ET.parse(log).getroot().iter("testcase"):
-        bad = [k for k in ("failure", "error", "skipped") if case.find(k) is not None]
-        found[f"{case.get('classname')}::{case.get('name')}"] = bad[0] if bad else "passed"
-    return found, fired.read_text().split("\n")[:-1]
+    for line in told.read_text().splitlines():
+        outcome, test = line.split("\t")
+        found[test] = outcome if found.get(test, "passed") == "passed" else found[test]
+    return found, fired.read_text().splitlines()
 
 
 def counted(values):
@@ -96,29 +130,38 @@ def counted(values):
     return ", ".join(f"{sum(v == k for v in values)} {k}" for k in sorted(set(values)))
 
 
-def compare(folder, tests, least, timeout):
-    """Prints what differs; how many tests do."""
-    there = copied(folder)
-    off, _ = outcomes(there, tests, False, least, timeout)
-    on, fired = outcomes(there, tests, True, least, timeout)
+def say(text):
+    """Prints a line, and keeps it."""
+    print(text, flush=True)
+    with open(COMPARED, "a") as file:
+        file.write(f"{text}\n")
+
+
+def compare_file(there, file, given):
+    """Prints what differs in a file; how many tests do."""
+    off, _ = outcomes(there, [file], False, given)
+    on, fired = outcomes(there, [file], True, given)
     differ = sorted(t for t in off.keys() | on.keys() if off.get(t) != on.get(t))
-    print(f"{folder.name} {' '.join(tests)}: without {counted(off.values())};")
-    print(f"  with {counted(on.values())}; {len(fired)} matrices fired ({counted(fired)})")
+    say(f"{there.name} {file}: without {counted(off.values())}; with {counted(on.values())}")
+    say(f"  {len(fired)} matrices fired ({counted(fired)}); {len(differ)} outcomes differ")
     faults = 0
     for test in differ:
-        name = test.split("::")[1].split("[")[0]
         again = [
-            [
-                outcomes(there, [*tests, "-k", name], is_on, least, timeout)[0].get(test)
-                for _ in "12"
-            ]
+            [outcomes(there, [test], is_on, given)[0].get(test) for _ in "12"]
             for is_on in (False, True)
         ]
         unstable = len({off.get(test), *again[0]}) > 1 or len({on.get(test), *again[1]}) > 1
         faults += not unstable
         what = "differs from itself" if unstable else "differs"
-        print(f"  {what}: {test}: {off.get(test)} without, {on.get(test)} with; again {again}")
+        say(f"  {what}: {test}: {off.get(test)} without, {on.get(test)} with; again {again}")
     return faults
+
+
+def compare(folder, tests, given):
+    """Prints what differs, file by file; how many tests do."""
+    there = copied(folder)
+    files = [f for t in tests for f in sorted((there / t).rglob("test_*.py")) or [there / t]]
+    return sum(compare_file(there, str(f.relative_to(there)), given) for f in files)
 
 
 def main():
@@ -128,14 +171,15 @@ def main():
     parser.add_argument("folder", nargs="?", default="ptgp")
     parser.add_argument("tests", nargs="*", default=["tests"])
     parser.add_argument("--least", default="", help="rows from which matrices are rewritten")
-    parser.add_argument("--timeout", type=float, default=7200)
+    parser.add_argument("--each", type=int, default=600, help="seconds a test may take")
+    parser.add_argument("--timeout", type=float, default=7200, help="seconds a file may take")
     given = parser.parse_args()
     if given.command == "fetch":
         return fetch()
     folder = HOME / PTGP.replace("==", "-") if given.folder == "ptgp" else Path(given.folder)
     if not (folder / "tests").is_dir():
         raise SystemExit(f"clients: {folder} has no tests: run fetch, or name a checkout")
-    sys.exit(compare(folder, given.tests or ["tests"], given.least, given.timeout) > 0)
+    sys.exit(compare(folder, given.tests or ["tests"], given) > 0)
 
 
 if __name__ == "__main__":

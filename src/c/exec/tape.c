@@ -179,6 +179,24 @@ static lop_status run_steps(const lop_tape *t, void *const *slot, uint64_t *key,
     return st;
 }
 
+/* Does a result begin with NaN, where the proof holds if the inverse of a part is definite, as
+ * that part's own factor tells? Without one the whole may be definite all the same. */
+static bool is_open(const lop_tape *t, void *const *slot) {
+    bool within = false;
+    for (int i = 1; t->proof && i < t->proof->behind; i++)
+        within = within || t->proof[i].kind == LOP_PROOF_FRESH;
+    for (int i = 0; within && i < t->nout; i++) {
+        const lop_buf b = placed(slot, &t->out[i]);
+        int64_t least = 1;
+        for (int k = 0; k < b.shape.ndim; k++)
+            if (b.shape.dim[k] < least) least = b.shape.dim[k];
+        if (least < 1) continue;
+        if (b.dt == LOP_f64 && isnan(*(double *)b.p)) return true;
+        if (b.dt == LOP_f32 && isnan(*(float *)b.p)) return true;
+    }
+    return false;
+}
+
 lop_status lop_tape_run(const lop_tape *tape, const lop_buf *in, const lop_buf *out, lop_err *err) {
     lop_tape *t = (lop_tape *)(uintptr_t)tape; /* its spare workspace alone changes */
     if (t->proof && !lop_proved(t->ctx, t->proof, in, 0)) return LOP_UNABLE;
@@ -193,6 +211,7 @@ lop_status lop_tape_run(const lop_tape *tape, const lop_buf *in, const lop_buf *
     }
     uint64_t *key = (uint64_t *)(void *)(slot + t->nslot);
     lop_status st = run_steps(t, slot, key, err);
+    if (st == LOP_OK && is_open(t, slot)) st = LOP_UNABLE;
     for (int i = 0; st == LOP_OK && i < t->nout; i++) {
         const lop_buf from = placed(slot, &t->out[i]);
         st = lop_tape_function(LOP_TAPE_COPY, 0, &from, NULL, &out[i]);

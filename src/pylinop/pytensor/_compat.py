@@ -10,6 +10,7 @@ from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.features import ReplaceValidate
 from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.op import Op
+from pytensor.graph.replace import vectorize_graph
 from pytensor.graph.rewriting.basic import GraphRewriter
 from pytensor.graph.rewriting.utils import rewrite_graph
 from pytensor.graph.traversal import ancestors
@@ -71,6 +72,7 @@ __all__ = [
     "rewrite_graph",
     "scalars",
     "toposorted",
+    "vectorize_graph",
 ]
 
 OTHERS = (MatrixInverse, MatrixPinv, Eig, Eigh, SVD, QR)

@@ -8,7 +8,7 @@ from typing import Any
 import pytensor.gradient
 
 from .._programs.entry import road
-from ._compat import OTHERS, rewrite_graph, toposorted
+from ._compat import OTHERS, MatrixInverse, rewrite_graph, toposorted
 from .ops import Structured
 from .program import innermost
 from .report import Explanation, Report, census, named, shown
@@ -61,10 +61,10 @@ def grad(cost: Any, wrt: Any, **kwargs: Any) -> Any:
 
 
 def _others(expr: Any) -> Iterator[Report]:
-    """Decompositions and inverses that are not looked at."""
+    """Decompositions that are not looked at."""
     for v in toposorted(expr):
         op = op_of(v)
-        if isinstance(op, OTHERS):
+        if isinstance(op, OTHERS) and not isinstance(op, MatrixInverse):
             K = v.owner.inputs[0]
             yield Report(named(K), "", (), f"{type(op).__name__} is not among what is looked for")
 
@@ -73,14 +73,15 @@ def _programs(function: Any) -> Iterator[Report]:
     """The programs of a compiled function."""
     is_numba = type(function.maker.linker).__name__ == "NumbaLinker"
     for node in function.maker.fgraph.toposort():
-        if not isinstance(node.op, Structured):
+        op = op_of(node.outputs[0])
+        if not isinstance(op, Structured):
             continue
-        spec, ups = innermost(node.op.spec)
+        spec, ups = innermost(op.spec)
         what = ("values", "gradients", "second derivatives")[min(ups, 2)]
-        if node.op.spec[0] == "joined":
+        if op.spec[0] == "joined":
             what = "values and gradients"
         asked = tuple(dict.fromkeys(name for name, *_ in spec[2]))
-        ran = road(f"pytensor\n{node.op.text}") if is_numba else "in Python: not numba"
+        ran = road(f"pytensor\n{op.text}") if is_numba else "in Python: not numba"
         yield Report(
             f"{what} of {', '.join(map(str, node.inputs))}", shown(spec[1]), asked, "", ran
         )

@@ -23,8 +23,9 @@ def _called(spec: Tree, dtypes: tuple[str, ...]) -> Any:
 
     @jax.custom_vjp  # type: ignore[untyped-decorator]
     def structured(*arrays: Any) -> Any:
+        shapes = [a.shape for a in arrays]
         due = [
-            jax.ShapeDtypeStruct(shape_of(k, arrays), np.dtype(d))
+            jax.ShapeDtypeStruct(shape_of(k, shapes), np.dtype(d))
             for k, d in zip(kinds, dtypes, strict=True)
         ]
         return jax.pure_callback(

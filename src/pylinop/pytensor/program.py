@@ -16,8 +16,9 @@ A tree is a tuple, its leaves numbers of arrays:
     ("written", t)          t as a dense matrix, by its lower triangle
     ("general", t)          t, of which it is not said that it is symmetric or positive definite
 
-What is asked: ("solve", j), ("squares", j) for b' inv(K) b of each vector along the last axis,
-("logdet",), which is NaN where the determinant is negative, ("logabsdet",)."""
+What is asked: ("solve", j), ("inverse", j) where array j is the identity, ("squares", j) for
+b' inv(K) b of each vector along the last axis, ("logdet",), which is NaN where the determinant is
+negative, ("logabsdet",)."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ from .._api.solve import solve
 from .._lazy.leaves import lazy
 from .._programs.programs import Joined, Program, Pullback, Written
 
-__all__ = ["arrays_of", "dense", "innermost", "like", "operator_of", "parsed", "program"]
+__all__ = ["arrays_of", "dense", "innermost", "is_open", "like", "operator_of", "parsed", "program"]
 
 Tree = tuple[Any, ...]
 
@@ -72,7 +73,7 @@ def like(spec: Tree) -> list[tuple[str, int]]:
         return like(spec[1]) + [("same", j) for j in spec[2]]
     found = []
     for what, *rest in spec[2]:
-        if what == "solve":
+        if what in ("solve", "inverse"):
             found.append(("same", rest[0]))
         elif what == "squares":
             found.append(("rows", rest[0]))
@@ -108,6 +109,16 @@ def _of_triangle(K: Any) -> Any:
     return made
 
 
+def is_open(spec: Tree) -> bool:
+    """May the matrix be definite where a part is not, of which an inverse is taken?"""
+    tree = innermost(spec)[0][1]
+    return any(_has_inverse(t) for t in tree[1:] if isinstance(t, tuple) and tree[0] != "general")
+
+
+def _has_inverse(tree: Tree) -> bool:
+    return tree[0] == "inverse" or any(_has_inverse(t) for t in tree[1:] if isinstance(t, tuple))
+
+
 BAND = ("off", "diagonal", "identity")
 
 
@@ -117,7 +128,7 @@ def offset_of(term: Tree) -> int:
 
 
 def _band(leaves: Any, terms: list[Tree], by: Any = None) -> Any:
-    """The terms on diagonals, as one band; `by`: 1 + by times them."""
+    """The terms on diagonals, as one band; `by`: 1 + by times them, a vector from the left."""
     n = next(leaves[t[2]].shape[-1] + abs(offset_of(t)) for t in terms if t[0] == "off")
     width = max(abs(offset_of(t)) for t in terms)
     rows = {k: lazy(np.zeros(n - abs(k))) for k in range(-width, width + 1)}
@@ -125,10 +136,15 @@ def _band(leaves: Any, terms: list[Tree], by: Any = None) -> Any:
         k = offset_of(term)
         v = leaves[term[-1]]
         rows[k] = rows[k] + (v * np.ones(n) if term[0] == "identity" else v)
-    if by is not None:
-        rows = {k: 1.0 + by * v if k == 0 else by * v for k, v in rows.items()}
-    kind: Any = _core.Tridiagonal if width <= 1 else _core.Banded
     pos = _promised(leaves, "pos")
+    if by is not None:
+        number = not np.ndim(by)
+        scaled = {
+            k: (by if number else by[max(-k, 0) : n - max(k, 0)]) * v for k, v in rows.items()
+        }
+        rows = {k: 1.0 + v if k == 0 else v for k, v in scaled.items()}
+        pos = pos if number else None
+    kind: Any = _core.Tridiagonal if width <= 1 else _core.Banded
     if width <= 1:
         return kind(rows[-1], rows[0], rows[1], pos)
     padded = [np.concatenate([np.zeros(max(k, 0)), rows[k], np.zeros(max(-k, 0))]) for k in rows]
@@ -170,7 +186,8 @@ def _congruence(leaves: Any, i: int, j: int) -> Any:
 
 
 def _written(leaves: Any, tree: Tree) -> Any:
-    K = lazy(operator_of(leaves, tree))
+    """Its parts, such as a band whose inverse it has, need not be definite."""
+    K = lazy(operator_of(_General(leaves), tree))
     if isinstance(leaves, _General):
         made: Any = _core.Dense(K)
         return made
@@ -217,6 +234,9 @@ class _Inverse:
     def solve(self, b: Any) -> Any:
         return self.Q @ b
 
+    def inverse(self) -> Any:
+        return lazy(self.Q)
+
     def logdet(self) -> Any:
         return -logdet(self.Q)
 
@@ -225,8 +245,9 @@ class _Inverse:
 
 
 class _Noisy(_Inverse):
-    """inv(Q) + c I by the bands Q and S = 1 + c Q: its inverse is Q inv(S), its determinant that of
-    S over that of Q. What is subtracted nowhere loses no digits."""
+    """inv(Q) + c I by the bands Q and S = 1 + c Q, or inv(Q) + diag(c) by S = 1 + diag(c) Q: its
+    inverse is Q inv(S), its determinant that of S over that of Q. What is subtracted nowhere loses
+    no digits, and nothing is divided by c, which may be zero."""
 
     def __init__(self, Q: Any, S: Any) -> None:
         super().__init__(Q)
@@ -234,6 +255,9 @@ class _Noisy(_Inverse):
 
     def solve(self, b: Any) -> Any:
         return self.Q @ solve(self.S, b)
+
+    def inverse(self) -> Any:
+        return self.Q @ lazy(inv(self.S))
 
     def logdet(self) -> Any:
         return logdet(self.S) - logdet(self.Q)
@@ -250,6 +274,9 @@ class _Matrix:
 
     def solve(self, b: Any) -> Any:
         return solve(self.K, b)
+
+    def inverse(self) -> Any:
+        return lazy(inv(self.K))
 
     def logdet(self) -> Any:
         return logdet(self.K)
@@ -288,23 +315,23 @@ def _is_band(tree: Tree) -> bool:
 
 
 def _noisy(leaves: Any, terms: tuple[Tree, ...]) -> Any:
-    """The inverse of a band and multiples of the identity; None of other sums."""
+    """The inverse of a band and diagonals; None of other sums."""
     inverses = [t[1] for t in terms if t[0] == "inverse"]
-    noise = [t[1] for t in terms if t[0] == "identity"]
+    noise = [t for t in terms if t[0] in ("identity", "diagonal")]
     if len(inverses) != 1 or len(noise) != len(terms) - 1 or not _is_band(inverses[0]):
         return None
     own = list(inverses[0][1:])
-    by = functools.reduce(operator.add, (leaves[i] for i in noise))
+    by = functools.reduce(operator.add, (leaves[t[1]] for t in noise))
     return _Noisy(_band(leaves, own), _band(leaves, own, by))
 
 
-def _asked(leaves: Any, tree: Tree) -> Any:
-    """The matrix of a tree, to be asked of."""
+def _asked(leaves: Any, tree: Tree, is_whole: bool = False) -> Any:
+    """The matrix of a tree, to be asked of; `is_whole`: for its inverse too."""
     if tree[0] == "sum" and (noisy := _noisy(leaves, tree[1:])) is not None:
         return noisy
     if tree[0] == "inverse":
         return _Inverse(operator_of(leaves, tree[1]))
-    if tree[0] == "blocks" and not isinstance(leaves, _General):
+    if tree[0] == "blocks" and not (is_whole or isinstance(leaves, _General)):
         sizes = [operator_of(leaves, t).shape[-1] for t in tree[1:]]
         return _Blocks([_asked(leaves, t) for t in tree[1:]], sizes)
     return _Matrix(operator_of(leaves, tree))
@@ -329,11 +356,13 @@ class _Values:
         tree = self.tree
         if tree[0] == "general":
             leaves, tree = _General(leaves), tree[1]
-        K = _asked(leaves, tree)
+        K = _asked(leaves, tree, any(what == "inverse" for what, *_ in self.asked))
         made = []
         for what, *rest in self.asked:
             if what == "solve":
                 made.append(K.solve(leaves[rest[0]]))
+            elif what == "inverse":
+                made.append(K.inverse())
             elif what == "squares":
                 made.append(_squares(K, leaves[rest[0]]))
             else:

@@ -22,10 +22,11 @@ from ._compat import (
     MatrixInverse,
     scalars,
 )
+from .products import factors
 from .stationary import lags
 from .views import are_transposes, is_scalar_op, number_of, op_of, plain, seen, transposed
 
-__all__ = ["Refused", "by_precision", "recognise"]
+__all__ = ["Refused", "by_precision", "kinds", "recognise"]
 
 SIMPLE = {"identity", "constant", "diagonal", "off"}  # multiples of them are they themselves
 PAYS = {"kron", "toeplitz", "blocks", "root", "weighted", "congruence", *SIMPLE} - {"identity"}
@@ -153,9 +154,36 @@ def _mul(v: Any, leaves: Leaves) -> Any:
     for x in v.owner.inputs:
         number = number_of(x)
         (rest if number is None else numbers).append(x if number is None else number)
+    if len(rest) > 1:
+        masked = _masked(rest, numbers, leaves) if len(rest) == 2 else None
+        return masked or _on_pairs(rest, numbers, leaves)
     if len(rest) != 1 or not numbers or (core := seen(rest[0])) is None:
         return None
     return _times(pt.mul(*numbers) if len(numbers) > 1 else numbers[0], core, leaves)
+
+
+def _masked(rest: list[Any], numbers: list[Any], leaves: Leaves) -> Any:
+    """A row or a column times the identity, as a diagonal is written for a stack."""
+    for unit, x in (rest, rest[::-1]):
+        if not isinstance(op_of(x), DimShuffle) or x.owner.op.new_order not in ((0, "x"), ("x", 0)):
+            continue
+        tree = _tree(unit, leaves) if unit.ndim == 2 else None
+        if tree is not None and tree[0] in ("identity", "diagonal"):
+            d = pt.mul(x.owner.inputs[0], leaves.variables[tree[1]], *numbers)
+            return ("diagonal", leaves.at(d))
+    return None
+
+
+def _on_pairs(rest: list[Any], numbers: list[Any], leaves: Leaves) -> Any:
+    """Kernels of the two coordinates of all pairs of points."""
+    cores = [seen(x) for x in rest]
+    found = None if any(x is None for x in cores) else factors(cores)
+    if found is None:
+        return None
+    tree = ("kron", *(("symmetric", leaves.at(x)) for x in found))
+    if not numbers:
+        return tree
+    return _multiple(pt.mul(*numbers) if len(numbers) > 1 else numbers[0], tree, leaves)
 
 
 def _divided(v: Any, leaves: Leaves) -> Any:
@@ -243,14 +271,15 @@ def _tree(v: Any, leaves: Leaves) -> Any:
     return None if found is None or found.odd else ("toeplitz", leaves.at(found.values))
 
 
-def _kinds(tree: Any) -> set[str]:
-    inner = set().union(*(_kinds(t) for t in tree[1:] if isinstance(t, tuple)))
+def kinds(tree: Any) -> set[str]:
+    """Those in a tree."""
+    inner = set().union(*(kinds(t) for t in tree[1:] if isinstance(t, tuple)))
     return {tree[0]} | inner
 
 
 def by_precision(tree: Any) -> bool:
     """Is it positive definite, and computed by the inverse of some of it?"""
-    return tree[0] != "general" and "inverse" in _kinds(tree)
+    return tree[0] != "general" and "inverse" in kinds(tree)
 
 
 def _numbered(tree: Any, places: dict[int, int]) -> Any:
@@ -274,12 +303,11 @@ def recognise(K: Any) -> tuple[Any, list[Any]]:
     tree = _tree(core, leaves)
     if tree is None:
         raise Refused(f"no structure is known of {core.owner.op if core.owner else core}")
-    kinds = _kinds(tree)
-    if not kinds & PAYS:
+    if not kinds(tree) & PAYS:
         raise Refused("nothing to gain: a multiple of the identity")
     core = tree[1] if tree[0] == "inverse" else tree
     terms = core[1:] if core[0] == "sum" else (core,)
-    if not any(_kinds(t) & DEFINITE for t in terms):
+    if not any(kinds(t) & DEFINITE for t in terms):
         raise Refused("a product of factors without a diagonal beside it is singular")
     places: dict[int, int] = {}
     tree = _numbered(tree, places)

@@ -134,12 +134,25 @@ def _numbers(*shape: int) -> Any:
     return np.broadcast_to(np.full((), 1.5), shape)
 
 
-def priced(spec: Any, arrays: list[Any]) -> tuple[float | None, float | None, tuple[Any, ...]]:
-    """`before`, `after` and `plans` of a report on a program of these variables."""
-    shapes = [x.type.shape for x in arrays]
+def _known(tree: Any, shapes: list[Any]) -> list[Any]:
+    """The shapes, with lengths that PyTensor does not know, as of diag(diag(c)), by the tree."""
+    if tree[0] == "weighted":
+        _, i, j = tree
+        shapes = [(*shapes[i][-1:],) if k == j else shape for k, shape in enumerate(shapes)]
+    for t in tree[1:]:
+        shapes = _known(t, shapes) if isinstance(t, tuple) else shapes
+    return shapes
+
+
+def priced(
+    spec: Any, arrays: list[Any], times: int | None = 1
+) -> tuple[float | None, float | None, tuple[Any, ...]]:
+    """`before`, `after` and `plans` of a report on a program of these variables, which is run so
+    many times."""
     _, tree, asked, _ = spec
+    shapes = _known(tree, [x.type.shape for x in arrays])
     is_general = tree[0] == "general"
-    if any(None in shape for shape in shapes):
+    if times is None or any(None in shape for shape in shapes):
         return None, None, ()
     leaves = [lazy(_numbers(*shape)) for shape in shapes]
     try:
@@ -149,10 +162,12 @@ def priced(spec: Any, arrays: list[Any]) -> tuple[float | None, float | None, tu
         return None, None, ()
     before = (2 if is_general else 1) * n**3 / 3
     for what, *rest in asked:
-        if rest:
+        if what == "inverse":
+            before += (4 if is_general else 2) * n**3 / 3
+        elif rest:
             columns = math.prod(shapes[rest[0]]) // n if n else 0
             before += (1 if what == "squares" else 2) * n**2 * columns
-    return before, sum(p.flops for p in plans), tuple(plans)
+    return times * before, times * sum(p.flops for p in plans), tuple(plans)
 
 
 def _rows_of(tree: Any, leaves: list[Any], shapes: list[Any], asked: Any) -> int:

@@ -5,18 +5,27 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import importlib
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytensor.tensor as pt
 
-from ._compat import Blockwise, Cholesky, GraphRewriter, ReplaceValidate, ancestors, optdb
-from .consumers import Want, anchors, general_wants, wants
+from ._compat import (
+    Blockwise,
+    Cholesky,
+    GraphRewriter,
+    ReplaceValidate,
+    ancestors,
+    optdb,
+)
+from .batches import Batch, batch_of
+from .consumers import Want, anchors, general_wants, is_inverse_of, wants
 from .ops import Structured
-from .recognise import Refused, by_precision, recognise
+from .recognise import Refused, by_precision, kinds, recognise
 from .report import Report, named, priced, shown
-from .views import plain
+from .views import op_of, plain
 
 __all__ = ["Settings", "off", "registered", "reported", "settings"]
 
@@ -98,7 +107,9 @@ def _tree_of(K: Any) -> tuple[Any, list[Any]]:
         return ("dense", 0), [core]
 
 
-def _program(tree: Any, variables: list[Any], found: list[Want]) -> tuple[Any, list[Any]]:
+def _program(
+    tree: Any, variables: list[Any], found: list[Want], batch: Batch | None
+) -> tuple[Any, list[Any]]:
     """One node for all that is wanted; the new variables."""
     arrays, asked, places = list(variables), [], []
     for want in found:
@@ -119,6 +130,8 @@ def _program(tree: Any, variables: list[Any], found: list[Want]) -> tuple[Any, l
     values = Structured(repr(spec))(*arrays, return_list=True)
     if unproved:
         values = [pt.switch(pt.isnan(values[-1]), np.nan, x).astype(x.dtype) for x in values]
+    if batch is not None:
+        values = batch.repeated(values)
     return (spec, arrays), [w.made(values[k]) for w, k in zip(found, places, strict=True)]
 
 
@@ -145,22 +158,40 @@ class _Rewriter(GraphRewriter):  # type: ignore[misc]
     def _one(self, fgraph: Any, node: Any) -> None:
         K, L = node.inputs[0], node.outputs[0]
         try:
-            tree, variables = _tree_of(K)
-            found = wants(fgraph, L)
-            _replaced(fgraph, K, tree, variables, found)
+            batch = batch_of(K)
+            tree, variables = _tree_of(K if batch is None else batch.core)
+            found = wants(fgraph, L, batch)
+            _refuse_dear(K, tree, found)
+            _replaced(fgraph, K, tree, variables, found, batch)
         except Refused as why:
             _hear(Report(named(K), "", (), str(why)))
 
     def _general(self, fgraph: Any, K: Any) -> None:
-        """Solves and determinants of a matrix that nobody said is positive definite."""
+        """Solves, determinants and inverses of a matrix that nobody said is positive definite."""
         try:
             tree, variables = _structured(K)
             if tree[0] == "blocks" and not _has_square_blocks(plain(K)):
                 raise Refused("its blocks are not known to be square")
             found = general_wants(fgraph, K)
+            _refuse_dear(K, tree, found)
             _replaced(fgraph, K, ("general", tree), variables, found)
         except Refused as why:
-            _hear(Report(named(K), "", (), f"{why}{NOT_SAID}"))
+            more = "" if is_inverse_of(fgraph, K) else NOT_SAID
+            _hear(Report(named(K), "", (), f"{why}{more}"))
+
+
+def _refuse_dear(K: Any, tree: Any, found: list[Want]) -> None:
+    """A product of two triangular solves becomes one with a whole solve: that pays by structure;
+    and what has no low rank may have any where sizes are unknown, as in sparse Gaussian processes,
+    where W has more columns than rows."""
+    if tree == ("dense", 0) and any(want.is_product for want in found):
+        raise Refused("products of triangular solves with a dense factor: nothing to gain")
+    dear = any(want.needs_size for want in found)
+    if dear and _rows(K) is None and not kinds(tree).isdisjoint(LOW):
+        raise Refused("of unknown sizes its rank may be as large as its size")
+
+
+LOW = ("root", "weighted", "congruence")
 
 
 def _has_square_blocks(K: Any) -> bool:
@@ -173,9 +204,16 @@ def _has_square_blocks(K: Any) -> bool:
 NOT_SAID = " (it is not said to be positive definite: assume(K, positive_definite=True))"
 
 
-def _replaced(fgraph: Any, K: Any, tree: Any, variables: list[Any], found: list[Want]) -> None:
-    """One program in place of all that is wanted."""
-    (spec, arrays), made = _program(tree, variables, found)
+def _replaced(
+    fgraph: Any,
+    K: Any,
+    tree: Any,
+    variables: list[Any],
+    found: list[Want],
+    batch: Batch | None = None,
+) -> None:
+    """One program in place of all that is wanted, repeated along a stack."""
+    (spec, arrays), made = _program(tree, variables, found, batch)
     try:
         pairs = [
             (want.old, want.old.type.filter_variable(new, allow_convert=True))
@@ -186,7 +224,8 @@ def _replaced(fgraph: Any, K: Any, tree: Any, variables: list[Any], found: list[
     fgraph.replace_all_validate(pairs, reason=NAME)
     if _heard.get() is not None:
         asked = tuple(a[0] for a in spec[2])
-        _hear(Report(named(K), shown(tree), asked, "", "", *priced(spec, arrays)))
+        times = 1 if batch is None else batch.length
+        _hear(Report(named(K), shown(tree), asked, "", "", *priced(spec, arrays, times)))
 
 
 def _hear(report: Report) -> None:
@@ -214,6 +253,15 @@ class _Unasked(GraphRewriter):  # type: ignore[misc]
             made = Structured(repr(spec))(*node.inputs, return_list=True)
             old = [node.outputs[k] for k in asked]
             fgraph.replace_all_validate(list(zip(old, made, strict=True)), reason="pylinop_unasked")
+
+
+class _ForJax(GraphRewriter):  # type: ignore[misc]
+    """Where a graph with programs is on its way to JAX, JAX knows them: not before, as its import
+    takes a second."""
+
+    def apply(self, fgraph: Any) -> None:
+        if any(isinstance(op_of(node.outputs[0]), Structured) for node in fgraph.apply_nodes):
+            importlib.import_module("pylinop.pytensor.dispatch_jax")
 
 
 class _Joined(GraphRewriter):  # type: ignore[misc]
@@ -247,3 +295,4 @@ def registered() -> None:
     optdb["stabilize"].register(NAME, _Rewriter(), *tags, final_rewriter=True)
     optdb.register("pylinop_unasked", _Unasked(), *tags, position=2.9)
     optdb.register("pylinop_joined", _Joined(), *tags, position=2.91)
+    optdb.register("pylinop_jax", _ForJax(), "jax", position=2.92)  # JAX's linker asks for this tag

@@ -1,5 +1,8 @@
 """Programs under PyTensor's JAX linker, and JAX's own gradient of what it makes."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -8,10 +11,14 @@ jax = pytest.importorskip("jax")
 
 import pytensor.tensor as pt
 from frameworks.pytensor import pytensor_graphs as graphs
-from frameworks.pytensor.test_pytensor_rewrites import compiled, same, small_sizes  # noqa: F401
+from frameworks.pytensor.test_pytensor_rewrites import (  # noqa: F401
+    PLAIN,
+    compiled,
+    same,
+    small_sizes,
+)
 
 import pylinop.pytensor as pp
-from pylinop.pytensor import dispatch_jax  # noqa: F401  (registers)
 
 
 @pytest.mark.parametrize("row", [graphs.root, graphs.toeplitz, graphs.kron_alone])
@@ -26,6 +33,25 @@ def test_jax_runs_the_same(row):
     same(on, off, *values, np.ones(27 if row is graphs.kron_alone else 9))
 
 
+def test_jax_is_imported_where_it_is_asked_for():
+    """With programs in the graph, by the linker, in a new process; not by our import."""
+    text = """
+import sys, numpy as np, pytensor, pytensor.tensor as pt
+import pylinop.pytensor as pp
+pp.config(least=0)
+d, e, y = pt.dvector(), pt.dscalar(), pt.dvector()
+K = pt.diag(d) + e
+f = pt.sum(pt.linalg.solve_triangular(pt.linalg.cholesky(K), y, lower=True) ** 2)
+assert "jax" not in sys.modules and not pp.explain(f)[0].reason
+run = pytensor.function([d, e, y], f, mode="JAX")
+x = np.arange(1.0, 6.0)
+print(float(run(x, 0.5, np.ones(5))) - np.linalg.solve(np.diag(x) + 0.5, np.ones(5)).sum())
+"""
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert abs(float(done.stdout)) < 1e-13
+
+
 def test_derivatives_by_jax():
     inputs, K, values = graphs.root(9)
     y = pt.dvector("y")
@@ -38,3 +64,16 @@ def test_derivatives_by_jax():
     lows = jax.numpy.stack([given[1], -given[1]])
     many = jax.vmap(lambda d: on.vm.jit_fn(given[0], d, given[2])[0])(lows)
     assert np.isfinite(many[0]) and np.isnan(many[1])
+
+
+def test_stacks_under_jax(rng):
+    W, d, y = pt.tensor("W", shape=(3, 12, 2)), pt.tensor("d", shape=(3, 12)), pt.dmatrix("y")
+    L = pt.linalg.cholesky(W @ W.mT + d[:, :, None] * pt.eye(12))
+    z = pt.linalg.solve_triangular(L, y, lower=True, b_ndim=1)
+    g = pt.sum(z**2) + pt.sum(pt.log(pt.diagonal(L, axis1=-2, axis2=-1)))
+    f = pp.rewrite(g)
+    on = pytensor.function([W, d, y], [f, *pytensor.grad(f, [W, d, y])], mode="JAX")
+    assert "values of" in str(pp.explain(on))
+    with pp.off():
+        off = pytensor.function([W, d, y], [g, *pytensor.grad(g, [W, d, y])], mode=PLAIN)
+    same(on, off, rng.standard_normal((3, 12, 2)), 1 + rng.random((3, 12)), rng.random((3, 12)))
