@@ -115,7 +115,8 @@ def _(op: Any, axis: int) -> Any:
 @frobenius.row("tridiagonal", "banded", "blocktridiagonal")
 def _(op: Any) -> Any:
     if op._head == "blocktridiagonal" and op._init is not None:
-        parts = (floats(x) for x in op._given("lower", "diag", "upper"))
+        lower, diag, upper = op._given("lower", "diag", "upper")
+        parts = (floats(x) for x in (lower, diag, lower if upper is None else upper))
         flat = (x.reshape(*x.shape[:-3], math.prod(x.shape[-3:])) for x in parts)
         return _root_of_squares([_length(x) for x in flat]) + np.zeros(op.shape[:-2])
     bands = bands_of(op)
