@@ -46,8 +46,16 @@ def test_indices_of_placeholders_are_those_of_when_the_formula_is_written(kind, 
                 f(given[:3])
 
 
+def test_arrays_of_no_dimensions_are_integers_of_when_the_formula_is_written(rng):
+    at, x = np.array(1), rng.standard_normal((6, 3))
+    functions = [pl.function(X, y) for y in (X[at], X[:, at], np.take(X, at, axis=0))]
+    at[...] = 2
+    for f, expected in zip(functions, (x[1], x[:, 1], x[1]), strict=True):
+        np.testing.assert_array_equal(f(x), expected)
+
+
 def test_what_is_no_index_of_a_placeholder():
-    for key in (True, "a", 1.5, [0.5]):
+    for key in (True, "a", 1.5, [0.5], np.array(True), np.array(1.5), (np.array(False), [0])):
         with pytest.raises(NotImplementedError, match="arrays of integers and masks, got"):
             X[key]
     for mask in (X > 0, pl.lazy(np.array([True, False]))):

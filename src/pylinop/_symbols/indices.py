@@ -54,13 +54,15 @@ def _is_place(p: Any) -> bool:
     """Is it an integer, or a size?"""
     if isinstance(p, Size):
         return True
-    return hasattr(p, "__index__") and not isinstance(p, (bool, np.bool_)) and np.ndim(p) == 0
+    return hasattr(p, "__index__") and not isinstance(p, (bool, np.bool_, np.ndarray))
 
 
 def _held(p: Any) -> Any:
     """A part of an index as a formula holds it: arrays are copied, since the sizes that fit are
     those of what they hold now; NumPy's indices by arrays, too, take what these hold then. A mask
     is the places that it takes (`_masks`)."""
+    if isinstance(p, np.ndarray) and p.ndim == 0 and p.dtype.kind in "iu":
+        return operator.index(p)
     if p is None or p is Ellipsis or isinstance(p, slice) or _is_later(p) or _is_place(p):
         return p
     if isinstance(p, (list, tuple, np.ndarray)):
