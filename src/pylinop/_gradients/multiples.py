@@ -11,6 +11,7 @@ import numpy as np
 
 from .. import _core
 from .._base.checks import is_lazy
+from .._base.kind_flags import heads
 from .._lazy import numpy_functions
 from .._lazy.build import view
 from .._lazy.kinds import Kind, filled
@@ -22,10 +23,7 @@ __all__ = ["inner"]
 _MOST = 64  # sums, multiples and views within each other that are taken apart
 
 # linear in all parameters together
-_JOINTLY = frozenset(
-    "diag offdiag tridiagonal banded toeplitz circulant hankel blockdiag block convolution "
-    "multitoeplitz blocktridiagonal kronsum".split()
-)
+_JOINTLY = heads("linear") - heads("held")
 _IN_SOME = {"quasiseparable": (0, 2), "sparse": (1,)}  # linear in these, the others as they are
 
 
