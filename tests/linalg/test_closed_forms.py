@@ -64,6 +64,16 @@ def test_selections_out_of_range():
             function(pl.Selection([0, 1, 3], 3))
 
 
+@pytest.mark.parametrize("n", [1, 2, 3, 16, 17, 100_000])
+def test_selections_that_lead_far(n):
+    """A chain of n steps to a cycle of one, and of two: found in few steps for all n."""
+    chain = np.maximum(np.arange(n) - 1, 0)
+    assert (pl.eigvals(pl.Selection(chain, n)) == np.eye(1, n)[0]).all()
+    chain[0] = min(1, n - 1)
+    due = [1.0] if n == 1 else [-1.0, *np.zeros(n - 2), 1.0]
+    np.testing.assert_allclose(np.sort_complex(pl.eigvals(pl.Selection(chain, n))), due, atol=1e-15)
+
+
 def test_ldl_of_zero_times_what_is_not_hermitian(rng):
     a = rng.standard_normal((4, 4)) + 1j * rng.standard_normal((4, 4))
     L, D, _ = pl.ldl(0.0 * pl.Dense(a))

@@ -144,8 +144,11 @@ static double bytes_of(const lop_slot *s) { return (double)s->matbytes * (double
 
 /* Is the mask, of one flag, set wherever `last` runs? What ran under it has then run, whatever it
  * was that led there. Of several flags, of a batch, those that are set say which elements were
- * made. */
+ * made, also of what is within. */
 static bool is_implied(const lop_plan *p, const lop_step *last, int mask) {
+    const int around[2] = {last->late, last->later};
+    for (int i = 0; i < 2; i++)
+        if (around[i] >= 0 && p->slot[around[i]].batch != 1) return false;
     return p->slot[mask].batch == 1 &&
            ((last->when == mask && last->when_set) || last->late == mask || last->later == mask);
 }

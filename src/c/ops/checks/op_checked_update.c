@@ -202,7 +202,8 @@ static lop_status check_det(lop_emit *e, const lop_node *self, int value, int ma
     lop_step *s = lop_emit_step(e, "accept", run_accept_det, value, 4, in);
     if (!s) return LOP_NOMEM;
     s->attr.i[0] = lop_cols(self->child[2]);
-    s->scratch = lop_factor_bytes(s->attr.i[0], LOP_c128);
+    const bool whole = lop_is_complex(self->child[2]->dtype);
+    s->scratch = lop_factor_bytes(s->attr.i[0], whole ? LOP_c128 : LOP_f64);
     s->fail = mask;
     s->flags = LOP_STEP_QUIET;
     return LOP_OK;

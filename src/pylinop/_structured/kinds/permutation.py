@@ -200,19 +200,17 @@ def _(op: Any, how: Any) -> Any:
 
 
 @eigvals.row(
-    "selection", how="roots of one by its cycles, else zeros", cost="O(n)", guard="given single",
-    called="selection",
+    "selection", how="roots of one by its cycles, else zeros", cost="O(n log n)",
+    guard="given single", called="selection",
 )  # fmt: skip
 def _(op: Any) -> Any:
     op.diagonal()
     n = op.shape[-1]
     to = np.asarray(op._given("index")) % n
-    within = np.arange(n)
-    while True:  # what n steps reach: the cycles
-        again = np.unique(to[within])
-        if again.size == within.size:
-            break
-        within = again
+    far = to  # 2^k steps on, at last n or more: where those lead is in a cycle
+    for _ in range(n.bit_length()):
+        far = far[far]
+    within = np.unique(far)
     place = np.zeros(n, np.int64)
     place[within] = np.arange(within.size)
     w = np.zeros(n, complex_of(op.dtype))
