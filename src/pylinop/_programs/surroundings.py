@@ -102,7 +102,7 @@ class Calls:
 
     def nests(self, leaves: Any, nested: Any) -> None:
         """Keeps how the results for such leaves are nested."""
-        self._several = self._several or self._nested not in (None, nested)
+        self._several |= self._nested is not None and bool(self._nested != nested)
         self._nests[_avals(leaves)] = nested
         self._nested = nested
 
