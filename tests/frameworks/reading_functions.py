@@ -2,6 +2,7 @@
 it: `WAYS[name]()` gives (f, write). f(d, number of d's) is the log-determinant of c diag(d)."""
 
 import functools
+import types
 
 import numpy as np
 
@@ -107,6 +108,99 @@ def _operator():
     return lambda d: pl.logdet(held @ pl.Diag(d)), write
 
 
+def _of_a_maker():
+    """Two functions of the same code."""
+
+    def times(c):
+        return lambda d: c * d
+
+    one, other = times(2.0), times(0.5)
+
+    def write(x):
+        nonlocal other
+        other = times(x / 2)
+
+    return lambda d: pl.logdet(pl.Diag(one(other(d)))), write
+
+
+def _new_item():
+    c = {}
+    return lambda d: _formula(c.get("c", 1.0), d), lambda x: c.update(c=x)
+
+
+def _length():
+    c = [1.0]
+
+    def write(x):
+        del c[1:]
+        if x != 1.0:
+            c.append(x - 1.0)
+
+    return lambda d: _formula(sum(c), d), write
+
+
+class _Owner:
+    pass
+
+
+def _new_attribute():
+    owner = _Owner()
+    return lambda d: _formula(getattr(owner, "c", 1.0), d), lambda x: setattr(owner, "c", x)
+
+
+def _attribute_of_an_attribute():
+    owner = _Owner()
+    owner.kernel = _Owner()
+    owner.kernel.c = 1.0
+    return lambda d: _formula(owner.kernel.c, d), lambda x: setattr(owner.kernel, "c", x)
+
+
+def _array_of_an_object():
+    """Another array in its place."""
+    owner = _Owner()
+
+    def write(x):
+        owner.c = np.array([x, x, x])
+
+    write(1.0)
+    return lambda d: pl.logdet(pl.Diag(d * owner.c)), write
+
+
+def _base_class():
+    class Base:
+        c = 1.0
+
+        def times(self, d):
+            return self.c * d
+
+    class Model(Base):
+        def f(self, d):
+            return pl.logdet(pl.Diag(self.times(d)))
+
+    return Model().f, lambda x: setattr(Base, "c", x)
+
+
+def _slots():
+    class Model:
+        __slots__ = ("inner",)
+
+        @property
+        def c(self):
+            return self.inner
+
+        def f(self, d):
+            return _formula(self.c, d)
+
+    model = Model()
+    return model.f, lambda x: setattr(model, "inner", x)
+
+
+def _module():
+    module = types.ModuleType("a_module_of_ones_own")
+    module.c = 1.0
+    return lambda d: _formula(module.c, d), lambda x: setattr(module, "c", x)
+
+
 WAYS = {
     "closure": _closure,
     "global": _global,
@@ -120,4 +214,13 @@ WAYS = {
     "callable": _callable,
     "partial": _partial,
     "operator": _operator,
+    "maker": _of_a_maker,
+    "new item": _new_item,
+    "length": _length,
+    "new attribute": _new_attribute,
+    "attribute of an attribute": _attribute_of_an_attribute,
+    "array of an object": _array_of_an_object,
+    "base class": _base_class,
+    "slots": _slots,
+    "module": _module,
 }

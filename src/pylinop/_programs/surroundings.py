@@ -1,14 +1,16 @@
 """What a function reads besides its arguments: numbers, words and objects that it closes over, in
 its module or its defaults, and what the functions read that it calls. A program holds for these.
 
-Numbers are compared by value, also those within tuples, lists, dicts and attributes, two levels
-down; all else by identity. What the function writes itself (a counter) does not count. What is
-reached in other ways (deeper, by computed names) is not seen."""
+Numbers are compared by value, also those within tuples, lists, dicts, modules and attributes, two
+levels down; all else by identity. Of an object or a module those attributes count that the code
+names, as the methods do that it names. What the function writes itself (a counter) does not count.
+What is reached in other ways (deeper, by computed names, within arrays) is not seen."""
 
 from __future__ import annotations
 
 import dis
 import functools
+import sys
 import types
 from collections.abc import Callable
 from typing import Any
@@ -18,6 +20,7 @@ import numpy as np
 __all__ = ["Calls", "Surroundings", "fitting", "of"]
 
 _LIBRARIES = frozenset(("pylinop", "numpy", "scipy", "torch", "jax", "jaxlib", "builtins"))
+_LIBRARIES |= sys.stdlib_module_names - {"__main__"}
 _PLAIN = frozenset((int, float, complex, bool, str, bytes, type(None)))
 _ITEMS = 64  # of a larger list or dict none is looked at
 _LEVELS = 2
@@ -36,8 +39,24 @@ def _globals(code: types.CodeType) -> tuple[str, ...]:
     return tuple(names)
 
 
+@functools.lru_cache(maxsize=1024)
+def _named(code: types.CodeType) -> frozenset[str]:
+    """What may be names of attributes in it."""
+    names = set(code.co_names)
+    for x in code.co_consts:
+        if isinstance(x, types.CodeType):
+            names |= _named(x)
+        elif type(x) is str and x.isidentifier():
+            names.add(x)
+    return frozenset(names)
+
+
 def _is_foreign(module: Any) -> bool:
     return isinstance(module, str) and module.partition(".")[0] in _LIBRARIES
+
+
+def _is_library(x: Any) -> bool:
+    return type(x) is types.ModuleType and _is_foreign(x.__name__)
 
 
 class Surroundings:
@@ -64,20 +83,33 @@ class Calls:
 
     def __init__(self, f: Callable[..., Any], read: Surroundings) -> None:
         self.f, self.read = f, read
-
+        self._nested: Any = None
+        self._nests: dict[Any, Any] = {}  # by the shapes and dtypes of the leaves
+        self._several = False
         plain = type(f) is types.FunctionType and not _is_foreign(f.__module__)
         self.words = _globals(f.__code__) if plain else ()
         self.foreign = type(f) is types.FunctionType and not plain
 
-    def reads_modules(self) -> bool:
-        """Does it read nothing but modules? A quick look, which most functions pass."""
+    def reads_libraries(self) -> bool:
+        """Does it read nothing but libraries? A quick look, which most functions pass."""
         f = self.f
         if self.foreign:
             return True
         if type(f) is not types.FunctionType or f.__closure__ or f.__defaults__ or f.__kwdefaults__:
             return False
         given = f.__globals__
-        return all(type(given.get(w, types)) is types.ModuleType for w in self.words)
+        return all(_is_library(given.get(w, types)) for w in self.words)
+
+    def nests(self, leaves: Any, nested: Any) -> None:
+        """Keeps how the results for such leaves are nested."""
+        self._several |= self._nested is not None and bool(self._nested != nested)
+        self._nests[_avals(leaves)] = nested
+        self._nested = nested
+
+    def nested(self, leaves: Any) -> Any:
+        """How they are."""
+        nested = self._nested
+        return self._nests.get(_avals(leaves), nested) if self._several else nested
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
         """Its result; an error where it would be that of other numbers."""
@@ -95,20 +127,28 @@ class Calls:
         return found
 
 
+def _avals(leaves: Any) -> tuple[Any, ...]:
+    return tuple([(tuple(x.shape), str(x.dtype).rpartition(".")[2]) for x in leaves])
+
+
 _MOST = 32  # of one nest of arguments; then the oldest go
 
 
 def fitting(known: list[Any], f: Callable[..., Any], made: Callable[[Surroundings], Any]) -> Any:
     """The one of `known`, a list of `Calls`, for what f reads now; else a new one."""
-    if known and known[-1].reads_modules():
+    if known and known[-1].reads_libraries():
         return known[-1]
     now = of(f)
     for one in reversed(known):
         if not one.read.changed(now):
             return one
-    del known[: len(known) + 1 - _MOST]
+    del known[: max(0, len(known) + 1 - _MOST)]
     known.append(made(now))
     return known[-1]
+
+
+_SILENT = frozenset(("__init__", "__repr__", "__str__", "__hash__", "__eq__", "__reduce__"))
+_NOWHERE: Any = object()
 
 
 class _Walk:
@@ -116,12 +156,15 @@ class _Walk:
         self.read: dict[str, Any] = {}
         self.held: list[Any] = []
         self.known: set[int] = set()
+        self.names: set[str] = set()
+        self.owners: list[tuple[str, Any, int, set[str]]] = []  # and which attributes were read
 
     def function(self, f: types.FunctionType, name: str) -> None:
-        code = f.__code__
-        if id(code) in self.known or _is_foreign(f.__module__):
+        if id(f) in self.known or _is_foreign(f.__module__):
             return
-        self.known.add(id(code))
+        self.known.add(id(f))
+        code = f.__code__
+        self.names |= _named(code)
         self.same(name + "()", code)
         given = f.__globals__
         for word in _globals(code):
@@ -148,14 +191,10 @@ class _Walk:
 
     def value(self, name: str, x: Any, levels: int) -> None:
         kind = type(x)
-        if kind is types.ModuleType:
-            return
-        if kind in _PLAIN:
+        if kind in _PLAIN or isinstance(x, np.generic):
             self.note(name, repr(x))
         elif kind is types.FunctionType:
             self.function(x, name)
-        elif isinstance(x, np.generic):
-            self.note(name, repr(x))
         elif kind is types.MethodType:
             self.value(name, x.__self__, levels)
             self.value(name, x.__func__, levels)
@@ -164,29 +203,83 @@ class _Walk:
             self.value(f"{name}.args", (*x.args, x.keywords), levels)
         elif kind in (tuple, list, dict):
             self.nest(name, x, levels)
-        else:
+        elif not _is_library(x):
             self.same(name, x)
-            if levels and not _is_foreign(getattr(x, "__module__", None)):
-                self.attributes(name, x, levels - 1)
+            module = x.__module__ if isinstance(x, type) else kind.__module__
+            if levels and (kind is types.ModuleType or not _is_foreign(module)):
+                self.owner(name, x, levels - 1)
 
     def nest(self, name: str, x: Any, levels: int) -> None:
         if not levels or len(x) > _ITEMS:
             self.same(name, x)
             return
+        self.note(f"the length of {name}", str(len(x)))
         for k, y in list(x.items() if type(x) is dict else enumerate(x)):
             self.value(f"{name}[{k!r}]", y, levels - 1)
 
-    def attributes(self, name: str, x: Any, levels: int) -> None:
-        """Of an object those of its class too; no functions."""
-        found = dict(getattr(x, "__dict__", {}))
-        if not isinstance(x, type):
-            found = {**vars(type(x)), **found}
-        if len(found) > _ITEMS:
+    def owner(self, name: str, x: Any, levels: int) -> None:
+        """An object or a class, whose attributes are read when all names are known."""
+        if id(x) in self.known:
             return
-        for k, y in found.items():
-            if type(k) is str and not k.startswith("__") and not callable(y):
-                if type(y) in _PLAIN or isinstance(y, (np.generic, tuple, list, dict)):
-                    self.value(f"{name}.{k}", y, levels)
+        self.known.add(id(x))
+        self.held.append(x)
+        self.owners.append((name, x, levels, set()))
+        if type(x) is types.ModuleType:
+            return
+        made = isinstance(x, type)
+        for cls in (x if made else type(x)).__mro__:
+            if _is_foreign(cls.__module__):
+                continue
+            for k, f in list(vars(cls).items()):
+                if isinstance(f, types.FunctionType) and k[:2] == k[-2:] == "__":
+                    if k not in _SILENT or (made and k == "__init__"):
+                        self.function(f, f"{cls.__name__}.{k}")
+
+    def attributes(self) -> None:
+        """Those that are named, until no more names are found."""
+        more = True
+        while more:
+            more = False
+            for name, x, levels, done in list(self.owners):
+                for word in sorted(self.names - done):
+                    more = True
+                    done.add(word)
+                    for k, y in enumerate(_found(x, word)):
+                        self.attribute(f"{name}.{word}" + "'" * k, y, levels)
+
+    def attribute(self, name: str, y: Any, levels: int) -> None:
+        if y is _NOWHERE:
+            self.note(name, "not there")
+            return
+        if isinstance(y, property):
+            y = y.fget
+        elif isinstance(y, functools.cached_property):
+            y = y.func
+        elif isinstance(y, (staticmethod, classmethod)):
+            y = y.__func__
+        self.value(name, y, levels)
+
+
+def _found(x: Any, word: str) -> list[Any]:
+    """The attributes of this name, without a call of what x has for it: those of a module that has
+    `__getattr__`, such as one of PyTorch's, are in dicts."""
+    own = getattr(x, "__dict__", {})
+    if word in own and not isinstance(x, type):
+        return [own[word]]
+    if type(x) is types.ModuleType:
+        return [_NOWHERE]
+    for cls in (x if isinstance(x, type) else type(x)).__mro__:
+        if _is_foreign(cls.__module__):
+            continue
+        y = vars(cls).get(word, _NOWHERE)
+        if isinstance(y, types.MemberDescriptorType):  # of __slots__
+            return [getattr(x, word, _NOWHERE) if not isinstance(x, type) else y]
+        if y is not _NOWHERE:
+            return [y]
+    if hasattr(type(x), "__getattr__") and not isinstance(x, type):
+        some = [d[word] for d in list(own.values()) if type(d) is dict and word in d]
+        return some or [_NOWHERE]
+    return [_NOWHERE]
 
 
 def of(f: Callable[..., Any]) -> Surroundings:
@@ -196,4 +289,5 @@ def of(f: Callable[..., Any]) -> Surroundings:
     call: Any = type(f).__call__
     if type(call) is types.FunctionType:
         walk.function(call, "__call__")
+    walk.attributes()
     return Surroundings(walk.read, walk.held)

@@ -25,11 +25,11 @@ class _Calls(Calls):
     def __init__(self, f: Callable[..., Any], structure: Any, read: Surroundings) -> None:
         super().__init__(f, read)
         self.structure = structure
-        self.nested: Any = None
 
     def __call__(self, leaves: Any) -> list[Any]:
         args, kwargs = jax.tree.unflatten(self.structure, leaves)
-        found, self.nested = jax.tree.flatten(self.run(*args, **kwargs), is_leaf=is_lazy)
+        found, nested = jax.tree.flatten(self.run(*args, **kwargs), is_leaf=is_lazy)
+        self.nests(leaves, nested)
         for x in found:
             if not is_lazy(x):
                 name = getattr(self.f, "__name__", "the function")
@@ -75,6 +75,6 @@ def program(f: Callable[..., Any]) -> Callable[..., Any]:
         some = known.setdefault(structure, [])
         calls = fitting(some, f, functools.partial(_Calls, f, structure))
         made = run(Written(calls, calls, len(arrays)), arrays)
-        return jax.tree.unflatten(calls.nested, made)
+        return jax.tree.unflatten(calls.nested(arrays), made)
 
     return called

@@ -12,7 +12,7 @@ from torch.utils import _pytree as pytree
 from .._base.checks import is_lazy
 from .._lazy.leaves import lazy
 from .._programs.contractions import einsum_by
-from .._programs.programs import Written
+from .._programs.programs import Written, hollow
 from .._programs.surroundings import Calls, Surroundings, fitting
 from . import compiled
 from .arrays import as_leaf, is_array
@@ -33,12 +33,12 @@ class _Calls(Calls):
     def __init__(self, f: Callable[..., Any], structure: Any, read: Surroundings) -> None:
         super().__init__(f, read)
         self.structure = structure
-        self.nested: Any = None
         self.program = Written(self, self, structure.num_leaves)
 
     def __call__(self, leaves: Any) -> list[Any]:
         args, kwargs = pytree.tree_unflatten(list(leaves), self.structure)
-        found, self.nested = pytree.tree_flatten(self.run(*args, **kwargs))
+        found, nested = pytree.tree_flatten(self.run(*args, **kwargs))
+        self.nests(leaves, nested)
         for x in found:
             if not is_lazy(x):
                 name = getattr(self.f, "__name__", "the function")
@@ -87,9 +87,10 @@ def program(f: Callable[..., Any]) -> Callable[..., Any]:
         whole = _filled(nest, [0] * len(avals))
         found = calls(str(pytree.tree_flatten(whole)[1]), whole)
         text = compiled.written(found.program, avals)
+        nested = found.nested([hollow(a, False) for a in avals])
         leaves: list[Any] = []
-        out = _nest(pytree.tree_unflatten([0] * found.nested.num_leaves, found.nested), leaves)
-        return text, out if len(leaves) == found.nested.num_leaves else "other"
+        out = _nest(pytree.tree_unflatten([0] * nested.num_leaves, nested), leaves)
+        return text, out if len(leaves) == nested.num_leaves else "other"
 
     constant = torch.compiler.assume_constant_result(opened)
 
@@ -109,7 +110,8 @@ def program(f: Callable[..., Any]) -> Callable[..., Any]:
         key = len(args) if flat else str(structure)
         one = calls(key, (args, kwargs))
         made = run(one.program, tensors)
-        return made[0] if one.nested.is_leaf() else pytree.tree_unflatten(made, one.nested)
+        nested = one.nested(tensors)
+        return made[0] if nested.is_leaf() else pytree.tree_unflatten(made, nested)
 
     outside = torch.compiler.disable(lambda args, kwargs: called(*args, **kwargs), reason=_OTHER)
     called.opened = opened  # type: ignore[attr-defined]

@@ -176,6 +176,14 @@ def test_numbers_that_a_function_reads_are_those_of_the_call(way):
         np.testing.assert_allclose(jax.grad(g)(d), 1 / d, rtol=1e-12)
 
 
+def test_results_are_nested_as_for_the_shapes_of_the_call():
+    f = pj.program(lambda x: [np.sum(x)] * 2 if len(x) == 2 else {"x": 2 * x})
+    two, three = jnp.ones(2), jnp.ones(3)
+    for _ in range(3):
+        assert type(f(two)) is list and len(f(two)) == 2
+        np.testing.assert_allclose(f(three)["x"], 2 * three)
+
+
 def test_numbers_of_a_compiled_function_are_those_of_its_trace_or_an_error():
     """JAX's rule for numbers that are read. Where the function must run again, it says so."""
     c = 2.0

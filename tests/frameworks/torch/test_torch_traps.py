@@ -236,6 +236,29 @@ def test_numbers_that_a_function_reads_are_those_of_the_call(way, elsewhere, mon
         close(torch.autograd.grad(g(d), d)[0], 1 / d)
 
 
+def test_results_are_nested_as_for_the_shapes_of_the_call():
+    f = pt.program(lambda x: [np.sum(x)] * 2 if len(x) == 2 else {"x": 2 * x})
+    two, three = torch.ones(2), torch.ones(3)
+    for _ in range(3):
+        assert type(f(two)) is list and len(f(two)) == 2
+        close(f(three)["x"], 2 * three)
+
+
+def test_attributes_that_no_code_names_do_not_count():
+    class Model:
+        c, steps = 2.0, 0
+
+        def f(self, d):
+            return self.c * d * d
+
+    model, d = Model(), torch.ones(3, requires_grad=True)
+    f = pt.program(model.f)
+    found = f(d)
+    model.steps += 1
+    found.sum().backward()
+    close(d.grad, 4 * d)
+
+
 def test_a_number_that_changed_before_the_derivative_is_an_error():
     c = 2.0
     f = pt.program(lambda d: c * d * d)
