@@ -183,16 +183,12 @@ static lop_status there(flow *f, int i, const cube *where, const state *v) {
     return LOP_OK;
 }
 
-/* What was made where a mask was set says what that rests on, but to who runs there alone. */
+/* What was made where a mask was set says what that rests on, but to who runs there alone. Masks
+ * rest on those before them: the walk ends. Of too many nothing is known, and nothing is said. */
 static void made_under(flow *f, const cube *under) {
-    enum { DEEP = 4 };
     cube more = *under;
-    for (int depth = 0; more.n != 0; depth++) {
+    while (more.n > 0) {
         cube next = {.n = 0};
-        if (!known(&more) || depth == DEEP) {
-            f->many = true;
-            return;
-        }
         for (int j = 0; j < more.n; j++) {
             const int mask = more.mask[j], at = known(&f->runs) ? find(&f->runs, mask) : -1;
             if (at >= 0 && f->runs.how[at] & SET) {
