@@ -247,7 +247,8 @@ static const lop_node *by_name(gen *g, const char *rule) {
     if (!strcmp(rule, "solve-normal")) return gen_normal(g);
     if (!strcmp(rule, "scaledet-thin-sum") || !strcmp(rule, "diagonal-inverse-thin-sum"))
         return gen_thin_det(g, rule);
-    if (strstr(rule, "inverses-alike")) return gen_inverse_blocks(g);
+    if (strstr(rule, "inverses-alike")) return gen_inverse_blocks(g, rule);
+    if (!strcmp(rule, "solve-view-update")) return gen_view_update(g);
     if (strstr(rule, "blockdiag-plain")) return gen_plain_blocks(g);
     if (strstr(rule, "kron-places")) return gen_kron_places(g);
     if (strstr(rule, "settled")) return gen_settled(g, rule);
@@ -303,6 +304,9 @@ static bool asks(const lop_rule *rule) {
            rule->build == lop_build_settle_views;
 }
 
+/* This one asks another row what becomes of the sum. */
+static const char *const updates = "solve-sum-lowrank";
+
 /* A table of this row alone (owned; NULL if it does not compile), with row[0] in it, and its left
  * side parsed. `first` rows act on the heads below an action or a view; here where they are put. */
 static lop_rules *alone(const lop_rule *rule, lop_rule row[1 + ASKED], lop_text *left) {
@@ -313,6 +317,8 @@ static lop_rules *alone(const lop_rule *rule, lop_rule row[1 + ASKED], lop_text 
     for (int i = 0; i < lop_rule_count && asks(rule); i++)
         for (int j = 0; j < ASKED; j++)
             if (!strcmp(lop_rule_table[i].name, asked[j])) row[n++] = lop_rule_table[i];
+    for (int i = 0; i < lop_rule_count && rule->build == lop_build_solve_view_update; i++)
+        if (!strcmp(lop_rule_table[i].name, updates)) row[n++] = lop_rule_table[i];
     if (lop_text_parse(&w.ctx, rule->left, left, &w.err) != LOP_OK) return NULL;
     if (lop_rules_new(&w.ctx, row, n, &one, &w.err) != LOP_OK) lop_text_clear(left);
     return one;

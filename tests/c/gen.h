@@ -63,8 +63,10 @@ const lop_node *gen_kron_places(gen *g);
 const lop_node *gen_shift(gen *g);
 /* A composite on x of fewer digits, for the rows of that name. */
 const lop_node *gen_digits(gen *g, const char *rule);
-/* diag(A^-1, B^-1, ...) x, all of one size: what apply-inverses-alike is for. */
-const lop_node *gen_inverse_blocks(gen *g);
+/* diag(A^-1, B^-1, ...), all of one size, and actions on it: for the rows of inverses alike. */
+const lop_node *gen_inverse_blocks(gen *g, const char *rule);
+/* V(D + u v^H)^-1 x, V a view: what solve-view-update is for. */
+const lop_node *gen_view_update(gen *g);
 /* diag(A, B, ...) x of Denses of floats, or of one view of them. */
 const lop_node *gen_plain_blocks(gen *g);
 /* Solves and determinants of Kron + c I and kin, for the rows named spectral-sum and kronsum. */

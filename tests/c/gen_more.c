@@ -146,8 +146,9 @@ static const lop_node *base(gen *g, int64_t n) {
 static const lop_node *of_matrix(gen *g, const char *rule, const lop_node *s) {
     world *w = g->w;
     if (!strncmp(rule, "scaledet", 8)) return t_one_of(w, "scaledet", NULL, s);
-    const lop_attr all = t_ints(0, 0, 0, 0);
-    return t_one_of(w, "diagonal", &all, t_one_of(w, "inverse", NULL, s));
+    const bool sums = !strncmp(rule, "sums", 4);
+    const lop_attr how = sums ? gen_lines(g) : t_ints(0, 0, 0, 0);
+    return t_one_of(w, sums ? "diagonal_sums" : "diagonal", &how, t_one_of(w, "inverse", NULL, s));
 }
 
 const lop_node *gen_thin_det(gen *g, const char *rule) {
@@ -253,7 +254,7 @@ const lop_node *gen_sparse_pair(gen *g, const char *rule) {
                     &at, t_two_of(g->w, "prod", a, b));
 }
 
-const lop_node *gen_inverse_blocks(gen *g) {
+const lop_node *gen_inverse_blocks(gen *g, const char *rule) {
     const lop_node *f[3] = {0};
     int64_t n = 1 + pick(g, 3), k = 1 + pick(g, 2);
     int count = 2 + (int)pick(g, 2);
@@ -266,6 +267,10 @@ const lop_node *gen_inverse_blocks(gen *g) {
     const lop_node *all =
         f[0] && f[1] && (count < 3 || f[2]) ? made(&one, &lop_op_blockdiag, NULL, count, f) : NULL;
     for (int i = 0; !all && i < count; i++) lop_node_unref(f[i]);
+    const lop_attr main = t_ints(0, 0, 0, 0),
+                   dense = t_ints(0, 0, 0, all ? (int64_t)all->dtype + 1 : 0);
+    if (!strncmp(rule, "dense", 5)) return t_one_of(g->w, "todense", &dense, all);
+    if (!strncmp(rule, "diagonal", 8)) return t_one_of(g->w, "diagonal", &main, all);
     return t_two_of(g->w, "apply", all, gen_array(&one, 2, n * count, k));
 }
 
@@ -423,6 +428,18 @@ const lop_node *gen_settled(gen *g, const char *rule) {
 static const lop_node *viewed(gen *g, const lop_node *a) {
     const lop_attr mode = t_ints(1 + pick(g, 3), 0, 0, 0);
     return t_one_of(g->w, "view", &mode, a);
+}
+
+const lop_node *gen_view_update(gen *g) {
+    const int64_t n = 2 + pick(g, 4);
+    gen one = *g;
+    one.batch = (lop_shape){0};
+    one.dtype = LOP_c128;
+    const lop_node *u = t_one_of(g->w, "dense", NULL, gen_array(&one, 2, n, 1)),
+                   *v = t_one_of(g->w, "dense", NULL, gen_array(&one, 2, n, 1)),
+                   *low = t_two_of(g->w, "lowrank", u, v);
+    return t_two_of(g->w, "solve", viewed(&one, t_two_of(g->w, "sum", diagonal(&one, n), low)),
+                    gen_array(&one, 2, n, 1 + pick(g, 2)));
 }
 
 /* [A B; C D] with A (or D) a diagonal or a Kron; of the rows of views, seen through one. */
