@@ -46,8 +46,16 @@
 #include <float.h>
 #include <math.h>
 
-/* What is kept: |U|_F; max_j |c_j| |u_j|^2; tr S. NaN of a c_j that has not the sign of D. */
+/* What is kept: |U|_F; max_j |c_j| |u_j|^2; tr S. NaN of a c_j that has not the sign of D.
+ * Behind them the lower triangle of t, row by row, where tr S alone does not prove a determinant:
+ * with it the step that makes g and t, of n rows, does not run again where the factor is kept. */
 enum { FROBENIUS, LARGEST, TRACE, FACTS };
+
+/* The largest trace by which a determinant is accepted. */
+static double most_trace(int64_t k, lop_dtype dt) {
+    return 1 / (100 * (double)k * lop_rounding(dt));
+}
+static int64_t below(int64_t i, int64_t j) { return i * (i + 1) / 2 + j; }
 
 static lop_status run_facts(const lop_call *c) {
     const lop_mat *g = c->a[1], *t = c->a[2];
@@ -67,12 +75,18 @@ static lop_status run_facts(const lop_call *c) {
     fact[FROBENIUS] = trace >= 0 ? sqrt(sum) : NAN;
     fact[LARGEST] = 0.99 * most;
     fact[TRACE] = trace;
+    if (k == 1 || !isfinite(trace) || trace <= most_trace(k, t->dt)) return LOP_OK;
+    for (int64_t i = 0; i < k; i++)
+        for (int64_t j = 0; j <= i; j++)
+            lop_set(t->dt, fact + FACTS, below(i, j), lop_get(t->dt, t->p, i * t->rs + j * t->cs));
     return LOP_OK;
 }
 static int emit_facts(lop_emit *e, const lop_node *g, const lop_node *t, lop_status *st) {
     const int in[2] = {lop_emit_value(e, g), lop_emit_value(e, t)};
-    return lop_emit_derived(e, "bound", run_facts, FACTS * sizeof(double), 2, in, NULL, 0,
-                            4 * (double)lop_cols(t), st);
+    const int64_t k = lop_cols(t);
+    const size_t rest = k == 1 ? 0 : (size_t)below(k, 0) * lop_dtype_size(t->dtype);
+    return lop_emit_derived(e, "bound", run_facts, FACTS * sizeof(double) + rest, 2, in, NULL, 0,
+                            4 * (double)k, st);
 }
 
 /* The least and the largest size; false of what is not finite or not of one sign. */
@@ -156,18 +170,16 @@ const lop_op lop_op_checked_update = {
     LOP_NAMED(checked_update), .cls = LOP_ARRAY,     .min = 8, .max = 8, .infer = infer_update,
     .lower = lop_lower_arms,   .check = check_update};
 
-/* tr H^-1 of S = I + t; infinite where S is not positive definite. */
-static double scaled_trace(const lop_mat *t, void *scratch) {
-    const lop_dtype dt = lop_is_complex(t->dt) ? LOP_c128 : LOP_f64;
-    const int64_t k = t->m;
+/* tr H^-1 of S = I + t, t by its lower triangle; infinite where S is not positive definite. */
+static double scaled_trace(int64_t k, lop_dtype own, const void *t, void *scratch) {
+    const lop_dtype dt = lop_is_complex(own) ? LOP_c128 : LOP_f64;
     const lop_mat h = lop_factor_at(scratch, k, dt);
     double sum = 0;
     for (int64_t j = 0; j < k; j++)
         for (int64_t i = j; i < k; i++) {
-            const double by = (1 + creal(lop_get(t->dt, t->p, i * (t->rs + t->cs)))) *
-                              (1 + creal(lop_get(t->dt, t->p, j * (t->rs + t->cs))));
-            lop_set(dt, h.p, i + j * k,
-                    i == j ? 1 : lop_get(t->dt, t->p, i * t->rs + j * t->cs) / sqrt(by));
+            const double by = (1 + creal(lop_get(own, t, below(i, i)))) *
+                              (1 + creal(lop_get(own, t, below(j, j))));
+            lop_set(dt, h.p, i + j * k, i == j ? 1 : lop_get(own, t, below(i, j)) / sqrt(by));
         }
     int64_t info = 0;
     if (lopk_potrf(&h, &info) != LOP_OK || lopk_potri(&h, &info) != LOP_OK) return INFINITY;
@@ -175,35 +187,35 @@ static double scaled_trace(const lop_mat *t, void *scratch) {
     return sum;
 }
 
-/* a: out, det, the facts, d, t; attr.i[0]: k. */
+/* a: out, det, the facts, d; attr.i: k, the dtype of t. */
 static lop_status run_accept_det(const lop_call *c) {
     const lop_mat *d = c->a[3];
-    const double *fact = c->a[2]->p, k = (double)c->step->attr.i[0];
-    const lop_dtype dt = d->dt;
+    const double *fact = c->a[2]->p;
+    const int64_t k = c->step->attr.i[0];
+    const lop_dtype own = (lop_dtype)c->step->attr.i[1];
     double least, most;
     int64_t near = 0;
     lop_pair_store(c->a[0], lop_pair_load(c->a[1]));
-    if (!range_of(d, &least, &most)) return LOP_SINGULAR;
-    if (c->step->attr.i[0] == 1) return isfinite(fact[TRACE]) ? LOP_OK : LOP_SINGULAR;
-    const double most_trace = 1 / (100 * k * lop_rounding(dt));
-    if (!isfinite(fact[TRACE])) return LOP_SINGULAR;
-    if (fact[TRACE] > most_trace && !(scaled_trace(c->a[4], c->scratch) <= most_trace))
+    if (!range_of(d, &least, &most) || !isfinite(fact[TRACE])) return LOP_SINGULAR;
+    if (k == 1) return LOP_OK;
+    if (fact[TRACE] > most_trace(k, own) &&
+        !(scaled_trace(k, own, fact + FACTS, c->scratch) <= most_trace(k, own)))
         return LOP_SINGULAR;
     for (int64_t i = 0; i < d->m; i++)
-        near += fabs(creal(lop_get(dt, d->p, i * d->rs))) <= 10 * least;
-    return near > c->step->attr.i[0] ? LOP_OK : LOP_SINGULAR;
+        near += fabs(creal(lop_get(d->dt, d->p, i * d->rs))) <= 10 * least;
+    return near > k ? LOP_OK : LOP_SINGULAR;
 }
 static lop_status check_det(lop_emit *e, const lop_node *self, int value, int mask) {
     lop_status st;
-    int in[4] = {lop_emit_value(e, self->child[0]), -1, lop_emit_value(e, self->child[3]),
-                 lop_emit_value(e, self->child[2])};
+    int in[3] = {lop_emit_value(e, self->child[0]), -1, lop_emit_value(e, self->child[3])};
     in[1] = emit_facts(e, self->child[1], self->child[2], &st);
     if (in[1] < 0) return st;
-    lop_step *s = lop_emit_step(e, "accept", run_accept_det, value, 4, in);
+    lop_step *s = lop_emit_step(e, "accept", run_accept_det, value, 3, in);
     if (!s) return LOP_NOMEM;
     s->attr.i[0] = lop_cols(self->child[2]);
     const bool whole = lop_is_complex(self->child[2]->dtype);
     s->scratch = lop_factor_bytes(s->attr.i[0], whole ? LOP_c128 : LOP_f64);
+    s->attr.i[1] = self->child[2]->dtype;
     s->fail = mask;
     s->flags = LOP_STEP_QUIET;
     return LOP_OK;
