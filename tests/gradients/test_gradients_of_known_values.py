@@ -1,6 +1,10 @@
 """Gradients of values that were computed before: of arrays that were written to in between they are
 an error, or still those of the value; never of old and new numbers together."""
 
+import copy
+import pickle
+import threading
+
 import numpy as np
 import pytest
 
@@ -158,3 +162,40 @@ def test_together_nothing_is_computed_twice(monkeypatch):
     assert not counted
     pl.gradients(value, x).toarray()
     assert counted
+
+
+def test_threads_that_ask_together_all_see_the_change():
+    for _ in range(10):
+        a = np.full(50, 2.0)
+        x = pl.lazy(a)
+        value = np.sum(np.exp(x) * x)
+        value.toarray()
+        a[3] = 9
+        g, found = pl.gradients(value, x), []
+
+        def ask(g=g, found=found):
+            try:
+                found.append(g.toarray())
+            except RuntimeError:
+                found.append(None)
+
+        threads = [threading.Thread(target=ask) for _ in range(4)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        assert found == [None] * 4
+
+
+def test_copies_see_the_change_too():
+    a = np.zeros(3)
+    x = pl.lazy(a)
+    value = np.sum(np.exp(x) * x)
+    value.toarray()
+    g = pl.gradients(value, x)
+    np.testing.assert_allclose(pickle.loads(pickle.dumps(2 * g)).toarray(), [2, 2, 2])
+    g = pl.gradients(value, x)
+    a[0] = 5
+    for ask in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(RuntimeError, match="written to between"):
+            ask(2 * g)

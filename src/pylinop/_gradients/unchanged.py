@@ -8,6 +8,7 @@ the arrays as they are, and what it gives is compared with what was kept."""
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy as np
@@ -71,6 +72,7 @@ class Unchanged:
         self.value, self.wanted = value, wanted
         self.order = [x for x in order if is_lazy(x)]
         self.nodes = {id(y) for x in self.order for y in (x, *x._args)}
+        self.looking: set[int] = set()  # threads, which do not look from within
 
     def guarding(self, g: Any) -> Any:
         """The gradient, guarded; a node of its own, where it is one of the formula."""
@@ -83,8 +85,16 @@ class Unchanged:
 
     def __call__(self) -> None:
         """Looks, which costs nothing where no part of the value is known yet."""
-        if all(x._value is None for x in self.order):
+        me = threading.get_ident()
+        if me in self.looking or all(x._value is None for x in self.order):
             return
+        self.looking.add(me)
+        try:
+            self._look()
+        finally:
+            self.looking.discard(me)
+
+    def _look(self) -> None:
         nodes = _dependent(self.value, self.order)
         made = _again(nodes, self.wanted)
         for x in nodes:

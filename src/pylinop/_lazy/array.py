@@ -160,6 +160,8 @@ class LazyArray(ArrayMethods, _core.Lazy):
         return (self[i] for i in range(self.shape[0]))
 
     def __reduce__(self) -> Any:
+        for x in text.postorder(self):
+            x._guarded()  # a copy has no guard
         return text.rebuild, (text.program(self),)
 
     def explain(self, run: bool = False) -> Any:

@@ -508,15 +508,13 @@ static int give_by(py_lazy *a, PyObject *give) {
     return r && a->value ? 1 : -1;
 }
 
+/* The guard stays while it looks: other threads that ask meanwhile look as well. */
 int py_lazy_guarded(py_lazy *self) {
-    PyObject *guard = self->guard;
+    PyObject *guard = Py_XNewRef(self->guard);
     if (!guard) return 0;
-    self->guard = NULL; /* nor is it called from within itself */
     PyObject *r = PyObject_CallNoArgs(guard);
-    if (!r && !self->guard)
-        self->guard = guard;
-    else
-        Py_DECREF(guard);
+    if (r && self->guard == guard) Py_CLEAR(self->guard);
+    Py_DECREF(guard);
     Py_XDECREF(r);
     return r ? 0 : -1;
 }
