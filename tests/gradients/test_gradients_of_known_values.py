@@ -154,8 +154,8 @@ def test_a_formula_that_cannot_be_computed_any_more():
 
 def test_together_nothing_is_computed_twice(monkeypatch):
     counted = []
-    again = unchanged._again
-    monkeypatch.setattr(unchanged, "_again", lambda *a: counted.append(1) or again(*a))
+    again = unchanged.again
+    monkeypatch.setattr(unchanged, "again", lambda *a: counted.append(1) or again(*a))
     x = pl.lazy(np.array([1.0, 3.0]))
     value = np.sum(np.exp(x))
     pl.evaluate(value, pl.gradients(value, x))
@@ -199,3 +199,71 @@ def test_copies_see_the_change_too():
     for ask in (copy.copy, copy.deepcopy, pickle.dumps):
         with pytest.raises(RuntimeError, match="written to between"):
             ask(2 * g)
+
+
+def spread(n, cond, seed):
+    """A positive definite matrix of that condition."""
+    rng = np.random.default_rng(seed)
+    Q = np.linalg.qr(rng.standard_normal((n, n)))[0]
+    A = Q * np.geomspace(1, 1 / cond, n) @ Q.T
+    return (A + A.T) / 2
+
+
+def nothing(x, y, A, U):
+    """Zero but for rounding, as two plans of it find it."""
+    return y @ (A @ x) - np.sum(y * (A @ x))
+
+
+# The formula, and what the first of its arrays is multiplied by so that more changes than rounding
+# may; U is of singles.
+SENSITIVE = {
+    "of singles": (lambda x, y, A, U: x @ (pl.Diag(y) @ (U @ U.T)) @ y, 100),
+    "nothing left": (nothing, None),
+    "cancels": (lambda *a: np.exp(nothing(*a)) - 1 + nothing(*a) * (a[0] @ a[0]), None),
+    "beside it": (lambda *a: nothing(*a) + 100 * np.finfo(a[0].dtype).eps * (a[0] @ a[0]), 100),
+    "a step": (lambda *a: np.sum(np.sign(nothing(*a)) * a[0]), None),
+    "minus infinity": (lambda *a: np.log(abs(nothing(*a))) + a[0] @ a[0], None),
+    "nearly singular": (lambda x, y, A, U: y @ pl.solve(A, x), 100),
+    "determinant": (lambda x, y, A, U: np.exp(pl.slogdet(A)[1]) * (x @ x), 100),
+}
+
+
+def moved(a, rng):
+    """By a rounding each; what is symmetric stays it."""
+    signs = rng.choice([-1, 1], a.shape)
+    signs = np.triu(signs) + np.triu(signs, 1).T if a.ndim == 2 and len(a) == len(a.T) else signs
+    return (a * (1 + np.finfo(a.dtype).eps * signs)).astype(a.dtype)
+
+
+@pytest.mark.parametrize("name", SENSITIVE)
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::pylinop.IllConditionedWarning")
+def test_rounding_is_no_change(name, dtype, monkeypatch):
+    """The kept value is as of a plan that rounds otherwise: of numbers that are moved by a rounding
+    each. Where the arrays were written to it is an error, if more than rounding is left."""
+    suspected = []
+    reach = unchanged.Roundings.reach
+    monkeypatch.setattr(
+        unchanged.Roundings, "reach", lambda *a: suspected.append(reach(*a)) or suspected[-1]
+    )
+    f, by = SENSITIVE[name]
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        x, y, U = (rng.standard_normal(s) for s in (12, 12, (12, 3)))
+        A = spread(12, 1e10 if dtype == "f8" else 1e4, seed)
+        given = [*(a.astype(dtype) for a in (x, y, A)), U.astype("f4")]
+        other = [moved(a, rng) for a in given]
+        wrt = [pl.lazy(a) for a in given]
+        value = f(*wrt)
+        value._value = np.array(f(*[pl.lazy(a) for a in other]).toarray())
+        found = pl.gradients(value, wrt[0]).toarray()
+        assert found.shape == (12,)
+        if by is not None:
+            wrt = [pl.lazy(a) for a in given]
+            value = f(*wrt)
+            value.toarray()
+            given[0][...] *= given[0].dtype.type(by)
+            with pytest.raises(RuntimeError, match="written to between"):
+                pl.gradients(value, wrt[0]).toarray()
+    few = dtype == "f4" and name in ("of singles", "determinant")  # half of the digits are left
+    assert any(suspected) or few

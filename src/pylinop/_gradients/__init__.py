@@ -11,6 +11,7 @@
     pieces.py, trees.py  what the others are written with: pairs, nested arguments
     contents.py     arrays must not change between a value and its pullback
     unchanged.py    nor between a value that is known and its gradient
+    roundings.py    how far the rounding of another plan may go
     watched.py      arguments whose values must not be asked for while a function is traced
 
 The cotangent of an operator is an operator: a product ``A @ x`` gives the pair ``g x^H`` as a

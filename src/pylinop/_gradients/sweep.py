@@ -235,7 +235,7 @@ def gradients(value: Any, wrt: Any, cotangent: Any = None, allow_unused: bool = 
         A function on the way has no derivative here; the message names it.
     RuntimeError
         When a gradient is computed, where (parts of) the value were computed before, of arrays that
-        have been written to since.
+        have been written to since, and the value moved further than rounding may move it.
 
     Notes
     -----

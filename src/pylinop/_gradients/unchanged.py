@@ -4,7 +4,8 @@ them as they are: a gradient of both would be that of nothing.
 
 Arrays have no versions, and to read them at each evaluation would be a price for all. So where a
 part of the value is known before its gradient is computed, the formula is computed once more, of
-the arrays as they are, and what it gives is compared with what was kept."""
+the arrays as they are, and what it gives is compared with what was kept. Where that is not
+the same, it is seen how far rounding goes (roundings.py) before anything is said."""
 
 from __future__ import annotations
 
@@ -18,6 +19,7 @@ from .._base import errors
 from .._base.checks import is_lazy
 from .._lazy import text
 from .pieces import call
+from .roundings import Roundings, again, belong
 
 __all__ = ["Unchanged"]
 
@@ -32,36 +34,6 @@ def _dependent(value: Any, order: list[Any]) -> list[Any]:
             live.add(id(x))
             found.append(x)
     return found
-
-
-def _again(nodes: list[Any], wanted: dict[int, Any]) -> dict[int, Any]:
-    """Nodes, arguments first, built again without their values; by id. What the gradient is by
-    stays itself, a leaf but for its own value."""
-    made: dict[int, Any] = {}
-    for x in nodes:
-        if id(x) in wanted and x._head not in ("leaf", "operator"):
-            made[id(x)] = x
-            continue
-        args = tuple([made.get(id(a), a) if is_lazy(a) else a for a in x._args])
-        y = _core._LazyArray(x._head, args, x.shape, x.dtype, x._more)
-        if x._head == "leaf" and x._more is not None:
-            y._form = _core.Dense(args[0], assume_a=x._more)
-        made[id(x)] = y
-    return made
-
-
-def _belong(kept: Any, now: Any) -> bool:
-    """Is it the same to half of the digits? Plans of several results may round otherwise."""
-    if np.array_equal(kept, now, equal_nan=True):
-        return True
-    finite = np.isfinite(kept)
-    if not (np.isfinite(now) == finite).all():
-        return False
-    a, b = kept[finite], now[finite]
-    if not np.array_equal(kept[~finite], now[~finite], equal_nan=True):
-        return False
-    digits = np.sqrt(np.finfo(kept.dtype).eps)
-    return bool(np.abs(a - b).max() <= digits * (np.abs(a).max() + np.abs(b).max()))
 
 
 class Unchanged:
@@ -96,7 +68,8 @@ class Unchanged:
 
     def _look(self) -> None:
         nodes = _dependent(self.value, self.order)
-        made = _again(nodes, self.wanted)
+        made = again(nodes, self.wanted)
+        roundings: Roundings | None = None
         for x in nodes:
             if x._value is None or made[id(x)] is x:
                 continue
@@ -104,8 +77,10 @@ class Unchanged:
                 now = made[id(x)]._computed()
             except Exception as error:
                 raise RuntimeError(self._text(x)) from error
-            if not _belong(x._value, now):
-                raise RuntimeError(self._text(x))
+            if not belong(x._value, now):
+                roundings = roundings or Roundings(self.value, nodes, self.wanted)
+                if not roundings.reach(x, x._value, now):
+                    raise RuntimeError(self._text(x))
 
     def _text(self, x: Any) -> str:
         return (
