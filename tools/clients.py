@@ -4,8 +4,8 @@
     python tools/clients.py compare ptgp             runs its tests twice, and lists what differs
     python tools/clients.py compare FOLDER tests/gp  those of a checkout of PyTensor or PyMC
     python tools/clients.py compare ... --least 0    every matrix is rewritten, whatever its size
-    python tools/clients.py compare ... --each 60    a test that computes for longer is cut off: `late`
-    python tools/clients.py compare ... --preload "pytensor.tensor pymc"   imported once for all files
+    python tools/clients.py compare ... --each 60    what computes for longer is cut off: `late`
+    python tools/clients.py compare ... --preload "pytensor.tensor pymc"    imported once for all
 
 Goes file by file, and appends what it prints to build/clients/compared.txt. PyTensor's and PyMC's
 sdists leave out their tests of linear algebra, processes and distributions: these come from
