@@ -4,7 +4,8 @@
     python tools/clients.py compare ptgp             runs its tests twice, and lists what differs
     python tools/clients.py compare FOLDER tests/gp  those of a checkout of PyTensor or PyMC
     python tools/clients.py compare ... --least 0    every matrix is rewritten, whatever its size
-    python tools/clients.py compare ... --each 60    a test that takes longer fails, on both sides
+    python tools/clients.py compare ... --each 60    what computes for longer is cut off: `late`
+    python tools/clients.py compare ... --preload "pytensor.tensor pymc"    imported once for all
 
 Goes file by file, and appends what it prints to build/clients/compared.txt. PyTensor's and PyMC's
 sdists leave out their tests of linear algebra, processes and distributions: these come from
@@ -19,6 +20,8 @@ comes, so that a run that is cut off still tells something, and on one side impo
 """
 
 import argparse
+import importlib
+import multiprocessing
 import os
 import shutil
 import signal
@@ -36,6 +39,7 @@ FIRED = "PYLINOP_CLIENTS_FIRED"
 LEAST = "PYLINOP_CLIENTS_LEAST"
 TOLD = "PYLINOP_CLIENTS_TOLD"
 EACH = "PYLINOP_CLIENTS_EACH"
+CUT = "clients: longer than --each seconds"
 
 
 def pytest_configure(config):
@@ -61,6 +65,8 @@ def pytest_configure(config):
 def pytest_runtest_logreport(report):
     """Writes an outcome: the worst of set-up, call and the end."""
     outcome = "error" if report.failed and report.when != "call" else report.outcome
+    if report.failed and CUT in str(report.longrepr):
+        outcome = "late"
     if report.when == "call" or outcome != "passed":
         with open(os.environ[TOLD], "a") as file:
             file.write(f"{outcome}\t{report.nodeid}\n")
@@ -68,18 +74,21 @@ def pytest_runtest_logreport(report):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call():
-    """A test that takes longer than `--each` fails, at the next line of Python."""
+    """Cuts off a test that computes for longer than `--each`, at the next line of Python.
+
+    The processor's time of the process, so that a busy machine cuts off the same tests.
+    """
 
     def late(*_):
-        pytest.fail("clients: longer than --each seconds", pytrace=False)
+        pytest.fail(CUT, pytrace=False)
 
-    kept = signal.signal(signal.SIGALRM, late)
-    signal.alarm(int(os.environ[EACH]))
+    kept = signal.signal(signal.SIGPROF, late)
+    signal.setitimer(signal.ITIMER_PROF, int(os.environ[EACH]))
     try:
         return (yield)
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, kept)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, kept)
 
 
 def fetch():
@@ -102,22 +111,35 @@ def copied(folder):
     return there
 
 
+def run_tests(there, tests, env):
+    """In a process of its own: pytest's status as that of the process."""
+    os.chdir(there)
+    os.environ |= env
+    sys.path[:0] = [str(there), str(ROOT / "tools")]
+    command = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-o", "addopts=", "-p", "clients"]
+    with open("on.log" if env[FIRED] else "off.log", "a") as out:
+        os.dup2(out.fileno(), 1)
+        os.dup2(out.fileno(), 2)
+        status = pytest.main([*command, *tests])
+        sys.stdout.flush()
+    os._exit(status)
+
+
 def outcomes(there, tests, is_on, given):
-    """{test: outcome}, and what fired."""
+    """{test: outcome}, and what fired: of a fork, which spares it the imports of `--preload`."""
     told, fired = there / "told.txt", there / "fired.txt"
     told.write_text("")
     fired.write_text("")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
-    command += ["-o", "addopts=", "-p", "clients", *tests]
-    paths = os.pathsep.join([str(ROOT / "tools"), os.environ.get("PYTHONPATH", "")])
-    env = os.environ | {"PYTHONPATH": paths, TOLD: str(told), EACH: str(given.each)}
-    env |= {FIRED: str(fired) if is_on else "", LEAST: given.least}
-    with open(there / f"{'on' if is_on else 'off'}.log", "a") as out:
-        status = subprocess.run(
-            command, cwd=there, env=env, stdout=out, stderr=out, timeout=given.timeout
-        ).returncode
-    if status not in (0, 1, 5):
-        raise SystemExit(f"clients: pytest ended with {status}: see {there}")
+    env = {TOLD: str(told), EACH: str(given.each), LEAST: given.least}
+    env |= {FIRED: str(fired) if is_on else ""}
+    process = multiprocessing.get_context("fork").Process(
+        target=run_tests, args=(there, tests, env)
+    )
+    process.start()
+    process.join(given.timeout)
+    if process.exitcode not in (0, 1, 5):
+        process.kill()
+        raise SystemExit(f"clients: pytest ended with {process.exitcode}: see {there}")
     found = {}
     for line in told.read_text().splitlines():
         outcome, test = line.split("\t")
@@ -160,6 +182,8 @@ def compare_file(there, file, given):
 def compare(folder, tests, given):
     """Prints what differs, file by file; how many tests do."""
     there = copied(folder)
+    for name in given.preload.split():
+        importlib.import_module(name)
     files = [f for t in tests for f in sorted((there / t).rglob("test_*.py")) or [there / t]]
     return sum(compare_file(there, str(f.relative_to(there)), given) for f in files)
 
@@ -171,7 +195,8 @@ def main():
     parser.add_argument("folder", nargs="?", default="ptgp")
     parser.add_argument("tests", nargs="*", default=["tests"])
     parser.add_argument("--least", default="", help="rows from which matrices are rewritten")
-    parser.add_argument("--each", type=int, default=600, help="seconds a test may take")
+    parser.add_argument("--each", type=int, default=600, help="seconds a test may compute")
+    parser.add_argument("--preload", default="pytensor.tensor", help="modules, imported once")
     parser.add_argument("--timeout", type=float, default=7200, help="seconds a file may take")
     given = parser.parse_args()
     if given.command == "fetch":

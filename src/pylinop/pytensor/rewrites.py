@@ -172,6 +172,8 @@ class _Rewriter(GraphRewriter):  # type: ignore[misc]
             tree, variables = _structured(K)
             if tree[0] == "blocks" and not _has_square_blocks(plain(K)):
                 raise Refused("its blocks are not known to be square")
+            if tree[0] == "kron" and is_inverse_of(fgraph, K):
+                raise Refused("PyTensor inverts the factors of its Kronecker product")
             found = general_wants(fgraph, K)
             _refuse_dear(K, tree, found)
             _replaced(fgraph, K, ("general", tree), variables, found)
