@@ -107,16 +107,22 @@ def _is_other(x: Any, now: Any) -> bool:
         return True
 
 
+class _OfArrays(pickle.Pickler):
+    """Writes what `of` makes of each array in its place."""
+
+    def __init__(self, file: Any, of: Any) -> None:
+        super().__init__(file)
+        self.of = of
+
+    def reducer_override(self, x: Any) -> Any:
+        return self.of(x).__reduce__() if type(x) is np.ndarray else NotImplemented
+
+
 def _of_arrays(op: Any, of: Any) -> Any:
     """An operator of other arrays: as a copy of it is made."""
-
-    class Pickler(pickle.Pickler):
-        def reducer_override(self, x: Any) -> Any:
-            return of(x).__reduce__() if type(x) is np.ndarray else NotImplemented
-
     written = io.BytesIO()
     try:
-        Pickler(written).dump(op)
+        _OfArrays(written, of).dump(op)
     except Exception:  # of callables, which are not copied
         return op
     return pickle.loads(written.getvalue())
