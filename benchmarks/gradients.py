@@ -208,4 +208,33 @@ def markov():
     yield "gradients/markov-100000", build
 
 
-MAKERS = [dense, structured, kron, scalar, markov]
+def multiple():
+    """Matern-3/2 at 3,000 times, by the number of a multiple of the matrix; by hand: by its
+    variance, a parameter of the process itself."""
+
+    def build():
+        g, n = rng(), 3000
+        t = np.sort(g.random(n)) * n / 10
+        y, theta = np.sin(t / 10) + 0.1 * g.standard_normal(n), np.array([1.3, 0.2])
+
+        def parameters():
+            theta[0] += 1e-13
+            return (theta,)
+
+        def nll(K, p):
+            quad, log = pl.inv_quad_logdet(K + p[1] * pl.Identity(n), y)
+            return 0.5 * (quad + log)
+
+        def scaled(p):
+            return nll(p[0] * pl.quasiseparable("matern32", t, length_scale=3.0), p)
+
+        def own(p):
+            return nll(pl.quasiseparable("matern32", t, variance=p[0], length_scale=3.0), p)
+
+        both = pl.value_and_grad(own)
+        return case_of(scaled, parameters, lambda p: flat(*both(p)), "by the variance")
+
+    yield "gradients/multiple-of-markov-3000", build
+
+
+MAKERS = [dense, structured, kron, scalar, markov, multiple]

@@ -275,6 +275,15 @@ def test_squares_and_smaller_sizes_have_ends():
         pl.unify((s, 5), choose="max")
 
 
+@pytest.mark.parametrize("choose, which", [("min", "least"), ("max", "greatest")])
+def test_what_is_not_found_is_not_said_to_be_none(choose, which):
+    """a = 23, b = c = 0 fits, and no count comes so far."""
+    a, b, c = pl.symbols("a b c", least=0)
+    with pytest.raises(ValueError, match=f"{which} size was") as found:
+        pl.unify((a - ((b - c) + c * c), 23), choose=choose)
+    assert "no sizes fit" not in str(found.value)
+
+
 def test_a_size_of_zero_in_products():
     N, K = pl.symbols("N K", least=0)
     sizes = pl.unify((N * K, 0), (N, 0))

@@ -163,10 +163,15 @@ _local: contextvars.ContextVar[_Local | None] = contextvars.ContextVar(
 )
 
 
+def record() -> list[dict[str, Any]] | None:
+    """What pl.explaining() records into here and now; None outside of its blocks."""
+    local = _local.get()
+    return None if local is None else local.get("_record")
+
+
 def recording() -> bool:
     """Is pl.explaining() recording what is computed?"""
-    local = _local.get()
-    return local is not None and local.get("_record") is not None
+    return record() is not None
 
 
 def get(name: str) -> Any:

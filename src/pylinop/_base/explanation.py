@@ -355,8 +355,7 @@ class explaining:
         trace: TracebackType | None,
     ) -> Literal[False]:
         config._local.reset(self._tokens.pop())
-        local = config._local.get()
-        outer = local.get("_record") if local else None
+        outer = config.record()
         if outer is not None:  # a block within a block
             outer += self._record
         return False

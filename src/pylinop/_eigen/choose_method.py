@@ -144,8 +144,7 @@ def pairs(op: Any, uplo: str, method: str, k: Any, vectors: bool, how: dict[str,
         with trees.recorded(name, op, said, others):
             return ascending(op, uplo) if vectors else (questions.eigvalsh(op, uplo), None)
     if chosen == "iterative" and k < op.shape[-1]:
-        local = config._local.get()
-        record = local.get("_record") if local else None
+        record = config.record()
         if record is not None:
             record.append(choose_method.data(op, name, why, rows, None))
         try:

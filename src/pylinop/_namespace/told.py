@@ -38,8 +38,7 @@ class Told:
 
     def record(self, program: Any, library: str, device: str) -> None:
         """Into the block that asks."""
-        local = config._local.get()
-        record = local.get("_record") if local else None
+        record = config.record()
         if record is None:
             return
         where = f"{len(self.steps)} nodes, by functions of {library} on {device}, not timed"

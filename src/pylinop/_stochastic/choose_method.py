@@ -126,8 +126,7 @@ def number(
 ) -> Any:
     """Trace, log-determinant or diagonal by a method; ``how`` has the options of the estimates."""
     op = as_operator(A)
-    local = config._local.get()
-    record = local.get("_record") if local else None
+    record = config.record()
     if method == "auto" and config.get("accuracy") == "exact":
         method = "direct"
     chosen, why, rows = options(op, action, method, how.get("num_samples"), record is not None)

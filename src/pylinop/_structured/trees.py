@@ -221,11 +221,10 @@ def recorded(
     name: str, op: Any, why: str = "", others: list[dict[str, Any]] | None = None
 ) -> Iterator[None]:
     """Within ``pl.explaining()``, what the questions of a block do becomes one record."""
-    if not config.recording() or _trace.get() is not None:
+    record = config.record()
+    if record is None or _trace.get() is not None:
         yield
         return
-    local = config._local.get()
-    record: list[dict[str, Any]] = [] if local is None else local["_record"]
     root = Node(name, op)
     root.fired = False
     trace = Trace(root, record)

@@ -135,7 +135,11 @@ def solved(
                 raise ValueError(f"{s} may be any size from {low} on: there is no greatest one")
             own.append(equal(Size({(s,): 1}), end, f"choose={choose!r}", None))
             search = Search(own, every)
-            search.start()
+            try:
+                search.start()
+            except Infeasible:  # what was open was that end
+                which = "least" if choose == "min" else "greatest"
+                raise ValueError(f"{s} is {low} or more: its {which} size was not found") from None
         return {s: search.interval(s) for s in every}
     except Infeasible:
         raise refuse(equations) from None

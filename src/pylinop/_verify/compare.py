@@ -542,8 +542,7 @@ def _either(op: Any, way: Any) -> Any:
 def note(action: str, text: str, ratio: float | None) -> None:
     """Into the record of a `pl.explaining` block, with the plan that was run last."""
     tally[action, text if ratio is None else "verified"] += 1
-    local = config._local.get()
-    record = local.get("_record") if local else None
+    record = config.record()
     if record:
         said = text if ratio is None else f"{text}, error at most {ratio:.2g} of what is allowed"
         last = record[-1]

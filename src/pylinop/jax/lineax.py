@@ -29,7 +29,7 @@ from .operators import Operator, kind
 
 __all__ = ["LinearOperator", "Structured", "as_operator"]
 
-_DIAGONAL = names("at_hand")
+_DIAGONAL = names("diagonal") | {"Zeros"}
 
 
 class LinearOperator(lx.AbstractLinearOperator):  # type: ignore[misc]

@@ -17,6 +17,7 @@ from .arrays import out_dtype
 from .values import conj, is_number, kinds_of, like
 
 __all__ = [
+    "asking",
     "backward",
     "by_gradients",
     "gradients_with",
@@ -36,11 +37,16 @@ def has_gradients(program: Program, kinds: Any) -> bool:
     return all(map(is_number, kinds))
 
 
-def gradients_with(program: Program, flags: Any, tensors: Any) -> tuple[int, ...]:
-    """By which tensors gradients are to come with the values: by all that ask."""
+def asking(tensors: Any) -> tuple[int, ...]:
+    """The tensors that ask for gradients."""
     if not torch.is_grad_enabled():
         return ()
-    asked = tuple(k for k, x in enumerate(tensors) if x.requires_grad)
+    return tuple([k for k, x in enumerate(tensors) if x.requires_grad])
+
+
+def gradients_with(program: Program, flags: Any, tensors: Any) -> tuple[int, ...]:
+    """By which tensors gradients are to come with the values: by all that ask."""
+    asked = asking(tensors)
     return asked if asked and has_gradients(program, kinds_of(program, flags, tensors)) else ()
 
 

@@ -102,9 +102,7 @@ def _bound(program: Program, sizes: Any, flags: Any, tensors: Any) -> list[Any]:
     """The values, with derivatives; there are no batches."""
     if _transformed():
         return compiled.called(program, tensors)
-    asked: tuple[int, ...] = ()
-    if torch.is_grad_enabled():
-        asked = tuple([k for k, x in enumerate(tensors) if x.requires_grad])
+    asked = derived.asking(tensors)
     how = _how(program, tuple([(x.shape, x.dtype) for x in tensors]), asked)
     held = _core._foreign_all(tensors)
     if held is None:

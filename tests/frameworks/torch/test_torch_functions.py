@@ -3,6 +3,8 @@ right."""
 
 import copy
 import io
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -379,3 +381,12 @@ def test_arrays_that_a_function_holds_are_read_at_each_call():
         assert value.item() == 10 * (k + 1) * (k + 2)
         (grad,) = torch.autograd.grad(value, d)
         np.testing.assert_array_equal(grad, np.full(5, (k + 1.0) * (k + 2)))
+
+
+def test_parameters_are_taken_where_no_tensor_was():
+    """Of a process of its own: once a plain tensor was seen, a Parameter is known as well."""
+    code = (
+        "import torch; from pylinop import _core; p = torch.nn.Parameter(torch.arange(3.0)); "
+        "(a,) = _core._foreign_all([p]); assert a.tolist() == [0, 1, 2], a"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)

@@ -203,7 +203,8 @@ PyObject *py_foreign_all(PyObject *list) {
         PyObject *o = PyList_GET_ITEM(list, i), *made = NULL;
         PyTypeObject *type = Py_TYPE(o);
         dl_managed *m = NULL;
-        if (!torch.tensor && type != torch.other) (void)learn(type);
+        if (!torch.tensor && type != torch.other && !learn(type) && type->tp_base)
+            (void)learn(type->tp_base); /* a Parameter is a subclass */
         if (torch.tensor && (type == torch.tensor || type == torch.parameter) &&
             (i > 0 || no_tangents()) && is_plain(o) && exported(o, false, &m) == 0 && m)
             made = array_on(m);
