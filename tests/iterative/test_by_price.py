@@ -91,8 +91,32 @@ def test_every_side_and_view():
         (B.T @ inverse, np.linalg.solve(a.T, B).T),
         (inverse.rmatvec(b), np.linalg.solve(a.conj().T, b)),
         (np.linalg.solve(op, b), np.linalg.solve(a, b)),
+        (inverse.T @ b, np.linalg.solve(a.T, b)),
+        (inverse.H @ B, np.linalg.solve(a.conj().T, B)),
+        (inverse.conj() @ b, np.linalg.solve(a.conj(), b)),
+        (b @ inverse.T, np.linalg.solve(a, b)),
+        (B.T @ inverse.H, np.linalg.solve(a.conj(), B).T),
+        (pl.inv(op.T).H @ b, np.linalg.solve(a.conj(), b)),
     ]:
         assert made.shape == want.shape and np.allclose(made, want, rtol=1e-11, atol=1e-11)
+
+
+VIEWS_OF_INVERSES = {
+    "T": lambda inverse, b: inverse.T @ b,
+    "H": lambda inverse, b: inverse.H @ b,
+    "from the right": lambda inverse, b: b @ inverse.T,
+    "of a transpose": lambda inverse, b: pl.inv(SUM.T).H @ b,
+}
+
+
+@pytest.mark.parametrize("view", VIEWS_OF_INVERSES)
+def test_a_view_of_an_inverse_is_solved_as_the_inverse_is(view):
+    b = rng(21).standard_normal(SIZE)
+    with pl.config(warn_limit=1 << 40), pl.explaining() as e:
+        x = VIEWS_OF_INVERSES[view](pl.inv(SUM), b)
+    names = {step["name"] for plan in e.plans for step in plan.steps}
+    assert names & {"cg", "minres"} and not names & {"getrf", "potrf", "sytrf"}
+    assert eta(SUM, x, b) <= 5 * SIZE * np.finfo(float).eps
 
 
 def test_the_same_bits_again():

@@ -115,11 +115,13 @@ def fits(op: Any, b: Any) -> bool:
 def iterated(inverse: Any, x: Any, act: int, seconds: float) -> Any:
     """inverse @ x (or x @ inverse, and their views) by iteration; None: run the plan. A hook of
     the core's: `act` is the mode of the view, plus 4 from the right."""
+    right = bool(act & 4)
+    mode = (act & 3) ^ (1 if right else 0)
+    while written(inverse, "view"):
+        inverse, mode = inverse._operands[0], mode ^ inverse._mode
     if not config.get("iterate") or getattr(_busy, "on", False) or "_direct" in vars(inverse):
         return None
     op, b = inverse._operands[0], x
-    right = bool(act & 4)
-    mode = (act & 3) ^ (1 if right else 0)
     if right and b.ndim == 2:
         b = b.T
     if not fits(op, b):
