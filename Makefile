@@ -12,6 +12,9 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 VENV ?= .venv
 BUILD ?= build/$(patsubst .%,%,$(notdir $(VENV)))
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+# BLAS's threads in each of pytest's workers: its share of the CPUs. Threads that wait for each other
+# on CPUs that are taken made single tests thirty times as long. test-cores, and `make long`, use two.
+THREADS ?= $(shell n=$$(( $$(nproc 2>/dev/null || echo 2) / $(JOBS) )); echo $$(( n > 0 ? n : 1 )))
 WERROR ?= OFF
 T ?= 60
 PYTEST ?=
@@ -140,6 +143,8 @@ demo: $(VENV)/.demo
 
 test: check-release pytest
 
+pytest test-verified asan test-wheel-blas test-system-blas sweep: export OPENBLAS_NUM_THREADS ?= $(THREADS)
+
 check-release: $(VENV)/.package
 	ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $(JOBS)
 
@@ -175,9 +180,9 @@ SENSITIVE := tests/contract/test_accuracy.py tests/linalg/test_band_qr.py tests/
 	tests/linalg/test_band_spectra.py tests/linalg/test_factor_structure.py tests/kinds/test_quasiseparable.py
 
 # SENSITIVE (or PYTEST) under each of OpenBLAS's cores that this CPU can run; FIRST=1: the first of them
-# that the library would not choose by itself. One thread for one, two for the next.
+# that the library would not choose by itself. Two threads for one, one for the next.
 test-cores: $(VENV)/.package
-	@set -e; threads=1; own=$$($(PY) -c 'import pylinop; print(pylinop._core._blas()["config"])'); \
+	@set -e; threads=2; own=$$($(PY) -c 'import pylinop; print(pylinop._core._blas()["config"])'); \
 	for core in $(CORES); do \
 		case $$core in SkylakeX) needs=avx512f;; Haswell|Zen) needs=avx2;; Sandybridge) needs=avx;; *) needs=sse2;; esac; \
 		if ! grep -qw $$needs /proc/cpuinfo 2>/dev/null; then echo "== $$core: not on this CPU"; continue; fi; \
@@ -206,7 +211,7 @@ test-simd: $(VENV)/.package
 
 # Beside .ci/run, which is to stay short.
 long: sweep
-	@$(MAKE) test-verified
+	@$(MAKE) test-verified THREADS=2
 	@$(MAKE) formulas T=$${FORMULAS_T:-3600}
 	@$(MAKE) test-cores
 	@$(MAKE) test-simd

@@ -183,7 +183,7 @@ def counts():
     gc.collect()
     return _core.live(), sys.getallocatedblocks()
 
-N = 5
+N = 3
 for k in range(N):
     turn(0)
 windows = [counts()]

@@ -90,4 +90,6 @@ def test_tangents_are_those_of_the_values():
             assert right or KINKS & {line[0] for line in p.lines[: i + 1]}, (seed, i, head)
             if right:
                 met.add(head)
+        if wanted <= met:
+            return
     assert wanted <= met

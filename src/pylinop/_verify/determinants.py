@@ -257,11 +257,10 @@ def _tridiagonal(alpha: Any, beta: Any) -> Any:
 
 def _looked(alpha: Any, beta: Any, norm: Any, n: int) -> tuple[Any, Any, Any, Any] | None:
     """The interval after these steps (along the last axis), or None: more are needed."""
-    w, first, last = _tridiagonal(alpha, beta)
-    if not (w > 0).all():
-        raise NotVerified("it is not positive definite")
+    if _left(alpha[..., :1, :], beta[..., :1, :], norm[..., :1])[0].max() > _RESIDUAL:
+        return None  # one probe tells it, at a part of the price of all
+    left, w, first, last = _left(alpha, beta, norm)
     weight = first**2
-    left = norm * beta[..., -1] * np.abs((first * last / w).sum(-1))  # residuals of A^-1 z
     inverse = norm * np.sqrt((weight / w**2).sum(-1))
     if left.max() > _RESIDUAL:
         return None
@@ -285,6 +284,14 @@ def _looked(alpha: Any, beta: Any, norm: Any, n: int) -> tuple[Any, Any, Any, An
     # tr(A^-1) |A| bounds what a nearby matrix changes
     size = high * n * (weight / w).sum(-1).mean(-1)
     return mean - gap - error, mean + error, alpha.shape[-1], size
+
+
+def _left(alpha: Any, beta: Any, norm: Any) -> tuple[Any, Any, Any, Any]:
+    """Residuals of A^-1 z for the probes z, with the eigenvalues and what belongs to them."""
+    w, first, last = _tridiagonal(alpha, beta)
+    if not (w > 0).all():
+        raise NotVerified("it is not positive definite")
+    return norm * beta[..., -1] * np.abs((first * last / w).sum(-1)), w, first, last
 
 
 def _radau(alpha: Any, beta: Any, end: Any, n: int) -> Any:
