@@ -29,7 +29,8 @@ class Ends(NamedTuple):
 
 def connected(rows: Iterable[tuple[Coefficients, int]], x: int) -> list[tuple[Coefficients, int]]:
     """The rows that say something of x, at once or by way of others."""
-    rest, near, taken = list(rows), {x}, []
+    rest, near = list(rows), {x}
+    taken: list[tuple[Coefficients, int]] = []
     while True:
         new = [r for r in rest if not near.isdisjoint(r[0])]
         if not new:

@@ -171,8 +171,8 @@ def unify(*pairs: Any, choose: str | None = None) -> Sizes:
     -----
     Equations are eliminated in integers, which is exact; then bounds and divisibility go to a
     fixpoint, also of several rows together, and the ends of what is open are searched for. All is
-    counted: it ends, and what the
-    counts do not decide stays an interval that has all solutions in it.
+    counted: it ends, and what the counts do not decide stays an interval that has all solutions in
+    it.
 
     Cost
     ----
