@@ -342,8 +342,72 @@ static void test_stop(void) {
     t_group("stopped");
 }
 
+/* -- windows: rows within each other, terms in groups; on either side, forwards and backwards */
+
+/* y[m n] = a[m i j] b[i j n], a's rows `step` elements apart. */
+static bool windows(problem *p, lop_dtype dt, const int64_t size[4], int64_t step, bool second) {
+    const int64_t m = size[0], i = size[1], j = size[2], n = size[3],
+                  apart = (m - 1) * llabs(step) + j, room = apart * i;
+    memset(p, 0, sizeof *p);
+    memcpy(p->size, size, 4 * sizeof *size);
+    p->size[4] = p->size[5] = 1;
+    p->operand[second] = (lop_axes){3, {0, 1, 2}, {m, i, j}, {step, apart, 1}};
+    p->operand[!second] = (lop_axes){3, {1, 2, 3}, {i, j, n}, {j * n, n, 1}};
+    p->result = (lop_axes){2, {0, 3}, {m, n}, {n, 1}};
+    p->same[1] = 1;
+    p->spec = (lop_spec){.dt = dt,
+                         .noperand = 2,
+                         .operand = p->operand,
+                         .same = p->same,
+                         .result = &p->result,
+                         .most = INT64_MAX};
+    const int64_t count[3] = {second ? i * j * n : room, second ? room : i * j * n, m * n};
+    for (int t = 0; t < 3; t++) {
+        p->block[t] = malloc((size_t)count[t] * lop_dtype_size(dt));
+        for (int64_t e = 0; p->block[t] && e < count[t]; e++) {
+            const double re = lop_rng_normal(world_rng(&w)), im = lop_rng_normal(world_rng(&w));
+            lop_set(dt, p->block[t], e, lop_is_complex(dt) ? CMPLX(re, im) : re);
+        }
+        if (t < 2) p->at[t] = p->block[t];
+    }
+    if (step < 0) p->at[second] = p->block[second] + (m - 1) * -step * (int64_t)lop_dtype_size(dt);
+    p->out = p->block[2];
+    return p->block[0] && p->block[1] && p->block[2];
+}
+
+static void test_windows(int draws) {
+    static const int64_t sizes[4][6] = {{2, 5, 15, 16, 17, 32},
+                                        {2, 3, 5, 7, 2, 3},
+                                        {2, 3, 15, 16, 17, 100},
+                                        {2, 15, 16, 17, 32, 40}};
+    double _Complex *sum = malloc(ROOM * sizeof *sum);
+    double *value = malloc(ROOM * sizeof *value);
+    int grouped = 0;
+    for (int t = 0; t < draws; t++) {
+        problem p;
+        int64_t size[4], count;
+        for (int i = 0; i < 4; i++) size[i] = sizes[i][world_pick(&w, 0, 6)];
+        const int64_t step = world_pick(&w, 1, 4) * (t % 3 ? 1 : -1);
+        if (!t_check(windows(&p, dtypes[t % 4], size, step, t / 4 % 2), "memory")) break;
+        plainly(&p, sum, value, &count);
+        lop_contraction *plan = NULL;
+        if (lop_contract(&w.ctx, &p.spec, &plan, &w.err) == LOP_OK)
+            for (int i = 0; i < plan->nstep; i++) grouped += plan->step[i].group > 0;
+        lop_contract_free(&w.ctx, plan);
+        t_check(one_way(&p, 0, false, sum, value), "windows %lld x (%lld x %lld) x %lld, step %lld",
+                (long long)size[0], (long long)size[1], (long long)size[2], (long long)size[3],
+                (long long)step);
+        for (int i = 0; i < 3; i++) free(p.block[i]);
+    }
+    t_check(grouped > draws / 8, "groups of terms in %d of %d", grouped, draws);
+    free(sum);
+    free(value);
+    t_group("windows");
+}
+
 int main(int argc, char **argv) {
     world_open(&w, (uint64_t)t_number(argc, argv, 2, 20261124));
+    test_windows(240);
     random_problems((int)t_number(argc, argv, 1, 1500));
     test_orders();
     test_errors();

@@ -169,8 +169,10 @@ def test_what_goes_on_for_ever_ends():
     found = pl.unify((o + k, o + k))
     with pytest.raises(ValueError, match="o may be any size from 1 on"):
         found[o]
-    search = solved([at_least(o, k + 1, "", None), at_least(k, o * m, "", None)], [])
-    assert all(i.low is not None for i in search.values())
+    with pytest.raises(ValueError, match="no sizes fit"):  # k >= o m >= o >= k + 1
+        solved([at_least(o, k + 1, "", None), at_least(k, o * m, "", None)], [])
+    search = solved([equal(o * o * o + k * k * k, m * m * m, "Fermat", None)], [])
+    assert all(not i.exact for i in search.values())
     with pytest.raises(ValueError, match="no sizes fit"):
         pl.unify((o * o, 2))
     with pytest.raises(ValueError, match=r"beyond 2\^63|no sizes fit"):
@@ -269,19 +271,59 @@ def test_squares_and_smaller_sizes_have_ends():
     A = pl.placeholder((P, P * Q))
     s = np.linalg.svd(A, compute_uv=False)  # min(P, P * Q), which is P
     assert pl.unify((s, 5))[P] == 5
-    with pytest.raises(ValueError, match="Q is 1 or more, no greatest size was found"):
+    with pytest.raises(ValueError, match="Q may be any size from 1 on"):
         pl.unify((s, 5))[Q]
-    with pytest.raises(ValueError, match="Q is 1 or more: no greatest size was found"):
+    with pytest.raises(ValueError, match="Q may be any size from 1 on: there is no greatest one"):
         pl.unify((s, 5), choose="max")
 
 
 @pytest.mark.parametrize("choose, which", [("min", "least"), ("max", "greatest")])
 def test_what_is_not_found_is_not_said_to_be_none(choose, which):
-    """a = 23, b = c = 0 fits, and no count comes so far."""
-    a, b, c = pl.symbols("a b c", least=0)
+    """Sums of two cubes are no cubes, which no count decides."""
+    a, b, c = pl.symbols("a b c")
     with pytest.raises(ValueError, match=f"{which} size was") as found:
-        pl.unify((a - ((b - c) + c * c), 23), choose=choose)
+        pl.unify((a * a * a + b * b * b - c * c * c, 0), choose=choose)
     assert "no sizes fit" not in str(found.value)
+
+
+def test_ends_that_no_single_equation_gives():
+    a, b, c = pl.symbols("a b c", least=0)
+    found = solved([at_least(b + 3, a, "", None), at_least(a + 4, 2 * b, "", None)], [])
+    assert [i[:2] for i in found.values()] == [(0, 7), (0, 10)]  # of b and a
+    sizes = pl.unify((a - ((b - c) + c * c), 23), choose="min")  # c squared is c or more
+    assert (sizes[a], sizes[b], sizes[c]) == (23, 0, 0)
+    with pytest.raises(ValueError, match="a may be any size from 23 on"):
+        pl.unify((a - ((b - c) + c * c), 23))[a]
+    found = solved([equal(b * b - 3 * a * b, 16, "", None)], [])  # b divides 16
+    assert sorted(i[:2] for i in found.values()) == [(0, 5), (4, 16)]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_systems_without_bounds(seed, rng):
+    """No size has a bound: what fits up to 15 lies between the ends, and the least ones fit."""
+    r = random.Random(int(rng.integers(1 << 40)) + seed)
+    least = r.choice([0, 1])
+    sizes = pl.symbols("a b", least)
+    hidden = {symbol(s): r.randint(least, 8) for s in sizes}
+    equations = []
+    for _ in range(r.randint(1, 2)):
+        e, _function = drawn(r, sizes)
+        if isinstance(e, Size):
+            equations.append(r.choice([equal, equal, at_least])(e, value(e, hidden), "", None))
+    taken = list(enumerated(sizes, least, equations, 15))
+    found = solved(equations, [symbol(s) for s in sizes])
+    for k, s in enumerate(sizes):
+        low, high, _exact = found[symbol(s)]
+        assert low <= min(v[k] for v in taken)
+        assert high is None or high >= max(v[k] for v in taken)
+    try:
+        chosen = solved(equations, [symbol(s) for s in sizes], "min")
+    except ValueError as error:  # within the counts
+        assert "least size was not found" in str(error)
+        return
+    known = {symbol(s): chosen[symbol(s)].low for s in sizes}
+    assert all(e.holds(value(e.left, known), value(e.right, known)) for e in equations)
+    assert known[symbol(sizes[0])] <= min(v[0] for v in taken)
 
 
 def test_a_size_of_zero_in_products():

@@ -52,6 +52,7 @@ typedef struct lop_contract_step {
     int first, nloop;               /* in the plan's loops; what is summed comes last */
     int64_t m, n, k;                /* of the matrices; of a nest: nothing */
     int64_t am, ak, bk, bn, cm, cn; /* their strides */
+    int64_t group, apart;           /* group > 0: terms in groups, as lopk_windows_gemm has them */
     bool each;                      /* the last loop is a batch: lopk_gemm_each */
     bool tiles;                     /* of a nest: the last two loops go in square tiles */
     const char *why;                /* "pack a", ... for explain() */

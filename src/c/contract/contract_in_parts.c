@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-enum { NEAR = 1 << 18, MOST_PARTS = 4096 }; /* bytes of temporaries of a part */
+enum { NEAR = 1 << 18, FEW_PARTS = 4, MOST_PARTS = 4096 }; /* bytes of temporaries of a part */
 /* Prices do not see that a part is read from the second cache, and a part takes less memory: parts
  * are taken up to this much above the whole. A choice, not a measurement. */
 static const double ALIKE = 1.1;
@@ -96,7 +96,9 @@ static lop_status in_parts(lop_ctx *ctx, const lop_spec *spec, lop_contraction *
     one.result = &of[n];
     one.any_order = false;
     LOP_TRY(lop_contract_whole(ctx, &one, &part, err));
-    if (part->seconds * (double)parts < ALIKE * whole->seconds) {
+    /* a few that do not come near save little memory, and each packs the other operand again */
+    const bool far = parts < FEW_PARTS && part->workspace > NEAR;
+    if (!far && part->seconds * (double)parts < ALIKE * whole->seconds) {
         part->parts = parts;
         part->part = step;
         step = NULL;

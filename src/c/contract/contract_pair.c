@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum sort { BATCH, ROW, COL, TERM, SORTS };
+enum sort { BATCH, ROW, COL, TERM, SORTS, GROUPS = SORTS, PLACES };
 enum { C_, A_, B_, ARRAYS };
 enum { PACK_C = 1 << C_, PACK_A = 1 << A_, PACK_B = 1 << B_ };
 enum { TINY = 8, TINY_WORK = 7 * 7 * 7 };
@@ -50,7 +50,7 @@ typedef struct choice {
     int turned;  /* of these, the ones in the other order */
     bool joined; /* terms that lie behind each other are one */
     bool nest;
-    int at[SORTS]; /* of the fused axes: row, column, term; batch: the loop of `each`; -1: none */
+    int at[PLACES]; /* fused axes; of batch that of `each`; GROUPS: more terms; -1: none */
 } choice;
 
 static double weight(lop_dtype dt) {
@@ -58,7 +58,6 @@ static double weight(lop_dtype dt) {
 }
 
 /* -- axes */
-
 static int64_t stride_in(const lop_tensor *t, int label, bool *has) {
     for (int i = 0; t && i < t->n; i++)
         if (t->label[i] == label) {
@@ -165,10 +164,17 @@ static void fuse(const axes *all, axes *out, bool joined) {
 }
 
 /* -- prices */
-
 static bool simple(int64_t m, int64_t n, int64_t rs, int64_t cs) {
     return ((cs == 1 || n <= 1) && (rs >= n || m <= 1)) ||
            ((rs == 1 || m <= 1) && (cs >= m || n <= 1));
+}
+
+static bool by_own_loops(lop_dtype dt, const lop_contract_step *g) {
+    if (g->group) return true;
+    const lop_mat y = {NULL, g->m, g->n, g->cm, g->cn, dt},
+                  a = {NULL, g->m, g->k, g->am, g->ak, dt},
+                  b = {NULL, g->k, g->n, g->bk, g->bn, dt};
+    return lopk_small_suits(&y, &a, &b, 1);
 }
 
 /* One product of matrices. Vectors run along the result's rows (or columns, where these lie
@@ -179,12 +185,9 @@ static bool simple(int64_t m, int64_t n, int64_t rs, int64_t cs) {
 static double gemm_seconds(lop_dtype dt, const lop_contract_step *g, bool adds, double all) {
     const double m = (double)g->m, n = (double)g->n, k = (double)g->k, flops = 2 * m * n * k,
                  size = (double)lop_dtype_size(dt);
-    const lop_mat y = {NULL, g->m, g->n, g->cm, g->cn, dt},
-                  a = {NULL, g->m, g->k, g->am, g->ak, dt},
-                  b = {NULL, g->k, g->n, g->bk, g->bn, dt};
-    const bool small = lopk_small_suits(&y, &a, &b, 1), plain = simple(g->m, g->n, g->cm, g->cn) &&
-                                                                simple(g->m, g->k, g->am, g->ak) &&
-                                                                simple(g->k, g->n, g->bk, g->bn);
+    const bool small = by_own_loops(dt, g), plain = simple(g->m, g->n, g->cm, g->cn) &&
+                                                    simple(g->m, g->k, g->am, g->ak) &&
+                                                    simple(g->k, g->n, g->bk, g->bn);
     if (!plain && !small) return CALL + flops * weight(dt) / ODD;
     const double move = (m * k + k * n + (adds ? 2 : 1) * m * n) * size / BANDWIDTH,
                  least = fmin(fmin(m, n), k);
@@ -241,6 +244,21 @@ static void matrices(const axes *all, const int *at, lop_contract_step *g) {
     g->cn = at[COL] < 0 ? 1 : col->s[C_];
 }
 
+/* Terms `more` join those of g in groups, where one array is windows and the other one's lie behind
+ * each other: g, and whether that is to be had. Rows within each other are none for BLAS. */
+static bool in_groups(const axes *all, int term, int more, lop_dtype dt, lop_contract_step *g) {
+    const axis *t = &all->x[TERM][term], *u = &all->x[TERM][more];
+    const bool rows = g->n <= 1 ? g->cm != 1 : g->cn == 1, suits = by_own_loops(dt, g);
+    const bool plain = rows ? simple(g->m, g->k, g->am, g->ak) : simple(g->k, g->n, g->bk, g->bn);
+    const int whole = rows ? B_ : A_;
+    if (term == more || t->size > 128 || u->s[whole] != t->s[whole] * t->size) return false;
+    g->k *= u->size;
+    if (!by_own_loops(dt, g) && (!suits || plain)) return false;
+    g->group = t->size;
+    g->apart = u->s[rows ? A_ : B_];
+    return true;
+}
+
 /* The best product of matrices over these axes: seconds without copies; `at` of it. */
 static double best_gemm(const axes *all, lop_dtype dt, int *best_at) {
     double best = INFINITY;
@@ -250,8 +268,8 @@ static double best_gemm(const axes *all, lop_dtype dt, int *best_at) {
     for (int i = all->n[ROW] ? 0 : -1; i < all->n[ROW]; i++)
         for (int j = all->n[COL] ? 0 : -1; j < all->n[COL]; j++)
             for (int l = all->n[TERM] ? 0 : -1; l < all->n[TERM]; l++) {
-                int at[SORTS] = {-1, i, j, l};
-                lop_contract_step g;
+                int at[PLACES] = {-1, i, j, l, -1};
+                lop_contract_step g = {0};
                 matrices(all, at, &g);
                 const double batch = count_of(all, BATCH, -1),
                              calls = batch * count_of(all, ROW, i) * count_of(all, COL, j) *
@@ -266,6 +284,15 @@ static double best_gemm(const axes *all, lop_dtype dt, int *best_at) {
                         seconds = each;
                         at[BATCH] = last_batch;
                     }
+                }
+                for (int more = 0; more < all->n[TERM]; more++) {
+                    lop_contract_step wide = g;
+                    if (!in_groups(all, l, more, dt, &wide)) continue;
+                    const double other = calls / (double)all->x[TERM][more].size *
+                                         gemm_seconds(dt, &wide, all->n[TERM] > 2, bytes);
+                    if (other >= seconds) continue;
+                    seconds = other;
+                    at[GROUPS] = more;
                 }
                 if (seconds < best) {
                     best = seconds;
@@ -282,7 +309,7 @@ static int loops_of(const axes *all, const int *but, lop_loop *loop) {
     for (int o = 0; o < SORTS; o++)
         for (int i = 0; i < all->n[order[o]]; i++) {
             const axis *x = &all->x[order[o]][i];
-            if (but && but[order[o]] == i) continue;
+            if (but && (but[order[o]] == i || (order[o] == TERM && but[GROUPS] == i))) continue;
             loop[n++] = (lop_loop){x->size, x->s[C_], x->s[A_], x->s[B_], order[o] == TERM};
         }
     if (but && but[BATCH] >= 0) { /* last: the loop of `each` */
@@ -293,7 +320,6 @@ static int loops_of(const axes *all, const int *but, lop_loop *loop) {
 }
 
 /* -- steps */
-
 static int64_t elements(const lop_contract_work *w, const lop_tensor *t) {
     int64_t count = 1;
     for (int i = 0; i < t->n; i++)
@@ -452,9 +478,11 @@ static lop_status lower(lop_contract_work *w, const lop_tensor *a, const lop_ten
     lop_contract_step g = {
         .how = LOP_BY_GEMM, .a = t[A_]->slot, .b = t[B_]->slot, .c = t[C_]->slot};
     matrices(fused, best.at, &g);
+    if (best.at[GROUPS] >= 0)
+        (void)in_groups(fused, best.at[TERM], best.at[GROUPS], w->plan->dt, &g);
     g.each = best.at[BATCH] >= 0;
     g.nloop = loops_of(fused, best.at, loop);
-    if (!g.each && is_gram(t[A_], t[B_], &g, loop, g.nloop)) g.how = LOP_BY_GRAM;
+    if (!g.each && !g.group && is_gram(t[A_], t[B_], &g, loop, g.nloop)) g.how = LOP_BY_GRAM;
     g.seconds = best.seconds;
     g.flops = 2;
     for (int sort = 0; sort < SORTS; sort++) g.flops *= count_of(fused, (enum sort)sort, -1);

@@ -3,6 +3,7 @@
 
 #include "kernels/dense/k_blas.h"
 #include "kernels/dense/k_nest.h"
+#include "kernels/dense/k_small_gemm.h"
 
 #include <string.h>
 
@@ -57,7 +58,9 @@ static bool kernel(run *r, char *c, char *a, char *b, bool add) {
     if (s->how == LOP_BY_GRAM) {
         const lop_mat u = {b, s->k, s->n, s->bk, s->bn, dt};
         lopk_gram(&y, &u, false);
-    } else if (s->each)
+    } else if (s->group)
+        lopk_windows_gemm(&y, &x, &z, s->group, s->apart, add);
+    else if (s->each)
         lopk_gemm_each(&y, last[-1].c, &x, last[-1].a, false, &z, last[-1].b, last[-1].size);
     else
         lopk_gemm(&y, &x, false, &z, add);

@@ -1,5 +1,6 @@
-"""Bounds of unknowns: rows, products and divisibility to a fixpoint, then a search for the ends
-that are really taken. All is counted: what is not decided within the counts stays an interval."""
+"""Bounds of unknowns: rows, products and divisibility to a fixpoint, then the rows of each unknown
+without the others (`projected.py`), then a search for the ends that are really taken. All is
+counted: what is not decided within the counts stays an interval."""
 
 from __future__ import annotations
 
@@ -7,16 +8,16 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from .expressions import Symbol
+from .projected import Bounds, Ends, connected, ends, of_product
 from .provenance import Equation
-from .system import Infeasible, Product, Row, System, eliminated, substituted
+from .system import Coefficients, Infeasible, Product, Row, System, eliminated, substituted
 
 ROUNDS = 60  # times that all rows are gone through; one that changes nothing is the last
 AGAIN = 12  # eliminations, each with what the bounds before it had fixed
 WORK = 60_000  # rows that a search may look at, some 3 us each
-CASES = 6  # products that are 0, of which one factor after the other is tried as 0
+CASES = 12  # sizes of factors that are tried, one after the other, for an end that rows leave open
+NEAR = (3, 40)  # of sizes that are looked at first, above the least ones
 LARGEST = 2**63 - 1  # of a size
-
-Bounds = list[int | None]
 
 
 class Interval(NamedTuple):
@@ -36,6 +37,7 @@ class Search:
         self.s = System(equations, asked)
         self.left = work
         self.rows: list[Row] = []
+        self.known: dict[int, tuple[Coefficients, int]] = {}
         self.low: Bounds = []
         self.high: Bounds = []
 
@@ -49,7 +51,7 @@ class Search:
         s = self.s
         own, fixed = list(s.rows), set[int]()
         for _ in range(AGAIN):
-            known = eliminated(s)
+            known = self.known = eliminated(s)
             self.rows = own + [Row({x: -1, **by}, c, False) for x, (by, c) in known.items()]
             for row in own:
                 if row.at_least:
@@ -74,6 +76,8 @@ class Search:
                             own.append(Row({p.is_: 1, **by}, 0, False))
                             s.rows.append(own[-1])
             fixed = now
+        if any(high[x] is None for x in s.symbols):
+            self.project(low, high)
         return low, high
 
     def sweep(self, low: Bounds, high: Bounds) -> None:
@@ -91,35 +95,115 @@ class Search:
             if not changed:
                 return
 
+    def lines(self, low: Bounds, high: Bounds) -> list[tuple[Coefficients, int]]:
+        """All that is known as sums that are not negative, of unknowns that are free."""
+        rows = [(r.of, r.constant) for r in self.rows if r.at_least]
+        for x in range(len(low)):
+            a, b = low[x], high[x]
+            if a is not None:
+                rows.append(({x: 1}, -a))
+            if b is not None:
+                rows.append(({x: -1}, b))
+        for p in self.s.products:
+            rows += of_product(p, low, high)
+        return [self.freed(of, constant) for of, constant in rows]
+
+    def freed(self, of: Coefficients, constant: int) -> tuple[Coefficients, int]:
+        """A sum with what eliminated unknowns are in their place."""
+        free: Coefficients = {}
+        for x, c in of.items():
+            by, k = self.known.get(x, ({x: 1}, 0))
+            constant += c * k
+            for y, d in by.items():
+                free[y] = free.get(y, 0) + c * d
+        return {y: c for y, c in free.items() if c}, constant
+
+    def ends_of(self, x: int, lines: list[tuple[Coefficients, int]]) -> Ends | None:
+        """What rows leave of an unknown, whatever the others are; None: not found."""
+        if x in self.known:
+            by, k = self.known[x]
+            own: list[tuple[Coefficients, int]] = [({x: -1, **by}, k)]
+            own.append(({y: -c for y, c in own[0][0].items()}, -k))
+        else:
+            own = []
+        found, looked = ends(connected(lines + own, x), x)
+        self.left -= 2 * looked  # a row here takes twice as long as one in a sweep
+        return found
+
+    def project(self, low: Bounds, high: Bounds) -> None:
+        """Bounds of symbols that single rows leave open, by all rows together."""
+        for _ in range(AGAIN):
+            lines, changed = self.lines(low, high), False
+            for x in self.s.symbols:
+                if high[x] is not None or self.left < 0:
+                    continue
+                found = self.ends_of(x, lines)
+                if found is not None and found.low is not None:
+                    changed |= _raise(self.s, x, found.low, low, high)
+                if found is not None and found.high is not None:
+                    changed |= _lower(self.s, x, found.high, low, high)
+            if not changed:
+                return
+            self.sweep(low, high)
+
     def solution(self, low: Bounds, high: Bounds) -> dict[int, int] | None:
         """Sizes of the symbols within the bounds; None: there are none in what was searched.
 
-        Raises `Infeasible` where there are none at all."""
+        Raises `Infeasible` where there are none at all. What is near the least sizes is searched
+        first, as a search that goes up along one symbol never comes to the others."""
+        left = self.left
+        for near in NEAR:
+            close = [*high]
+            for x in self.s.symbols:
+                most = int(low[x] or 0) + near
+                if close[x] is None or int(close[x] or 0) > most:
+                    close[x] = most
+            if close == high:
+                break
+            self.left = left // 4
+            try:
+                found = self.searched([*low], close)
+            except Infeasible:
+                found = None
+            left -= left // 4 - self.left
+            if found is not None:
+                self.left = left
+                return found
+        self.left = left
+        return self.searched([*low], [*high])
+
+    def searched(self, low: Bounds, high: Bounds) -> dict[int, int] | None:
+        """The search: a symbol is its least size, or more than that."""
         if self.left < 0:
             return None
-        low, high = [*low], [*high]
         self.sweep(low, high)
+        if any(high[x] is None for x in self.s.symbols):
+            self.project(low, high)
         open_ = [x for x in self.s.symbols if low[x] != high[x]]
         if not open_:
             return {x: int(low[x] or 0) for x in self.s.symbols}
-        width = {x: _width(low[x], high[x]) for x in open_}
-        x = min(open_, key=lambda y: width[y])
-        start, stop, certain = int(low[x] or 0), high[x], True
-        value = start
-        while stop is None or value <= stop:
-            low[x] = high[x] = value
+        x = min(open_, key=lambda y: _width(low[y], high[y]))
+        certain = True
+        while high[x] is None or int(low[x] or 0) <= int(high[x] or 0):
+            own = [*high]
+            own[x] = low[x]
             try:
-                found = self.solution(low, high)
+                found = self.searched([*low], own)
+                certain &= found is not None
             except Infeasible:
-                found, decided = None, True
-            else:
-                decided = False
+                found = None
             if found is not None:
                 return found
-            certain &= decided
             if self.left < 0:
                 return None
-            value += 1
+            low[x] = int(low[x] or 0) + 1
+            try:
+                if high[x] is None or int(low[x] or 0) <= int(high[x] or 0):
+                    self.sweep(low, high)
+                    if high[x] is None:
+                        self.project(low, high)
+            except Infeasible:
+                break
         if certain:
             raise Infeasible("")
         return None
@@ -129,9 +213,10 @@ class Search:
         while True:
             at = self.high[x] if upper else self.low[x]
             if at is None:
-                at = self.high[x] = self.top(x, [*self.low], [*self.high], CASES)
-            if at is None:  # sums alone are without bound where none is found
-                return all(isinstance(key, Symbol) or key[0] == "free" for key in self.s.number)
+                at, decided = self.top(x, [*self.low], [*self.high], CASES)
+                if at is None:
+                    return decided
+                self.high[x] = at
             low, high = [*self.low], [*self.high]
             low[x] = high[x] = at
             try:
@@ -144,45 +229,57 @@ class Search:
                 if (self.high[x] is not None) and int(self.low[x] or 0) > int(self.high[x] or 0):
                     raise
 
-    def top(self, x: int, low: Bounds, high: Bounds, cases: int) -> int | None:
-        """The greatest size of an unknown that bounds alone leave open, by cases: of a product that
-        is 0, which says what a smaller one of two sizes is, one factor is."""
+    def top(self, x: int, low: Bounds, high: Bounds, cases: int) -> tuple[int | None, bool]:
+        """A size that an unknown is at most, and was that decided? None, and decided: there is no
+        greatest one. Rows say it where no product is open; else one factor is its least size, or
+        more than that."""
         self.sweep(low, high)
-        if self.by_products(low, high):
-            self.sweep(low, high)
-        if high[x] is not None or self.left < 0:
-            return high[x]
-        for p in self.s.products:
-            if high[p.is_] != 0 or high[p.a] == 0 or high[p.b] == 0 or not cases:
+        if high[x] is not None:
+            return high[x], True
+        lines = self.lines(low, high)
+        found = self.ends_of(x, lines) if self.left >= 0 else None
+        if found is None or found.high is not None:
+            return (None, False) if found is None else (found.high, True)
+        factors = self.open_factors(x, lines, low, high)
+        if not factors:  # a solution, and all that a row goes on to from there
+            return None, self.solution(low, high) is not None
+        factors.discard(x)
+        if not cases or not factors:
+            return None, False
+        y = min(factors, key=lambda z: (_width(low[z], high[z]), z))
+        most: list[int] = []
+        for first in (True, False):
+            a, b = [*low], [*high]
+            if first:
+                b[y] = a[y]
+            else:
+                a[y] = int(a[y] or 0) + 1
+            try:
+                at, decided = self.top(x, a, b, cases - 1)
+            except Infeasible:
                 continue
-            ends: list[int | None] = []
-            for factor in (p.a, p.b):
-                own = [*high]
-                own[factor] = 0
-                try:
-                    ends.append(self.top(x, [*low], own, cases - 1))
-                except Infeasible:
-                    continue
-            if not ends:
-                raise Infeasible("")
-            return None if None in ends else max(int(n or 0) for n in ends)
-        return None
+            if at is None:
+                return None, decided
+            most.append(at)
+        if not most:
+            raise Infeasible("")
+        return max(most), True
 
-    def by_products(self, low: Bounds, high: Bounds) -> bool:
-        """Rows with the least that a product can be in its place: of m = a b that is a times the
-        least b."""
-        changed = False
-        for row in self.rows:
-            for sign in (1,) if row.at_least else (1, -1):
-                of, constant = {y: sign * c for y, c in row.of.items()}, sign * row.constant
-                for p in self.s.products:
-                    la, lb, c = low[p.a], low[p.b], of.get(p.is_, 0)
-                    if c < 0 and la is not None and la >= 0 and lb is not None and lb > 0:
-                        del of[p.is_]
-                        of[p.a] = of.get(p.a, 0) + c * lb
-                of = {y: c for y, c in of.items() if c}
-                changed |= _row(self.s, of, constant, low, high)
-        return changed
+    def open_factors(
+        self, x: int, lines: list[tuple[Coefficients, int]], low: Bounds, high: Bounds
+    ) -> set[int]:
+        """Factors that are open, of products that have to do with x."""
+        links = [of for of, _ in lines] + [dict.fromkeys(p, 1) for p in self.s.products]
+        links += [{y: 1, **by} for y, (by, _) in self.known.items()]
+        near = {y for of, _ in connected([(of, 0) for of in links], x) for y in of}
+        of_x = [p for p in self.s.products if p.is_ in near]
+        return {
+            y
+            for p in of_x
+            if low[p.a] != high[p.a] and low[p.b] != high[p.b]
+            for y in (p.a, p.b)
+            if low[y] is not None
+        } | {x for p in of_x if None in (low[p.a], low[p.b])}
 
     def interval(self, symbol: Symbol) -> Interval:
         x = self.s.number[symbol]
@@ -290,8 +387,8 @@ def _product(s: System, p: Product, low: Bounds, high: Bounds) -> bool:
     changed = _raise(s, m, la * lb, low, high)
     if low[m] is not None and int(low[m] or 0) > 0:
         changed |= _raise(s, a, 1, low, high) | _raise(s, b, 1, low, high)
-    if ha is not None and hb is not None:
-        changed |= _lower(s, m, ha * hb, low, high)
+    if ha is not None and hb is not None or ha == 0 or hb == 0:
+        changed |= _lower(s, m, (ha or 0) * (hb or 0), low, high)
     for x, y in ((a, b), (b, a)):
         most, least = high[m], low[m]
         ly, hy = low[y], high[y]

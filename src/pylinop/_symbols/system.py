@@ -68,6 +68,22 @@ class System:
             for x, c in other.items():
                 of[x] = of.get(x, 0) - c
             self.row(of, constant - d, e.at_least)
+            if not e.at_least:
+                self.divisors(e.left - e.right)
+
+    def divisors(self, zero: Any) -> None:
+        """What is in all terms of a sum divides its constant: it is not above that."""
+        if not isinstance(zero, Size) or not zero.constant:
+            return
+        terms = [m for m in zero.terms if m]
+        most = abs(zero.constant)
+        for a in dict.fromkeys(terms[0] if terms else ()):
+            if any(a not in m for m in terms):
+                continue
+            x = self.atom(a)
+            low, high = self.low[x], self.high[x]
+            self.low[x] = -most if low is None else max(low, int(low >= 0))
+            self.high[x] = most if high is None else min(high, most)
 
     def row(self, of: Coefficients, constant: int, at_least: bool) -> None:
         row = Row({x: c for x, c in of.items() if c}, constant, at_least)

@@ -170,8 +170,9 @@ def unify(*pairs: Any, choose: str | None = None) -> Sizes:
     Notes
     -----
     Equations are eliminated in integers, which is exact; then bounds and divisibility go to a
-    fixpoint, and the ends of what is open are searched for. All is counted: it ends, and what the
-    counts do not decide stays an interval that has all solutions in it.
+    fixpoint, also of several rows together, and the ends of what is open are searched for. All is
+    counted: it ends, and what the counts do not decide stays an interval that has all solutions in
+    it.
 
     Cost
     ----

@@ -29,6 +29,7 @@ typedef struct small_job {
     int64_t ahead_rs;         /* its row stride in bytes */
     void *y;
     int64_t m, n, k, ars, acs, brs, ers, panel, yrs, a_step, b_step, y_step;
+    int64_t group, jump; /* after so many terms a moves by jump besides; k is a multiple of it */
     bool add, conj_a, alone, far; /* far: rows of a to come are fetched as these are worked on */
 } small_job;
 typedef struct small_loops {
@@ -90,13 +91,20 @@ static inline lop_mat flip(const lop_mat *a) {
 typedef struct small_call {
     lop_mat y, a, b;
     int64_t y_step, a_step, b_step, size, rows; /* rows: of a part, of thin products */
-    bool conj_a, conj_b, add, far;              /* far: a does not stay in the second cache */
-    bool fetch;                                 /* b comes from beyond it, in short rows */
+    int64_t group, far_apart; /* a's terms in groups: how many, elements from one to the next */
+    bool conj_a, conj_b, add, far; /* far: a does not stay in the second cache */
+    bool fetch;                    /* b comes from beyond it, in short rows */
     const small_loops *f;
 } small_call;
 
 static inline void *place(const small_call *c, const lop_mat *a, int64_t i, int64_t j) {
     return (char *)a->p + (i * a->rs + j * a->cs) * c->size;
+}
+
+/* a's row i from term l on. */
+static inline void *terms(const small_call *c, int64_t i, int64_t l) {
+    const int64_t at = l / c->group * c->far_apart + l % c->group * c->a.cs;
+    return (char *)c->a.p + (i * c->a.rs + at) * c->size;
 }
 
 /* The transposed product. */
@@ -122,12 +130,14 @@ static void run_piece(const small_call *c, int64_t j, int64_t n, int64_t l, int6
             if (q == e || g.alone) {
                 g.ars = c->a.rs, g.acs = c->a.cs, g.brs = c->b.rs, g.yrs = c->y.rs;
                 g.n = n;
+                g.group = min_of(c->group, k);
+                g.jump = c->group < k ? c->far_apart - c->group * c->a.cs : 0;
                 g.ahead_rs = c->b.rs * c->size;
                 g.b = (char *)place(c, &c->b, l, j) + q * c->b_step * c->size;
                 c->f->ready(&g, pack, c->b.cs, c->conj_b, room);
             }
             g.m = min_of(m - i, rows);
-            g.a = (char *)place(c, &c->a, i, l) + q * c->a_step * c->size;
+            g.a = (char *)terms(c, i, l) + q * c->a_step * c->size;
             g.y = (char *)place(c, &c->y, i, j) + q * c->y_step * c->size;
             some = g.alone && c->b_step != 0 ? 1 : last - q;
             c->f->rows(&g, some);
@@ -156,6 +166,7 @@ static void thin_rows(const small_call *c, int64_t i, int64_t end) {
             small_job g = {.m = rows,
                            .n = n,
                            .k = min_of(k - l, piece),
+                           .group = min_of(k - l, piece),
                            .a = place(c, &c->a, i, l),
                            .b = place(c, &c->b, l, 0),
                            .y = at_once ? to.p : tile,
@@ -222,8 +233,11 @@ bool lopk_thin_gemm(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_m
     return lopk_parts(team, parts, parts, 0, NULL, thin_part, &c);
 }
 
-void lopk_small_gemm(const lop_mat *y, int64_t y_step, const lop_mat *a, bool conj_a,
-                     const lop_mat *b, int64_t b_step, int64_t count, bool accumulate) {
+/* Terms in groups of `group` (0: in one), `apart` elements from one to the next in a (in b where
+ * y's columns are contiguous). */
+static void small_gemm(const lop_mat *y, int64_t y_step, const lop_mat *a, bool conj_a,
+                       const lop_mat *b, int64_t b_step, int64_t group, int64_t apart,
+                       int64_t count, bool accumulate) {
     small_call c = call_of(y, a, conj_a, b, accumulate);
     c.y_step = y_step;
     if (y->n <= 1 ? y->rs != 1 : y->cs == 1) {
@@ -232,6 +246,8 @@ void lopk_small_gemm(const lop_mat *y, int64_t y_step, const lop_mat *a, bool co
         turn(&c);
         c.a_step = b_step;
     }
+    c.group = group > 0 ? group : a->n;
+    c.far_apart = apart;
     LOP_ASSERT(c.y.n <= 1 || c.y.cs == 1);
     const int64_t n = c.y.n, k = c.a.n,
                   unit = 64 / c.size > 2 * c.f->width ? 64 / c.size : 2 * c.f->width;
@@ -241,16 +257,27 @@ void lopk_small_gemm(const lop_mat *y, int64_t y_step, const lop_mat *a, bool co
         return;
     }
     if (c.b.n == 1) c.b.cs = 1;
-    const int64_t kp = min_of(k, K_PIECE);
+    const int64_t kp = min_of(k, c.group < K_PIECE ? K_PIECE / c.group * c.group : K_PIECE);
     const int64_t np = kp * n * c.size <= ROOM / 2 ? n : ROOM / (kp * c.size) / unit * unit;
     c.far = c.b_step != 0 && c.y.m * k * c.size > A_NEAR;
     c.fetch = count == 1 && c.b.cs == 1 && n > np && k * n * c.size > A_NEAR;
-    const int64_t group = c.far ? GROUP : c.b_step == 0 || n == np ? count : 1;
-    for (int64_t e = 0; e < count; e += group)
+    const int64_t some = c.far ? GROUP : c.b_step == 0 || n == np ? count : 1;
+    for (int64_t e = 0; e < count; e += some)
         for (int64_t j = 0; j < n; j += np)
             for (int64_t l = 0; l < k; l += kp)
                 run_piece(&c, j, min_of(n - j, np), l, min_of(k - l, kp), e,
-                          min_of(count, e + group));
+                          min_of(count, e + some));
+}
+
+void lopk_small_gemm(const lop_mat *y, int64_t y_step, const lop_mat *a, bool conj_a,
+                     const lop_mat *b, int64_t b_step, int64_t count, bool accumulate) {
+    small_gemm(y, y_step, a, conj_a, b, b_step, 0, 0, count, accumulate);
+}
+
+void lopk_windows_gemm(const lop_mat *y, const lop_mat *a, const lop_mat *b, int64_t group,
+                       int64_t apart, bool accumulate) {
+    LOP_ASSERT(group > 0 && group <= K_PIECE && a->n % group == 0);
+    small_gemm(y, 0, a, false, b, 0, group, apart, 1, accumulate);
 }
 
 /* These loops are as wide as the CPU's vectors, and BLAS would run on one thread too. */

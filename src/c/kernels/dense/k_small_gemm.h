@@ -16,6 +16,12 @@
 void lopk_small_gemm(const lop_mat *y, int64_t y_step, const lop_mat *a, bool conj_a,
                      const lop_mat *b, int64_t b_step, int64_t count, bool accumulate);
 
+/* y (+)= a b where the terms of one side come in groups of `group` (256 at most, a divisor of k),
+ * from one to the next `apart` elements: windows of an array, whose rows lie within each other.
+ * That side is a where y's rows are contiguous, else b; else as lopk_small_gemm. */
+void lopk_windows_gemm(const lop_mat *y, const lop_mat *a, const lop_mat *b, int64_t group,
+                       int64_t apart, bool accumulate);
+
 /* y (+)= op(a) b with 1 to 32 columns or rows of y, of any layouts; y overlaps neither. The same
  * bits on any number of threads of the team (NULL: the caller's), in real dtypes those of
  * lopk_small_gemm. 128 KiB of stack. False: stopped. */

@@ -16,7 +16,7 @@ static INLINE void X(tile)(const int mr, const int nv, const bool far, const sma
     V t[6][2] = {{{0}}};
 #endif
     const int64_t ars = g->ars, acs = g->acs;
-    for (int64_t l = g->k; l > 0; l--) {
+    for (int64_t left = g->k - g->group, l = g->group; l > 0; l--) {
         V c[2];
         if (far) /* by number: it may lie behind the matrix */
             __builtin_prefetch(
@@ -31,6 +31,11 @@ static INLINE void X(tile)(const int mr, const int nv, const bool far, const sma
         }
         a += acs;
         b += brs;
+        if (l == 1 && left > 0) { /* the next group of terms */
+            a += g->jump;
+            l = g->group + 1;
+            left -= g->group;
+        }
     }
 #if CPLX
     const V sign = g->conj_a ? -(V){SIGN_} : (V){SIGN_};
@@ -178,6 +183,7 @@ static void X(ready)(small_job *g, bool pack, int64_t bcs, bool conj_b, void *ro
     }
     g->ars *= E_;
     g->acs *= E_;
+    g->jump *= E_;
     g->yrs *= E_;
     g->n *= E_;
 }
