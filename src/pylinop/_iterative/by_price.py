@@ -113,12 +113,20 @@ def fits(op: Any, b: Any) -> bool:
 
 
 def iterated(inverse: Any, x: Any, act: int, seconds: float) -> Any:
-    """inverse @ x (or x @ inverse, and their views) by iteration; None: run the plan. A hook of
-    the core's: `act` is the mode of the view, plus 4 from the right."""
+    """inverse @ x (or x @ inverse, and their views and multiples) by iteration; None: run the plan.
+    A hook of the core's: `act` is the mode of the view, plus 4 from the right."""
     right = bool(act & 4)
-    mode = (act & 3) ^ (1 if right else 0)
-    while written(inverse, "view"):
-        inverse, mode = inverse._operands[0], mode ^ inverse._mode
+    mode, times, outer = (act & 3) ^ (1 if right else 0), list[Any](), inverse.dtype
+    while written(inverse, "view", "scaled"):
+        if inverse._by == "view":
+            inverse, mode = inverse._operands[0], mode ^ inverse._mode
+        else:  # within views that conjugate: of the multiple, too
+            inverse, c = inverse._operands
+            times.append(np.conj(c) if mode & 2 else c)
+    if not written(inverse, "inverse") or outer is None or inverse.dtype is None:
+        return None
+    if times and np.result_type(outer, np.complex64) != np.result_type(inverse.dtype, np.complex64):
+        return None  # a multiple that widens widens the solve, too
     if not config.get("iterate") or getattr(_busy, "on", False) or "_direct" in vars(inverse):
         return None
     op, b = inverse._operands[0], x
@@ -133,7 +141,43 @@ def iterated(inverse: Any, x: Any, act: int, seconds: float) -> Any:
         _busy.on = False
     if found is None:
         return None
+    for c in reversed(times):
+        found = found * c
     return np.ascontiguousarray(found.T) if right and x.ndim == 2 else found
+
+
+def part_iterated(part: Any, element: int, i: int, j: int) -> Any:
+    """Entry i, j, or the dense form of a slice, of an inverse (its views and multiples) as a
+    product with unit vectors, which may go by iteration; None: run the plan. A hook of the
+    core's."""
+    if not config.get("iterate") or getattr(_busy, "on", False):
+        return None
+    if element:
+        return np.asarray((part @ _units(np.array([j]), part))[i, 0])
+    if not written(part, "sliced"):
+        return None
+    inverse, steps = part._operands
+    if any(step[0] > 1 for step in steps) or inverse._head == "sliced":
+        return None
+    taken = {step[0]: step[1] if len(step) == 2 else _range(step) for step in steps}
+    rows, columns = (taken.get(axis, np.arange(inverse.shape[axis])) for axis in (0, 1))
+    if not 0 < min(len(rows), len(columns)) <= _COLUMNS:
+        return None
+    if len(columns) <= len(rows):
+        return np.ascontiguousarray((inverse @ _units(columns, inverse))[rows])
+    return np.ascontiguousarray((_units(rows, inverse).T @ inverse)[:, columns])
+
+
+def _range(step: tuple[int, int, int, int]) -> Any:
+    _, start, by, count = step
+    return start + by * np.arange(count)
+
+
+def _units(places: Any, op: Any) -> Any:
+    """A column for each place, with a one there."""
+    made = np.zeros((op.shape[0], len(places)), op.dtype)
+    made[places, np.arange(len(places))] = 1
+    return made
 
 
 def _tried(of: Any, mode: int, b: Any, seconds: float) -> Any:
