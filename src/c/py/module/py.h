@@ -203,6 +203,8 @@ bool py_is_number(PyObject *o); /* of Python or NumPy, of no dimensions */
 /* py_index.c: rows, columns, batch elements of `op`: `key` is a tuple of steps, each (axis, start,
  * step, count) or (axis, index). New. */
 PyObject *py_sliced(py_state *s, PyObject *op, PyObject *key);
+/* op[key] of two slices or an open mesh; NotImplemented of any other key. New. */
+PyObject *py_quick_slice(py_op *self, PyObject *key);
 /* py_constructor_attributes.c: arguments that become attributes */
 bool py_is_attr(lop_role role);
 /* Axis sizes as identities, into a new PyMem array. */
