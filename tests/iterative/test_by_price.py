@@ -265,6 +265,8 @@ VIEWS = {
     "transposed": lambda A, b: (pl.solve(A.T, b), A, b),
     "twice": lambda A, b: (pl.solve(2 * A, b), 2 * A, b),
     "negative": lambda A, b: (pl.solve(-A, b), -A, b),
+    "twice its transpose": lambda A, b: (pl.solve(2 * A.T, b), 2 * A, b),
+    "less its transpose": lambda A, b: (pl.solve((-(A.T)) * 3, b), -3 * A, b),
     "from the right": lambda A, b: (b @ pl.inv(A), A, b),
     "columns": lambda A, b: (pl.solve(A, np.stack([b, b[::-1]], 1))[:, 1], A, b[::-1]),
     "more beside": lambda A, b: (

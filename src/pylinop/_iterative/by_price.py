@@ -257,12 +257,21 @@ def _preconditioned(p: Any, near: Callable[[float], tuple[Any, float]], given: O
 
 
 def _near(op: Any, mode: int, most: float) -> tuple[Any, float]:
-    """The inverse of a Kronecker product near a view of a sum that has one, positive definite, and
-    what making it costs; None where there is none, or where that is more than `most` seconds.
+    """The inverse of a Kronecker product near a view of a sum that has one, or of a multiple of it,
+    positive definite, and what making it costs; None where there is none, or where that is more
+    than `most` seconds.
 
     Of -op where that is the definite one, which minres can use."""
-    while written(op, "view"):
-        op, mode = op._operands[0], mode ^ op._mode
+    times: Any = 1.0
+    while written(op, "view", "scaled"):
+        if op._by == "view":
+            op, mode = op._operands[0], mode ^ op._mode
+        elif np.imag(op._operands[1]):  # of what is Hermitian it is not
+            return None, 0.0
+        else:
+            op, times = op._operands[0], times * np.real(op._operands[1])
+    if times != 1.0:
+        op = float(times) * op
     sizes = next(
         ([f.shape[-1] for f in factors_of(a)] for _, a in terms(op) if a._head == "kron"), []
     )
