@@ -168,6 +168,57 @@ def part_iterated(part: Any, element: int, i: int, j: int) -> Any:
     return np.ascontiguousarray((_units(rows, inverse).T @ inverse)[:, columns])
 
 
+def product_iterated(op: Any, x: Any, act: int, seconds: float) -> Any:
+    """A product with inverses times x (None: its dense form, where it has few columns or rows),
+    factor by factor, where one of its solves may go by iteration; None: run the plan. A hook of
+    the core's."""
+    factors = _factors(op)
+    if not config.get("iterate") or getattr(_busy, "on", False) or act not in (0, 8):
+        return None
+    right = x is None and factors[-1].shape[1] > _COLUMNS
+    if x is None:
+        x = factors.pop(0 if right else -1)
+    columns = (x.shape[0] if right else x.shape[1]) if x.ndim == 2 else 1
+    dtype = np.result_type(op.dtype, x.dtype)
+    if dtype.kind == "c" and x.dtype.kind == "f":
+        dtype = np.empty(0, dtype).real.dtype
+    if not 0 < columns <= _COLUMNS or dtype.kind not in "fc":
+        return None
+    if not any(_is_offered(f, columns, dtype, seconds) for f in factors):
+        return None
+    y = np.asarray(x.toarray() if isinstance(x, _core.Operator) else x).astype(dtype, copy=False)
+    for f in factors if right else reversed(factors):
+        y = y @ f if right else f @ y
+    return np.ascontiguousarray(y)
+
+
+def _factors(op: Any) -> list[Any]:
+    """The factors of a product as it is written, with the views of what is within them."""
+    found, stack = [], [(op, 0)]
+    while stack:
+        f, mode = stack.pop()
+        inner, seen = f, mode
+        while written(inner, "view"):
+            inner, seen = inner._operands[0], seen ^ inner._mode
+        if written(inner, "prod"):
+            parts = [(g, seen) for g in inner._operands]
+            stack += parts[::-1] if seen & 1 else parts
+        else:
+            found.append((f, f.T, f.conj(), f.H)[mode] if mode else f)
+    return found[::-1]
+
+
+def _is_offered(op: Any, columns: int, dtype: Any, seconds: float) -> bool:
+    """Is this an inverse whose solves with so many columns would be tried?"""
+    while written(op, "view", "scaled"):
+        op = op._operands[0]
+    if not written(op, "inverse") or "_direct" in vars(op):
+        return False
+    b = np.empty((op.shape[0], columns), np.result_type(op.dtype, dtype))
+    of = op._operands[0]
+    return fits(of, b) and offer(of, b, seconds).products >= _LEAST
+
+
 def _range(step: tuple[int, int, int, int]) -> Any:
     _, start, by, count = step
     return start + by * np.arange(count)
