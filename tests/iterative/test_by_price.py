@@ -181,7 +181,9 @@ PRODUCTS = {
 def test_products_with_an_inverse_go_as_its_solves_do(product, dtype):
     """They took a factor of the dense form where `inv(A) @ b` took none: 38 ms for 5."""
     g = rng(23)
-    x = g.standard_normal((SIZE, 3)) + (1j * g.standard_normal((SIZE, 3)) if dtype is complex else 0)
+    x = g.standard_normal((SIZE, 3)) + (
+        1j * g.standard_normal((SIZE, 3)) if dtype is complex else 0
+    )
     b = g.standard_normal(SIZE)
     with pl.config(warn_limit=1 << 40), pl.explaining() as e:
         got = PRODUCTS[product](pl.inv(SUM), pl.Dense(x), b)

@@ -38,8 +38,7 @@ static bool alike(const lop_node *a, const lop_node *b, int depth) {
 static bool is_principal(const lop_node *c, const lop_node *r) {
     const int64_t *down = c->attr.i, *right = r->attr.i;
     return c->op == &lop_op_diagrun && r->op == &lop_op_diagrun && c->child[0] == r->child[0] &&
-           c->child[1] == r->child[1] && down[0] == 0 && right[0] == 0 &&
-           right[1] == -down[1];
+           c->child[1] == r->child[1] && down[0] == 0 && right[0] == 0 && right[1] == -down[1];
 }
 /* Is r the adjoint of c by how it is written, and its solve found by half the work? c[0] counts
  * for little: the kernel looks itself. */

@@ -269,7 +269,8 @@ py_plan *py_plan_of(py_state *s, py_op *self, py_plan *want, const lop_shape *x)
  * exception. */
 PyObject *py_iterated(py_state *s, py_op *self, PyArrayObject *x, const py_plan *want,
                       const lop_shape *shape);
-/* The same of an entry, or of the dense form of a slice, of an inverse, or of a product with one. */
+/* The same of an entry, or of the dense form of a slice, of an inverse, or of a product with one.
+ */
 PyObject *py_part_iterated(py_state *s, py_op *self, const py_plan *want);
 /* dict serial -> array of everything below self: 0, or -1 with an exception. */
 int py_collect(py_op *self, PyObject *found);

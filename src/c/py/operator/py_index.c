@@ -116,7 +116,8 @@ static PyObject *step_of_slice(PyObject *key, Py_ssize_t axis, Py_ssize_t n) {
     return Py_BuildValue("nnnn", axis, count ? start : 0, by, count);
 }
 
-/* The step of places, counted from either end: of a copy of them. NotImplemented: one is outside. */
+/* The step of places, counted from either end: of a copy of them. NotImplemented: one is outside.
+ */
 static PyObject *step_of_places(PyArrayObject *at, Py_ssize_t axis, Py_ssize_t n) {
     npy_intp count = PyArray_SIZE(at);
     PyObject *flat = PyArray_SimpleNew(1, &count, NPY_INT64);

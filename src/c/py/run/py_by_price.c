@@ -8,7 +8,7 @@
 #include "py/module/py.h"
 
 enum { LEAST_DENSE = 1 << 20, MOST_FACTORS = 16 }; /* bytes; of a product */
-static const double least_seconds = 5e-3; /* a try takes 1 ms at the least */
+static const double least_seconds = 5e-3;          /* a try takes 1 ms at the least */
 
 /* An inverse under views and multiples, with a dense form that is worth to be left out. */
 static bool is_large_inverse(const lop_node *a) {
@@ -70,9 +70,9 @@ PyObject *py_part_iterated(py_state *s, py_op *self, const py_plan *want) {
     if (e->plan->dense < LEAST_DENSE || e->plan->seconds < least_seconds) Py_RETURN_NONE;
     PyObject *args = Py_BuildValue("OiLL", (PyObject *)self, want->act == ACT_ELEMENT,
                                    (long long)want->i, (long long)want->j);
-    PyObject *made = args ? py_call_hook(s, "part_iterated", &PyTuple_GET_ITEM(args, 0),
-                                         PyTuple_GET_SIZE(args))
-                          : NULL;
+    PyObject *made =
+        args ? py_call_hook(s, "part_iterated", &PyTuple_GET_ITEM(args, 0), PyTuple_GET_SIZE(args))
+             : NULL;
     Py_XDECREF(args);
     py_config_here(s); /* Python has run */
     return made;
