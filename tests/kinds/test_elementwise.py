@@ -142,7 +142,7 @@ def test_khatri_rao_keeps_the_structure_of_its_first(rng):
 @each_dtype
 @pytest.mark.parametrize("view", ["T", "H"])
 def test_a_view_is_multiplied_along_lines(view, dtype, rng):
-    """Both factors were read across theirs, and the product with a vector took 2.7 times as long."""
+    """Both factors were read across theirs: the product with a vector took 2.7 times as long."""
     a, c, r = values(rng, (17, 17), dtype), values(rng, (17,), dtype), values(rng, (17,), dtype)
     A = getattr(pl.HadamardProduct(a, pl.Toeplitz(c, r)), view)
     x = values(rng, (17, 2), dtype)
