@@ -7,8 +7,9 @@ A.conj(), 2 A and b @ inv(A); logdet of each; A @ b and those of each view; the 
 trace, one entry and a corner of the inverse. Before each call one number of each operand changes,
 so that nothing kept is used again, and A is written anew. Each is timed beside the plain spelling
 (or, of an inverse's parts, beside what holds as much: a solve with as many columns), in turns, by
-the thread's CPU time, and once more alone where it takes longer. Printed: what takes more than 1.5 times as long, by minima; --all: all.
-And the solve beside the best known way by hand, for kinds that have one in SciPy."""
+the thread's CPU time, and once more alone where it takes longer. Printed: what takes more than 1.5
+times as long, by minima; --all: all. And the solve beside the best known way by hand, for kinds
+that have one in SciPy."""
 
 import argparse
 import fnmatch
