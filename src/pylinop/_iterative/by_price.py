@@ -208,6 +208,15 @@ def _factors(op: Any) -> list[Any]:
     return found[::-1]
 
 
+def is_offered_of(inverses: list[Any], unasked: int, seconds: float) -> bool:
+    """Would solves with one of these be tried in place of a plan that makes so much dense?"""
+    if not config.get("iterate") or getattr(_busy, "on", False):
+        return False
+    if unasked < _LEAST_DENSE or seconds < _LEAST_SECONDS:
+        return False
+    return any(_is_offered(f, 1, f.dtype, seconds) for f in inverses)
+
+
 def _is_offered(op: Any, columns: int, dtype: Any, seconds: float) -> bool:
     """Is this an inverse whose solves with so many columns would be tried?"""
     while written(op, "view", "scaled"):
