@@ -133,6 +133,9 @@ PARTS_OF_INVERSES = {
     "a corner": lambda inverse: inverse[:4, 2:9:2].toarray(),
     "by indices": lambda inverse: inverse[np.ix_([5, 3], [9, 9, 0])].toarray(),
     "rows of an adjoint": lambda inverse: inverse.H[[4, 1]].toarray(),
+    "an entry of a corner": lambda inverse: (
+        inverse[:6][2, 700] + inverse[:6, 3:][np.ix_([1], [2])][0]
+    ),
     "of a multiple": lambda inverse: (2j * inverse).H[:, 7],
 }
 

@@ -152,15 +152,13 @@ def part_iterated(part: Any, element: int, i: int, j: int) -> Any:
     core's."""
     if not config.get("iterate") or getattr(_busy, "on", False):
         return None
-    if element:
-        return np.asarray((part @ _units(np.array([j]), part))[i, 0])
-    if not written(part, "sliced"):
-        return None
-    inverse, steps = part._operands
+    inverse, steps = part._operands if written(part, "sliced") else (part, ())
     if any(step[0] > 1 for step in steps) or inverse._head == "sliced":
         return None
     taken = {step[0]: step[1] if len(step) == 2 else _range(step) for step in steps}
     rows, columns = (taken.get(axis, np.arange(inverse.shape[axis])) for axis in (0, 1))
+    if element:
+        return np.asarray((inverse @ _units(columns[j : j + 1], inverse))[rows[i], 0])
     if not 0 < min(len(rows), len(columns)) <= _COLUMNS:
         return None
     if len(columns) <= len(rows):
@@ -179,6 +177,8 @@ def product_iterated(op: Any, x: Any, act: int, seconds: float) -> Any:
     if x is None:
         x = factors.pop(0 if right else -1)
     columns = (x.shape[0] if right else x.shape[1]) if x.ndim == 2 else 1
+    if x.dtype is None or op.dtype is None:
+        return None
     dtype = np.result_type(op.dtype, x.dtype)
     if dtype.kind == "c" and x.dtype.kind == "f":
         dtype = np.empty(0, dtype).real.dtype
@@ -234,7 +234,7 @@ def _range(step: tuple[int, int, int, int]) -> Any:
 
 
 def _units(places: Any, op: Any) -> Any:
-    """A column for each place, with a one there."""
+    """A column for each place of a square op, with a one there."""
     made = np.zeros((op.shape[0], len(places)), op.dtype)
     made[places, np.arange(len(places))] = 1
     return made
