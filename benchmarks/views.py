@@ -7,8 +7,9 @@ A.conj(), 2 A and b @ inv(A); logdet of each; A @ b and those of each view; the 
 trace, one entry and a corner of the inverse. Before each call one number of each operand changes,
 so that nothing kept is used again, and A is written anew. Each is timed beside the plain spelling
 (or, of an inverse's parts, beside what holds as much: a solve with as many columns), in turns, by
-the thread's CPU time. Printed: what takes more than 1.5 times as long, by minima; --all: all.
-And the solve beside the best known way by hand, for kinds that have one in SciPy."""
+the thread's CPU time, and once more alone where it takes longer. Printed: what takes more than 1.5
+times as long, by minima; --all: all. And the solve beside the best known way by hand, for kinds
+that have one in SciPy."""
 
 import argparse
 import fnmatch
@@ -368,14 +369,13 @@ def measured(name, n, seconds):
     best = minima(rows, m.change, seconds)
     how = {row[0]: row for row in rows}
     beside = [("solve ", "by hand")] * bool(hand) + [(what, plain) for what, plain, _ in rows]
-    for what, plain in beside:  # once more, alone, before it is said
-        if best[what] > BOUND * best[plain]:
-            again = minima([how[what], how[plain]], m.change, seconds, 20)
-            for one in (what, plain):
-                best[one] = min(best[one], again[one])
-    found = [(what, best[what], plain, best[plain]) for what, plain, _ in rows if plain != what]
-    if hand:
-        found.append(("solve ", best["solve "], "by hand", best["by hand"]))
+    found = []
+    for what, plain in beside:
+        times = best
+        if best[what] > BOUND * best[plain]:  # both once more, alone, before it is said
+            times = minima([how[what], how[plain]], m.change, seconds, 20)
+        if plain != what:
+            found.append((what, times[what], plain, times[plain]))
     return found
 
 

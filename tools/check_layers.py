@@ -37,12 +37,14 @@ PYTHON_LAYERS = (
 ).split()
 
 # What may be reached from below, by `Later` alone: methods and protocols that are functions of a
-# layer above, and the comparison of answers, which nothing needs before it is switched on.
+# layer above, the choice of iteration by price, and the comparison of answers, which nothing needs
+# before it is switched on.
 LATE = {
     "_api.explain",
     "_api.numpy_functions",
     "_sparse.matmul_api",
     "_sparse.tosparse",
+    "_iterative.by_price",
     "_programs.repeated",
     "_verify.compare",
     "_verify.contractions",

@@ -79,6 +79,8 @@ _core._setup(
         **{name: getattr(_callables, name) for name in _USERS.split()},
         **{name: getattr(_convert, name) for name in _TAKING.split()},
         "iterated": lambda *asked: _by_price.iterated(*asked),
+        "product_iterated": lambda *asked: _by_price.product_iterated(*asked),
+        "part_iterated": lambda *asked: _by_price.part_iterated(*asked),
         "immutable": _dlpack.Immutable,
         "immutable_copy": _dlpack.immutable_copy,
         "ill_conditioned": _program.of_one(_conditioning.ill_conditioned),

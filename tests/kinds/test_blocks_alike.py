@@ -181,3 +181,21 @@ def test_inverses_seen_through_views(g, dtype, rng):
             assert eta(b.T, (y.T @ inverse).T, y) < 1e-13
             if g >= 16:
                 assert len(steps(inverse, "apply", y)) <= 10 + g // 8
+
+
+@pytest.mark.parametrize("g", [3, 4, 17, 100])
+@pytest.mark.parametrize("c", [2, -0.5, 1, 3j, np.float32(3)])
+def test_a_multiple_is_one_multiple_of_the_product(g, c, rng):
+    """Each block was multiplied and scaled in steps of its own: 2.7 times the product of B."""
+    B = pl.BlockDiag(*rng.standard_normal((g, 4, 3)).astype(np.float32))
+    for x in (rng.standard_normal(3 * g), rng.standard_normal((3 * g, 2)).astype(np.float32)):
+        with pl.config(check_plans=True, verify=True):
+            got = (c * B) @ x
+        want = c * (B.toarray() @ x)
+        assert got.dtype == np.result_type((c * B).dtype, x.dtype)
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
+        if g >= 4:
+            assert len(steps(c * B, "apply", x)) <= len(steps(B, "apply", x)) + 3
+    other = pl.BlockDiag(*[(1 + i) * pl.Dense(rng.standard_normal((2, 2))) for i in range(g)])
+    x = rng.standard_normal(2 * g)
+    np.testing.assert_allclose(other @ x, other.toarray() @ x, rtol=1e-12, atol=1e-12)

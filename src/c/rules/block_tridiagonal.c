@@ -155,7 +155,8 @@ LOP_BUILD(blocktri_inverse_diagonal) {
     const lop_dtype dt = m->root->dtype;
     const int n = a->n;
     const lop_attr how = {.i = {size_of(a), a->attr.i[1], 0, 0}};
-    const bool here = m->root->attr.i[0] == 0;
+    const bool here =
+        m->root->attr.i[0] == 0 && is_wide(a); /* as solves: narrow ones by the band */
     if (!lop_is_blas(dt)) return LOP_NOMATCH;
     lop_status st = cast_to(mk, a, dt, v);
     if (st == LOP_OK) st = inverse_of_band(mk, a, n, v, &inverse);

@@ -2,6 +2,7 @@
  *
  * Both are lists of blocks at places; a cursor walks them. A block that is Zeros is passed over. */
 #include "builds.h"
+#include "expr/coefficients.h"
 #include "rewrite/guards.h"
 
 #define HOLE(m, c) ((m)->node[(c) - 'a'])
@@ -157,11 +158,40 @@ static lop_status products_of(const lop_maker *mk, const cursor *from, const cur
     return st;
 }
 
+/* Are all blocks one multiple, c A_i with the same c? */
+static bool is_one_multiple(const lop_maker *mk, const lop_node *kind) {
+    const lop_node *first = kind->child[0];
+    for (int i = 0; i < kind->n; i++) {
+        const lop_node *a = kind->child[i];
+        if (a->op != &lop_op_scaled || a->dtype != first->dtype) return false;
+        if (a->attr.num != first->attr.num) return false; /* no condition for each block */
+        if (!lop_coef_same(mk->ctx, lop_coef_of(&a->attr), lop_coef_of(&first->attr))) return false;
+    }
+    return true;
+}
+
+/* c (blockdiag(A, B, ...) x). */
+static lop_status multiple_of_blocks(const lop_match *m, const lop_maker *mk,
+                                     const lop_node **out) {
+    const lop_node *kind = m->root->child[0], *inner = NULL, *y = NULL;
+    const lop_node **at = lop_calloc(mk->ctx, (size_t)kind->n, sizeof *at);
+    if (!at) return lop_fail(mk->err, LOP_NOMEM, NULL);
+    for (int i = 0; i < kind->n; i++) at[i] = kind->child[i]->child[0];
+    lop_status st = lop_make(mk, "blockdiag", NULL, kind->n, at, NULL, &inner);
+    lop_free(mk->ctx, (void *)at);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, inner, HOLE(m, 'x'), &y);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_scale, &kind->child[0]->attr, y, out);
+    lop_node_unref(inner);
+    lop_node_unref(y);
+    return st;
+}
+
 /* The product of a blockdiag with a matrix, in as few steps as there can be. */
 LOP_BUILD(blockdiag_times) {
     enum { FEWEST = 4 };
     const lop_node *kind = m->root->child[0], *x = NULL;
     list l;
+    if (kind->n >= FEWEST && is_one_multiple(mk, kind)) return multiple_of_blocks(m, mk, out);
     if (m->root->shape.ndim != 2 || kind->n < FEWEST ||
         plain_mode(kind->child[0], m->root->dtype) < 0)
         return LOP_NOMATCH;

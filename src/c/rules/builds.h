@@ -365,6 +365,8 @@ typedef struct lop_check {
 } lop_check;
 lop_status lop_inverse_alike(const lop_match *m, const lop_maker *mk,
                              const lop_node **out) LOP_MUST_CHECK;
+/* A view with its views moved down to its parts, where rows say how. Takes over *a. */
+lop_status lop_settle(const lop_maker *mk, const lop_node **a) LOP_MUST_CHECK;
 lop_status lop_solve_conjugated(const lop_match *m, const lop_maker *mk,
                                 const lop_node **out) LOP_MUST_CHECK;
 lop_status lop_check_open(lop_check *k, lop_dtype dt);

@@ -57,6 +57,11 @@ static lop_status settle(const lop_maker *mk, const lop_node **a, int depth, int
     return st;
 }
 
+lop_status lop_settle(const lop_maker *mk, const lop_node **a) {
+    int left = MOST;
+    return settle(mk, a, DEPTH, &left);
+}
+
 /* The root's action on its operand with the views moved down. */
 static lop_status settled(const lop_match *m, const lop_maker *mk, const lop_node **out) {
     const lop_node *root = m->root, *child[4] = {lop_node_ref(root->child[0])};

@@ -34,6 +34,12 @@ static bool alike(const lop_node *a, const lop_node *b, int depth) {
         if (!alike(a->child[i], b->child[i], depth - 1)) return false;
     return true;
 }
+/* Are these the first column and row of rows and columns alike of one Toeplitz matrix? */
+static bool is_principal(const lop_node *c, const lop_node *r) {
+    const int64_t *down = c->attr.i, *right = r->attr.i;
+    return c->op == &lop_op_diagrun && r->op == &lop_op_diagrun && c->child[0] == r->child[0] &&
+           c->child[1] == r->child[1] && down[0] == 0 && right[0] == 0 && right[1] == -down[1];
+}
 /* Is r the adjoint of c by how it is written, and its solve found by half the work? c[0] counts
  * for little: the kernel looks itself. */
 static bool hermitian(const lop_node *c, const lop_node *r) {
@@ -44,6 +50,7 @@ static bool hermitian(const lop_node *c, const lop_node *r) {
         c = c->child[0];
         r = r->child[0];
     }
+    if (is_principal(c, r)) return hermitian(c->child[0], c->child[1]);
     return lop_is_complex(c->dtype) ? r->op == &lop_op_conjugate && alike(r->child[0], c, 4)
                                     : alike(c, r, 4);
 }

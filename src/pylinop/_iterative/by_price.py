@@ -113,12 +113,20 @@ def fits(op: Any, b: Any) -> bool:
 
 
 def iterated(inverse: Any, x: Any, act: int, seconds: float) -> Any:
-    """inverse @ x (or x @ inverse, and their views) by iteration; None: run the plan. A hook of
-    the core's: `act` is the mode of the view, plus 4 from the right."""
+    """inverse @ x (or x @ inverse, and their views and multiples) by iteration; None: run the plan.
+    A hook of the core's: `act` is the mode of the view, plus 4 from the right."""
     right = bool(act & 4)
-    mode = (act & 3) ^ (1 if right else 0)
-    while written(inverse, "view"):
-        inverse, mode = inverse._operands[0], mode ^ inverse._mode
+    mode, times, outer = (act & 3) ^ (1 if right else 0), list[Any](), inverse.dtype
+    while written(inverse, "view", "scaled"):
+        if inverse._by == "view":
+            inverse, mode = inverse._operands[0], mode ^ inverse._mode
+        else:  # within views that conjugate: of the multiple, too
+            inverse, c = inverse._operands
+            times.append(np.conj(c) if mode & 2 else c)
+    if not written(inverse, "inverse") or outer is None or inverse.dtype is None:
+        return None
+    if times and np.result_type(outer, np.complex64) != np.result_type(inverse.dtype, np.complex64):
+        return None  # a multiple that widens widens the solve, too
     if not config.get("iterate") or getattr(_busy, "on", False) or "_direct" in vars(inverse):
         return None
     op, b = inverse._operands[0], x
@@ -133,7 +141,103 @@ def iterated(inverse: Any, x: Any, act: int, seconds: float) -> Any:
         _busy.on = False
     if found is None:
         return None
+    for c in reversed(times):
+        found = found * c
     return np.ascontiguousarray(found.T) if right and x.ndim == 2 else found
+
+
+def part_iterated(part: Any, element: int, i: int, j: int) -> Any:
+    """Entry i, j, or the dense form of a slice, of an inverse (its views and multiples) as a
+    product with unit vectors, which may go by iteration; None: run the plan. A hook of the
+    core's."""
+    if not config.get("iterate") or getattr(_busy, "on", False):
+        return None
+    inverse, steps = part._operands if written(part, "sliced") else (part, ())
+    if any(step[0] > 1 for step in steps) or inverse._head == "sliced":
+        return None
+    taken = {step[0]: step[1] if len(step) == 2 else _range(step) for step in steps}
+    rows, columns = (taken.get(axis, np.arange(inverse.shape[axis])) for axis in (0, 1))
+    if element:
+        return np.asarray((inverse @ _units(columns[j : j + 1], inverse))[rows[i], 0])
+    if not 0 < min(len(rows), len(columns)) <= _COLUMNS:
+        return None
+    if len(columns) <= len(rows):
+        return np.ascontiguousarray((inverse @ _units(columns, inverse))[rows])
+    return np.ascontiguousarray((_units(rows, inverse).T @ inverse)[:, columns])
+
+
+def product_iterated(op: Any, x: Any, act: int, seconds: float) -> Any:
+    """A product with inverses times x (None: its dense form, where it has few columns or rows),
+    factor by factor, where one of its solves may go by iteration; None: run the plan. A hook of
+    the core's."""
+    factors = _factors(op)
+    if not config.get("iterate") or getattr(_busy, "on", False) or act not in (0, 8):
+        return None
+    right = x is None and factors[-1].shape[1] > _COLUMNS
+    if x is None:
+        x = factors.pop(0 if right else -1)
+    columns = (x.shape[0] if right else x.shape[1]) if x.ndim == 2 else 1
+    if x.dtype is None or op.dtype is None:
+        return None
+    dtype = np.result_type(op.dtype, x.dtype)
+    if dtype.kind == "c" and x.dtype.kind == "f":
+        dtype = np.empty(0, dtype).real.dtype
+    if not 0 < columns <= _COLUMNS or dtype.kind not in "fc":
+        return None
+    if not any(_is_offered(f, columns, dtype, seconds) for f in factors):
+        return None
+    y = np.asarray(x.toarray() if isinstance(x, _core.Operator) else x).astype(dtype, copy=False)
+    for f in factors if right else reversed(factors):
+        y = y @ f if right else f @ y
+    return np.ascontiguousarray(y)
+
+
+def _factors(op: Any) -> list[Any]:
+    """The factors of a product as it is written, with the views of what is within them."""
+    found, stack = [], [(op, 0)]
+    while stack:
+        f, mode = stack.pop()
+        inner, seen = f, mode
+        while written(inner, "view"):
+            inner, seen = inner._operands[0], seen ^ inner._mode
+        if written(inner, "prod"):
+            parts = [(g, seen) for g in inner._operands]
+            stack += parts[::-1] if seen & 1 else parts
+        else:
+            found.append((f, f.T, f.conj(), f.H)[mode] if mode else f)
+    return found[::-1]
+
+
+def is_offered_of(inverses: list[Any], unasked: int, seconds: float) -> bool:
+    """Would solves with one of these be tried in place of a plan that makes so much dense?"""
+    if not config.get("iterate") or getattr(_busy, "on", False):
+        return False
+    if unasked < _LEAST_DENSE or seconds < _LEAST_SECONDS:
+        return False
+    return any(_is_offered(f, 1, f.dtype, seconds) for f in inverses)
+
+
+def _is_offered(op: Any, columns: int, dtype: Any, seconds: float) -> bool:
+    """Is this an inverse whose solves with so many columns would be tried?"""
+    while written(op, "view", "scaled"):
+        op = op._operands[0]
+    if not written(op, "inverse") or "_direct" in vars(op):
+        return False
+    b = np.empty((op.shape[0], columns), np.result_type(op.dtype, dtype))
+    of = op._operands[0]
+    return fits(of, b) and offer(of, b, seconds).products >= _LEAST
+
+
+def _range(step: tuple[int, int, int, int]) -> Any:
+    _, start, by, count = step
+    return start + by * np.arange(count)
+
+
+def _units(places: Any, op: Any) -> Any:
+    """A column for each place of a square op, with a one there."""
+    made = np.zeros((op.shape[0], len(places)), op.dtype)
+    made[places, np.arange(len(places))] = 1
+    return made
 
 
 def _tried(of: Any, mode: int, b: Any, seconds: float) -> Any:
@@ -213,12 +317,21 @@ def _preconditioned(p: Any, near: Callable[[float], tuple[Any, float]], given: O
 
 
 def _near(op: Any, mode: int, most: float) -> tuple[Any, float]:
-    """The inverse of a Kronecker product near a view of a sum that has one, positive definite, and
-    what making it costs; None where there is none, or where that is more than `most` seconds.
+    """The inverse of a Kronecker product near a view of a sum that has one, or of a multiple of it,
+    positive definite, and what making it costs; None where there is none, or where that is more
+    than `most` seconds.
 
     Of -op where that is the definite one, which minres can use."""
-    while written(op, "view"):
-        op, mode = op._operands[0], mode ^ op._mode
+    times: Any = 1.0
+    while written(op, "view", "scaled"):
+        if op._by == "view":
+            op, mode = op._operands[0], mode ^ op._mode
+        elif np.imag(op._operands[1]):  # of what is Hermitian it is not
+            return None, 0.0
+        else:
+            op, times = op._operands[0], times * np.real(op._operands[1])
+    if times != 1.0:
+        op = float(times) * op
     sizes = next(
         ([f.shape[-1] for f in factors_of(a)] for _, a in terms(op) if a._head == "kron"), []
     )

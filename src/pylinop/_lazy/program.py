@@ -19,14 +19,17 @@ import numpy as np
 from .. import _core
 from .._base import config, errors, explanation, memory
 from .._base.lazy_import import Later
+from .._operators.parameters import written
 from .._structured import determinants
 from . import evaluate as _evaluate
 from . import shared_contractions
 from .leaves import lazy
 
-_VERIFY = Later("_verify.compare")
+_VERIFY, _BY_PRICE = Later("_verify.compare"), Later("_iterative.by_price")
 
 _MOST = 8  # dense forms that are searched together
+_LOOKED = 64  # nodes among which an inverse is looked for
+_LARGE = 362  # rows of one whose solves may go by iteration, as in py_by_price.c
 _ROOM = 24  # arrays of pieces that have nothing to do with each other, in one plan
 _LINEAR = ("add", "scale", "over", "view", "inverse", "made")
 _DENSE, _DIAGONAL, _TRACE, _DET = 0, 1, 2, 4  # as in op_results.c
@@ -223,6 +226,32 @@ def planned(roots: Any) -> list[explanation.Explanation]:
     ]
 
 
+def _inverses(op: Any) -> list[Any]:
+    """The large inverses in a formula of operators, of the nodes that are looked at."""
+    stack, found = [op], []
+    for _ in range(_LOOKED):
+        if not stack:
+            break
+        f = stack.pop()
+        if written(f, "inverse") and f.shape[0] >= _LARGE and f.ndim == 2:
+            found.append(f)
+        elif f._init is None:
+            stack += [g for g in f._operands if isinstance(g, _core.Operator)]
+    return found
+
+
+def _is_iterated(asked: list[Asked]) -> bool:
+    """Products alone, whose solves may go by iteration, which a plan of all would not try?"""
+    if any(q.action != _DENSE for q in asked):
+        return False
+    inverses = [f for q in asked for f in _inverses(q.op)]
+    if not inverses:
+        return False
+    plan = _core._results_explained([(q.op, q.action, q.offset, 0) for q in asked])
+    offers: bool = _BY_PRICE.is_offered_of(inverses, plan["unasked"], plan["seconds"])
+    return offers
+
+
 def _verified(asked: list[Asked]) -> None:
     """One plan for all; a value that is wrong is not kept."""
     nodes = [a for q in asked for a in q.nodes]
@@ -248,7 +277,8 @@ def together(roots: Any) -> None:
         asked = _questions(pieces)
         if sum(len(q.nodes) for q in asked) > 1:
             try:
-                (_verified if config.get("verify") else _run)(asked)
+                if not _is_iterated(asked):
+                    (_verified if config.get("verify") else _run)(asked)
             except (errors.Apart, errors.LinAlgError, MemoryError):
                 pass  # each by itself, below
     _core._lazy_run(_shared([a for a in unique if a._value is None]), None)

@@ -203,6 +203,8 @@ bool py_is_number(PyObject *o); /* of Python or NumPy, of no dimensions */
 /* py_index.c: rows, columns, batch elements of `op`: `key` is a tuple of steps, each (axis, start,
  * step, count) or (axis, index). New. */
 PyObject *py_sliced(py_state *s, PyObject *op, PyObject *key);
+/* op[key] of two slices or an open mesh; NotImplemented of any other key. New. */
+PyObject *py_quick_slice(py_op *self, PyObject *key);
 /* py_constructor_attributes.c: arguments that become attributes */
 bool py_is_attr(lop_role role);
 /* Axis sizes as identities, into a new PyMem array. */
@@ -267,6 +269,9 @@ py_plan *py_plan_of(py_state *s, py_op *self, py_plan *want, const lop_shape *x)
  * exception. */
 PyObject *py_iterated(py_state *s, py_op *self, PyArrayObject *x, const py_plan *want,
                       const lop_shape *shape);
+/* The same of an entry, or of the dense form of a slice, of an inverse, or of a product with one.
+ */
+PyObject *py_part_iterated(py_state *s, py_op *self, const py_plan *want);
 /* dict serial -> array of everything below self: 0, or -1 with an exception. */
 int py_collect(py_op *self, PyObject *found);
 /* The arrays of the expression's leaves, by number. False: not all of them within a bound.

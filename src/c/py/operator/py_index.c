@@ -103,3 +103,78 @@ done:
     Py_DECREF(arrays);
     return self;
 }
+
+/* -- the keys that are met most, two slices or an open mesh of int64, read here: all others, and
+ * every error, are indexing.py's */
+
+/* The step of a slice; None where it takes all. */
+static PyObject *step_of_slice(PyObject *key, Py_ssize_t axis, Py_ssize_t n) {
+    Py_ssize_t start, stop, by;
+    if (PySlice_Unpack(key, &start, &stop, &by) < 0) return NULL;
+    const Py_ssize_t count = PySlice_AdjustIndices(n, &start, &stop, by);
+    if (count == n && (n == 0 || (start == 0 && (by == 1 || n == 1)))) Py_RETURN_NONE;
+    return Py_BuildValue("nnnn", axis, count ? start : 0, by, count);
+}
+
+/* The step of places, counted from either end: of a copy of them. NotImplemented: one is outside.
+ */
+static PyObject *step_of_places(PyArrayObject *at, Py_ssize_t axis, Py_ssize_t n) {
+    npy_intp count = PyArray_SIZE(at);
+    PyObject *flat = PyArray_SimpleNew(1, &count, NPY_INT64);
+    if (!flat) return NULL;
+    const int along = (int)axis; /* of rows they stand below each other */
+    const char *from = PyArray_BYTES(at);
+    const npy_intp stride = PyArray_STRIDE(at, along);
+    npy_int64 *to = PyArray_DATA((PyArrayObject *)flat);
+    for (npy_intp i = 0; i < count; i++) {
+        npy_int64 k;
+        memcpy(&k, from + i * stride, sizeof k);
+        if (k < 0) k += n;
+        if (k < 0 || k >= n) {
+            Py_DECREF(flat);
+            Py_RETURN_NOTIMPLEMENTED;
+        }
+        to[i] = k;
+    }
+    return Py_BuildValue("nN", axis, flat);
+}
+
+static bool is_places(PyObject *key, int axis) {
+    if (!PyArray_CheckExact(key)) return false;
+    PyArrayObject *a = (PyArrayObject *)key;
+    return PyArray_NDIM(a) == 2 && PyArray_TYPE(a) == NPY_INT64 && PyArray_ISNOTSWAPPED(a) &&
+           PyArray_DIM(a, 1 - axis) == 1;
+}
+
+PyObject *py_quick_slice(py_op *self, PyObject *key) {
+    const lop_node *node = self->node;
+    if (!node || node->opaque || node->shape.ndim != 2 || node->op == &lop_op_sliced ||
+        !PyTuple_CheckExact(key) || PyTuple_GET_SIZE(key) != 2)
+        Py_RETURN_NOTIMPLEMENTED;
+    PyObject *step[2] = {NULL, NULL}, *each[2], *steps = NULL, *made = NULL;
+    const bool mesh =
+        is_places(PyTuple_GET_ITEM(key, 0), 0) && is_places(PyTuple_GET_ITEM(key, 1), 1);
+    Py_ssize_t n = 0;
+    if (!mesh && node->op == &lop_op_dense) Py_RETURN_NOTIMPLEMENTED; /* a Dense on a view */
+    for (int axis = 0; axis < 2; axis++) {
+        PyObject *k = PyTuple_GET_ITEM(key, axis);
+        const Py_ssize_t size = (Py_ssize_t)node->shape.dim[axis];
+        if (mesh)
+            step[axis] = step_of_places((PyArrayObject *)k, axis, size);
+        else if (PySlice_Check(k))
+            step[axis] = step_of_slice(k, axis, size);
+        else
+            step[axis] = Py_NewRef(Py_NotImplemented);
+        if (!step[axis] || step[axis] == Py_NotImplemented) goto done;
+        if (step[axis] != Py_None) each[n++] = step[axis];
+    }
+    steps = PyTuple_New(n);
+    for (Py_ssize_t i = 0; steps && i < n; i++) PyTuple_SET_ITEM(steps, i, Py_NewRef(each[i]));
+    if (steps) made = n ? py_sliced(self->s, (PyObject *)self, steps) : Py_NewRef((PyObject *)self);
+done:
+    if (!PyErr_Occurred() && !made) made = Py_NewRef(Py_NotImplemented);
+    Py_XDECREF(step[0]);
+    Py_XDECREF(step[1]);
+    Py_XDECREF(steps);
+    return made;
+}

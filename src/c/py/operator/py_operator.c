@@ -318,6 +318,9 @@ static PyObject *op_subscript(PyObject *self, PyObject *key) {
     if (!r) return NULL;
     if (r != Py_NotImplemented) return PyArray_Return((PyArrayObject *)r);
     Py_DECREF(r);
+    r = py_quick_slice((py_op *)self, key);
+    if (r != Py_NotImplemented) return r;
+    Py_DECREF(r);
     return py_call_hook(py_state_of(self), "getitem", all, 2);
 }
 

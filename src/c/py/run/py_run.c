@@ -330,6 +330,9 @@ PyObject *py_value_array(py_state *s, py_op *self, int act, int64_t i, int64_t j
     const lop_node *node = py_node(s, self);
     if (!node) return NULL;
     if (node->opaque) Py_RETURN_NOTIMPLEMENTED;
+    PyObject *other = out ? Py_NewRef(Py_None) : py_part_iterated(s, self, &want);
+    if (other != Py_None) return other;
+    Py_DECREF(other);
     py_plan *e = py_find_plan(s, self, &want, NULL, out != NULL);
     if (!e) return NULL;
     run r;
