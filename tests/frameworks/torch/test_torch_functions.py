@@ -390,3 +390,31 @@ def test_parameters_are_taken_where_no_tensor_was():
         "(a,) = _core._foreign_all([p]); assert a.tolist() == [0, 1, 2], a"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_operators_that_are_alike_are_not_taken_for_one_another():
+    """Formulas are looked up by what is alike: not so are the dtypes and shapes of their arrays,
+    numbers, words, and which of the arrays are one."""
+    rng = np.random.default_rng(8)
+    draw = lambda *shape: torch.tensor(rng.standard_normal(shape) + 4)
+    for n, k in ((3, 1), (4, 2), (3, 1)):
+        d, U, V, x = draw(n), draw(n, k), draw(n, k), draw(n)
+        for left, right in ((U, V), (U, U), (V, U)):
+            due = torch.diag(d) + left @ right.T
+            K = pt.Diag(d) + pt.LowRank(left, right)
+            assert K.shape == (n, n) and torch.allclose(K @ x, due @ x)
+            quad, logdet = pt.inv_quad_logdet(K, x)
+            assert torch.allclose(quad, x @ torch.linalg.solve(due, x))
+            assert torch.allclose(logdet, torch.logdet(due))
+        for c in (2, 2.5, True, -0.5):
+            assert torch.allclose((c * pt.Diag(d)) @ x, c * d * x)
+        assert (1 * pt.Diag(d.float())).dtype == torch.float32
+        assert (1 * pt.Diag(d)).dtype == torch.float64
+        a = draw(n, n)
+        assert torch.allclose(pt.Triangular(a, lower=True).toarray(), torch.tril(a))
+        assert torch.allclose(pt.Triangular(a, lower=False).toarray(), torch.triu(a))
+        D = pt.Diag(d)
+        assert torch.allclose((D @ D + D).toarray(), torch.diag(d * d + d))
+        assert torch.allclose((D @ pt.Diag(x) + D).toarray(), torch.diag(d * x + d))
+    with pytest.raises(ValueError, match="shape"):
+        pt.Diag(draw(3)) + pt.LowRank(draw(4, 1))
