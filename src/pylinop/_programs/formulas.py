@@ -82,6 +82,11 @@ class Node:
     ) -> None:
         self.name, self.args, self.shape, self.arrays = name, args, shape, arrays
 
+    def __reduce__(self) -> Any:
+        """Copies, in other processes too, look their shapes up again."""
+        known = self.shape is not None
+        return (_again if known else Node), (self.name, self.args)
+
 
 def leaf(array: Any) -> Node:
     """The node of an array."""
@@ -121,6 +126,10 @@ def _shaped(name: str, args: Any, words: Any) -> Node:
             _shapes.clear()
         shape = _shapes[whole] = Shape()
     return Node(name, (args, words), shape, arrays)
+
+
+def _again(name: str, args: Any) -> Node:
+    return _shaped(name, *args) if name else Node("", args, _LEAF, (args,))
 
 
 def _argument(x: Any, taken: Callable[[Any], Any]) -> Any:

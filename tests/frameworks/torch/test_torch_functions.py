@@ -3,6 +3,7 @@ right."""
 
 import copy
 import io
+import pickle
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -418,3 +419,15 @@ def test_operators_that_are_alike_are_not_taken_for_one_another():
         assert torch.allclose((D @ pt.Diag(x) + D).toarray(), torch.diag(d * x + d))
     with pytest.raises(ValueError, match="shape"):
         pt.Diag(draw(3)) + pt.LowRank(draw(4, 1))
+
+
+def test_copies_are_looked_up_as_what_they_are_copies_of():
+    d, x = torch.tensor([2.0, 3.0]), torch.ones(2)
+    K = pt.Diag(d) + pt.LowRank(torch.ones(2, 1))
+    due = pt.solve(K, x)
+    for other in (copy.deepcopy(K), pickle.loads(pickle.dumps(K))):
+        assert other._node.shape is K._node.shape
+        assert torch.equal(pt.solve(other, x), due)
+    other = copy.deepcopy(K)
+    d += 1  # the copy has its own
+    assert torch.equal(pt.solve(other, x), due) and not torch.equal(pt.solve(K, x), due)
