@@ -1,7 +1,8 @@
 """lineax's own tests on our operators and our solver, from a checkout of its repository (its wheel
 has no tests):
 
-    PYTHONPATH=tests python -m pytest -p frameworks.lineax_suite CHECKOUT/tests/test_operator.py
+    cd CHECKOUT
+    PYTHONPATH=.../tests python -m pytest -o addopts= -p frameworks.lineax_suite tests/test_solve.py
 
 A plugin of pytest: it puts operators of `pylinop.jax.lineax` in the place of lineax's, and
 `Structured` among the solvers. What it has found is in docs/jax.md."""

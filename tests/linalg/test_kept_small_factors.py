@@ -99,3 +99,24 @@ def test_batches_of_one_that_are_not_definite(shape, dtype):
                 warnings.simplefilter("ignore", pl.FallbackWarning)
                 x = pl.solve(pl.Dense(a, assume_a="pos"), b)
             np.testing.assert_allclose(x, -b / (1 + k), rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", "fd")
+@pytest.mark.parametrize("n", [1, 2, 10, 15, 16, 17, 32])
+def test_columns_beside_each_other_have_the_bits_they_have_alone(n, dtype, rng):
+    """Of one matrix they lie in the lanes that a batch's matrices would."""
+    a = rng.standard_normal((n, n))
+    a = (a @ a.T + n * np.eye(n)).astype(dtype)
+    A = pl.Dense(a, assume_a="pos")
+    for k in (2, 7, 8, 9, 17):
+        for b in (rng.standard_normal((n, k)), rng.standard_normal((k, n)).T):
+            b = b.astype(dtype)
+            with pl.config(check_plans=True):
+                x = pl.solve(A, b)
+            alone = np.stack([pl.solve(A, b[:, j].copy()) for j in range(k)], axis=1)
+            assert x.tobytes() == np.ascontiguousarray(alone).tobytes()
+            np.testing.assert_allclose(a @ x, b, atol=2e-3 if dtype == "f" else 1e-11)
+    pair = np.stack([a, a * 2])
+    b = rng.standard_normal((n, 9)).astype(dtype)
+    both = pl.solve(pl.Dense(pair, assume_a="pos"), b)
+    assert both[0].tobytes() == np.ascontiguousarray(pl.solve(A, b)).tobytes()

@@ -407,8 +407,8 @@ def _halves(head: str, name: str, values: dict[str, Any], child: int) -> str:
     if at is not None and name == "U" and values.get("V") is None:
         values["V"] = values["U"]
         return "V" if child == at else "U"
-    if head == "toeplitz" and values.get("r") is None and values["c"].dtype.kind != "c":
-        values["r"] = values["c"]
+    if head == "toeplitz" and values.get("r") is None:
+        values["r"] = np.conj(values["c"])
         return "r" if child == 1 else "c"
     return name
 
@@ -436,8 +436,6 @@ def tangent(op: Any, key: Any, h: Any, child: int = 0) -> Any:
         rest[place] = h
         return cls(*rest, **kwargs)
     name = _halves(head, names[number], values, child)
-    if head == "toeplitz" and values.get("r") is None:
-        raise NotImplementedError("second derivatives by the one column of a complex Toeplitz")
     if head == "hankel":
         m = values["c"].shape[-1]
         n = m if values.get("r") is None else values["r"].shape[-1]

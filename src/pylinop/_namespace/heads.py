@@ -327,6 +327,33 @@ def _op_element(w: Any, row: Any) -> Any:
     return kinds.dense(w, row.children[0])[..., row.i[0], row.i[1]]
 
 
+def _transitions(w: Any, x: Any, states: int) -> Any:
+    """Row by row as matrices; those of one column for each state are diagonal."""
+    if x.shape[-1] != states:
+        return w.ns.reshape(x, (*x.shape[:-1], states, states))
+    return x[..., None] * w.ns.eye(states, states, 0, w.ns.name_of(x))
+
+
+def _quasi_join(w: Any, row: Any) -> Any:
+    """Generators of sums and element-wise products of two QuasiSeparable matrices."""
+    ns, (how, first, second) = w.ns, row.i[:3]
+    lines = row.shape[:-1]
+    x, y = (ns.expand(w.whole(row, k), (*lines, w.rows[row.children[k]].shape[-1])) for k in (0, 1))
+    if how == 0:  # beside each other
+        return ns.concat([x, y], -1)
+    if how == 2:  # products of each with each
+        return ns.reshape(x[..., :, None] * y[..., None, :], row.shape)
+    x, y = _transitions(w, x, first), _transitions(w, y, second)
+    if how == 1:  # blocks on the diagonal
+        right, left = (
+            ns.zeros((*lines, *s), row.dtype) for s in ((first, second), (second, first))
+        )
+        rows = ns.concat([x, right], -1), ns.concat([left, y], -1)
+        return ns.reshape(ns.concat(rows, -2), row.shape)
+    both = x[..., :, None, :, None] * y[..., None, :, None, :]
+    return ns.reshape(both, row.shape)
+
+
 def _nothing(w: Any, row: Any) -> Any:
     return None
 
@@ -377,6 +404,7 @@ HEADS: dict[str, Callable[..., Any]] = {
     "bandprobe": _bandprobe,
     "band_from_products": _band_from_products,
     "circulant_flip": _circulant_flip,
+    "quasijoin": _quasi_join,
     "joint_array": _joint,
     "results_array": _results,
     "apply": _apply,

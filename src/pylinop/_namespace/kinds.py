@@ -368,6 +368,31 @@ def _block_tridiagonal(w: Any, row: Any) -> Any:
     return ns.concat(rows, -2) if rows else ns.zeros(row.shape, row.dtype)
 
 
+def _quasiseparable(w: Any, row: Any) -> Any:
+    """Row by row: what stands left of the diagonal is moved on by one transition each time."""
+    ns, n, batch, dtype = w.ns, row.shape[-1], row.shape[:-2], row.dtype
+    d, *generators = (w.whole(row, k) for k in range(4))
+    p, q, a = (ns.expand(x, (*batch, *x.shape[-2:])) for x in generators)
+    states = p.shape[-1]
+    lines, state = [], ns.zeros((*batch, states, 0), dtype)
+    for i in range(n):
+        left = ns.sum(p[..., i, :, None] * state, -2)
+        lines.append(ns.concat([left, ns.zeros((*batch, n - i), dtype)], -1))
+        if a.shape[-1] == states:
+            state = a[..., i, :, None] * state
+        elif i:
+            step = ns.reshape(a[..., i, :], (*batch, states, states))
+            state = ns.matmul(step, state)
+        state = ns.concat([state, q[..., i, :, None]], -1)
+    if not n:
+        return ns.zeros(row.shape, dtype)
+    below = ns.stack(lines, -2)
+    if row.i[0]:
+        return _of_diagonals(w, row, [(0, d)]) + below
+    on = _of_diagonals(w, row, [(0, ns.cast(ns.real(d), dtype))])
+    return on + below + ns.conj(ns.mT(below))
+
+
 def _kron(w: Any, row: Any) -> Any:
     out = None
     for k in row.children:
@@ -421,13 +446,14 @@ DENSE: dict[str, Callable[..., Any]] = {
     "sparse": _sparse,
     "sparsetriangular": _sparse_triangle,
     "blocktridiagonal": _block_tridiagonal,
+    "quasiseparable": _quasiseparable,
     "kernel": kernels.matrix,
     "kron": _kron,
     "sum": _sum,
     "prod": _prod,
     "scaled": _scaled,
 }
-_OTHERS = ("view", "quasiseparable", "opaque", "inverse", "power", "part")
+_OTHERS = ("view", "opaque", "inverse", "power", "part")
 
 
 def is_operator(head: str) -> bool:

@@ -160,6 +160,47 @@ def _pair_entry_sums(w: Any, row: Any) -> Any:
     return _picked(w, row, product, row.children[1:last])
 
 
+def _generator_sums(w: Any, row: Any) -> Any:
+    return _by_generators(w, row, w.ns.cast(kinds.dense(w, row.children[0]), row.dtype))
+
+
+def _pair_generator_sums(w: Any, row: Any) -> Any:
+    return _by_generators(w, row, w.ns.matmul(w.whole(row, 0), w.whole(row, 1)))
+
+
+def _by_generators(w: Any, row: Any, g: Any) -> Any:
+    """Of a cotangent, those of p, q, a, one after the other, row by row: `before` are the states
+    that row i meets, `behind` what the rows after it make of its own."""
+    ns, batch, n = w.ns, row.shape[:-1], g.shape[-1]
+    if not n:
+        return ns.zeros(row.shape, row.dtype)
+    g = ns.expand(g + ns.mT(g) if row.i[0] else g, (*batch, n, n))
+    p, q, a = (
+        ns.expand(x, (*batch, *x.shape[-2:]))
+        for x in (ns.conj(w.whole(row, k)) for k in range(len(row.children) - 3, len(row.children)))
+    )
+    states = p.shape[-1]
+    full = a.shape[-1] != states
+    steps = ns.reshape(a, (*batch, n, states, states)) if full else a
+    before = [ns.zeros((*batch, states, 0), row.dtype)]
+    behind = [ns.zeros((*batch, 0, states), row.dtype)]
+    for i in range(n - 1):
+        s, r, k = before[-1], behind[-1], n - 1 - i
+        s = ns.matmul(steps[..., i, :, :], s) if full else steps[..., i, :, None] * s
+        r = ns.matmul(r, steps[..., k, :, :]) if full else r * steps[..., k, None, :]
+        before.append(ns.concat([s, q[..., i, :, None]], -1))
+        behind.append(ns.concat([p[..., k, None, :], r], -2))
+    found: list[list[Any]] = [[], [], []]
+    for i, (s, r) in enumerate(zip(before, behind[::-1], strict=True)):
+        found[0].append(ns.sum(s * g[..., i, None, :i], -1))
+        found[1].append(ns.sum(r * g[..., i + 1 :, i, None], -2))
+        both = ns.matmul(ns.mT(r), ns.matmul(g[..., i + 1 :, :i], ns.mT(s)))
+        whole = ns.reshape(both, (*batch, states * states))
+        found[2].append(whole if full else ns.diagonal(both, 0))
+    parts = [ns.reshape(ns.stack(x, -2), (*batch, -1)) for x in found]
+    return ns.concat(parts, -1)
+
+
 def _axis(x: Any, core: int, axis: int) -> int:
     batch = x.ndim - core
     return int(batch + axis if axis < 2 else batch - axis + 1)
@@ -215,6 +256,8 @@ HEADS: dict[str, Callable[..., Any]] = {
     "entry_sums": _entry_sums,
     "array_entry_sums": _array_entry_sums,
     "pair_entry_sums": _pair_entry_sums,
+    "generator_sums": _generator_sums,
+    "pair_generator_sums": _pair_generator_sums,
     "array_slice": _array_slice,
     "scatter_slice": _scatter_slice,
     "blockband": _blockband,

@@ -184,6 +184,14 @@ def _sparse_triangular_solve(w: Any, row: Any) -> Any:
     return ns.substitute(kinds.seen(ns, a, mode), b, bool(lower) != bool(mode & _T))
 
 
+def _quasi_triangular_solve(w: Any, row: Any) -> Any:
+    ns, n, b, mode = w.ns, row.shape[-2], w.whole(row, 4), row.i[0]
+    shape = (*_batch(w, row, 4), n, n)
+    a = kinds.form(w, row._replace(head="quasiseparable", shape=shape, i=(1, *row.i[1:])))
+    a = ns.expand(a, (*b.shape[:-2], n, n))
+    return ns.substitute(kinds.seen(ns, a, mode), b, not mode & _T)
+
+
 def _grid_solve(w: Any, row: Any) -> Any:
     return w.ns.solve(kinds.dense(w, row.children[0]), w.whole(row, 1))
 
@@ -393,6 +401,7 @@ HEADS: dict[str, Callable[..., Any]] = {
     "tridiagonal_solve": _of_kind("tridiagonal", 3),
     "band_solve": _band_solve,
     "sparse_triangular_solve": _sparse_triangular_solve,
+    "quasitri": _quasi_triangular_solve,
     "vector_det": _vector_det,
     "lu_det": _dense_det,
     "cholesky_det": _cholesky_det,

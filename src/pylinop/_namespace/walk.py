@@ -50,6 +50,8 @@ ARMS = {
     "toeplitz_inverse_sums": -1,
     "toeplitz_between_sums": -1,
     "quasi_between_diagonal": -1,
+    "quasi_between_sums": -1,
+    "quasi_inverse_sums": -1,
     "mixed_precision_solve": -1,
     "quasiseparable_solve": -1,
     "quasiseparable_det": -1,

@@ -60,13 +60,32 @@ class Held:
         return id(self.held)
 
 
+class Shape:
+    """What nodes have in common that are alike but for their arrays, and what is known of it: the
+    kinds of their value by those of the arrays, and their programs by what is asked of them."""
+
+    __slots__ = ("kinds", "programs")
+
+    def __init__(self) -> None:
+        self.kinds: dict[Any, Any] = {}
+        self.programs: dict[int, Any] = {}
+
+
 class Node:
-    """A function of nodes, arrays and constants; or, without a name, an array."""
+    """A function of nodes, arrays and constants; or, without a name, an array. Of small ones the
+    shape is known, and the arrays in it, one for each place."""
 
-    __slots__ = ("name", "args")
+    __slots__ = ("name", "args", "shape", "arrays")
 
-    def __init__(self, name: str, args: Any) -> None:
-        self.name, self.args = name, args
+    def __init__(
+        self, name: str, args: Any, shape: Shape | None = None, arrays: tuple[Any, ...] = ()
+    ) -> None:
+        self.name, self.args, self.shape, self.arrays = name, args, shape, arrays
+
+    def __reduce__(self) -> Any:
+        """Copies, in other processes too, look their shapes up again."""
+        known = self.shape is not None
+        return (_again if known else Node), (self.name, self.args)
 
 
 def leaf(array: Any) -> Node:
@@ -75,6 +94,42 @@ def leaf(array: Any) -> Node:
 
 
 _NO_KEYWORDS = Several(dict, ())
+_LEAF = Shape()
+_MOST = 4096  # shapes that are kept
+_SMALL = 32  # arrays in what is looked up as a whole
+_shapes: dict[Any, Shape] = {}
+
+
+def _shaped(name: str, args: Any, words: Any) -> Node:
+    """A node, with its shape where it is a function of nodes, arrays and numbers alone."""
+    key: list[Any] = [name]
+    arrays: tuple[Any, ...] = ()
+    for x in args.parts:
+        if type(x) is Node:
+            if x.shape is None:
+                return Node(name, (args, words))
+            key.append(x.shape)
+            arrays += x.arrays
+        elif type(x) is Number:
+            key.append(x)
+        else:
+            return Node(name, (args, words))
+    for _, x in words.parts:
+        if type(x) is not Number:
+            return Node(name, (args, words))
+    if len(arrays) > _SMALL:
+        return Node(name, (args, words))
+    whole = (*key, words) if words.parts else tuple(key)
+    shape = _shapes.get(whole)
+    if shape is None:
+        if len(_shapes) >= _MOST:
+            _shapes.clear()
+        shape = _shapes[whole] = Shape()
+    return Node(name, (args, words), shape, arrays)
+
+
+def _again(name: str, args: Any) -> Node:
+    return _shaped(name, *args) if name else Node("", args, _LEAF, (args,))
 
 
 def _argument(x: Any, taken: Callable[[Any], Any]) -> Any:
@@ -87,7 +142,7 @@ def _argument(x: Any, taken: Callable[[Any], Any]) -> Any:
         return node
     array = taken(x)
     if array is not None:
-        return Node("", array)
+        return Node("", array, _LEAF, (array,))
     if type(x) is list:
         return Several(list, tuple([_argument(y, taken) for y in x]))
     if type(x) is dict:
@@ -103,14 +158,20 @@ def _argument(x: Any, taken: Callable[[Any], Any]) -> Any:
     return Held(x)
 
 
-def operations(taken: Callable[[Any], Any]) -> Callable[..., Node]:
+def operations(
+    taken: Callable[[Any], Any], traced: Callable[[], bool] | None = None
+) -> Callable[..., Node]:
     """The function that makes nodes of a library's arrays: `taken` gives what an array is as a
-    leaf, None of what is no array."""
+    leaf, None of what is no array. While a graph is `traced` nothing is looked up: its tracer would
+    hold on to what was known then."""
 
     def operation(name: str, *args: Any, **kwargs: Any) -> Node:
         """A function of `table`, or a kind, of its arguments."""
         words = _argument(kwargs, taken) if kwargs else _NO_KEYWORDS
-        return Node(name, (_argument(args, taken), words))
+        given = _argument(args, taken)
+        if traced is not None and traced():
+            return Node(name, (given, words))
+        return _shaped(name, given, words)
 
     return operation
 

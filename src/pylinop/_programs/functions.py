@@ -97,7 +97,7 @@ class Functions:
     def _values(self, name: str, count: int, *args: Any) -> list[Any]:
         """Several values of one function, by one program."""
         node = self._node(name, *args)
-        return computed(self.face, *(self._node("item", node, k) for k in range(count)))
+        return computed(self.face, node, count)
 
     def _of_matrix(self, name: str, A: Any) -> Any:
         return self._made(self._node(name, self._node("lazy", self._operand(A))))

@@ -13,6 +13,8 @@ from .programs import Formula, Program
 
 __all__ = ["Face", "Operator", "computed", "made"]
 
+_KINDS = 64  # of one formula, that are kept
+
 
 class Face(NamedTuple):
     """The parts of a library's front end: its arrays, its operators, how it runs a program."""
@@ -28,10 +30,23 @@ class Face(NamedTuple):
     traced: Callable[[], bool] | None = None  # into a graph, where shapes may be open yet?
 
 
-def computed(face: Face, *nodes: Node) -> list[Any]:
-    """The values of nodes, by one program."""
-    parts, arrays = formulas.flat(list(nodes), True)
-    return face.run(Formula(parts), arrays)
+def computed(face: Face, node: Node, items: int = 0) -> list[Any]:
+    """The value of a node, or its first `items` values, by one program."""
+    shape, arrays = node.shape, node.arrays
+    if shape is None or (face.traced is not None and face.traced()):
+        return face.run(*_flat(face, node, items))
+    if len(arrays) != len(set(map(id, arrays))):  # what is one array is one in the program
+        return face.run(*_flat(face, node, items))
+    program = shape.programs.get(items)
+    if program is None:
+        program = shape.programs[items] = _flat(face, node, items)[0]
+    return face.run(program, arrays)
+
+
+def _flat(face: Face, node: Node, items: int) -> tuple[Program, Any]:
+    asked = [face.operation("item", node, k) for k in range(items)] if items else [node]
+    parts, arrays = formulas.flat(asked, True)
+    return Formula(parts), arrays
 
 
 class Operator:
@@ -52,13 +67,31 @@ class Operator:
 
     def _kind(self) -> Any:
         if self._aval is None:
-            parts, arrays = formulas.flat([self._node], False)
-            if self.face.kind is not None:
-                self._aval = self.face.kind(parts, arrays)
-                return self._aval
-            avals = tuple((tuple(a.shape), self.face.dtype_of(a)) for a in arrays)
-            self._aval = Formula(parts).kinds(avals)[0]
+            self._aval = self._known_kind()
         return self._aval
+
+    def _known_kind(self) -> Any:
+        """Of one that is alike but for its arrays it is known."""
+        traced, shape = self.face.traced, self._node.shape
+        if shape is None or (traced is not None and traced()):
+            return self._found_kind()
+        given = tuple([(x.shape, x.dtype) for x in self._node.arrays])
+        try:
+            known = shape.kinds.get(given)
+        except TypeError:  # sizes that are open
+            return self._found_kind()
+        if known is None:
+            if len(shape.kinds) >= _KINDS:
+                shape.kinds.clear()
+            known = shape.kinds[given] = self._found_kind()
+        return known
+
+    def _found_kind(self) -> Any:
+        parts, arrays = formulas.flat([self._node], False)
+        if self.face.kind is not None:
+            return self.face.kind(parts, arrays)
+        avals = tuple((tuple(a.shape), self.face.dtype_of(a)) for a in arrays)
+        return Formula(parts).kinds(avals)[0]
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -16,12 +16,14 @@ Array([1., 1.], dtype=float32)
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import lineax as lx
+import numpy as np
 
 from .._base.kind_flags import names
 from .operators import FUNCTIONS as functions
@@ -128,28 +130,60 @@ def _tridiagonal(A: LinearOperator) -> Any:
 lx.tridiagonal.register(LinearOperator, _tridiagonal)
 
 
+class _Solved(eqx.Module):  # type: ignore[misc]
+    """An operator, and how the vectors of its products and of its solutions are nested: structures
+    of JAX, and shapes."""
+
+    operator: Operator
+    given: Any = eqx.field(static=True)
+    found: Any = eqx.field(static=True)
+
+
+def _nested(structure: Any) -> Any:
+    leaves, whole = jax.tree.flatten(structure)
+    return whole, tuple(tuple(x.shape) for x in leaves)
+
+
+def _raveled(vector: Any) -> Any:
+    leaves = [jnp.asarray(x) for x in jax.tree.leaves(vector)]
+    if len(leaves) == 1:
+        return leaves[0].reshape(-1)
+    dtype = jnp.result_type(*leaves)
+    return jnp.concatenate([x.astype(dtype).reshape(-1) for x in leaves])
+
+
+def _unraveled(x: Any, nested: Any) -> Any:
+    whole, shapes = nested
+    if len(shapes) == 1:
+        return jax.tree.unflatten(whole, [x.reshape(shapes[0])])
+    ends = np.cumsum([math.prod(s) for s in shapes])
+    parts = jnp.split(x, [int(k) for k in ends[:-1]])
+    return jax.tree.unflatten(whole, [y.reshape(s) for y, s in zip(parts, shapes, strict=True)])
+
+
 class Structured(lx.AbstractLinearSolver):  # type: ignore[misc]
     """pylinop's direct solve, by the structure, for operators that `as_operator` takes. The matrix
     has to be square and of full rank: a singular one is an error."""
 
     def init(self, operator: Any, options: dict[str, Any]) -> Any:
-        """The operator."""
+        """The operator, and how its vectors are nested."""
         K = as_operator(operator)
         if K.shape[0] != K.shape[1]:
             raise ValueError(f"Structured solves with square matrices, not with {K.shape}")
-        return K
+        return _Solved(K, _nested(operator.out_structure()), _nested(operator.in_structure()))
 
     def compute(self, state: Any, vector: Any, options: dict[str, Any]) -> Any:
         """The solution."""
-        return functions.solve(state, vector), lx.RESULTS.successful, {}
+        x = functions.solve(state.operator, _raveled(vector))
+        return _unraveled(x, state.found), lx.RESULTS.successful, {}
 
     def transpose(self, state: Any, options: dict[str, Any]) -> Any:
         """The solver of the transpose."""
-        return state.T, {}
+        return _Solved(state.operator.T, state.found, state.given), {}
 
     def conj(self, state: Any, options: dict[str, Any]) -> Any:
         """The solver of the conjugate."""
-        return state.conj(), {}
+        return _Solved(state.operator.conj(), state.given, state.found), {}
 
     def assume_full_rank(self) -> bool:
         """It does."""
@@ -163,8 +197,8 @@ def as_operator(A: Any) -> Operator:
     Parameters
     ----------
     A : lineax.AbstractLinearOperator
-        Matrices, diagonals, tridiagonals, identities, sums, products, multiples, tagged ones; and
-        `LinearOperator`.
+        Matrices, pytrees of them (which are one dense matrix), diagonals, tridiagonals, identities,
+        sums, products, multiples, tagged ones; and `LinearOperator`.
 
     Returns
     -------
@@ -173,7 +207,7 @@ def as_operator(A: Any) -> Operator:
     Raises
     ------
     TypeError
-        There is no structure to read off: a function, a Jacobian, a pytree of matrices. Give
+        There is no structure to read off: a function, a Jacobian. Give
         ``lineax.MatrixLinearOperator(A.as_matrix())``.
     """
     raise TypeError(
@@ -188,6 +222,11 @@ as_operator.register(LinearOperator, lambda A: A.operator)
 @as_operator.register(lx.MatrixLinearOperator)
 def _matrix(A: Any) -> Operator:
     return _dense(A.matrix, A.tags)
+
+
+@as_operator.register(lx.PyTreeLinearOperator)
+def _several(A: Any) -> Operator:
+    return _dense(A.as_matrix(), A.tags)
 
 
 def _dense(matrix: Any, tags: Any) -> Operator:
@@ -220,8 +259,8 @@ def _identity(A: Any) -> Operator:
 @as_operator.register(lx.TaggedLinearOperator)
 def _tags(A: Any) -> Operator:
     inner = A.operator
-    if isinstance(inner, lx.MatrixLinearOperator):
-        return _dense(inner.matrix, frozenset(inner.tags) | frozenset(A.tags))
+    if isinstance(inner, (lx.MatrixLinearOperator, lx.PyTreeLinearOperator)):
+        return _dense(inner.as_matrix(), frozenset(inner.tags) | frozenset(A.tags))
     return as_operator(inner)
 
 

@@ -74,4 +74,6 @@ def as_array(x: Any) -> Any:
     return x.detach().resolve_conj().resolve_neg().numpy()
 
 
-operation = operations(lambda x: as_leaf(x) if is_array(x) else None)
+operation = operations(
+    lambda x: as_leaf(x) if is_array(x) else None, torch.compiler.is_dynamo_compiling
+)

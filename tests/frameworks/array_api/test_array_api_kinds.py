@@ -69,6 +69,3 @@ def test_wrong_use():
         K @ put(np.ones(4))
     with pytest.raises(TypeError, match="is not made an array of NumPy by itself"):
         np.asarray(K)
-    with pytest.raises(NotImplementedError, match="quasiseparable"):
-        ones = put(np.ones((3, 1)))
-        pa.QuasiSeparable(put(np.ones(3)), ones, ones, ones).toarray()

@@ -108,6 +108,30 @@ def test_lineaxs_operators_in_ours():
         pjl.as_operator(lx.FunctionLinearOperator(lambda x: 2 * x, cases[3].in_structure()))
 
 
+def test_vectors_that_are_pytrees():
+    """Of a matrix in four blocks, whose rows and columns are nested in other ways; also transposed,
+    within a compiled gradient."""
+    a = draw(N, N) + 4 * jnp.eye(N)
+    blocks = {"u": [a[:2, :1].reshape(2, 1), a[:2, 1:].reshape(2, 2, 2)]}
+    blocks["v"] = [a[2:, :1].reshape(3, 1), a[2:, 1:].reshape(3, 2, 2)]
+    due = {"u": jnp.zeros(2), "v": jnp.zeros(3)}
+    b = {"u": draw(2, seed=1), "v": draw(3, seed=2)}
+    rhs = jnp.concatenate([b["u"], b["v"]])
+
+    def solved(blocks, b, transposed=False):
+        A = lx.PyTreeLinearOperator(blocks, jax.eval_shape(lambda: due))
+        return lx.linear_solve(A.T if transposed else A, b, pjl.Structured()).value
+
+    first, rest = solved(blocks, b)
+    close(jnp.concatenate([first, rest.reshape(-1)]), jnp.linalg.solve(a, rhs))
+    found = solved(blocks, [rhs[:1], rhs[1:].reshape(2, 2)], True)
+    close(jnp.concatenate([found["u"], found["v"]]), jnp.linalg.solve(a.T, rhs))
+    loss = lambda *args: sum(jnp.sum(jnp.sin(x)) for x in jax.tree.leaves(solved(*args)))
+    got = jax.jit(jax.grad(loss))(blocks, b)
+    want = jax.grad(lambda a: jnp.sum(jnp.sin(jnp.linalg.solve(a, rhs))))(a)
+    close(got["v"][1].reshape(3, 4), want[2:, 1:])
+
+
 def test_wrong_use():
     with pytest.raises(TypeError, match="of two dimensions"):
         pjl.LinearOperator(jnp.eye(2))

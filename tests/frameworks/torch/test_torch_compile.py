@@ -341,3 +341,16 @@ def test_opcheck(at):
     torch.library.opcheck(torch.ops.pylinop.run.default, (texts[0], [], ",,", given))
     more = [torch.stack([a.detach(), a.detach() + 1]).requires_grad_() for a in given]
     torch.library.opcheck(torch.ops.pylinop.run.default, (texts[0], [2], "1,1,1", more))
+
+
+def test_matrices_of_scipy_break_the_graph():
+    sp = pytest.importorskip("scipy.sparse")
+    S = sp.coo_array((np.ones(4), ([0, 1, 2, 0], [0, 1, 2, 2])), shape=(3, 3)).tocsr()
+    v = torch.ones(3, dtype=torch.float64)
+    f = lambda x: torch.matmul(pt.Sparse(S, x), v).square().sum()
+    x = torch.tensor([1.0, 2, 3, 4], dtype=torch.float64, requires_grad=True)
+    (due,) = torch.autograd.grad(f(x), x)
+    (found,) = torch.autograd.grad(torch.compile(f, backend="aot_eager")(x), x)
+    assert torch.equal(found, due) and torch.count_nonzero(due) == 4
+    with pytest.raises(torch._dynamo.exc.Unsupported):
+        torch.compile(f, backend="eager", fullgraph=True)(x)

@@ -3,6 +3,7 @@ right."""
 
 import copy
 import io
+import pickle
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -390,3 +391,43 @@ def test_parameters_are_taken_where_no_tensor_was():
         "(a,) = _core._foreign_all([p]); assert a.tolist() == [0, 1, 2], a"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_operators_that_are_alike_are_not_taken_for_one_another():
+    """Formulas are looked up by what is alike: not so are the dtypes and shapes of their arrays,
+    numbers, words, and which of the arrays are one."""
+    rng = np.random.default_rng(8)
+    draw = lambda *shape: torch.tensor(rng.standard_normal(shape) + 4)
+    for n, k in ((3, 1), (4, 2), (3, 1)):
+        d, U, V, x = draw(n), draw(n, k), draw(n, k), draw(n)
+        for left, right in ((U, V), (U, U), (V, U)):
+            due = torch.diag(d) + left @ right.T
+            K = pt.Diag(d) + pt.LowRank(left, right)
+            assert K.shape == (n, n) and torch.allclose(K @ x, due @ x)
+            quad, logdet = pt.inv_quad_logdet(K, x)
+            assert torch.allclose(quad, x @ torch.linalg.solve(due, x))
+            assert torch.allclose(logdet, torch.logdet(due))
+        for c in (2, 2.5, True, -0.5):
+            assert torch.allclose((c * pt.Diag(d)) @ x, c * d * x)
+        assert (1 * pt.Diag(d.float())).dtype == torch.float32
+        assert (1 * pt.Diag(d)).dtype == torch.float64
+        a = draw(n, n)
+        assert torch.allclose(pt.Triangular(a, lower=True).toarray(), torch.tril(a))
+        assert torch.allclose(pt.Triangular(a, lower=False).toarray(), torch.triu(a))
+        D = pt.Diag(d)
+        assert torch.allclose((D @ D + D).toarray(), torch.diag(d * d + d))
+        assert torch.allclose((D @ pt.Diag(x) + D).toarray(), torch.diag(d * x + d))
+    with pytest.raises(ValueError, match="shape"):
+        pt.Diag(draw(3)) + pt.LowRank(draw(4, 1))
+
+
+def test_copies_are_looked_up_as_what_they_are_copies_of():
+    d, x = torch.tensor([2.0, 3.0]), torch.ones(2)
+    K = pt.Diag(d) + pt.LowRank(torch.ones(2, 1))
+    due = pt.solve(K, x)
+    for other in (copy.deepcopy(K), pickle.loads(pickle.dumps(K))):
+        assert other._node.shape is K._node.shape
+        assert torch.equal(pt.solve(other, x), due)
+    other = copy.deepcopy(K)
+    d += 1  # the copy has its own
+    assert torch.equal(pt.solve(other, x), due) and not torch.equal(pt.solve(K, x), due)

@@ -23,7 +23,8 @@ static inline int64_t lopk_stack_bytes(int64_t n, lop_dtype dt) {
  * the last one) is not positive definite, and its factor holds anything. */
 unsigned lopk_stack_factor(int used, void *f, const lop_mat *a, int64_t a_step);
 /* y <- (L L^T)^-1 b of each whose bit in `wanted` is set (the others' y stays as it is), any
- * strides; y may be b, and b_step 0. */
+ * strides; y may be b, and b_step 0. Of one the lanes are copies, as lopk_stack_factor leaves them:
+ * its columns go side by side. */
 void lopk_stack_solve(int used, unsigned wanted, const void *f, const lop_mat *y, int64_t y_step,
                       const lop_mat *b, int64_t b_step);
 
