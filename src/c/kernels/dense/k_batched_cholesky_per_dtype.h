@@ -73,10 +73,31 @@ static unsigned N_(stack_factor)(int used, void *f, const lop_mat *a, int64_t a_
     N_(load)(n, used, f, a->p, a->cs, a->rs, a_step); /* the upper triangle, transposed */
     return N_(factor)(n, f, r);
 }
+/* Of one matrix, whose factor all lanes hold: the lanes are columns. */
+static void N_(lone_solve)(const void *f, const lop_mat *y, const lop_mat *b) {
+    V x[LOPK_STACK_MAX * PER];
+    const int n = (int)y->m;
+    for (int64_t c = 0; c < y->n; c += LOPK_STACK) {
+        const int64_t left = y->n - c;
+        const int many = left < LOPK_STACK ? (int)left : LOPK_STACK;
+        const E *from = (const E *)b->p + c * b->cs;
+        E *to = (E *)y->p + c * y->cs, *at = (E *)x;
+        for (int i = 0; i < n; i++)
+            for (int l = 0; l < LOPK_STACK; l++)
+                at[i * LOPK_STACK + l] = from[i * b->rs + (l < many ? l : many - 1) * b->cs];
+        N_(substitute)(n, f, x);
+        for (int i = 0; i < n; i++)
+            for (int l = 0; l < many; l++) to[i * y->rs + l * y->cs] = at[i * LOPK_STACK + l];
+    }
+}
 static void N_(stack_solve)(int used, unsigned wanted, const void *f, const lop_mat *y,
                             int64_t y_step, const lop_mat *b, int64_t b_step) {
     V x[LOPK_STACK_MAX * PER];
     const int n = (int)y->m;
+    if (used == 1) {
+        if (wanted & 1) N_(lone_solve)(f, y, b);
+        return;
+    }
     for (int64_t c = 0; c < y->n; c++) {
         const E *from = (const E *)b->p + c * b->cs;
         E *to = (E *)y->p + c * y->cs, *at = (E *)x;
