@@ -190,3 +190,37 @@ def test_a_long_chain():
         return np.sum(y)
 
     assert pl.grad(f)(x).tolist() == [20_001.0, 20_001.0]
+
+
+AT_ZERO = {
+    "abs": lambda x: np.sum(np.abs(x)),
+    "sqrt": lambda x: np.sum(np.sqrt(x)),
+    "root of a square": lambda x: np.sum(np.sqrt(x * x)),
+    "cbrt": lambda x: np.sum(np.cbrt(x)),
+    "power": lambda x: np.sum(x**0.5),
+    "power of an array": lambda x: np.sum(x ** np.array([0.0, 0.3, 0.9])),
+    "arctan2": lambda x: np.sum(np.arctan2(x, x)),
+    "std": lambda x: np.std(x),
+    "hypot": lambda x: np.sum(np.hypot(x, 2 * x)),
+    "norm": lambda x: np.linalg.norm(x),
+    "nothing": lambda x: np.sum(x**0),
+}
+
+
+@pytest.mark.parametrize("name", AT_ZERO)
+def test_where_there_is_no_derivative_it_is_zero(name):
+    x = np.zeros(3)
+    np.testing.assert_array_equal(pl.grad(AT_ZERO[name])(x), x)
+    second = pl.hvp(AT_ZERO[name])(x, np.ones(3))
+    assert np.isfinite(second).all() and (name in ("hypot", "norm") or (second == 0).all())
+    assert pl.jvp(AT_ZERO[name], (x,), (np.ones(3),))[1] == 0
+
+
+def test_powers_at_zero():
+    x = np.array([0.0, 0.0, 2.0])
+    for p, slope, second in ((1, 1.0, 0.0), (2, 0.0, 2.0), (3.0, 0.0, 0.0), (1.5, 0.0, 0.0)):
+        f = lambda x, p=p: np.sum(x**p)
+        np.testing.assert_array_equal(pl.grad(f)(x)[:2], slope)
+        np.testing.assert_array_equal(pl.hvp(f)(x, np.ones(3))[:2], second)
+        np.testing.assert_allclose(pl.grad(f)(x)[2], p * 2.0 ** (p - 1))
+    check(lambda x, p: np.sum(x**p), np.array([0.4, 1.3, 2.0]), np.array([0.5, -1.5, 2.5]))

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from .._base.checks import is_lazy
 from .._base.lazy_import import Standard
 from .pieces import call, conj, dtype_of
 
@@ -46,6 +47,12 @@ def _by(*names: str) -> Callable[[Any], Any]:
     return register
 
 
+def _root(y: Any, slope: Callable[[Any], Any]) -> Any:
+    """The slope of a root by its value; 0 at 0, where it is infinite: of sqrt(x x) = |x| it is."""
+    zero = y == 0
+    return np.where(zero, 0.0, slope(np.where(zero, 1.0, y)))
+
+
 _by("exp")(lambda x, y: y)
 _by("exp2")(lambda x, y: y * _LN2)
 _by("expm1")(lambda x, y: y + 1.0)
@@ -53,8 +60,8 @@ _by("log")(lambda x, y: 1.0 / x)
 _by("log2")(lambda x, y: 1.0 / (x * _LN2))
 _by("log10")(lambda x, y: 1.0 / (x * _LN10))
 _by("log1p")(lambda x, y: 1.0 / (1.0 + x))
-_by("sqrt")(lambda x, y: 0.5 / y)
-_by("cbrt")(lambda x, y: 1.0 / (3.0 * y * y))
+_by("sqrt")(lambda x, y: _root(y, lambda y: 0.5 / y))
+_by("cbrt")(lambda x, y: _root(y, lambda y: 1.0 / (3.0 * y * y)))
 _by("square")(lambda x, y: 2.0 * x)
 _by("reciprocal")(lambda x, y: -(y * y))
 _by("sin")(lambda x, y: np.cos(x))
@@ -152,11 +159,22 @@ def _divide(y: Any, g: Any, k: int) -> Any:
     return -g * conj(y) / b if k else g / b
 
 
+def _slope_of_power(x: Any, p: Any) -> Any:
+    """p x^(p - 1); 0 where it is infinite."""
+    if not is_lazy(p) and np.ndim(p) == 0 and dtype_of(p).kind != "c":
+        if p == 0:
+            return 0.0
+        if p < 0 or p >= 1:
+            return p * x ** (p - 1)
+    steep = (x == 0) & (np.real(p) < 1) & (np.real(p) >= 0)
+    return np.where(steep, 0.0, p * np.where(steep, 1.0, x) ** (p - 1))
+
+
 @_names("power", "float_power")
 def _power(y: Any, g: Any, k: int) -> Any:
     x, p = y._args
     if k == 0:
-        return g * conj(p * x ** (p - 1))
+        return g * conj(_slope_of_power(x, p))
     return g * conj(y * np.log(np.where(x == 0, 1.0, x)))  # 0^p is 0 near by
 
 
@@ -251,4 +269,6 @@ def _hypot(y: Any, g: Any, k: int) -> Any:
 @_names("arctan2")
 def _arctan2(y: Any, g: Any, k: int) -> Any:
     a, b = y._args
-    return g * ((a if k else b) * (-1.0 if k else 1.0)) / (a * a + b * b)
+    size = np.hypot(a, b)
+    size = np.where(size == 0, 1.0, size)
+    return g * ((-a if k else b) / size) / size
