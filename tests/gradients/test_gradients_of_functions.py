@@ -224,3 +224,15 @@ def test_powers_at_zero():
         np.testing.assert_array_equal(pl.hvp(f)(x, np.ones(3))[:2], second)
         np.testing.assert_allclose(pl.grad(f)(x)[2], p * 2.0 ** (p - 1))
     check(lambda x, p: np.sum(x**p), np.array([0.4, 1.3, 2.0]), np.array([0.5, -1.5, 2.5]))
+
+
+def test_slopes_of_roots_on_arrays_of_other_libraries():
+    """By the functions that these have, here NumPy's own."""
+    from pylinop._namespace.formulas import computed
+    from pylinop._programs.programs import WithGradients, Written
+
+    f = lambda x: [np.sum(np.sqrt(x[0]) * x[0])]
+    x = np.array([0.0, 1.0, 4.0, 9.0])
+    value, slope = computed(WithGradients(Written(f, f, 1), (0,)), [x])
+    assert value == 36
+    np.testing.assert_allclose(slope, 1.5 * np.sqrt(x))
