@@ -469,6 +469,11 @@ def tangent(op: Any, key: Any, h: Any, child: int = 0) -> Any:
         n = m if values.get("r") is None else values["r"].shape[-1]
         return cls(h[..., :m], h[..., m - 1 : m + n - 1])
     if head == "sparse":
+        if h.ndim > 1:
+            raise NotImplementedError(
+                "second derivatives by the numbers of one Sparse within a stack of matrices are "
+                "not there: there are no stacks of sparse matrices"
+            )
         return cls(values["A"], h)
     if head == "sparsetriangular":
         n = h.shape[0]

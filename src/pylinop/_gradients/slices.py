@@ -100,7 +100,6 @@ def _selected(n: int, places: _Place, dtype: Any, g: Any, right: bool) -> Any:
 def of_operator(op: Any, g: Any) -> Any:
     """Of the operator that `op` is a slice of: its axes are cut one after the other."""
     A, steps = op._operands
-    g = unbroadcast(g, op) if g.ndim > op.ndim else g
     at = [np.arange(n) for n in A.shape]
     left = list(range(A.ndim))
     for axis, *how in steps:
@@ -119,5 +118,5 @@ def of_operator(op: Any, g: Any) -> Any:
         rows, cols = (a if m else None for a, m in zip(at[-2:], moved[-2:], strict=True))
         return _put_back(A.shape, rows, cols, g)
     key = np.ix_(*at)
-    g = np.reshape(g, tuple(a.shape[0] for a in at))
+    g = np.reshape(unbroadcast(g, op), tuple(a.shape[0] for a in at))
     return call(scattered, (g,), A.shape, g.dtype, key=key, shape=tuple(A.shape))
