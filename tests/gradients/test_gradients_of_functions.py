@@ -13,6 +13,39 @@ Z, W = X + 1j * RNG.uniform(0.2, 0.8, 5), Y - 1j * RNG.uniform(0.2, 0.8, 5)
 _PAIRS = "add subtract multiply divide power float_power maximum minimum fmax fmin logaddexp hypot"
 PAIRS = [*_PAIRS.split(), "arctan2"]
 _REAL = {"cbrt", "fabs", "maximum", "minimum", "fmax", "fmin", "logaddexp", "hypot", "arctan2"}
+# of real numbers; where they are of more than one argument, and what they are of
+SPECIAL = {
+    "copysign": lambda f, x: f(x, np.cos(2 * x)),
+    "fmod": lambda f, x: f(3 * x, 1.3 + x * x),
+    "remainder": lambda f, x: f(-3 * x, 1.3 + x * x),
+    "heaviside": lambda f, x: x * f(x, x * x),
+    "xlogy": lambda f, x: f(x, 1 + x * x) + f(0.0 * x, x * x),
+    "xlog1py": lambda f, x: f(x, x * x) + f(0.0 * x, x * x - 1),
+    "logaddexp2": lambda f, x: f(x, 1 - x) + f(x, x),
+    "logit": lambda f, x: f(1 / (1 + np.exp(x))),
+    "ndtri": lambda f, x: f(1 / (1 + np.exp(x))),
+    "erfinv": lambda f, x: f(np.tanh(x)),
+    "erfcinv": lambda f, x: f(1 + np.tanh(x)),
+    **dict.fromkeys(("gammaln", "loggamma", "gamma", "psi"), lambda f, x: f(0.3 + x * x)),
+    **dict.fromkeys(("floor", "ceil", "trunc", "rint"), lambda f, x: x * f(2.9 * x)),
+    **dict.fromkeys("exp10 expit log_expit ndtr log_ndtr erfcx".split(), lambda f, x: f(x)),
+    **dict.fromkeys("i0 i0e i1 i1e".split(), lambda f, x: f(x)),
+    **dict.fromkeys("deg2rad radians rad2deg degrees".split(), lambda f, x: f(x)),
+}
+_KINKS = "copysign heaviside floor ceil trunc fmod remainder i0e i1e".split()  # at 0
+PLAIN = sorted(set(ELEMENTWISE) - set(SPECIAL))
+
+
+@pytest.mark.parametrize("name", SPECIAL)
+def test_special(name):
+    f = getattr(pytest.importorskip("scipy.special"), name, None) or getattr(np, name)
+    x = np.array([-1.43, -0.68, -0.21, 0.0, 0.12, 0.39, 0.83, 1.64])
+    x = x[x != 0] if name in _KINKS else x
+    w = np.cos(np.arange(1.0, 1 + x.size))
+    check(lambda x: np.sum(w * SPECIAL[name](f, x)), x)
+    check_second(lambda x: np.sum(w * SPECIAL[name](f, x)), x)
+    zero = pl.grad(lambda x: np.sum(SPECIAL[name](f, x)))(np.zeros(2))
+    assert np.isfinite(zero).all()
 
 
 def _ufunc(name):
@@ -21,7 +54,7 @@ def _ufunc(name):
     return getattr(np, name)
 
 
-@pytest.mark.parametrize("name", sorted(ELEMENTWISE))
+@pytest.mark.parametrize("name", PLAIN)
 def test_elementwise(name):
     f, w = _ufunc(name), RNG.standard_normal(5)
     if name in PAIRS:
@@ -32,7 +65,7 @@ def test_elementwise(name):
         check(lambda x: np.sum(w * f(x)), X)
 
 
-@pytest.mark.parametrize("name", sorted(set(ELEMENTWISE) - _REAL - {"sign", "erf", "erfc"}))
+@pytest.mark.parametrize("name", sorted(set(PLAIN) - _REAL - {"sign", "erf", "erfc"}))
 def test_elementwise_complex(name):
     f, w = _ufunc(name), RNG.standard_normal(5) + 1j * RNG.standard_normal(5)
     if name in PAIRS:
@@ -43,7 +76,7 @@ def test_elementwise_complex(name):
         check(lambda x: np.sum(np.real(w * f(x))), Z)
 
 
-@pytest.mark.parametrize("name", sorted(set(ELEMENTWISE) - {"sign", "maximum", "minimum"}))
+@pytest.mark.parametrize("name", sorted(set(PLAIN) - {"sign", "maximum", "minimum"}))
 def test_elementwise_second(name):
     f, w = _ufunc(name), RNG.standard_normal(5)
     if name in PAIRS:
@@ -157,3 +190,49 @@ def test_a_long_chain():
         return np.sum(y)
 
     assert pl.grad(f)(x).tolist() == [20_001.0, 20_001.0]
+
+
+AT_ZERO = {
+    "abs": lambda x: np.sum(np.abs(x)),
+    "sqrt": lambda x: np.sum(np.sqrt(x)),
+    "root of a square": lambda x: np.sum(np.sqrt(x * x)),
+    "cbrt": lambda x: np.sum(np.cbrt(x)),
+    "power": lambda x: np.sum(x**0.5),
+    "power of an array": lambda x: np.sum(x ** np.array([0.0, 0.3, 0.9])),
+    "arctan2": lambda x: np.sum(np.arctan2(x, x)),
+    "std": lambda x: np.std(x),
+    "hypot": lambda x: np.sum(np.hypot(x, 2 * x)),
+    "norm": lambda x: np.linalg.norm(x),
+    "nothing": lambda x: np.sum(x**0),
+}
+
+
+@pytest.mark.parametrize("name", AT_ZERO)
+def test_where_there_is_no_derivative_it_is_zero(name):
+    x = np.zeros(3)
+    np.testing.assert_array_equal(pl.grad(AT_ZERO[name])(x), x)
+    second = pl.hvp(AT_ZERO[name])(x, np.ones(3))
+    assert np.isfinite(second).all() and (name in ("hypot", "norm") or (second == 0).all())
+    assert pl.jvp(AT_ZERO[name], (x,), (np.ones(3),))[1] == 0
+
+
+def test_powers_at_zero():
+    x = np.array([0.0, 0.0, 2.0])
+    for p, slope, second in ((1, 1.0, 0.0), (2, 0.0, 2.0), (3.0, 0.0, 0.0), (1.5, 0.0, 0.0)):
+        f = lambda x, p=p: np.sum(x**p)
+        np.testing.assert_array_equal(pl.grad(f)(x)[:2], slope)
+        np.testing.assert_array_equal(pl.hvp(f)(x, np.ones(3))[:2], second)
+        np.testing.assert_allclose(pl.grad(f)(x)[2], p * 2.0 ** (p - 1))
+    check(lambda x, p: np.sum(x**p), np.array([0.4, 1.3, 2.0]), np.array([0.5, -1.5, 2.5]))
+
+
+def test_slopes_of_roots_on_arrays_of_other_libraries():
+    """By the functions that these have, here NumPy's own."""
+    from pylinop._namespace.formulas import computed
+    from pylinop._programs.programs import WithGradients, Written
+
+    f = lambda x: [np.sum(np.sqrt(x[0]) * x[0])]
+    x = np.array([0.0, 1.0, 4.0, 9.0])
+    value, slope = computed(WithGradients(Written(f, f, 1), (0,)), [x])
+    assert value == 36
+    np.testing.assert_allclose(slope, 1.5 * np.sqrt(x))

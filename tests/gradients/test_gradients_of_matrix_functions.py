@@ -294,3 +294,21 @@ def test_draws_of_kinds_keep_their_structure():
         pl.grad(lambda d: np.sum(pl.sample(pl.Diag(d), rng=0)))(np.array([1.0, -1.0]))
     with pytest.raises(ValueError, match="negative"):
         pl.sample(pl.lazy(np.eye(2)), -1)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+@pytest.mark.parametrize("dtype", ["f", "c"])
+def test_inverse_roots_times_vectors_and_eigenvalues_of_complex_matrices(n, dtype):
+    rng = np.random.default_rng(n)
+    A = rng.standard_normal((n, n)) + (1j * rng.standard_normal((n, n)) if dtype == "c" else 0)
+    b = rng.standard_normal((n, 2))
+    spd = lambda A: A @ A.conj().T + n * pl.Identity(n)
+
+    def whitened(A, b):
+        x = pl.sqrt_inv_matmul(spd(A), b)
+        return np.sum(np.abs(x[:, 0] - 0.5 * x[:, 1]) ** 2) + np.sum(np.real(x[:, 1]))
+
+    check(whitened, A, b)
+    for eigenvalues in (np.linalg.eigvals, pl.eigvals, lambda A: np.linalg.eig(A)[0]):
+        check(lambda A: np.sum(np.real(eigenvalues(A) ** 3)), A + 0j, rtol=1e-7)
+        check(lambda A: np.sum(np.abs(eigenvalues(A)) ** 2), A + np.diag(3.0 * np.arange(n)) + 0j)

@@ -115,14 +115,14 @@ def test_shapes_and_dtypes():
 
 def test_functions_without_a_derivative_are_named():
     for f, name in (
-        (lambda d: np.sum(np.floor(d)), "floor"),
-        (lambda d: np.sum(np.ceil(pl.expm(pl.Diag(d)))), "ceil"),
+        (lambda d: np.sum(np.spacing(d)), "spacing"),
+        (lambda d: np.sum(np.spacing(pl.expm(pl.Diag(d)))), "spacing"),
         (lambda d: np.prod(np.reshape(d, (3, 1)), axis=(0, 1)), "prod"),
     ):
         with pytest.raises((NotImplementedError, TypeError), match=name):
             pl.grad(f)(D)
     with pytest.raises(NotImplementedError, match=r"test_gradients_wrong_use.py:\d+"):
-        pl.grad(lambda d: np.sum(np.rint(d)))(D)
+        pl.grad(lambda d: np.sum(np.spacing(d)))(D)
 
 
 def test_a_leaf_is_as_it_was_when_the_value_was_computed():

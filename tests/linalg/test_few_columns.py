@@ -78,3 +78,23 @@ def test_traces_and_diagonals_of_lines_side_by_side(n, dtype, rng):
         scale = np.einsum("ij,ji->i", abs(x), abs(b)).astype("d")
         assert (abs((X @ B).diagonal() - want) <= near * scale).all()
         assert abs(pl.trace(X @ B) - want.sum()) <= near * scale.sum()
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("n", [1, 2, 15, 20, 32, 33])
+@pytest.mark.parametrize("k", [1, 7, 8, 9, 40])
+def test_columns_of_one_small_definite_matrix_have_their_bits(dtype, n, k):
+    """Eight of its columns go side by side, as eight matrices of a batch do: the same bits."""
+    rng = np.random.default_rng(n + k)
+    A = rng.standard_normal((n, n))
+    A = (A @ A.T + n * np.eye(n)).astype(dtype)
+    b = rng.standard_normal((n, k)).astype(dtype)
+    op = pl.Dense(A, assume_a="pos")
+    x = pl.solve(op, b)
+    assert np.abs(A @ x - b).max() <= 100 * n * np.finfo(dtype).eps * np.abs(x).max() * n
+    for right in (np.asfortranarray(b), np.repeat(b, 2, axis=1)[:, ::2]):
+        assert (pl.solve(op, right) == x).all()
+    if n <= 32:  # those of more rows are LAPACK's
+        assert all((pl.solve(op, b[:, j]) == x[:, j]).all() for j in range(k))
+        stack = pl.Dense(np.broadcast_to(A, (9, n, n)), assume_a="pos")
+        assert (pl.solve(stack, b) == x).all()

@@ -215,6 +215,17 @@ def _r_alone(y: Any, g: Any) -> Any:
     return qr(y, False, found[0], found[1], g)
 
 
+def eigvals(y: Any, g: Any) -> Any:
+    """V^-H diag(g) V^H."""
+    found: Any = np.linalg.eig(y._args[0])
+    return _of_eigenvalues(found[1], g)
+
+
+def _of_eigenvalues(V: Any, g: Any) -> Any:
+    D: Any = _core.Diag(g)
+    return view(inverse(V), 3) @ D @ view(V, 3)
+
+
 def _norm(y: Any, g: Any) -> Any:
     """The cotangent of A from that of its norm, by the sums and singular values that make it."""
     A, order = y._args[0], y._more[1].get("ord")
@@ -241,6 +252,7 @@ def _cond(y: Any, g: Any) -> Any:
 WHOLE = {
     "cholesky": _cholesky_of_numpy,
     "eigvalsh": eigvalsh,
+    "eigvals": eigvals,
     "svdvals": svdvals,
     "pinv": _pinv_of_numpy,
     "qr": _r_alone,
@@ -272,6 +284,8 @@ def part(y: Any, g: Any) -> Any:
         w, Q = found
         D: Any = _core.Diag(g) if at == 0 else None
         return Q @ D @ view(Q, 3) if at == 0 else eigenvectors(w, Q, g)
+    if name == "eig" and at == 0:
+        return _of_eigenvalues(found[1], g)
     if name == "svd":
         U, S, Vh = found
         if at != 1:

@@ -18,7 +18,8 @@ from .._lazy.build import inverse, scaled, view
 from .._lazy.kinds import FORM, filled, lazily, parameters
 from .._lazy.leaves import lazy
 from .._lazy.numpy_functions import diagonal
-from .pieces import Through
+from . import slices
+from .pieces import Through, real_of
 from .reflections import BY_FORMULA
 
 _RAVELED = heads("raveled")
@@ -283,9 +284,22 @@ def _is_list(cls: Any) -> bool:
     return bool(rows) and rows[0][1] in ("operators", "blocks")
 
 
+_MOST = 12  # powers up to here have their cotangent from the core
+
+
+def _of_power(op: Any, g: Any) -> Any:
+    """Of the base of a power; None where it does not depend on it."""
+    A, p = op._operands
+    return Through(_powers(lazy(A), p - 1, lazy(A), 0), g, ()) if p else None
+
+
 def of_part(op: Any, g: Any, key: Any, part: Any) -> Any:
     """The cotangent of a part of an operator."""
     if op._init is None:
+        if op._by == "sliced":
+            return slices.of_operator(op, g)
+        if op._by == "power" and not 0 < op._operands[1] <= _MOST:
+            return _of_power(op, g)
         if op._by not in _COMPOSITES:
             raise NotImplementedError(
                 f"{type(op).__name__} {op.shape} made by '{op._by}' has no derivative by its "
@@ -309,6 +323,15 @@ def of_part(op: Any, g: Any, key: Any, part: Any) -> Any:
 _JOINTLY, _EACH = heads("linear"), heads("multilinear")  # the others are zero in a tangent of those
 
 
+def _powers(A: Any, p: int, h: Any, q: int) -> Any:
+    """A^p h A^q."""
+    for _ in range(p):
+        h = A @ h
+    for _ in range(q):
+        h = h @ A
+    return h
+
+
 def _grown(op: Any, k: int, h: Any) -> Any:
     """The tangent of an operator that an operation made."""
     held = [lazy(x) if isinstance(x, _core.Operator) else x for x in op._operands]
@@ -323,6 +346,11 @@ def _grown(op: Any, k: int, h: Any) -> Any:
     if op._by == "inverse":
         y = inverse(held[0])
         return scaled(y @ h @ y, -1)
+    if op._by == "power":
+        A, p = held[0], op._operands[1]
+        return sum((_powers(A, k, h, p - 1 - k) for k in range(1, p)), _powers(A, 0, h, p - 1))
+    if op._by == "part":
+        return np.imag(h) if op._mode else real_of(h)
     raise NotImplementedError(
         f"second derivatives through a {type(op).__name__} {op.shape} that '{op._by}' made are not "
         "there yet: write the operations on LazyArrays"
@@ -441,6 +469,11 @@ def tangent(op: Any, key: Any, h: Any, child: int = 0) -> Any:
         n = m if values.get("r") is None else values["r"].shape[-1]
         return cls(h[..., :m], h[..., m - 1 : m + n - 1])
     if head == "sparse":
+        if h.ndim > 1:
+            raise NotImplementedError(
+                "second derivatives by the numbers of one Sparse within a stack of matrices are "
+                "not there: there are no stacks of sparse matrices"
+            )
         return cls(values["A"], h)
     if head == "sparsetriangular":
         n = h.shape[0]

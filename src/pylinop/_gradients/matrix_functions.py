@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from .._api.spectra import sqrtm
 from .._base import errors
-from .._lazy.build import scaled, view
+from .._lazy.build import inverse, scaled, view
 from .._lazy.matrix_functions import OfForm, of_full_rank, solved
 from . import decompositions
-from .pieces import pair
+from .pieces import Through, pair
 
 
 def _frechet(y: Any, g: Any, k: int) -> Any:
@@ -81,6 +82,14 @@ def _solve(y: Any, g: Any, k: int) -> Any:
     return z if k == 1 else scaled(_outer(z, y), -1)
 
 
+def _sqrt_inv_matmul(y: Any, g: Any, k: int) -> Any:
+    """Of A^-1/2 b; A is Hermitian."""
+    f, (A, b) = y._more[0], y._args
+    if k == 1:
+        return solved(f.name, f.function, A, g, A.shape[-1])
+    return Through(inverse(sqrtm(A)) @ b, g, (b,))
+
+
 ROWS: dict[str, Callable[[Any, Any, int], Any]] = {
     "expm": _frechet,
     "logm": _frechet,
@@ -91,6 +100,7 @@ ROWS: dict[str, Callable[[Any, Any, int], Any]] = {
     "r of qr": _r_of_qr,
     "lstsq": _lstsq,
     "solve": _solve,
+    "sqrt_inv_matmul": _sqrt_inv_matmul,
 }
 
 

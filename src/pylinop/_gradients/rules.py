@@ -32,9 +32,10 @@ from . import (
     matrix_functions,
     multiples,
     reflections,
+    slices,
 )
-from .pieces import along_rows, call, column_form, conj, pair, real_form, stop, times
-from .shapes import row_of, scattered, unbroadcast
+from .pieces import along_rows, column_form, conj, pair, real_form, stop, times
+from .shapes import row_of, unbroadcast
 
 
 def refuse(y: Any, what: str) -> Any:
@@ -187,17 +188,7 @@ def _between(h: Any, g: Any, depth: int = _DEEPEST) -> Any:
 
 
 def _index(y: Any, g: Any, k: int) -> Any:
-    x, key = y._args[0], y._more
-    if x.ndim == 2 and type(key) is tuple and len(key) == 2 and y.ndim == 0:
-        return _unit_pair(x.shape, key, g)
-    return call(scattered, (g,), x.shape, g.dtype, key=key, shape=tuple(x.shape))
-
-
-def _unit_pair(shape: Any, key: Any, g: Any) -> Any:
-    units = [np.zeros(n) for n in shape]
-    for unit, k in zip(units, key, strict=True):
-        unit[k] = 1.0
-    return times(pair(lazy(fixed(units[0])), lazy(fixed(units[1]))), g)
+    return slices.cotangent(y._args[0].shape, y._more, g)
 
 
 # -- functions of forms ----------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from .._base.dlpack import fixed
 from .._lazy import build, numpy_functions
 from .._lazy.numpy_shapes import joined
 from . import contractions, markov, pseudo_inverses
-from .functions import ELEMENTWISE, Row
+from .functions import ELEMENTWISE, OTHERS, Row
 from .pieces import call, conj, dtype_of
 
 _SHAPES: dict[Any, Row] = {}
@@ -142,6 +142,16 @@ def _joined(y: Any, g: Any, k: int) -> Any:
     return g[(*(slice(None),) * axis, part)]
 
 
+def _padded(y: Any, g: Any, k: int) -> Any:
+    x = y._args[0]
+    widths = np.broadcast_to(np.asarray(y._more[1]["pad_width"]), (x.ndim, 2))
+    return g[tuple(slice(w, w + n) for w, n in zip(widths[:, 0].tolist(), x.shape, strict=True))]
+
+
+def _rounded(y: Any, g: Any, k: int) -> Any:
+    return g * 0.0
+
+
 def _cumsum(y: Any, g: Any, k: int) -> Any:
     axis = y._more[1]["axis"]
     return np.flip(np.cumsum(np.flip(g, axis), axis=axis), axis)
@@ -228,6 +238,8 @@ _SHAPES.update(
         _regular: _astype,
         joined: _joined,
         np.cumsum: _cumsum,
+        np.pad: _padded,
+        np.round: _rounded,
         np.sort: _sort,
         ordered: _ordered,
         unordered: _unordered,
@@ -250,6 +262,7 @@ _SHAPES.update(
         sliding_window_view: contractions.windows,
         build._astype: _astype,
         scattered: _scattered,
+        **OTHERS,
         **markov.ROWS,
         **pseudo_inverses.ROWS,
     }

@@ -78,8 +78,8 @@ def _cotangent(x: Any, g: Any, key: Any, part: Any) -> Any:
         if isinstance(found, ThroughGradient):
             made = _through(found.first, found.of)
             found = made if made is None else Through(made, found.cotangent, found.first.ends)
-        if isinstance(found, Through):
-            found = _through(found, part)
+    if isinstance(found, Through):
+        found = _through(found, part)
     if found is None:
         return None
     dtype = part.dtype

@@ -12,6 +12,7 @@ from .._base import config, errors
 from .._base.checks import is_lazy
 from .._lazy.leaves import lazy
 from .._lazy.program import evaluate
+from .._operators.convert import inverse
 from . import matrices, trees
 from .watched import release, watched
 
@@ -171,9 +172,9 @@ class OfOperator:
 
 def _arrays(op: Any) -> list[Any]:
     """The arrays of an operator's parameters, each once."""
-    if op._init is None:
+    if op._init is None and op._by not in _AGAIN:
         raise NotImplementedError(
-            f"a gradient by a {type(op).__name__} {op.shape} that operations made: give the "
+            f"a gradient by a {type(op).__name__} {op.shape} made by '{op._by}': give the "
             "operators it is made of as arguments"
         )
     found: dict[int, Any] = {}
@@ -184,14 +185,42 @@ def _arrays(op: Any) -> list[Any]:
 
 
 def _rebuilt(op: Any, values: dict[int, Any]) -> Any:
-    """An operator of the same kind with the values in place of its arrays."""
+    """An operator of the same kind, or made by the same operations, with the values in place of
+    its arrays."""
 
     def again(x: Any) -> Any:
         if type(x) is list:
             return [again(y) for y in x]
         return _rebuilt(x, values) if isinstance(x, _core.Operator) else values.get(id(x), x)
 
+    if op._init is None:
+        return _AGAIN[op._by](op, *map(again, op._operands))
     return type(op)(*map(again, matrices.given(op)))
+
+
+def _sliced(op: Any, A: Any, steps: Any) -> Any:
+    """The slice of another operator, axis by axis."""
+    for axis, *how in steps:
+        if len(how) == 1:
+            key: Any = how[0]
+        else:
+            start, step, count = how
+            stop = start + step * count
+            key = start if count < 0 else slice(start, None if stop < 0 else stop, step)
+        A = A[(..., key, *(slice(None),) * (1 - axis if axis < 2 else axis))]
+    return A
+
+
+_AGAIN: dict[str, Callable[..., Any]] = {
+    "sum": lambda op, a, b: a + b,
+    "prod": lambda op, a, b: a @ b,
+    "scaled": lambda op, a, c: a * c,
+    "view": lambda op, a: (a, a.T, a.conj(), a.H)[op._mode],
+    "inverse": lambda op, a: inverse(a),
+    "power": lambda op, a, p: a**p,
+    "part": lambda op, a: a.imag if op._mode else a.real,
+    "sliced": _sliced,
+}
 
 
 def finished(

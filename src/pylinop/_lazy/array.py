@@ -20,7 +20,7 @@ from .._base.array_methods import ArrayMethods, given
 from .._base.lazy_import import Later
 from .._operators import refusals
 from . import build, numpy_functions, text
-from .numpy_shapes import call
+from .numpy_pieces import call
 
 if TYPE_CHECKING:
     import pylinop as _methods

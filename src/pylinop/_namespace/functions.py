@@ -78,6 +78,17 @@ def _swapaxes(run: Any, a: Any, kwargs: Any, x: Any, i: Any = None, j: Any = Non
     return run.ns.moved(x, order)
 
 
+def _where(run: Any, a: Any, kwargs: Any, test: Any, *choices: Any) -> Any:
+    due = str(a.dtype.name)
+    return run.ns.where(
+        test,
+        *(
+            run.ns.cast(v, due) if hasattr(v, "ndim") else run.ns.zeros((), due) + v
+            for v in choices
+        ),
+    )
+
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "sign_of": lambda run, a, kwargs, x: x[0],
     "logabs_of": lambda run, a, kwargs, x: x[1],
@@ -88,6 +99,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "divide": _binary(lambda x, y: x / y),
     "true_divide": _binary(lambda x, y: x / y),
     "power": lambda run, a, kwargs, x, y: x**y,
+    "equal": _binary(lambda x, y: x == y),
+    "where": _where,
     "negative": lambda run, a, kwargs, x: -x,
     "square": lambda run, a, kwargs, x: x * x,
     "reciprocal": lambda run, a, kwargs, x: 1 / x,

@@ -1,0 +1,186 @@
+"""NumPy's functions on LazyArrays that are written with others of them: cut to pieces, padded,
+averages, integrals, angles. Rows of ``numpy_functions.call``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from .._base.checks import is_lazy
+from .build import node
+from .numpy_functions import call, row
+from .numpy_shapes import _axis, _key, _nodes
+
+# -- cut to pieces ---------------------------------------------------------------------------------
+
+
+def _cut(split: Any, a: Any, where: Any, axis: int) -> Any:
+    """``split`` of the numbers along an axis says what each piece has of it."""
+    if is_lazy(where) or a.ndim == 0:
+        return NotImplemented
+    k = _axis(axis, a.ndim)
+    parts = split(np.arange(a.shape[k]), where)
+    return [a[_key(k, a.ndim, slice(p[0], p[-1] + 1) if len(p) else slice(0, 0))] for p in parts]
+
+
+@row("split")
+def _split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
+    return _cut(np.split, ary, indices_or_sections, axis)
+
+
+@row("array_split")
+def _array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
+    return _cut(np.array_split, ary, indices_or_sections, axis)
+
+
+@row("hsplit")
+def _hsplit(ary: Any, indices_or_sections: Any) -> Any:
+    return _cut(np.split, ary, indices_or_sections, 1 if ary.ndim > 1 else 0)
+
+
+@row("vsplit")
+def _vsplit(ary: Any, indices_or_sections: Any) -> Any:
+    return NotImplemented if ary.ndim < 2 else _cut(np.split, ary, indices_or_sections, 0)
+
+
+@row("dsplit")
+def _dsplit(ary: Any, indices_or_sections: Any) -> Any:
+    return NotImplemented if ary.ndim < 3 else _cut(np.split, ary, indices_or_sections, 2)
+
+
+@row("unstack")
+def _unstack(x: Any, /, *, axis: int = 0) -> Any:
+    if x.ndim == 0:
+        return NotImplemented
+    k = _axis(axis, x.ndim)
+    return tuple(x[_key(k, x.ndim, at)] for at in range(x.shape[k]))
+
+
+# -- turned, padded --------------------------------------------------------------------------------
+
+
+@row("rot90")
+def _rot90(m: Any, k: int = 1, axes: Sequence[int] = (0, 1)) -> Any:
+    if len(axes) != 2 or m.ndim < 2:
+        return NotImplemented
+    p, q = (_axis(x, m.ndim) for x in axes)
+    if p == q:
+        return NotImplemented
+    if k % 4 == 2:
+        return np.flip(m, (p, q))
+    if k % 2:
+        m = np.flip(m, q) if k % 4 == 1 else m
+        turned = np.swapaxes(m, p, q)
+        return turned if k % 4 == 1 else np.flip(turned, q)
+    return m
+
+
+_BY_INDEX = ("edge", "reflect", "symmetric", "wrap")
+
+
+@row("pad")
+def _pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Any:
+    a = node(array)
+    if a is None or a.ndim == 0 or is_lazy(pad_width) or isinstance(pad_width, dict):
+        return NotImplemented
+    if mode == "constant" and not any(map(is_lazy, kwargs.values())):
+        hollow = np.pad(np.zeros(a.shape, bool), pad_width, mode, **kwargs)
+        kwargs = {"pad_width": pad_width, "mode": mode, **kwargs}
+        return _core._LazyArray("call", (a,), hollow.shape, a.dtype, (np.pad, kwargs))
+    if mode not in _BY_INDEX or kwargs:
+        return NotImplemented
+    widths = np.broadcast_to(np.asarray(pad_width), (a.ndim, 2))
+    at = [np.pad(np.arange(n), w, mode) for n, w in zip(a.shape, widths, strict=True)]
+    return a[np.ix_(*at)]
+
+
+# -- sums and numbers ------------------------------------------------------------------------------
+
+
+@row("average")
+def _average(
+    a: Any, axis: Any = None, weights: Any = None, returned: Any = False, **more: Any
+) -> Any:
+    a = node(a)
+    if a is None or returned:
+        return NotImplemented
+    if weights is None:
+        return np.mean(a, axis=axis, **more)
+    if is_lazy(weights) or a.dtype.kind not in "fc":
+        return NotImplemented
+    w = np.asarray(weights)
+    dtype = np.result_type(a.dtype, w.dtype)
+    if w.shape != a.shape:
+        if not isinstance(axis, int) or w.shape != a.shape[axis : axis + 1 or None]:
+            return NotImplemented
+        w = w.reshape((-1,) + (1,) * (a.ndim - 1 - _axis(axis, a.ndim)))
+    full = np.broadcast_to(w, a.shape)
+    total = full.sum(axis=axis, dtype=dtype, **more)
+    if np.any(total == 0):
+        raise ZeroDivisionError("Weights sum to zero, can't be normalized")
+    return np.sum(a * w, axis=axis, **more) / total
+
+
+@row("trapezoid")
+def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+    parts = _nodes([y] if x is None else [y, x])
+    if parts is None or parts[0].ndim == 0 or parts[0].dtype.kind not in "fc":
+        return NotImplemented
+    y, k = parts[0], _axis(axis, parts[0].ndim)
+    step = dx
+    if x is not None:
+        x = parts[1]
+        step = np.diff(x, axis=0 if x.ndim == 1 else k)
+        if x.ndim == 1:
+            step = np.reshape(step, (-1,) + (1,) * (y.ndim - 1 - k))
+    both = y[_key(k, y.ndim, slice(1, None))] + y[_key(k, y.ndim, slice(None, -1))]
+    return np.sum(step * both / 2.0, axis=k)
+
+
+@row("ptp")
+def _ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = np._NoValue) -> Any:
+    a = node(a)
+    if a is None or out is not None or a.dtype.kind == "b":
+        return NotImplemented
+    more = {} if keepdims is np._NoValue else {"keepdims": keepdims}
+    return np.max(a, axis=axis, **more) - np.min(a, axis=axis, **more)
+
+
+@row("angle")
+def _angle(z: Any, deg: Any = False) -> Any:
+    if z.dtype.kind not in "fc":
+        return NotImplemented
+    real = np.real(z)
+    found = np.arctan2(np.imag(z) if z.dtype.kind == "c" else np.zeros((), z.dtype), real)
+    return found * (180 / np.pi) if deg else found
+
+
+@row("linalg.vecdot")
+def _vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+    parts = _nodes([x1, x2])
+    if parts is None or any(x.dtype.kind not in "fc" or x.ndim == 0 for x in parts):
+        return NotImplemented
+    x1, x2 = parts
+    if x1.shape[_axis(axis, x1.ndim)] != x2.shape[_axis(axis, x2.ndim)]:
+        return NotImplemented
+    return np.sum((np.conjugate(x1) if x1.dtype.kind == "c" else x1) * x2, axis=axis)
+
+
+@row("select")
+def _select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
+    conditions, choices = _nodes(condlist), _nodes(choicelist)
+    if conditions is None or choices is None or len(conditions) != len(choices) or not choices:
+        return NotImplemented
+    if any(c.dtype != bool for c in conditions):
+        return NotImplemented
+    found = default
+    for c, x in zip(conditions[::-1], choices[::-1], strict=True):
+        found = np.where(c, x, found)
+    dtype = np.result_type(*(x.dtype for x in choices), default)
+    return found if found.dtype == dtype else NotImplemented
+
+
+__all__ = ["call"]

@@ -1,0 +1,85 @@
+"""NumPy's functions that are written with others: values, shapes and dtypes as NumPy's, and their
+derivatives."""
+
+import numpy as np
+import pytest
+from gradients.differences import check, check_second
+
+import pylinop as pl
+
+RNG = np.random.default_rng(5)
+A, V = RNG.standard_normal((4, 6)), RNG.standard_normal(7)
+Z, S = A + 1j * RNG.standard_normal((4, 6)), RNG.standard_normal((2, 4, 6))
+
+
+def _joined(parts):
+    """One array of several, so that they compare."""
+    parts = list(parts)
+    return np.concatenate([np.reshape((1.0 + k) * p, -1) for k, p in enumerate(parts)])
+
+
+CASES = {
+    "split": (lambda a: _joined(np.split(a, 3, axis=1)), A),
+    "split at": (lambda a: _joined(np.split(a, [2, 1, -1, 9])), V),
+    "array_split": (lambda a: _joined(np.array_split(a, 3)), V),
+    "hsplit": (lambda a: _joined(np.hsplit(a, [1])), A),
+    "hsplit of a vector": (lambda a: _joined(np.hsplit(a, 7)), V),
+    "vsplit": (lambda a: _joined(np.vsplit(a, 2)), Z),
+    "dsplit": (lambda a: _joined(np.dsplit(a, 3)), S),
+    "rot90": (lambda a: np.rot90(a), Z),
+    "rot90 thrice": (lambda a: np.rot90(a, -1, (2, 0)), S),
+    "rot90 twice": (lambda a: np.rot90(a, 6, (0, 1)), A),
+    "pad": (lambda a: np.pad(a, 2), A),
+    "pad with": (lambda a: np.pad(a, ((1, 0), (2, 3)), constant_values=4.0), Z),
+    "pad a vector": (lambda a: np.pad(a, (3, 0)), V),
+    "pad edge": (lambda a: np.pad(a, 3, "edge"), A),
+    "pad reflect": (lambda a: np.pad(a, ((1, 2), (9, 4)), "reflect"), A),
+    "pad wrap": (lambda a: np.pad(a, (2, 3), "wrap"), V),
+    "pad symmetric": (lambda a: np.pad(a, 5, mode="symmetric"), S),
+    "average": (lambda a: np.average(a, axis=1), Z),
+    "average by": (lambda a: np.average(a, axis=1, weights=np.arange(6.0)), Z),
+    "average by a vector": (lambda a: np.average(a, axis=0, weights=np.arange(4)), A),
+    "average of all": (lambda a: np.average(a, weights=1 + A * A), A),
+    "trapezoid": (lambda a: np.trapezoid(a), V),
+    "trapezoid over": (lambda a: np.trapezoid(a, np.arange(4.0) ** 2, axis=0), Z),
+    "trapezoid of dx": (lambda a: np.trapezoid(a, dx=0.3, axis=1), S),
+    "ptp": (lambda a: np.ptp(a, axis=0), A),
+    "ptp of all": (lambda a: np.ptp(a, keepdims=True), S),
+    "angle": (lambda a: np.angle(a), Z),
+    "angle of real": (lambda a: np.angle(a) + a, A),
+    "angle in degrees": (lambda a: np.angle(a, deg=True), Z),
+    "vecdot": (lambda a: np.linalg.vecdot(a, a[::-1]), Z),
+    "vecdot along": (lambda a: np.linalg.vecdot(a, a[:1], axis=1), S),
+    "select": (lambda a: np.select([a > 1, a < -0.5], [a * a, np.sin(a)], 2.0), A),
+}
+
+
+def weighed(y):
+    w = np.cos(1 + np.arange(y.size)).reshape(y.shape)
+    return np.sum(w * np.real(y)) + (np.sum(w * np.imag(y)) if y.dtype.kind == "c" else 0.0)
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+def test_values_and_derivatives(case):
+    f, a = case
+    found, wanted = f(pl.lazy(a)), f(a)
+    assert isinstance(found, pl.LazyArray)
+    assert (found.shape, found.dtype) == (wanted.shape, wanted.dtype)
+    np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-13, atol=1e-14)
+    check(lambda a: weighed(f(a)), a)
+    check_second(lambda a: weighed(f(a)) ** 2, a)
+
+
+def test_what_numpy_refuses():
+    a = pl.lazy(A)
+    for bad in (
+        lambda: np.split(a, 4, axis=1),
+        lambda: np.rot90(a, axes=(0, 0)),
+        lambda: np.pad(a, ((1, 2), (3, 4), (5, 6))),
+        lambda: np.pad(a, -1),
+        lambda: np.linalg.vecdot(a, pl.lazy(V)),
+    ):
+        with pytest.raises(ValueError, match="."):
+            bad()
+    with pytest.raises(ZeroDivisionError, match="Weights"):
+        np.average(a, axis=0, weights=np.array([1.0, -1.0, 1.0, -1.0]))
