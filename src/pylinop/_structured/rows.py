@@ -14,7 +14,6 @@ from .._base.dtypes import inexact
 from .._operators.convert import as_operator
 from . import prices
 from .operands import factors_of, within
-from .unitary import is_unitary
 
 if TYPE_CHECKING:
     from .dispatch import Question
@@ -35,20 +34,18 @@ def _is_given(op: Any) -> bool:
     return op._init is not None
 
 
-def _guard(doc: str, holds: Callable[[Any], Any]) -> Guard:
+def guard_of(doc: str, holds: Callable[[Any], Any]) -> Guard:
     """One that needs no numbers, so that it is known before."""
     return Guard(doc, holds, lambda op: bool(holds(op)))
 
 
 GUARDS = {
-    "given": _guard("of the kind as it was given, not what an operation closed to", _is_given),
-    "single": _guard("one matrix, not a batch", lambda op: op.ndim == 2),
-    "unitary_q": _guard("its Q is known to be unitary", lambda op: is_unitary(op._given("Q"))),
-    "unitary_a": _guard("its A is known to be unitary", lambda op: is_unitary(op._given("A"))),
-    "upper": _guard(
+    "given": guard_of("of the kind as it was given, not what an operation closed to", _is_given),
+    "single": guard_of("one matrix, not a batch", lambda op: op.ndim == 2),
+    "upper": guard_of(
         "an upper triangle as it was given", lambda op: _is_given(op) and not op._given("lower")
     ),
-    "real_constant": _guard("its c is real", lambda op: not complex(op._given("c")).imag),
+    "real_constant": guard_of("its c is real", lambda op: not complex(op._given("c")).imag),
 }
 
 
