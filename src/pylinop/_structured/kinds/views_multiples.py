@@ -13,6 +13,7 @@ import numpy as np
 from ... import _core
 from ..._base import multiples
 from ..._base.dtypes import CONJUGATED, TRANSPOSED, inexact
+from ..._base.kind_flags import heads
 from .. import cholesky_sparse
 from ..banded_qr import bands_within
 from ..banded_qr import qr as banded
@@ -30,6 +31,8 @@ from ..singular_values import check_permutation
 from ..square_roots import by_basis, power, root
 from ..svd import Matched, singular
 from ..unitary import is_unitary
+
+_COMPOSED = heads("composed")
 
 # -- singular values, norms, eigenvalues --
 
@@ -390,7 +393,7 @@ def _(op: Any, p: Any) -> Generator[Any, Any, Any]:
     c, inner = multiple_of(op)
     if c is not None:
         return c**p * (yield inner, p)
-    if inner._head not in ("laplacian", "kronsum", "sum") or not has_basis(inner):
+    if inner._head not in _COMPOSED & eigenbasis.rows.keys() or not has_basis(inner):
         return NotImplemented
     if complex(op._operands[1]).imag:
         return NotImplemented
