@@ -178,6 +178,7 @@ class Question:
         self, *heads: str, how: str = "", cost: str = "", kept: bool = False, guard: str = "",
         asks: Callable[..., Any] | None = None, by: str = "structure", called: str = "",
         calls: int = 1, holds: str = "", instead: Callable[[Any], str | None] | None = None,
+        far: str = "",
     ) -> Callable[[Registered], Registered]:  # fmt: skip
         """Registers an answer: a function of (op, *args), or a generator that yields
         (operand, *args) and is sent its answer; NotImplemented sends op to the dense form. The rule
@@ -185,7 +186,7 @@ class Question:
 
         def add(answer: Registered) -> Registered:
             name = f"{self.word}-{called or heads[0]}" if self.word else ""
-            made = Row(name, answer, how, cost, guard, asks, by, calls, holds, instead)
+            made = Row(name, answer, how, cost, guard, asks, by, calls, holds, instead, far)
             made.kept = kept  # of a function, not of a generator
             if name:
                 config.structure_rules[name] = made
