@@ -45,7 +45,7 @@ def measured(A: Any, name: str, tolerance: str = EXACT) -> bool:
     """Do the entries of an array, or of an operator's dense form, show it to be "hermitian",
     "symmetric", or "centrohermitian": Hermitian, and its own conjugate with rows and columns
     reversed?"""
-    a = dense(A) if isinstance(A, _core.Operator) else A
+    a = A if type(A) is np.ndarray or not isinstance(A, _core.Operator) else dense(A)
     if a.shape[-1] != a.shape[-2]:
         return False
     if name == "centrohermitian":
