@@ -384,10 +384,19 @@ def _(op: Any, f: Any) -> Generator[Any, Any, Any]:
 # -- square roots, samples --
 
 
+def _asks_of_power(op: Any, p: Any) -> Any:
+    c, inner = multiple_of(op)
+    if c is not None:
+        return [("sqrt_inv_matmul", inner, p)]
+    known = inner._head in _COMPOSED & eigenbasis.rows.keys() and not complex(op._operands[1]).imag
+    return [("eigh", op, "L")] if known else None
+
+
 @power.row(
     "scaled",
     how="c^-1/2 times A's, for c > 0; of -c times a Kron or what `eigh` knows too",
     cost="A's",
+    asks=_asks_of_power,
 )
 def _(op: Any, p: Any) -> Generator[Any, Any, Any]:
     c, inner = multiple_of(op)
