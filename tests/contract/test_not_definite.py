@@ -227,3 +227,13 @@ def test_sums_of_which_nothing_is_assumed(kind, n):
         with pl.config(not_definite=then):
             np.testing.assert_allclose(A.toarray() @ pl.solve(A, b), b, rtol=1e-9)
             np.testing.assert_allclose(pl.slogdet(A), np.linalg.slogdet(A.toarray()), rtol=1e-10)
+
+
+@pytest.mark.parametrize("join", [pl.BlockDiag, pl.Kron])
+def test_of_an_empty_batch_nothing_has_to_be_definite(join):
+    none = np.zeros((0, 2, 2))
+    for op in (join(none, -np.eye(3)), join(-np.eye(3), none), 2 * join(none, -np.eye(1))):
+        L = pl.cholesky(op)
+        assert L.shape == op.shape == np.linalg.cholesky(op.toarray()).shape
+    with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
+        pl.cholesky(join(np.eye(2)[None], -np.eye(3)))

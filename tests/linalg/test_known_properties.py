@@ -98,6 +98,88 @@ def test_multiples_of_modulus_one_are_unitary(make, holds):
     assert a.shape[0] != a.shape[1] or PROPERTIES["unitary"](a) == holds
 
 
+def long_product(n):
+    Q = pl.Permutation([1, 2, 3, 0])
+    for i in range(n):
+        Q = pl.DFT(4, "ortho").H @ Q if i % 2 else Q @ pl.DCT(4, norm="ortho")
+    return Q
+
+
+@pytest.mark.parametrize(
+    "make, holds",
+    [
+        (lambda: long_product(100), True),
+        (
+            lambda: pl.Kron(pl.DFT(2, "ortho"), pl.Kron(pl.Permutation([1, 0]), pl.Identity(2))),
+            True,
+        ),
+        (lambda: pl.BlockDiag(1j * pl.Identity(2), pl.Dense(np.eye(2), "orthogonal")).H, True),
+        (lambda: pl.Dense(np.eye(4)[::-1], "orthogonal") ** 3, True),
+        (lambda: pl.inv(pl.DFT(4, "ortho") @ pl.Dense(np.eye(4), "orthogonal")), True),
+        (lambda: (0.6 + 0.8j) * pl.DFT(3, "ortho"), True),
+        (lambda: pl.DFT(5, "ortho").real - pl.DFT(5, "ortho").imag, True),
+        (lambda: pl.DFT((2, 3), "ortho").real + pl.DFT((2, 3), "ortho").imag, True),
+        (lambda: unitary.sine(6, np.float64) @ unitary.sine(6, np.float64), True),
+        (lambda: unitary.sine(3, np.float32).T, True),
+        (lambda: pl.DFT(5, "ortho").real - pl.DFT((5, 1), "ortho").real, False),
+        (lambda: 2 * unitary.sine(6, np.float64), False),
+        (lambda: -(0.5**0.5) * pl.DFT(8)[1:4, 1:4].real, False),
+        (lambda: -(0.5**0.5) * pl.DFT((4, 2))[1:4, 1:4].imag, False),
+        (lambda: pl.Kron(pl.Identity(2), pl.DFT(3)), False),
+        (lambda: pl.Dense(np.eye(4), "orthogonal") + pl.Identity(4), False),
+        (lambda: pl.Selection([0, 1], 3) @ pl.Identity(3), False),
+    ],
+)
+def test_what_is_unitary_as_it_is_written(make, holds):
+    op = make()
+    assert unitary.is_unitary(op) is holds
+    assert (op._known("unitary") is True) is holds
+    a = op.toarray()
+    square = a.shape[0] == a.shape[1]
+    assert (square and np.allclose(a.conj().T @ a, np.eye(len(a)), atol=1e-6)) == holds
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_reflections_are_looked_at(rng, dtype):
+    """I + Y C Y^H is unitary by its numbers: known to be where these are, and no longer then."""
+    u = rng.standard_normal((9, 3)) + (1j * rng.standard_normal((9, 3)) if dtype[0] == "c" else 0)
+    Q, _ = unitary.completed(u)
+    y, c = Q._given("U", "C")
+    for op in (Q, Q.H, Q @ pl.Kron(pl.Identity(3), pl.DFT(3, "ortho")).H, pl.Kron(Q, Q)):
+        assert op._known("unitary") is not True
+        assert unitary.is_unitary(op) == PROPERTIES["unitary"](op.toarray())
+    assert unitary.is_unitary(Q) and unitary.is_unitary(pl.Kron(Q, Q.H))
+    np.asarray(c._given("a"))[0, 0] *= 1.01
+    assert not unitary.is_unitary(Q) and not unitary.is_unitary(pl.BlockDiag(pl.Identity(2), Q))
+    assert not unitary.is_unitary(pl.LowRankUpdate(2 * pl.Identity(9), y, None, c))
+
+
+def test_an_assumption_that_is_to_be_tested_is_no_property():
+    with pl.config(check="full"):
+        Q = pl.Dense(np.ones((3, 3)), "orthogonal")
+        with pytest.raises(ValueError, match="assumed orthogonal"):
+            pl.svdvals(Q)
+
+
+@pytest.mark.parametrize(
+    "make, holds",
+    [
+        (lambda a: a.H @ a, True),
+        (lambda a: a + a.H, True),
+        (lambda a: pl.inv(a).H @ pl.inv(a), True),
+        (lambda a: pl.Kron(a.H @ a, pl.Diag([1.0, 2.0])), True),
+        (lambda a: pl.Dense(a._given("a"), "her"), False),
+        (lambda a: pl.inv(pl.Dense(a._given("a"), "pos")), False),
+        (lambda a: a.H @ pl.Dense(a._given("a"), "her") @ a, False),
+    ],
+)
+def test_hermitian_whatever_is_assumed(make, holds, rng):
+    a = pl.Dense(rng.standard_normal((4, 4)) + 1j * rng.standard_normal((4, 4)))
+    op = make(a)
+    assert op._known("hermitian") is True
+    assert (op._known("hermitian as written") is True) is holds
+
+
 def test_it_is_not_compared(rng, monkeypatch):
     """What is Hermitian as it is written needs no dense form; what is not, is looked at."""
     from pylinop._structured import dispatch

@@ -373,3 +373,16 @@ def test_rows_keep_to_the_memory_limit(kind, rng):
         tracemalloc.stop()
         assert peak < 1.5 * limit, (name, peak)
     assert refused > 0 or kind in ("Tridiagonal", "Kron")
+
+
+def test_the_root_of_a_negative_multiple_is_said_as_it_runs():
+    """-A of a negative definite A goes by the eigenvectors of A, and explain says so."""
+    op = -pl.Laplacian((5, 4), "dirichlet", np.float64)
+    said = op.explain("sqrt_inv_matmul", np.ones(20))
+    with pl.explaining() as e:
+        x = pl.sqrt_inv_matmul(op, np.ones(20))
+    ran = {r["name"] for plan in e.plans for r in plan.rules if r["outcome"] == "fired"}
+    assert {"sqrt_inv_matmul-scaled", "eigh-scaled", "eigh-laplacian"} <= set(said.fired) & ran
+    w, q = np.linalg.eigh(op.toarray())
+    np.testing.assert_allclose(x, q / w**0.5 @ q.T @ np.ones(20), rtol=0, atol=1e-12)
+    assert (2 * pl.Kron(np.eye(2), np.eye(3))).explain("sqrt_inv_matmul", np.ones(6)).fired

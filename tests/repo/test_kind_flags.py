@@ -26,11 +26,28 @@ def is_register(node):
     return getattr(called, "attr", getattr(called, "id", None)) in REGISTERS
 
 
+def compared(node):
+    """The words that one thing is compared with, one after the other: x == "a" or x == "b"."""
+    if not isinstance(node, ast.BoolOp):
+        return []
+    found = {}
+    for part in node.values:
+        if isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.Eq | ast.NotEq):
+            word = getattr(part.comparators[0], "value", None)
+            found.setdefault(ast.dump(part.left), []).append(word)
+    return max(found.values(), key=len, default=[])
+
+
 def words(node):
+    if isinstance(node, ast.BoolOp):
+        return compared(node)
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value.split()
     if isinstance(node, ast.Tuple | ast.List | ast.Set):
-        return [e.value for e in node.elts if isinstance(e, ast.Constant)]
+        classes = [getattr(e, "attr", getattr(e, "id", None)) for e in node.elts]
+        return [e.value for e in node.elts if isinstance(e, ast.Constant)] or [
+            c if c in KINDS else None for c in classes
+        ]
     return []
 
 
@@ -72,6 +89,9 @@ def test_no_lists_of_kinds(path):
         ('A = op._head == "kron"', False),
         ('A = {o._head for o in ops} == {"diag", "lowrank"}', False),
         ('A = ("diag", "sum", "prod")', False),
+        ('if op._head == "diag" or op._head == "kron": pass', True),
+        ('if op._head == "diag" and b._head == "kron": pass', False),
+        ("if isinstance(op, (pl.Kron, pl.BlockDiag)): pass", True),
     ],
 )
 def test_what_is_a_list_of_kinds(text, seen):

@@ -126,3 +126,32 @@ def test_every_guard_has_a_name():
     for name, rest in rows:
         used = re.findall(r"lop_when_(\w+)", rest)
         assert guards[name] == (used[0] if used else None), f"{name}: add it to guards.def"
+
+
+def test_computed_right_sides_are_counted_and_have_a_reason():
+    """docs/add-rule.md says of which roots there are how many, and why."""
+    text = (Path(__file__).parents[2] / "docs" / "add-rule.md").read_text()
+    listed, all_ = re.search(r"\((\d+) of (\d+) rows\)", text).groups()
+    engine = [r for r in pl.rules() if r["phase"] != "structure" and r["origin"] == "table"]
+    roots = [re.match(r"\((\w+)", r["left"])[1] for r in engine if r["right"] is None]
+    assert (int(listed), int(all_)) == (len(roots), len(engine))
+    found = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \| (\d+) \|", text, re.M)
+    assert len(found) > 4
+    for names, count in found:
+        mine = re.findall(r"\w+", names)
+        assert sum(root in mine for root in roots) == int(count), mine
+        roots = [root for root in roots if root not in mine]
+    assert not roots
+
+
+def test_what_stands_twice_says_one_thing():
+    """Left sides that stand under "close" and under "push" are views, met when they are written and
+    again within a plan; what is closed and what is pushed have one right side."""
+    by = {}
+    for row in pl.rules():
+        if row["origin"] != "table":
+            continue
+        by.setdefault((row["left"], row["guard"]), []).append(row)
+    twins = [rows for rows in by.values() if {r["phase"] for r in rows} == {"close", "push"}]
+    assert len(twins) == 18 and all(rows[0]["left"].startswith("(view@m") for rows in twins)
+    assert all(len(rows) == 2 and rows[0]["right"] == rows[1]["right"] for rows in twins)

@@ -102,6 +102,7 @@ static bool flatten(factors *list, const lop_node *a, int mode, bool inverse, in
 typedef struct look {
     int left; /* nodes that may still be looked at: a part that stands in many places is met in each
                */
+    bool written; /* what is assumed of an array does not count */
 } look;
 
 static bool known(look *w, const lop_node *a, bool positive, int depth);
@@ -159,8 +160,15 @@ static bool on_both_axes(look *w, const lop_node *a, bool positive, int depth) {
     return known(w, in->child[0], positive, depth - 1);
 }
 
+/* Kinds of which a property is known by assumption alone, where it is. */
+static bool assumes(const lop_node *a) {
+    return a->op == &lop_op_dense ||
+           (lop_node_trait(a, LOP_POSITIVE) == LOP_TRUE && (a->op->flags & LOP_FLAG_band) != 0);
+}
+
 static bool known(look *w, const lop_node *a, bool positive, int depth) {
     if (depth == 0 || --w->left < 0 || !lop_is_square(a)) return false;
+    if (w->written && assumes(a)) return false;
     if (lop_node_trait(a, positive ? LOP_POSITIVE : LOP_HERMITIAN) == LOP_TRUE) return true;
     if (positive && lop_node_trait(a, LOP_IDENTITY) == LOP_TRUE) return true;
     const lop_op *op = a->op;
@@ -186,10 +194,13 @@ static bool known(look *w, const lop_node *a, bool positive, int depth) {
 }
 
 bool lop_infer_hermitian(const lop_node *a) {
-    return known(&(look){LOP_INFER_NODES}, a, false, LOP_INFER_DEPTH);
+    return known(&(look){.left = LOP_INFER_NODES}, a, false, LOP_INFER_DEPTH);
+}
+bool lop_infer_hermitian_written(const lop_node *a) {
+    return known(&(look){.left = LOP_INFER_NODES, .written = true}, a, false, LOP_INFER_DEPTH);
 }
 bool lop_infer_semidefinite(const lop_node *a) {
-    return known(&(look){LOP_INFER_NODES}, a, true, LOP_INFER_DEPTH);
+    return known(&(look){.left = LOP_INFER_NODES}, a, true, LOP_INFER_DEPTH);
 }
 
 /* Kinds that are positive definite by assumption alone, and what is definite if they are: then a
@@ -209,7 +220,7 @@ static bool assumed_within(look *w, const lop_node *a, int depth) {
 }
 bool lop_infer_assumed_definite(const lop_node *a) {
     return a->op == &lop_op_sum && lop_infer_semidefinite(a) &&
-           assumed_within(&(look){LOP_INFER_NODES}, a, LOP_INFER_DEPTH);
+           assumed_within(&(look){.left = LOP_INFER_NODES}, a, LOP_INFER_DEPTH);
 }
 
 /* -- bands */
@@ -368,7 +379,7 @@ static lop_band bands(look *w, const lop_node *a, int depth) {
     return narrower(own, a->op->bands(a, part));
 }
 lop_band lop_infer_bands(const lop_node *a) {
-    return bands(&(look){LOP_INFER_NODES}, a, LOP_INFER_DEPTH);
+    return bands(&(look){.left = LOP_INFER_NODES}, a, LOP_INFER_DEPTH);
 }
 
 /* -- a bound of the rank */
@@ -424,25 +435,10 @@ static int64_t rank(look *w, const lop_node *a, int depth) {
 }
 
 int64_t lop_infer_rank(const lop_node *a) {
-    return rank(&(look){LOP_INFER_NODES}, a, LOP_INFER_DEPTH);
+    return rank(&(look){.left = LOP_INFER_NODES}, a, LOP_INFER_DEPTH);
 }
 
 /* -- has it an inverse? */
-
-/* Assumed, and the test of it is on its way (check="full"): it is to be met, not left out. */
-static bool under_test(const lop_node *a) {
-    for (int i = 0; i < a->n; i++) {
-        const lop_op *op = a->child[i]->op;
-        if (op == &lop_op_assume || op == &lop_op_assume_band || op == &lop_op_assume_tridiagonal ||
-            op == &lop_op_assume_blocks)
-            return true;
-    }
-    return false;
-}
-
-bool lop_infer_unitary(const lop_node *a) {
-    return lop_is_square(a) && lop_node_trait(a, LOP_ORTHOGONAL) == LOP_TRUE && !under_test(a);
-}
 
 static bool definite(look *w, const lop_node *a, int depth) {
     const lop_op *op = a->op;
@@ -460,7 +456,7 @@ static bool definite(look *w, const lop_node *a, int depth) {
                definite(w, a->child[0], depth - 1);
     return (lop_node_trait(a, LOP_POSITIVE) == LOP_TRUE ||
             lop_node_trait(a, LOP_IDENTITY) == LOP_TRUE) &&
-           !under_test(a);
+           !lop_infer_under_test(a);
 }
 
 static bool regular(look *w, const lop_node *a, int depth) {
@@ -479,7 +475,7 @@ static bool regular(look *w, const lop_node *a, int depth) {
 }
 
 lop_truth lop_infer_regular(const lop_node *a) {
-    if (regular(&(look){LOP_INFER_NODES}, a, LOP_INFER_DEPTH)) return LOP_TRUE;
+    if (regular(&(look){.left = LOP_INFER_NODES}, a, LOP_INFER_DEPTH)) return LOP_TRUE;
     if (!lop_is_square(a)) return LOP_FALSE;
     return lop_infer_rank(a) < lop_rows(a) ? LOP_FALSE : LOP_UNKNOWN;
 }

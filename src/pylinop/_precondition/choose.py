@@ -73,7 +73,7 @@ KINDS: dict[str, Callable[..., LinearOperator]] = {
 }
 
 # Kinds whose inverse is applied in about the time of a product.
-_AT_ONCE = kind_flags.heads("at_once")
+_AT_ONCE, _COLUMNS = map(kind_flags.heads, ("at_once", "columns"))
 
 
 def _at_once(op: Any) -> bool:
@@ -97,7 +97,7 @@ def _low_rank_beside(op: Any) -> bool:
     base = rest
     while written(base, "scaled"):
         base = base._operands[0]
-    return base._head in ("dense", "kernel", "gram", "sum", "elementwise") and not base._opaque
+    return (base._head in _COLUMNS or base._head == "sum") and not base._opaque
 
 
 def _ways(op: Any) -> list[Callable[[Any], LinearOperator]]:

@@ -14,6 +14,7 @@ import numpy as np
 
 from .. import _core
 from .._base.checks import is_lazy
+from .._base.kind_flags import names
 from .._gradients.trace import OfArray
 from .._lazy.decompositions import Function, Result
 from .._lazy.kinds import FORM, VALUE, Hole, Kind, parameters
@@ -29,7 +30,7 @@ _OBJECTS = {
     Function: ("name", "parts"),
     Result: ("__name__", "part", "start", "at"),
 }
-_OPENED = frozenset((_core.Dense, _core.Diag, _core.LowRank, _core.Tridiagonal))  # cheap anew
+_OPENED = frozenset(getattr(_core, name) for name in names("anew"))
 _PLAIN = frozenset((int, bool, str, bytes, type(None), type, types.EllipsisType))
 _DISPATCHER = type(np.sum)
 _FUNCTIONS: tuple[Any, ...] = (types.FunctionType, types.BuiltinFunctionType, np.ufunc)

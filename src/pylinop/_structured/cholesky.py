@@ -22,7 +22,7 @@ from .._base.kind_flags import OF_PARTS
 from .._operators.parameters import written
 from .dispatch import Question, dense
 from .operands import factors_of, small_array
-from .properties import ROUNDED, largest, measured, rounding
+from .properties import ROUNDED, known, largest, measured, rounding
 from .questions import hermitian
 from .singular_values import adjoint
 
@@ -98,15 +98,6 @@ def _lapack(a: Any, uplo: str = "L") -> Any:
     return adjoint(factor) if uplo == "U" else factor
 
 
-def _is_written_hermitian(op: Any) -> bool:
-    """Is it Hermitian whatever its arrays hold? The diagonal of such a product of inverses is not
-    real to the last bits."""
-    return bool(op._known("hermitian")) and not any(
-        o._head == "dense" and o._init is not None and o._given("assume_a")
-        for o in errors.parts(op)
-    )
-
-
 def _of_plans(op: Any, uplo: str) -> Any:
     """The factor that solves keep, if they go by Cholesky: op is assumed or written to be its own
     adjoint, so that they choose the triangle (the upper one)."""
@@ -115,7 +106,8 @@ def _of_plans(op: Any, uplo: str) -> Any:
     found = op._factored(1)
     if found is NotImplemented:
         return found
-    if op.dtype.kind == "c" and not _is_written_hermitian(op):
+    # Products of inverses that are Hermitian as written have no real diagonal to the last bits.
+    if op.dtype.kind == "c" and not known(op, "hermitian as written"):
         real_diagonal(op.diagonal())
     if isinstance(found, tuple):
         flags, (triangle, _, _) = found

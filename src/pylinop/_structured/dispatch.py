@@ -178,6 +178,7 @@ class Question:
         self, *heads: str, how: str = "", cost: str = "", kept: bool = False, guard: str = "",
         asks: Callable[..., Any] | None = None, by: str = "structure", called: str = "",
         calls: int = 1, holds: str = "", instead: Callable[[Any], str | None] | None = None,
+        far: str = "",
     ) -> Callable[[Registered], Registered]:  # fmt: skip
         """Registers an answer: a function of (op, *args), or a generator that yields
         (operand, *args) and is sent its answer; NotImplemented sends op to the dense form. The rule
@@ -185,7 +186,7 @@ class Question:
 
         def add(answer: Registered) -> Registered:
             name = f"{self.word}-{called or heads[0]}" if self.word else ""
-            made = Row(name, answer, how, cost, guard, asks, by, calls, holds, instead)
+            made = Row(name, answer, how, cost, guard, asks, by, calls, holds, instead, far)
             made.kept = kept  # of a function, not of a generator
             if name:
                 config.structure_rules[name] = made
@@ -362,10 +363,10 @@ class Question:
         if op._head == "dense" and "dense" not in self.rows and parameters.declared(op) is op:
             found = op._known(self.known) if self.known else None
             return self.of_dense(op, *args) if found is None else found
+        if has_small_parts(op) and not (self.kept and self._was_asked(op)):
+            return self._of_small(op, args)  # of arrays: there are no dense forms to share
         token = _memo.set({}) if _memo.get() is None else None
         try:
-            if has_small_parts(op) and not (self.kept and self._was_asked(op)):
-                return self._of_small(op, args)
             if self.kept and _is_put_together(op):
                 return self._keep(op, args, lambda: run(self._steps, op, *args), lambda: None)
             return run(self._steps, op, *args)
@@ -393,12 +394,13 @@ class Question:
             return self.of_dense(op, *args)
         found = row.answer(op, *args)
         if type(found) is types.GeneratorType:
+            by_array = "dense" not in self.rows
             try:
                 asked = next(found)
                 while True:
                     part, *more = asked
-                    a = small_array(part) if part._head == "dense" else None
-                    if a is None or "dense" in self.rows:
+                    a = small_array(part) if by_array and type(part) is _core.Dense else None
+                    if a is None:
                         value = run(self._steps, part, *more)
                     else:
                         value = self.dense(a, *more, part) if self.whole else self.dense(a, *more)

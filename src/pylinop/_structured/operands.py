@@ -58,10 +58,12 @@ def small_dense(op: Any) -> Any:
 
 def small_array(op: Any) -> Any:
     """Likewise, of a Dense."""
-    if op._init is None or not 0 < math.prod(op.shape) <= _SMALL:
+    if op._init is None:
         return None
     a, assumed = op._given("a", "assume_a")
-    return a if assumed is None and type(a) is np.ndarray and a.dtype.char in "fdFD" else None
+    if assumed is not None or type(a) is not np.ndarray or not 0 < a.size <= _SMALL:
+        return None
+    return a if a.dtype.char in "fdFD" else None
 
 
 def has_small_parts(op: Any) -> bool:

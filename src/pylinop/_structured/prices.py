@@ -22,6 +22,7 @@ _SLOW = 1.7  # by how much LAPACK's flops are slower than gemm's, where a questi
 # Seconds of a row's Python, and of one that has thin factors decomposed, in several calls; of this
 # thread, measured 2026-11-26 with benchmarks/system.py.
 ROW, THIN = 26e-6, 150e-6
+FAR = 1e-7  # of an entry that is read from a page of its own, likewise
 
 
 class Price(NamedTuple):

@@ -1,7 +1,7 @@
 """What is known of an operator by how it is written, and what its entries show.
 
 `known` asks the core, which computes nothing. `measured` compares the entries of a dense form, with
-itself turned round: the only place that does. Its tolerances:
+itself turned round, and `reflects` those of two thin factors: the only places that do. Tolerances:
 
 - EXACT, each entry equal: it decides which algorithm runs, where both are right, as between `eig`
   and `eigh`, so what is nearly Hermitian is not taken for it.
@@ -25,7 +25,9 @@ EXACT, ROUNDED, GRAM = "exact", "rounded", "gram"
 
 def known(op: Any, name: str) -> Any:
     """Is it "hermitian", "semidefinite", "unitary", "regular", "real" or "diagonal": True, False or
-    None, not known; or its "rank", at the most, or its "band", (below, above)."""
+    None, not known; likewise "hermitian as written", whatever is assumed of its arrays. Or its
+    "rank", at the most, or its "band", (below, above). Or "unitary but": the pairs of thin factors
+    that have to pass `reflects` for it to be unitary, or None."""
     return op._known(name)
 
 
@@ -43,7 +45,7 @@ def measured(A: Any, name: str, tolerance: str = EXACT) -> bool:
     """Do the entries of an array, or of an operator's dense form, show it to be "hermitian",
     "symmetric", or "centrohermitian": Hermitian, and its own conjugate with rows and columns
     reversed?"""
-    a = dense(A) if isinstance(A, _core.Operator) else A
+    a = A if type(A) is np.ndarray or not isinstance(A, _core.Operator) else dense(A)
     if a.shape[-1] != a.shape[-2]:
         return False
     if name == "centrohermitian":
@@ -64,3 +66,12 @@ def measured(A: Any, name: str, tolerance: str = EXACT) -> bool:
     off = a.shape[-1] * np.finfo(a.dtype).eps
     with np.errstate(invalid="ignore", over="ignore"):
         return bool((np.abs(a - other) <= off * d[..., :, None] * d[..., None, :]).all())
+
+
+def reflects(y: Any, c: Any) -> bool:
+    """Is I + Y C Y^H unitary, to rounding? By C + C^H + C^H (Y^H Y) C = 0."""
+    other = c.swapaxes(-1, -2).conj()
+    gram = other @ (y.swapaxes(-1, -2).conj() @ y) @ c
+    eps = max(np.finfo(inexact(p.dtype)).eps for p in (y, c))
+    size = largest(c) * eps * y.shape[-2]
+    return bool((largest(c + other + gram) <= 4 * size).all())

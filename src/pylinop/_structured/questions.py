@@ -11,6 +11,7 @@ import numpy as np
 from .. import _core
 from .._base.kind_flags import heads
 from .dispatch import Question
+from .operands import has_small_parts, small_array
 from .properties import known, measured
 from .rows import GUARDS, Guard
 
@@ -125,8 +126,18 @@ def read_hermitian(op: Any) -> bool | None:
     return found
 
 
+def _is_hermitian(op: Any) -> Any:
+    """Likewise, by its entries; of small arrays at once, each."""
+    if not has_small_parts(op):
+        return hermitian(op)
+    for f in op._init:
+        if not measured(small_array(f), "hermitian"):
+            return False
+    return True
+
+
 GUARDS["hermitian"] = Guard(
-    "Hermitian, as it is written or by its entries", hermitian, read_hermitian
+    "Hermitian, as it is written or by its entries", _is_hermitian, read_hermitian
 )
 
 

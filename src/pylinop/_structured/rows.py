@@ -14,7 +14,6 @@ from .._base.dtypes import inexact
 from .._operators.convert import as_operator
 from . import prices
 from .operands import factors_of, within
-from .unitary import is_unitary
 
 if TYPE_CHECKING:
     from .dispatch import Question
@@ -35,20 +34,18 @@ def _is_given(op: Any) -> bool:
     return op._init is not None
 
 
-def _guard(doc: str, holds: Callable[[Any], Any]) -> Guard:
+def guard_of(doc: str, holds: Callable[[Any], Any]) -> Guard:
     """One that needs no numbers, so that it is known before."""
     return Guard(doc, holds, lambda op: bool(holds(op)))
 
 
 GUARDS = {
-    "given": _guard("of the kind as it was given, not what an operation closed to", _is_given),
-    "single": _guard("one matrix, not a batch", lambda op: op.ndim == 2),
-    "unitary_q": _guard("its Q is known to be unitary", lambda op: is_unitary(op._given("Q"))),
-    "unitary_a": _guard("its A is known to be unitary", lambda op: is_unitary(op._given("A"))),
-    "upper": _guard(
+    "given": guard_of("of the kind as it was given, not what an operation closed to", _is_given),
+    "single": guard_of("one matrix, not a batch", lambda op: op.ndim == 2),
+    "upper": guard_of(
         "an upper triangle as it was given", lambda op: _is_given(op) and not op._given("lower")
     ),
-    "real_constant": _guard("its c is real", lambda op: not complex(op._given("c")).imag),
+    "real_constant": guard_of("its c is real", lambda op: not complex(op._given("c")).imag),
 }
 
 
@@ -87,20 +84,24 @@ class Row:
     that it is, "structure", "band" or "dense"; ``calls``: how many rows' Python it is worth;
     ``instead``: a function of op that says, as a cost, what the row takes where that is not
     ``cost``, else None; ``holds``: how many entries it has in memory at once, as a formula, where
-    that does not follow from the cost; the memory limit is held by it."""
+    that does not follow from the cost; the memory limit is held by it; ``far``: how many entries it
+    reads one by one, each in a page of its own."""
 
     def __init__(
         self, name: str, answer: Callable[..., Any], how: str, cost: str, guard: str, asks: Any,
         by: str, calls: int, holds: str, instead: Callable[[Any], str | None] | None,
+        far: str,
     ) -> None:  # fmt: skip
         self.name, self.answer, self.how, self.cost = name, answer, how, cost
         self.guards, self.asks, self.by = guard.split(), asks, by
         self.fired, self.kept, self.calls, self.holds = 0, False, calls, holds
-        self.instead = instead
+        self.instead, self.far = instead, far
 
     def price(self, op: Any) -> prices.Price:
         """Its own share, without what it asks."""
-        more = prices.Price(self.by, 0.0, (self.calls - 1) * prices.ROW, 0.0, 0)
+        later = (self.calls - 1) * prices.ROW
+        later += prices.entries(self.far, op) * prices.FAR if self.far else 0.0
+        more = prices.Price(self.by, 0.0, later, 0.0, 0)
         said = self.instead(op) if self.instead is not None else None
         own = self.own if said is None else prices.read(said)
         whole = own.price(op, self.by).plus(more)

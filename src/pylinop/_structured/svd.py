@@ -102,7 +102,7 @@ def of_basis(w: Any, q: Any) -> Any:
 @singular.row(
     "kronsum", "laplacian", "tridiagonal", "toeplitz", "householder", "sum", "power",
     called="hermitian", how="of Hermitian ones: eigh; of A + c I by A's", cost="that of eigh",
-    guard="known_basis",
+    guard="known_basis", calls=5,
 )  # fmt: skip
 def _(op: Any, full: bool) -> Any:
     return of_basis(*eigenbasis(op, "L"))

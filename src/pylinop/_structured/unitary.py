@@ -1,5 +1,5 @@
-"""Finds what is unitary by how it is written; and makes the unitary operators that spectra need and
-that are not kinds: Hartley's transform, the sine transform, products of reflections."""
+"""Asks what is unitary; and makes the unitary operators that spectra need and that are not kinds:
+Hartley's transform, the sine transform, products of reflections."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .._base.kind_flags import OF_PARTS
-from .._operators.parameters import written
+from .._fallback import interpreter
+from .properties import known, reflects
+from .rows import GUARDS, guard_of
 
 
 def complex_of(dtype: Any) -> np.dtype[Any]:
@@ -18,31 +19,20 @@ def complex_of(dtype: Any) -> np.dtype[Any]:
 
 
 def is_unitary(Q: Any) -> bool:
-    """Is Q known to be square and unitary?"""
-    stack = [Q]
-    while stack:
-        q = stack.pop()
-        if q.shape[-1] != q.shape[-2]:
-            return False
-        if q._known("unitary"):
-            continue
-        turned = written(q, "scaled") and abs(complex(q._operands[1])) == 1
-        if turned and not _is_sine(q):  # which is a multiple of what is no basis itself
-            stack.append(q._operands[0])
-            continue
-        if q._init is None and q._by in ("view", "prod", "inverse"):
-            stack += q._operands
-        elif q._init is not None and q._head in OF_PARTS:
-            stack += q._given("ops")
-        elif not _unitary_leaf(q):
-            return False
-    return True
+    """Is Q known to be square and unitary? The numbers of reflections that are held as a thin
+    factor, ``completed``, are looked at; else nothing is."""
+    thin = known(Q, "unitary but")
+    return thin is not None and all(
+        reflects(interpreter.toarray(y), interpreter.toarray(c)) for y, c in thin
+    )
 
 
-def _unitary_leaf(q: Any) -> Any:
-    if q._init is None:
-        return _is_hartley(q) or _is_sine(q)
-    return q._head == "lowrankupdate" and _is_reflections(q)
+GUARDS["unitary_q"] = guard_of(
+    "its Q is known to be unitary", lambda op: is_unitary(op._given("Q"))
+)
+GUARDS["unitary_a"] = guard_of(
+    "its A is known to be unitary", lambda op: is_unitary(op._given("A"))
+)
 
 
 def unitary(q: Any) -> Any:
@@ -65,44 +55,10 @@ def hartley(sizes: Any, dtype: Any) -> Any:
     return transform.real - transform.imag
 
 
-def _part_of(q: Any, which: Any) -> Any:
-    """The operator whose real (0) or imaginary (1) part q is; else None."""
-    return q._operands[0] if written(q, "part") and q._mode == which else None
-
-
-def _is_hartley(q: Any) -> Any:
-    if not written(q, "sum"):
-        return False
-    one, other = q._operands
-    if not written(other, "scaled") or other._operands[1] != -1:
-        return False
-    real, imag = _part_of(one, 0), _part_of(other._operands[0], 1)
-    return real is not None and real is imag and real._head == "dft" and is_unitary(real)
-
-
 def sine(n: int, dtype: Any) -> Any:
     """The orthogonal symmetric matrix of sin(pi (i + 1) (j + 1) / (n + 1)) sqrt(2 / (n + 1))."""
     waves = _core.DFT(2 * n + 2, None, complex_of(dtype))[1 : n + 1, 1 : n + 1].imag
     return -math.sqrt(2 / (n + 1)) * waves
-
-
-def _is_sine(q: Any) -> Any:
-    n = q.shape[-1]
-    if not written(q, "scaled") or q._operands[1] != -math.sqrt(2 / (n + 1)):
-        return False
-    waves = _part_of(q._operands[0], 1)
-    if waves is None or not written(waves, "sliced"):
-        return False
-    whole, steps = waves._operands
-    if whole._head != "dft" or whole._init is None:
-        return False
-    size, norm = whole._given("n", "norm")
-    taken = {s[0]: s[1:] for s in steps}
-    return (
-        size == 2 * n + 2
-        and norm in (None, "backward")
-        and [taken.get(k) for k in (0, 1)] == [(1, 1, n)] * 2
-    )
 
 
 # -- products of reflections --
@@ -144,23 +100,3 @@ def begun_by(q: Any, x: Any) -> Any:
     turn = np.sign(np.diagonal(r, 0, -2, -1).real)[..., :, None]
     n, k = q.shape[-2:]
     return whole @ _core.BlockDiag(unitary(turn * x), _core.Identity(n - k))
-
-
-def _is_reflections(q: Any) -> bool:
-    """Is I + Y C Y^H unitary? By C + C^H + C^H (Y^H Y) C = 0, to rounding."""
-    base, u, v, c = q._given("base", "U", "V", "C")
-    parts = [p for p in (u, v, c) if p is not None]
-    if base._head != "identity" or base._operands or c is None:
-        return False
-    if any(p._head != "dense" or p._init is None for p in parts):
-        return False
-    y, c = u._given("a"), c._given("a")
-    right = y if v is None else v._given("a")
-    if right is not y and not np.array_equal(right, y):
-        return False
-    other = np.swapaxes(c, -1, -2).conj()
-    gram = other @ (np.swapaxes(y, -1, -2).conj() @ y) @ c
-    given = [np.finfo(p.dtype).eps for p in (y, c) if p.dtype.kind in "fc"]
-    eps = max(given, default=np.finfo(np.float64).eps)
-    size = np.abs(c).max(initial=0) * eps * q.shape[-1]
-    return bool((np.abs(c + other + gram) <= 4 * size).all())

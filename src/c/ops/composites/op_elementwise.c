@@ -56,7 +56,7 @@ static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lo
 
 const lop_op lop_op_elementwise = {
     LOP_NAMED(elementwise),
-    .flags = LOP_FLAG_adds | LOP_FLAG_composed | LOP_FLAG_multilinear,
+    .flags = LOP_FLAG_columns | LOP_FLAG_adds | LOP_FLAG_composed | LOP_FLAG_multilinear,
     .title = "HadamardProduct",
     .cls = LOP_OPERATOR,
     .min = 2,

@@ -194,7 +194,8 @@ static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lo
 
 const lop_op lop_op_dense = {
     LOP_NAMED(dense),
-    .flags = LOP_FLAG_entries | LOP_FLAG_held | LOP_FLAG_sliced_at_once | LOP_FLAG_linear,
+    .flags = LOP_FLAG_entries | LOP_FLAG_held | LOP_FLAG_columns | LOP_FLAG_anew |
+             LOP_FLAG_sliced_at_once | LOP_FLAG_linear,
     .title = "Dense",
     .cls = LOP_OPERATOR,
     .min = 1,

@@ -118,7 +118,7 @@ const lop_op lop_op_diag = {
     .flags = LOP_FLAG_diagonal | LOP_FLAG_at_hand | LOP_FLAG_diagonals | LOP_FLAG_closed_spectrum |
              LOP_FLAG_few_entries | LOP_FLAG_one_entry | LOP_FLAG_entries | LOP_FLAG_at_once |
              LOP_FLAG_tells | LOP_FLAG_closes | LOP_FLAG_meets | LOP_FLAG_sliced_at_once |
-             LOP_FLAG_linear,
+             LOP_FLAG_anew | LOP_FLAG_linear,
     .title = "Diag",
     .cls = LOP_OPERATOR,
     .min = 1,

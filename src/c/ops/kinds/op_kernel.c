@@ -433,7 +433,7 @@ static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype d
 
 const lop_op lop_op_kernel = {
     LOP_NAMED(kernel),
-    .flags = LOP_FLAG_sliced_at_once,
+    .flags = LOP_FLAG_columns | LOP_FLAG_sliced_at_once,
     .title = "Kernel",
     .cls = LOP_OPERATOR,
     .min = 2,

@@ -65,7 +65,7 @@ static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lo
 
 const lop_op lop_op_lowrank = {
     LOP_NAMED(lowrank),
-    .flags = LOP_FLAG_sliced_at_once | LOP_FLAG_multilinear,
+    .flags = LOP_FLAG_anew | LOP_FLAG_sliced_at_once | LOP_FLAG_multilinear,
     .title = "LowRank",
     .cls = LOP_OPERATOR,
     .min = 2,

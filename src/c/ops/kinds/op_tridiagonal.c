@@ -166,7 +166,7 @@ static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lo
 const lop_op lop_op_tridiagonal = {
     LOP_NAMED(tridiagonal),
     .flags = LOP_FLAG_band | LOP_FLAG_diagonals | LOP_FLAG_few_entries | LOP_FLAG_entries |
-             LOP_FLAG_at_once | LOP_FLAG_tells | LOP_FLAG_linear,
+             LOP_FLAG_at_once | LOP_FLAG_tells | LOP_FLAG_anew | LOP_FLAG_linear,
     .title = "Tridiagonal",
     .cls = LOP_OPERATOR,
     .min = 3,

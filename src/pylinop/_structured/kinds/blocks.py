@@ -189,8 +189,8 @@ def _(op: Any, full: bool) -> Generator[Any, Any, Any]:
 @cholesky.row("blockdiag", how="a BlockDiag of the blocks'", cost="sum of the blocks'")
 def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     blocks = factors_of(op)
-    if any(f.shape[-1] != f.shape[-2] for f in blocks):
-        return NotImplemented
+    if 0 in op.shape or any(f.shape[-1] != f.shape[-2] for f in blocks):
+        return NotImplemented  # of an empty batch no block has to be definite
     found = []
     for f in blocks:
         found.append((yield f, uplo))

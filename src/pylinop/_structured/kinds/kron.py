@@ -26,7 +26,7 @@ from ..lu import _joined as lu_joined
 from ..lu import ldl, lu
 from ..matrix_functions import _by_basis, expm, functions_row, funm, logm, named, power
 from ..norms import frobenius, sums
-from ..operands import factors_of
+from ..operands import factors_of, small_array
 from ..properties import ROUNDED, known, measured
 from ..qr import _joined, alike, qr
 from ..questions import cond, eigvalsh, hermitian, norm, outer, pinv, svdvals
@@ -240,7 +240,12 @@ def _(op: Any, full: bool) -> Generator[Any, Any, Any]:
 
 
 def _is_turned(f: Any) -> Any:
-    """Is the first element of each matrix of a batch negative?"""
+    """Is the first element of each matrix of a batch negative? None: it is not Hermitian."""
+    a = small_array(f) if type(f) is _core.Dense else None
+    if a is not None and a.ndim == 2:
+        return a.item(0).real < 0 if measured(a, "hermitian", ROUNDED) else None
+    if f.shape[-1] != f.shape[-2] or not is_hermitian(f):
+        return None
     if f._head == "dense" and f._init is not None:
         a = np.asarray(f._given("a"))
         return a.item(0).real < 0 if a.ndim == 2 else a[..., 0, 0].real < 0
@@ -257,9 +262,9 @@ def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     factors = factors_of(op)
     turned = []
     for f in factors:
-        if f.shape[-1] != f.shape[-2] or not is_hermitian(f):
-            return NotImplemented  # (iA) (x) (-iB) may be definite
         negative = _is_turned(f)
+        if negative is None:
+            return NotImplemented  # (iA) (x) (-iB) may be definite
         if type(negative) is not bool:
             if negative.any() != negative.all():
                 return NotImplemented

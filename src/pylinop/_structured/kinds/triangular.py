@@ -63,7 +63,7 @@ def _(op: Any) -> Any:
 # -- eig --
 
 
-@eigvals.row("triangular", how="the diagonal", cost="O(n)")
+@eigvals.row("triangular", how="the diagonal", cost="O(n)", far="n")
 def _(op: Any) -> Any:
     return floats(op.diagonal())
 

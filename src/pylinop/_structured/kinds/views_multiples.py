@@ -13,6 +13,7 @@ import numpy as np
 from ... import _core
 from ..._base import multiples
 from ..._base.dtypes import CONJUGATED, TRANSPOSED, inexact
+from ..._base.kind_flags import heads
 from .. import cholesky_sparse
 from ..banded_qr import bands_within
 from ..banded_qr import qr as banded
@@ -30,6 +31,8 @@ from ..singular_values import check_permutation
 from ..square_roots import by_basis, power, root
 from ..svd import Matched, singular
 from ..unitary import is_unitary
+
+_COMPOSED = heads("composed")
 
 # -- singular values, norms, eigenvalues --
 
@@ -381,16 +384,25 @@ def _(op: Any, f: Any) -> Generator[Any, Any, Any]:
 # -- square roots, samples --
 
 
+def _asks_of_power(op: Any, p: Any) -> Any:
+    c, inner = multiple_of(op)
+    if c is not None:
+        return [("sqrt_inv_matmul", inner, p)]
+    known = inner._head in _COMPOSED & eigenbasis.rows.keys() and not complex(op._operands[1]).imag
+    return [("eigh", op, "L")] if known else None
+
+
 @power.row(
     "scaled",
     how="c^-1/2 times A's, for c > 0; of -c times a Kron or what `eigh` knows too",
     cost="A's",
+    asks=_asks_of_power,
 )
 def _(op: Any, p: Any) -> Generator[Any, Any, Any]:
     c, inner = multiple_of(op)
     if c is not None:
         return c**p * (yield inner, p)
-    if inner._head not in ("laplacian", "kronsum", "sum") or not has_basis(inner):
+    if inner._head not in _COMPOSED & eigenbasis.rows.keys() or not has_basis(inner):
         return NotImplemented
     if complex(op._operands[1]).imag:
         return NotImplemented
