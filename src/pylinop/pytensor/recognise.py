@@ -28,9 +28,22 @@ from .views import are_transposes, is_scalar_op, number_of, op_of, plain, seen, 
 
 __all__ = ["Refused", "by_precision", "kinds", "recognise"]
 
-SIMPLE = {"identity", "constant", "diagonal", "off"}  # multiples of them are they themselves
+SIMPLE = {
+    "identity",
+    "constant",
+    "diagonal",
+    "off",
+    "sparse",
+}  # multiples of them are they themselves
 PAYS = {"kron", "toeplitz", "blocks", "root", "weighted", "congruence", *SIMPLE} - {"identity"}
-DEFINITE = {"kron", "toeplitz", "blocks", "diagonal", "identity"}  # others are semidefinite
+DEFINITE = {
+    "kron",
+    "toeplitz",
+    "blocks",
+    "diagonal",
+    "identity",
+    "sparse",
+}  # others are semidefinite
 
 
 class Refused(Exception):
@@ -242,6 +255,8 @@ def _constant(v: Any, leaves: Leaves) -> Any:
     kind, a = constants.what(np.asarray(v.data))
     if kind == "dense":
         return None
+    if kind == "sparse":
+        return ("sparse", a[0], leaves.at(pt.constant(a[1])))
     if kind != "band":
         return (kind, leaves.at(pt.constant(np.asarray(a))))
     terms = [("off", str(k), leaves.at(pt.constant(d))) for k, d in a.items()]
