@@ -7,7 +7,7 @@
 A tree is a tuple, its leaves numbers of arrays:
 
     ("dense", i)            a symmetric matrix that is positive definite if its factor exists
-    ("symmetric", i)        a symmetric matrix, a factor of others
+    ("symmetric", i)        a symmetric matrix, a factor of others;  ("unit", i)   I as one, given
     ("diagonal", i)         ("identity", i)   c I     ("constant", i)   c 1 1'
     ("root", i)             W W'              ("weighted", i, j)   W diag(c) W'
     ("congruence", i, j)    W C W'            ("toeplitz", i)      symmetric, of its first column
@@ -203,6 +203,7 @@ def _parts(kind: Any) -> Any:
 _KINDS: dict[str, Any] = {
     "dense": lambda leaves, i: _core.Dense(leaves[i], _promised(leaves, "pos")),
     "symmetric": lambda leaves, i: _core.Dense(leaves[i], _promised(leaves, "sym")),
+    "unit": lambda leaves, i: _core.Identity(leaves[i].shape[-1]),
     "general": lambda leaves, tree: operator_of(_General(leaves), tree),
     "diagonal": lambda leaves, i: _core.Diag(leaves[i]),
     "root": lambda leaves, i: _core.Root(leaves[i]),

@@ -97,8 +97,16 @@ def _kron(v: Any, leaves: Leaves) -> Any:
         tree = _kron(x, leaves) if isinstance(op_of(x), KroneckerProduct) else None
         if x.ndim != 2:
             return None
-        factors += tree[1:] if tree else [("symmetric", leaves.at(x))]
+        kind = "unit" if _is_unit(x) else "symmetric"
+        factors += tree[1:] if tree else [(kind, leaves.at(x))]
     return ("kron", *factors)
+
+
+def _is_unit(x: Any) -> bool:
+    if isinstance(x, Constant) and x.data.shape[0] == x.data.shape[1] > 0:
+        kind, number = constants.what(np.asarray(x.data))
+        return bool(kind == "identity" and number == 1)
+    return isinstance(op_of(x), Eye) and _eye(x, Leaves()) is not None
 
 
 def _blocks(v: Any, leaves: Leaves) -> Any:
