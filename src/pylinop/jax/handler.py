@@ -75,7 +75,8 @@ def _call(a: int, b: int, arguments: Any, results: Any, key: bytes | None) -> No
             "has not traced: jax.clear_caches(), or compile it again"
         )
     if run.func is called:
-        return run(arguments, results, key)
+        run(arguments, results, key)
+        return
     run(arguments, results)
     if key is not None:
         consider(key, lambda: _freezable(run), arguments, results)
