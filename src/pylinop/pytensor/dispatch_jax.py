@@ -1,6 +1,6 @@
-"""`Structured` for JAX: importing this module registers it. On the CPU XLA calls pylinop's handler in
-C with its own memory, elsewhere Python through a callback; with the same guards. Its derivative by
-JAX (numpyro takes one) is the program's pullback."""
+"""`Structured` for JAX: importing this module registers it. On the CPU XLA calls pylinop's handler
+in C with its own memory, elsewhere Python through a callback; with the same guards. Its derivative
+by JAX (numpyro takes one) is the program's pullback."""
 
 from __future__ import annotations
 
