@@ -13,6 +13,7 @@ from ._compat import (
     Alloc,
     AllocDiag,
     BlockDiagonal,
+    CholeskySolve,
     Constant,
     DimShuffle,
     Dot,
@@ -20,6 +21,7 @@ from ._compat import (
     Eye,
     KroneckerProduct,
     MatrixInverse,
+    SolveTriangular,
     scalars,
 )
 from .products import factors
@@ -129,6 +131,9 @@ def _dot(v: Any, leaves: Leaves) -> Any:
         W, C = left.owner.inputs
         if are_transposes(W, right):
             return ("congruence", leaves.at(W), leaves.at(C))
+    half = _half_of(left, right)
+    if half is not None:
+        return ("root", leaves.at(half.mT))
     if isinstance(op_of(right), Dot):
         C, back = right.owner.inputs
         if are_transposes(left, back):
@@ -139,6 +144,22 @@ def _dot(v: Any, leaves: Leaves) -> Any:
             if is_row and W.ndim == 2 and are_transposes(W, right):
                 return ("weighted", leaves.at(W), leaves.at(c.owner.inputs[0]))
     return None
+
+
+def _half_of(left: Any, right: Any) -> Any:
+    """V = L^-1 A where A' K^-1 A = V' V is written by a solve with K = L L'; None: it is not."""
+    if isinstance(op_of(right), CholeskySolve) and op_of(right).lower:
+        L, A = right.owner.inputs
+        return pt.linalg.solve_triangular(L, A, lower=True) if are_transposes(left, A) else None
+    if not isinstance(op_of(right), SolveTriangular):
+        return None
+    back, V = right.owner.inputs
+    if not isinstance(op_of(V), SolveTriangular) or V.ndim != 2:
+        return None
+    L, A = V.owner.inputs
+    first, second = op_of(V), op_of(right)
+    fits = are_transposes(back, L) and first.lower and not second.lower and are_transposes(left, A)
+    return V if fits and not (first.unit_diagonal or second.unit_diagonal) else None
 
 
 def _add(v: Any, leaves: Leaves) -> Any:
