@@ -113,3 +113,30 @@ def test_steps_of_the_core_are_not_taken_for_lapack():
     e = pl.Toeplitz(np.arange(5.0)).explain("dense")
     assert [s["name"] for s in e.steps] == ["toeplitz-dense"]
     assert str(e).startswith("dense form by toeplitz-dense: about")
+
+
+@pytest.mark.no_verify  # whose own plans would be explained
+@pytest.mark.parametrize("n", [17, 300])
+@pytest.mark.parametrize("kind", ["root", "scaled", "gram", "weighted"])
+def test_what_is_there_by_a_step_before_is_not_among_what_runs(n, kind):
+    """A solve and a determinant share a factor, and what it is made of."""
+    rng = np.random.default_rng()
+    W, d = rng.standard_normal((n, 3)), 1 + rng.random(n)
+    part = {
+        "root": lambda: pl.Root(W),
+        "scaled": lambda: 2.5 * pl.LowRank(W, W),
+        "gram": lambda: pl.Dense(W) @ pl.Dense(W).T,
+        "weighted": lambda: pl.LowRank(W, W @ pl.Diag(rng.random(3))),
+    }[kind]()
+    with pl.explaining() as record:
+        A = pl.lazy(part + pl.Diag(d))
+        pl.evaluate(pl.solve(A, rng.standard_normal(n)), pl.logdet(A))
+    (e,) = record.plans
+    run = [s for s in e.steps if not s["conditional"]]
+    assert sum(s["name"] in ("potrf", "getrf") for s in run) == 1
+    if n == 300 or kind == "weighted":  # else one serves both without a second step
+        assert sum(s["name"] in ("potrf", "getrf") for s in e.steps) > 1
+    assert all(s["took"] is not None or s["by_strides"] for s in run)
+    assert e.flops == pytest.approx(sum(s["flops"] for s in run), rel=1e-12)
+    above = parts(e)[1]
+    assert len(re.findall(r"^ +\d+ (?:potrf|getrf) ", above, re.M)) == 1

@@ -89,7 +89,9 @@ static lop_status find_again(lop_plan *p) {
     for (int i = 0; first && i < p->nderive; i++) {
         int64_t h = (int64_t)(p->key[i] & (uint64_t)(room - 1));
         while (first[h] && p->key[first[h] - 1] != p->key[i]) h = (h + 1) & (room - 1);
-        p->derive[i].again = first[h] != 0;
+        lop_derive *d = &p->derive[i];
+        d->again = first[h] != 0;
+        d->served = d->again && d->leaves && p->derive[first[h] - 1].leaves == d->leaves;
         if (!first[h] && p->step[p->derive[i].step].late < 0) first[h] = i + 1;
     }
     lop_free(p->ctx, first);

@@ -54,6 +54,8 @@ typedef struct lop_derive {
     uint64_t rests;  /* all that it is made of; 0: not all have a bit */
     bool in_branch;  /* of a fast branch that is closed: a failure may have led past it */
     bool again;      /* made by a prepare step before it: it is found, not made again */
+    bool served;     /* and found by the content of the same leaves: what it is made of is not made
+                      * again either */
 } lop_derive;
 enum { LOP_KEEP = 64 }; /* derived values and leaves with a bit of their own */
 
@@ -114,6 +116,9 @@ static inline uint64_t lop_leaf_bit(uint64_t key) { return (uint64_t)1 << (key >
 /* For explanations: the estimated seconds of a step; the bytes of the result, of the derived
  * values, and of both with the workspace but without the reserve of fallback branches. */
 double lop_step_seconds(const lop_plan *plan, int step);
+/* Is its value, or all that it serves, there by a step before it? Unless one fails it is not run.
+ */
+bool lop_step_again(const lop_plan *plan, int step);
 int64_t lop_plan_result(const lop_plan *plan);
 int64_t lop_plan_kept(const lop_plan *plan);
 int64_t lop_plan_memory(const lop_plan *plan);

@@ -56,6 +56,7 @@ static void put_step(sheet *out, const lop_plan *p, const double *times, int i) 
     if (s->flags & LOP_STEP_ACCUMULATES) put(out, " itself +");
     for (int j = 1; j < s->n; j++) put(out, " %s", lop_slot_text(p, s->arg[j], name, sizeof name));
     if (s->derived >= 0) put(out, "   [kept while its inputs keep their content]");
+    if (lop_step_again(p, i)) put(out, "   [there by a step before]");
     if (s->fail >= 0) put(out, "   [on failure: step %d instead]", i + 1);
     if (s->when >= 0)
         put(out, "   [only %s the one before failed]", s->when_set ? "where" : "unless");

@@ -1,6 +1,14 @@
 /* price.c: what a plan is estimated to cost; which array on the way nobody asked for. */
 #include "passes.h"
 
+bool lop_step_again(const lop_plan *p, int step) {
+    const lop_step *s = &p->step[step];
+    if (s->derived >= 0) return p->derive[s->derived].again;
+    for (int i = 0; i < p->nderive && i < LOP_KEEP; i++)
+        if ((s->serves >> i & 1) && !p->derive[i].served) return false;
+    return s->serves != 0;
+}
+
 double lop_step_seconds(const lop_plan *p, int step) {
     const lop_costs *c = lop_costs_of(p->ctx);
     const lop_step *s = &p->step[step];
@@ -46,7 +54,7 @@ void lop_plan_price(lop_plan *p) {
         size_t *most = s->late >= 0 ? &p->late_scratch[s->later >= 0] : &p->scratch;
         if (s->scratch > *most) *most = s->scratch;
         if (s->late >= 0 || (s->when >= 0 && s->when_set)) continue; /* after a failure only */
-        if (s->derived >= 0 && p->derive[s->derived].again) continue;
+        if (lop_step_again(p, i)) continue;
         p->flops += s->flops;
         p->bytes += s->bytes;
         p->seconds += lop_step_seconds(p, i);

@@ -9,7 +9,7 @@ from typing import Any
 
 from .freezing import consider
 
-__all__ = ["called", "road", "shapes"]
+__all__ = ["called", "ran", "road", "shapes"]
 
 OWNERS = {"numpy": "pylinop._programs.called", "pytensor": "pylinop.pytensor.running"}
 MOST = 256
@@ -45,9 +45,14 @@ def called(text: str, arrays: Any, outs: Any, key: bytes | None) -> None:
     owner.written_into(program, [_known(a) for a in arrays], outs)
     freezable = getattr(owner, "freezable", None)
     if key is not None and freezable is not None:
-        if len(_roads) >= MOST:
-            _roads.clear()
-        _roads[text] = consider(key, lambda: freezable(program, arrays), arrays, outs)
+        ran(text, consider(key, lambda: freezable(program, arrays), arrays, outs))
+
+
+def ran(text: str, why: str | None) -> None:
+    """Notes why a program ran in Python; None: it runs from C the next time."""
+    if len(_roads) >= MOST:
+        _roads.clear()
+    _roads[text] = why
 
 
 def shapes(text: str, given: tuple[tuple[int, ...], ...]) -> list[tuple[int, ...]]:

@@ -6,23 +6,24 @@ so that no other process takes them for its own."""
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import secrets
-from collections.abc import Callable
 from typing import Any
 
 import jax
 import numpy as np
 
 from .. import _core
+from .._programs.entry import called
 from .._programs.formulas import Held, Number, Parts, Ref, Several, Slot
 from .._programs.freezing import Freezable, consider
 
-__all__ = ["NAME", "digest", "registered", "there"]
+__all__ = ["NAME", "digest", "of_text", "registered", "there"]
 
 NAME = "pylinop_run"
 _OF_PROCESS = secrets.token_hex(16)
-_programs: dict[tuple[int, int], Callable[..., Any]] = {}
+_programs: dict[tuple[int, int], functools.partial[Any]] = {}
 _numbered: dict[int, Any] = {}  # objects that are what they are: alive for good, so is their id
 
 
@@ -55,10 +56,15 @@ def digest(*parts: Any) -> tuple[int, int]:
     )
 
 
-def registered(key: tuple[int, int], run: Callable[..., Any]) -> tuple[Any, Any]:
+def registered(key: tuple[int, int], run: functools.partial[Any]) -> tuple[Any, Any]:
     """Holds what runs a program, for as long as the process; gives its numbers as attributes."""
     _programs.setdefault(key, run)
     return np.int64(key[0]), np.int64(key[1])
+
+
+def of_text(text: str) -> tuple[Any, Any]:
+    """Likewise of a program that is text (`_programs.entry`), the same in any process."""
+    return registered(digest("text", text), functools.partial(called, text))
 
 
 def _call(a: int, b: int, arguments: Any, results: Any, key: bytes | None) -> None:
@@ -68,6 +74,9 @@ def _call(a: int, b: int, arguments: Any, results: Any, key: bytes | None) -> No
             "a compiled function from another process calls a program of pylinop that this one "
             "has not traced: jax.clear_caches(), or compile it again"
         )
+    if run.func is called:
+        run(arguments, results, key)
+        return
     run(arguments, results)
     if key is not None:
         consider(key, lambda: _freezable(run), arguments, results)
@@ -79,6 +88,7 @@ def _freezable(run: Any) -> Freezable | None:
     return None if sizes else Freezable(program, False, open=True)
 
 
+@functools.cache
 def there() -> bool:
     """Registers the handler; False where JAX has no such interface."""
     ffi = getattr(jax, "ffi", None)

@@ -8,10 +8,21 @@ from __future__ import annotations
 
 from . import dispatch_numba as dispatch_numba
 from .api import config, explain, grad, rewrite
+from .hints import hint
 from .ops import Structured
 from .report import Explanation, Report
 from .rewrites import off, registered
 
-__all__ = ["Explanation", "Report", "Structured", "config", "explain", "grad", "off", "rewrite"]
+__all__ = [
+    "Explanation",
+    "Report",
+    "Structured",
+    "config",
+    "explain",
+    "grad",
+    "hint",
+    "off",
+    "rewrite",
+]
 
 registered()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from pytensor.assumptions.core import register_universal_assumption
 from pytensor.compile.mode import optdb
+from pytensor.compile.ops import TypeCastingOp
 from pytensor.gradient import DisconnectedType
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.features import ReplaceValidate
@@ -62,6 +64,7 @@ __all__ = [
     "ReplaceValidate",
     "Solve",
     "SolveTriangular",
+    "TypeCastingOp",
     "Variable",
     "ancestors",
     "call_cached_ptr",
@@ -69,6 +72,7 @@ __all__ = [
     "numba_njit",
     "optdb",
     "register_funcify_default_op_cache_key",
+    "register_universal_assumption",
     "rewrite_graph",
     "scalars",
     "toposorted",

@@ -71,7 +71,7 @@ def _others(expr: Any) -> Iterator[Report]:
 
 def _programs(function: Any) -> Iterator[Report]:
     """The programs of a compiled function."""
-    is_numba = type(function.maker.linker).__name__ == "NumbaLinker"
+    is_compiled = type(function.maker.linker).__name__ in ("NumbaLinker", "JAXLinker")
     for node in function.maker.fgraph.toposort():
         op = op_of(node.outputs[0])
         if not isinstance(op, Structured):
@@ -81,7 +81,7 @@ def _programs(function: Any) -> Iterator[Report]:
         if op.spec[0] == "joined":
             what = "values and gradients"
         asked = tuple(dict.fromkeys(name for name, *_ in spec[2]))
-        ran = road(f"pytensor\n{op.text}") if is_numba else "in Python: not numba"
+        ran = road(f"pytensor\n{op.text}") if is_compiled else "in Python: not numba or JAX"
         yield Report(
             f"{what} of {', '.join(map(str, node.inputs))}", shown(spec[1]), asked, "", ran
         )

@@ -6,10 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from .patterns import packed
+
 __all__ = ["is_regular", "lags", "what"]
 
 
-MOST = 9  # diagonals of a band
+MOST = 9  # diagonals of a band, and entries in a row of a sparse matrix
+SPARSE = 512  # rows from which sparse factors pay
 THIN = 4  # a root has at most one column for so many rows
 
 # Of a matrix with about ones on the diagonal: the pivots of a root fall from above the one to below
@@ -18,8 +21,8 @@ _LEAST, _END, _CLOSE = 1e-8, 1e-11, 64
 
 
 def what(a: Any) -> tuple[str, Any]:
-    """("identity", c), ("diagonal", d), ("constant", c), ("band", {k: diagonal k}), ("root", W) or
-    ("dense", a) of a square matrix."""
+    """("identity", c), ("diagonal", d), ("constant", c), ("band", {k: diagonal k}), ("sparse", its
+    pattern and its entries), ("root", W) or ("dense", a) of a square matrix."""
     d = np.diagonal(a)
     if np.count_nonzero(a) == np.count_nonzero(d):
         if d.size and (d == d[0]).all():
@@ -32,6 +35,8 @@ def what(a: Any) -> tuple[str, Any]:
         offsets = np.unique(j - i)
         if len(offsets) <= MOST and np.abs(offsets).max() <= MOST:
             return "band", {int(k): np.diagonal(a, k).copy() for k in offsets}
+        if len(a) >= SPARSE and (a == a.T).all():
+            return "sparse", (packed(i, j, len(a)), a[i, j])
     W = _root(a)
     return ("dense", a) if W is None else ("root", W)
 

@@ -6,7 +6,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.sparse import diags_array, eye_array
+from scipy.sparse.linalg import splu
 
+from .patterns import unpacked
 from .program import BAND, innermost, offset_of
 
 __all__ = ["proved"]
@@ -135,8 +138,41 @@ def _band(arrays: Any, terms: Any) -> bool:
     )
 
 
+def _by_rows(arrays: Any, slack: float, terms: Any) -> bool:
+    """Bands and sparse matrices: does the diagonal outweigh the rest of each row, or are the pivots
+    of its factors without row exchanges positive?"""
+    band = [t for t in terms if t[0] in BAND]
+    if any(t[0] not in (*BAND, "sparse") for t in terms) or not _band(arrays, band):
+        return False
+    whole = sum(_placed(t, arrays) for t in terms if t[0] == "sparse")
+    n = whole.shape[0]
+    for t in band:
+        v = arrays[t[-1]]
+        whole = whole + diags_array(np.full(n, v) if np.ndim(v) == 0 else v, offsets=offset_of(t))
+    whole = (whole + slack * eye_array(n)).tocsc()
+    if not np.isfinite(whole.data).all():
+        return False
+    centre = whole.diagonal()
+    if (2 * centre > (1 + 1e-12) * abs(whole).sum(axis=0)).all():
+        return True
+    try:
+        factors = splu(whole, "MMD_AT_PLUS_A", 0.0, options={"SymmetricMode": True})
+    except RuntimeError:
+        return False
+    exchanged = (factors.perm_r != factors.perm_c).any()
+    return not exchanged and bool((factors.U.diagonal() > 0).all())
+
+
+def _placed(term: Any, arrays: Any) -> Any:
+    made = unpacked(term[1]).copy()
+    made.data = np.array(arrays[term[2]], float)
+    return made
+
+
 def _sum(arrays: Any, slack: float, *terms: Any) -> bool:
     """What diagonals give above zero the other terms may take away."""
+    if any(t[0] == "sparse" for t in terms):
+        return _by_rows(arrays, slack, terms)
     if any(t[0] == "off" for t in terms):
         return all(t[0] in BAND for t in terms) and _band(arrays, terms)
     own = [t for t in terms if t[0] in ("diagonal", "identity")]
@@ -151,6 +187,7 @@ def _sum(arrays: Any, slack: float, *terms: Any) -> bool:
 _KINDS: dict[str, Any] = {
     "dense": _dense,
     "off": lambda arrays, slack, k, i: False,
+    "sparse": lambda arrays, slack, *rest: _by_rows(arrays, slack, [("sparse", *rest)]),
     "inverse": lambda arrays, slack, tree: _proved(tree, arrays, 0.0),
     "symmetric": _symmetric_alone,
     "diagonal": _diagonal,

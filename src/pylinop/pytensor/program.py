@@ -7,11 +7,12 @@
 A tree is a tuple, its leaves numbers of arrays:
 
     ("dense", i)            a symmetric matrix that is positive definite if its factor exists
-    ("symmetric", i)        a symmetric matrix, a factor of others
+    ("symmetric", i)        a symmetric matrix, a factor of others;  ("unit", i)   I as one, given
     ("diagonal", i)         ("identity", i)   c I     ("constant", i)   c 1 1'
     ("root", i)             W W'              ("weighted", i, j)   W diag(c) W'
     ("congruence", i, j)    W C W'            ("toeplitz", i)      symmetric, of its first column
     ("off", "k", i)         a vector on the k-th diagonal
+    ("sparse", "pattern", i)  symmetric, its entries row by row (patterns.py)
     ("kron", t, ...)  ("blocks", t, ...)  ("scaled", i, t)  ("sum", t, ...)  ("inverse", t)
     ("written", t)          t as a dense matrix, by its lower triangle
     ("general", t)          t, of which it is not said that it is symmetric or positive definite
@@ -36,6 +37,7 @@ from .._api.determinants import logdet, slogdet
 from .._api.solve import solve
 from .._lazy.leaves import lazy
 from .._programs.programs import Joined, Program, Pullback, Written
+from .patterns import unpacked
 
 __all__ = ["arrays_of", "dense", "innermost", "is_open", "like", "operator_of", "parsed", "program"]
 
@@ -201,11 +203,13 @@ def _parts(kind: Any) -> Any:
 _KINDS: dict[str, Any] = {
     "dense": lambda leaves, i: _core.Dense(leaves[i], _promised(leaves, "pos")),
     "symmetric": lambda leaves, i: _core.Dense(leaves[i], _promised(leaves, "sym")),
+    "unit": lambda leaves, i: _core.Identity(leaves[i].shape[-1]),
     "general": lambda leaves, tree: operator_of(_General(leaves), tree),
     "diagonal": lambda leaves, i: _core.Diag(leaves[i]),
     "root": lambda leaves, i: _core.Root(leaves[i]),
     "weighted": _weighted,
     "congruence": _congruence,
+    "sparse": lambda leaves, pattern, i: _core.Sparse(unpacked(pattern), leaves[i]),
     "off": lambda leaves, k, i: _band(leaves, [("off", k, i)]),
     "inverse": lambda leaves, tree: inv(operator_of(leaves, tree)),
     "toeplitz": lambda leaves, i: _core.Toeplitz(leaves[i]),

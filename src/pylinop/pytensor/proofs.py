@@ -57,7 +57,7 @@ def _rows(tree: Any) -> list[Any]:
         return _row(_NONNEGATIVE, rest[1:])
     if name == "congruence":
         return _row(_CONGRUENCE, rest)
-    if name == "kron" and all(t[0] in ("dense", "symmetric") for t in rest):
+    if name == "kron" and all(t[0] in ("dense", "symmetric", "unit") for t in rest):
         return _row(_KRON, [t[1] for t in rest])
     if name == "scaled":
         return _row(_SCALED, rest[:1], _rows(rest[1]))

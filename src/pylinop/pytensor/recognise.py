@@ -13,6 +13,7 @@ from ._compat import (
     Alloc,
     AllocDiag,
     BlockDiagonal,
+    CholeskySolve,
     Constant,
     DimShuffle,
     Dot,
@@ -20,6 +21,7 @@ from ._compat import (
     Eye,
     KroneckerProduct,
     MatrixInverse,
+    SolveTriangular,
     scalars,
 )
 from .products import factors
@@ -28,9 +30,22 @@ from .views import are_transposes, is_scalar_op, number_of, op_of, plain, seen, 
 
 __all__ = ["Refused", "by_precision", "kinds", "recognise"]
 
-SIMPLE = {"identity", "constant", "diagonal", "off"}  # multiples of them are they themselves
+SIMPLE = {
+    "identity",
+    "constant",
+    "diagonal",
+    "off",
+    "sparse",
+}  # multiples of them are they themselves
 PAYS = {"kron", "toeplitz", "blocks", "root", "weighted", "congruence", *SIMPLE} - {"identity"}
-DEFINITE = {"kron", "toeplitz", "blocks", "diagonal", "identity"}  # others are semidefinite
+DEFINITE = {
+    "kron",
+    "toeplitz",
+    "blocks",
+    "diagonal",
+    "identity",
+    "sparse",
+}  # others are semidefinite
 
 
 class Refused(Exception):
@@ -84,8 +99,16 @@ def _kron(v: Any, leaves: Leaves) -> Any:
         tree = _kron(x, leaves) if isinstance(op_of(x), KroneckerProduct) else None
         if x.ndim != 2:
             return None
-        factors += tree[1:] if tree else [("symmetric", leaves.at(x))]
+        kind = "unit" if _is_unit(x) else "symmetric"
+        factors += tree[1:] if tree else [(kind, leaves.at(x))]
     return ("kron", *factors)
+
+
+def _is_unit(x: Any) -> bool:
+    if isinstance(x, Constant) and x.data.shape[0] == x.data.shape[1] > 0:
+        kind, number = constants.what(np.asarray(x.data))
+        return bool(kind == "identity" and number == 1)
+    return isinstance(op_of(x), Eye) and _eye(x, Leaves()) is not None
 
 
 def _blocks(v: Any, leaves: Leaves) -> Any:
@@ -108,6 +131,9 @@ def _dot(v: Any, leaves: Leaves) -> Any:
         W, C = left.owner.inputs
         if are_transposes(W, right):
             return ("congruence", leaves.at(W), leaves.at(C))
+    half = _half_of(left, right)
+    if half is not None:
+        return ("root", leaves.at(half.mT))
     if isinstance(op_of(right), Dot):
         C, back = right.owner.inputs
         if are_transposes(left, back):
@@ -118,6 +144,22 @@ def _dot(v: Any, leaves: Leaves) -> Any:
             if is_row and W.ndim == 2 and are_transposes(W, right):
                 return ("weighted", leaves.at(W), leaves.at(c.owner.inputs[0]))
     return None
+
+
+def _half_of(left: Any, right: Any) -> Any:
+    """V = L^-1 A where A' K^-1 A = V' V is written by a solve with K = L L'; None: it is not."""
+    if isinstance(op_of(right), CholeskySolve) and op_of(right).lower:
+        L, A = right.owner.inputs
+        return pt.linalg.solve_triangular(L, A, lower=True) if are_transposes(left, A) else None
+    if not isinstance(op_of(right), SolveTriangular):
+        return None
+    back, V = right.owner.inputs
+    if not isinstance(op_of(V), SolveTriangular) or V.ndim != 2:
+        return None
+    L, A = V.owner.inputs
+    first, second = op_of(V), op_of(right)
+    fits = are_transposes(back, L) and first.lower and not second.lower and are_transposes(left, A)
+    return V if fits and not (first.unit_diagonal or second.unit_diagonal) else None
 
 
 def _add(v: Any, leaves: Leaves) -> Any:
@@ -242,6 +284,8 @@ def _constant(v: Any, leaves: Leaves) -> Any:
     kind, a = constants.what(np.asarray(v.data))
     if kind == "dense":
         return None
+    if kind == "sparse":
+        return ("sparse", a[0], leaves.at(pt.constant(a[1])))
     if kind != "band":
         return (kind, leaves.at(pt.constant(np.asarray(a))))
     terms = [("off", str(k), leaves.at(pt.constant(d))) for k, d in a.items()]

@@ -22,6 +22,7 @@ from ._compat import (
 )
 from .batches import Batch, batch_of
 from .consumers import Want, anchors, general_wants, is_inverse_of, wants
+from .hints import is_left_alone
 from .ops import Structured
 from .recognise import Refused, by_precision, kinds, recognise
 from .report import Report, named, priced, shown
@@ -158,6 +159,7 @@ class _Rewriter(GraphRewriter):  # type: ignore[misc]
     def _one(self, fgraph: Any, node: Any) -> None:
         K, L = node.inputs[0], node.outputs[0]
         try:
+            _refuse_hinted(K)
             batch = batch_of(K)
             tree, variables = _tree_of(K if batch is None else batch.core)
             found = wants(fgraph, L, batch)
@@ -169,6 +171,7 @@ class _Rewriter(GraphRewriter):  # type: ignore[misc]
     def _general(self, fgraph: Any, K: Any) -> None:
         """Solves, determinants and inverses of a matrix that nobody said is positive definite."""
         try:
+            _refuse_hinted(K)
             tree, variables = _structured(K)
             if tree[0] == "blocks" and not _has_square_blocks(plain(K)):
                 raise Refused("its blocks are not known to be square")
@@ -178,8 +181,13 @@ class _Rewriter(GraphRewriter):  # type: ignore[misc]
             _refuse_dear(K, tree, found)
             _replaced(fgraph, K, ("general", tree), variables, found)
         except Refused as why:
-            more = "" if is_inverse_of(fgraph, K) else NOT_SAID
+            more = "" if is_inverse_of(fgraph, K) or is_left_alone(K) else NOT_SAID
             _hear(Report(named(K), "", (), f"{why}{more}"))
+
+
+def _refuse_hinted(K: Any) -> None:
+    if is_left_alone(K):
+        raise Refused("hint(K, 'dense') asks for that")
 
 
 def _refuse_dear(K: Any, tree: Any, found: list[Want]) -> None:

@@ -81,6 +81,14 @@ def kron_alone(n):
     return [a, b], K, [np.array(0.7), np.array(1.1)]
 
 
+def kron_sum(n):
+    """Of two processes that are independent: one along each side of a grid."""
+    a, b, s = pt.dscalar("a"), pt.dscalar("b"), pt.dscalar("s")
+    A, B = pt.exp(-a * distances(n)), pt.exp(-b * distances(3))
+    K = pt.linalg.kron(A, pt.eye(3)) + pt.linalg.kron(pt.eye(n), B) + s * pt.eye(3 * n)
+    return [a, b, s], K, [np.array(0.7), np.array(1.1), np.array(0.4)]
+
+
 def toeplitz(n):
     a, s = pt.dscalar("a"), pt.dscalar("s")
     K = pt.exp(-a * distances(n)) + s * pt.eye(n)
@@ -154,6 +162,7 @@ ROWS = {
     scaled: "sum(scaled(root), diagonal)",
     kron: "sum(kron(symmetric, symmetric), identity)",
     kron_alone: "kron(symmetric, symmetric)",
+    kron_sum: "sum(kron(symmetric, unit), kron(unit, symmetric), identity)",
     toeplitz: "sum(toeplitz, identity)",
     toeplitz_of_a_column: "toeplitz",
     blocks: "blocks(dense, diagonal)",
@@ -164,7 +173,7 @@ ROWS = {
     neighbours: "inverse(sum(diagonal, off, off))",
     dense: "dense",
 }
-LEAST = {pentadiagonal: 2, autoregression: 2, noisy: 2, known: 4}  # rows
+LEAST = {pentadiagonal: 2, autoregression: 2, noisy: 2, known: 4, kron_sum: 2}  # rows
 
 
 def naive(K, y):

@@ -19,6 +19,7 @@ from frameworks.pytensor.test_pytensor_rewrites import (  # noqa: F401
 )
 
 import pylinop.pytensor as pp
+from pylinop.jax import handler
 
 
 @pytest.mark.parametrize("row", [graphs.root, graphs.toeplitz, graphs.kron_alone])
@@ -64,6 +65,25 @@ def test_derivatives_by_jax():
     lows = jax.numpy.stack([given[1], -given[1]])
     many = jax.vmap(lambda d: on.vm.jit_fn(given[0], d, given[2])[0])(lows)
     assert np.isfinite(many[0]) and np.isnan(many[1])
+
+
+@pytest.mark.parametrize("has_handler", [True, False])
+def test_from_c_or_called_back(has_handler, monkeypatch, rng):
+    """The same values and gradients; from C from the third call on, where XLA can call it."""
+    if not has_handler:
+        monkeypatch.setattr(handler, "there", lambda: False)
+    inputs, K, _ = graphs.root(17)
+    y = pt.dvector("y")
+    f = pp.rewrite(graphs.by_cholesky(K, y))
+    wrt = [*inputs, y]
+    on = pytensor.function(wrt, [f, *pytensor.grad(f, wrt)], mode="JAX")
+    off = compiled(wrt, graphs.by_cholesky(K, y), wrt)[1]
+    for _ in range(4):
+        given = rng.standard_normal((17, 3)), 1 + rng.random(17), rng.standard_normal(17)
+        same(on, off, *given)
+    roads = {r.road for r in pp.explain(on)}
+    assert roads == ({"from C"} if has_handler else {"in Python: XLA calls back"})
+    assert np.isnan(on(given[0], -9 - given[1], given[2])[0])
 
 
 def test_stacks_under_jax(rng):

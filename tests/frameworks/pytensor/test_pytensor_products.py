@@ -1,4 +1,5 @@
-"""Products entry by entry of kernels of the coordinates of all pairs of points."""
+"""Products: of kernels of the coordinates of all pairs of points, entry by entry; around an
+inverse."""
 
 import numpy as np
 import pytest
@@ -101,3 +102,25 @@ def test_processes_of_pymc(names, rng):
     for x in rng.standard_normal((3, 3)):
         for found, due in zip(on(x), off(x), strict=True):
             np.testing.assert_allclose(found, due, rtol=1e-8, atol=1e-8 * np.abs(due).max())
+
+
+# -- A' inv(C) A of few rows, as of inducing points ------------------------------------------------
+
+
+@pytest.mark.parametrize("written", ["solve", "cho_solve"])
+@pytest.mark.parametrize("n", [2, 17, 40])
+def test_a_product_around_an_inverse_is_a_root(written, n, rng):
+    pp.config(least_dense=1000)  # C itself is left to PyTensor
+    C, A, d, y = pt.dmatrix("C"), pt.dmatrix("A"), pt.dvector("d"), pt.dvector("y")
+    if written == "solve":
+        x = pt.linalg.solve(C, A, assume_a="pos")
+    else:
+        x = pt.linalg.cho_solve((pt.linalg.cholesky(C), True), A)
+    f = graphs.by_cholesky(A.T @ x + pt.diag(d), y)
+    assert [r.structure for r in pp.explain(f) if not r.reason] == ["sum(root, diagonal)"]
+    wrt = [A, d, y]
+    on, off = compiled([C, *wrt], f, wrt)
+    k = max(1, n // 4)
+    same(on, off, graphs.definite(k), rng.standard_normal((k, n)), 1 + rng.random(n), np.ones(n))
+    other = graphs.by_cholesky(pt.cos(A).T @ x + pt.diag(d), y)  # not from both sides
+    assert all("root" not in r.structure for r in pp.explain(other))

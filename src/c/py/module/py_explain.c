@@ -54,7 +54,7 @@ static PyObject *step_of(const lop_plan *p, int i, const double *times) {
         "bytes", step->bytes, "seconds", step->run ? lop_step_seconds(p, i) : 0.0, "took", took,
         "kept", PyBool_FromLong(step->derived >= 0), "guarded",
         PyBool_FromLong(step->fail >= 0 || step->escape >= 0), "conditional",
-        PyBool_FromLong(step->when >= 0 || step->late >= 0));
+        PyBool_FromLong(step->when >= 0 || step->late >= 0 || lop_step_again(p, i)));
     PyObject *data = row ? py_step_data(p, i) : NULL;
     if (!data || PyDict_Update(row, data) < 0) Py_CLEAR(row);
     Py_XDECREF(data);
