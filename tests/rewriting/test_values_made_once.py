@@ -100,6 +100,13 @@ def test_what_serves_a_value_that_is_made_does_not_run():
     assert [s["took"] is not None for s in probes] == [True, False]
 
 
+def test_of_two_values_side_by_side_one_is_made():
+    """The factor of the determinant is that of the diagonal, whose dense form is not formed anew."""
+    _core._clear_store()
+    plan, _, _ = run(asked(CASES["Toeplitz"](Make("float64")), "det diagonal"))
+    assert [s["name"] for s in ran(plan)].count("toeplitz-dense") == 1
+
+
 def test_a_value_that_is_found_has_taken_no_time(rng):
     A = pl.Dense(rng.standard_normal((40, 40)) + 9 * np.eye(40))
     for found in (False, True):

@@ -159,7 +159,7 @@ def _angle(z: Any, deg: Any = False) -> Any:
 
 
 @row("linalg.vecdot")
-def _vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+def _vecdot(x1: Any, x2: Any, *, axis: int = -1) -> Any:
     parts = _nodes([x1, x2])
     if parts is None or any(x.dtype.kind not in "fc" or x.ndim == 0 for x in parts):
         return NotImplemented
