@@ -322,7 +322,8 @@ def operations() -> str:
             rewritten.add(rule["left"][1:].split("@")[0].split(" ")[0].rstrip("*)"))
         outer, *inner = re.findall(r"\((\w+)", rule["left"])[:3]
         for head in inner:
-            found.setdefault((outer, head), set()).add(rule["phase"])
+            phases = ("close", "push") if rule["phase"] == "both" else (rule["phase"],)
+            found.setdefault((outer, head), set()).update(phases)
     text += (
         f"| kind | {' | '.join(OPERATIONS.values())} |\n" + "|---" * (len(OPERATIONS) + 1) + "|\n"
     )

@@ -45,6 +45,12 @@ static bool same_end(lop_tab *tab, const lop_node *a, const lop_node *b) {
     return same;
 }
 
+/* May both be asked of one expression? */
+static bool meet(lop_phase a, lop_phase b) {
+    if (b == LOP_BOTH) return meet(b, a);
+    return a == b || (a == LOP_BOTH && (b == LOP_CLOSE || b == LOP_PUSH));
+}
+
 /* `right` is what row i made of `left`; `fits`: can it be run and compared? */
 static void pairs_of(int i, const lop_node *left, const lop_node *right, lop_tab *tab, bool fits) {
     const lop_rule *rule = &lop_rule_table[i];
@@ -54,12 +60,13 @@ static void pairs_of(int i, const lop_node *left, const lop_node *right, lop_tab
         int row = j / 2;
         bool below = j % 2 != 0, compared;
         unsigned char *tried = &found.tried[(size_t)i * 2 * (size_t)lop_rule_count + (size_t)j];
-        if (row == i || lop_rule_table[row].phase != rule->phase || *tried == TIMES) continue;
-        if (below && (!below_heads(left) || rule->phase == LOP_CLOSE)) continue;
+        if (row == i || !meet(lop_rule_table[row].phase, rule->phase) || *tried == TIMES) continue;
+        const bool closes = rule->phase == LOP_CLOSE || lop_rule_table[row].phase == LOP_CLOSE;
+        if (below && (!below_heads(left) || closes)) continue;
         const lop_node *other = other_way(&mk, row, left, below);
         if (!other) continue;
         if (!equal(left, other, &compared)) say(lop_rule_table[row].name, rule, left, other);
-        bool same = rule->phase == LOP_CLOSE || same_end(tab, right, other);
+        bool same = closes || same_end(tab, right, other);
         if (!*tried) {
             found.pairs++;
             found.joined += same;

@@ -193,7 +193,7 @@ int main(int argc, char **argv) {
            (long long)run_damaged);
     int64_t unfired = 0;
     for (int i = 0; i < lop_rules_count(w.rules); i++)
-        if (lop_rules_at(w.rules, i)->phase == LOP_PUSH && lop_rules_fired(w.rules, i) == 0) {
+        if (lop_rules_at(w.rules, i)->phase >= LOP_PUSH && lop_rules_fired(w.rules, i) == 0) {
             if (getenv("LOP_TEST_VERBOSE"))
                 printf("  never fired: %s\n", lop_rules_at(w.rules, i)->name);
             unfired++;

@@ -13,7 +13,7 @@ TIERS = ["veto", "whole", "kind", "inferred", "generic", "dense"]
 ROWS = [
     row
     for row in pl.rules()
-    if row["origin"] == "table" and row["phase"] in ("close", "first", "push")
+    if row["origin"] == "table" and row["phase"] in ("close", "first", "push", "both")
 ]
 LEFT = {row["name"]: read(row["left"]) for row in ROWS}
 FORMS = {name: variants(tree) for name, tree in LEFT.items()}
@@ -81,11 +81,16 @@ def over(a, b):
     return all(any(covers(x, y) for x in FORMS[a["name"]]) for y in FORMS[b["name"]])
 
 
+def asked(row):
+    """The phases in which a row is asked."""
+    return {"close", "push"} if row["phase"] == "both" else {row["phase"]}
+
+
 def pairs():
     """Two rows that one expression may fit, and which of them fits wherever the other does."""
     for i, a in enumerate(ROWS):
         for b in ROWS[i + 1 :]:
-            if a["phase"] == b["phase"] and meet(a, b):
+            if asked(a) & asked(b) and meet(a, b):
                 yield a, b, over(a, b), over(b, a)
 
 
@@ -121,7 +126,7 @@ def test_rows_of_one_left_side_stand_together():
         if not (general and special) or a["tier"] != b["tier"]:
             continue
         for row in ROWS[ROWS.index(a) + 1 : ROWS.index(b)]:
-            if row["phase"] != a["phase"] or rank(row) != rank(a) or not meet(row, a):
+            if not asked(row) & asked(a) & asked(b) or rank(row) != rank(a) or not meet(row, a):
                 continue
             alike = over(row, a) and over(a, row)
             assert alike or listed(a["name"], row["name"]) or listed(row["name"], b["name"])

@@ -50,6 +50,14 @@ def test_a_plan_costs_what_its_steps_cost(case, uses):
     assert plan.flops == pytest.approx(sum(s["flops"] for s in ran(plan)), rel=1e-12)
 
 
+@pytest.mark.parametrize("case", ["Block", "Kron + LowRank", "Sparse + LowRank", "power"])
+def test_none_of_many_values_is_taken_for_another(case):
+    """Of twenty and more keys some fall in one place of the table."""
+    _core._clear_store()
+    plan, _, _ = run(asked(CASES[case](Make("float64")), "det solution diagonal trace columns"))
+    assert plan.flops == pytest.approx(sum(s["flops"] for s in ran(plan)), rel=1e-12)
+
+
 def test_the_factor_of_one_use_is_that_of_the_other(rng):
     """The determinant's factor is also that of the solution, whose recursion is not taken."""
     c, r = rng.standard_normal((2, 100))

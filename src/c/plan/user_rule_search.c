@@ -153,7 +153,7 @@ static lop_status sweep(explorer *x) {
     for (int at = 0; st == LOP_OK && !taken && at < x->n; at++)
         for (int i = r->first[LOP_EXPLORE][lop_op_id(x->list[at]->op)];
              st == LOP_OK && !taken && i >= 0 && x->nseen <= LOP_EXPLORE_PLANS;
-             i = r->quick[i].next)
+             i = lop_row_after(r, LOP_EXPLORE, i))
             st = try_row(x, &map, at, i, &taken);
     lop_map_clear(&map, x->mk.ctx);
     return st;

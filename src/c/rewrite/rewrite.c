@@ -324,7 +324,7 @@ lop_status lop_rule_at(const lop_rules *r, int i, const lop_node *node, const lo
  * head. Owned in *out; NOMATCH. */
 static lop_status apply_rules(const lop_rules *r, lop_phase phase, bool named, const lop_node *node,
                               const lop_maker *mk, const lop_node **out, int *which) {
-    for (int i = r->first[phase][lop_op_id(node->op)]; i >= 0; i = r->quick[i].next) {
+    for (int i = r->first[phase][lop_op_id(node->op)]; i >= 0; i = lop_row_after(r, phase, i)) {
         if (named && !r->quick[i].head) continue;
         if (!lop_may_match(r->quick[i].head, node)) continue;
         lop_status st = lop_rule_at(r, i, node, mk, out);

@@ -2,16 +2,23 @@
  *
  * Three phases of the rule table (rules.c): `close` at construction (one look-up on operation, left
  * kind, right kind; no computing); at first need `first` (on the operator of an action, before the
- * action is taken apart: structural zeros) and `push` (actions move down to the kinds). A fourth,
- * `explore`, is for users' rules: tried on the written expression, taken by price
- * (user_rule_search.h). */
+ * action is taken apart: structural zeros) and `push` (actions move down to the kinds). Rows of
+ * `both` are asked at construction and in `push`. A fourth, `explore`, is for users' rules: tried
+ * on the written expression, taken by price (user_rule_search.h). */
 #ifndef LOP_REWRITE_H
 #define LOP_REWRITE_H
 
 #include "expr/coefficients.h"
 #include "expr/op.h"
 
-typedef enum lop_phase { LOP_CLOSE, LOP_FIRST, LOP_PUSH, LOP_EXPLORE, LOP_NPHASE } lop_phase;
+typedef enum lop_phase {
+    LOP_CLOSE,
+    LOP_FIRST,
+    LOP_PUSH,
+    LOP_EXPLORE,
+    LOP_NPHASE,
+    LOP_BOTH = LOP_NPHASE, /* of rows alone: LOP_CLOSE and LOP_PUSH */
+} lop_phase;
 
 enum { LOP_HOLES = 26 };
 

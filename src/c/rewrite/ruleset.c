@@ -130,13 +130,19 @@ static bool precedes(const lop_compiled *a, const lop_compiled *b) {
 
 /* Row i goes to its place in the list of its root: among its equals behind those that are there, so
  * that the table's order stays. */
-static void append(lop_rules *r, int i) {
-    lop_compiled *row = &r->row[i];
-    const lop_term *root = &row->left.term[row->left.n - 1];
-    int *at = &r->first[row->rule->phase][lop_op_id(root->op)];
-    while (*at >= 0 && !precedes(row, &r->row[*at])) at = &r->quick[*at].next;
-    r->quick[i] = (lop_quick){row->head, *at};
+static void append_to(lop_rules *r, lop_phase phase, int i) {
+    const lop_compiled *row = &r->row[i];
+    const int list = phase == LOP_CLOSE;
+    int *at = &r->first[phase][lop_op_id(row->left.term[row->left.n - 1].op)];
+    while (*at >= 0 && !precedes(row, &r->row[*at])) at = &r->quick[*at].next[list];
+    r->quick[i].next[list] = *at;
     *at = i;
+}
+static void append(lop_rules *r, int i) {
+    const lop_phase phase = r->row[i].rule->phase;
+    r->quick[i] = (lop_quick){r->row[i].head, {-1, -1}};
+    append_to(r, phase == LOP_BOTH ? LOP_CLOSE : phase, i);
+    if (phase == LOP_BOTH) append_to(r, LOP_PUSH, i);
 }
 
 static lop_status compile(lop_rules *r, const lop_rule *rule, lop_compiled *row, lop_err *err) {
@@ -157,7 +163,7 @@ static lop_status compile(lop_rules *r, const lop_rule *rule, lop_compiled *row,
         return lop_fail(err, LOP_PARSE, "rule %s needs a head on the left and a right side",
                         rule->name);
     if (root->n > 0) row->head = head_of(root, &row->left.term[row->left.index[root->first]]);
-    if (rule->phase == LOP_CLOSE) mark_close(r, &row->left);
+    if (rule->phase == LOP_CLOSE || rule->phase == LOP_BOTH) mark_close(r, &row->left);
     return bound(rule, row, err);
 }
 
@@ -297,7 +303,7 @@ lop_status lop_rules_add(lop_rules *r, const lop_rule *rule, bool cheaper, int *
         append(r, at);
         r->explore++;
     } else {
-        r->quick[at] = (lop_quick){fresh.head, *first};
+        r->quick[at] = (lop_quick){fresh.head, {*first, -1}};
         *first = at;
     }
     if (index) *index = at;
@@ -308,9 +314,9 @@ void lop_rules_remove(lop_rules *r, int i) {
     lop_compiled *row = &r->row[i];
     if (row->gone || !row->own) return;
     int *at = &r->first[row->rule->phase][lop_op_id(row->left.term[row->left.n - 1].op)];
-    while (*at != i) at = &r->quick[*at].next;
-    *at = r->quick[i].next;
-    r->quick[i].next = -1;
+    while (*at != i) at = &r->quick[*at].next[0];
+    *at = r->quick[i].next[0];
+    r->quick[i].next[0] = -1;
     row->gone = true;
     r->explore -= row->rule->phase == LOP_EXPLORE;
 }

@@ -19,7 +19,8 @@ typedef struct lop_compiled {
 /* What is asked of a row first, side by side with the others: most rows say no here. */
 typedef struct lop_quick {
     const lop_op *head;
-    int next; /* the next row with this root op and phase; -1: none */
+    int next[2]; /* the next row with this root op in the list of its phase, [1] in that of
+                  * LOP_CLOSE; -1: none */
 } lop_quick;
 
 /* A user's rule and its texts. */
@@ -51,6 +52,11 @@ static inline bool lop_names_alone(const lop_term *t) {
 /* May its one operand stand for many, as that of (kron (view@m ?*))? */
 static inline bool lop_takes_each(const lop_term *t) {
     return t->op && t->n == 1 && t->op->max != t->op->min;
+}
+
+/* The row behind row i in the list of that phase and of its root. */
+static inline int lop_row_after(const lop_rules *r, lop_phase phase, int i) {
+    return r->quick[i].next[phase == LOP_CLOSE];
 }
 
 static inline bool lop_is_off(const lop_rules *r, int i) {

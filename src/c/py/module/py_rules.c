@@ -4,7 +4,7 @@
 #include "rewrite/guards.h"
 #include "exec/rule_trial.h"
 
-static const char *const phases[] = {"close", "first", "push", "explore"};
+static const char *const phases[] = {"close", "first", "push", "explore", "both"};
 static const char *const tiers[] = {"veto", "whole", "kind", "inferred", "generic", "dense"};
 
 PyObject *py_rules(py_state *s) {
