@@ -128,7 +128,7 @@ def test_rules_are_placed():
         if row["phase"] == "structure":
             continue
         text = row["left"]
-        arrays = re.match(r"\((cast|swap|add|conjugate|\w+@d \((joint|results))\b", text)
+        arrays = re.match(r"\((cast|swap|add|mul|conjugate|\w+@d \((joint|results))\b", text)
         letter = re.fullmatch(r"\(\w+(@\w+)? \?a( \?x)?\)", text)
         projection = re.match(r"\((diagonal_sums|entry_sums|kron_partial|generator_sums)\b", text)
         if not arrays and not letter and not projection:

@@ -33,6 +33,7 @@ PARTS = {
     # many columns and the whole by a dense factor; diagonals of the inverse, for which that factor
     # would take n^3 more, by the recursion
     "Toeplitz(c)": {"toeplitz-factor": 1, "potrf": 1, "getrf": 1},
+    "Sliced": {"toeplitz-factor": 1, "potrf": 1, "getrf": 1},  # likewise
     # the small matrix again, where the plan holds more than 64 values to be kept
     "Toeplitz + LowRank": {"getrf": 3, "toeplitz-factor": 1},
     "Kron + Kron": {"hegvd": 1, "getrf": 2},  # a pencil is tried
