@@ -1,4 +1,4 @@
-"""What `import pylinop` costs over NumPy's, and what it does not bring along."""
+"""What `import pylinop` brings along, and what it does not."""
 
 import ast
 import json
@@ -9,19 +9,14 @@ from pathlib import Path
 
 import pylinop as pl
 
-# CPU time of both imports, which other processes of the machine do not add to.
 CODE = """
-import json, sys, time
-t = time.process_time()
-import numpy
-u = time.process_time()
+import json, sys
 import pylinop
-v = time.process_time()
-print(json.dumps([u - t, v - u, sorted(sys.modules)]))
+print(json.dumps(sorted(sys.modules)))
 """
-# Of NumPy's own import in the same process, the best of five: 0.35 on a quiet machine and on one
-# with 15 processes on two cores.
-OF_NUMPYS = 0.7
+# 134 on 2026-11-26, by 0.35 to 0.55 of the CPU time of NumPy's own import. A time would be that of
+# the machine and of what else it does.
+MODULES = 140
 HEAVY = {"scipy", "matplotlib", "pandas", "dask", "torch", "jax", "IPython", "tqdm", "pytest"}
 # Folders whose functions are imported when one is first read.
 LATE = (
@@ -39,13 +34,12 @@ def printed(code):
 
 
 def test_import_is_short_and_brings_nothing_heavy():
-    runs = [printed(CODE) for _ in range(5)]
-    loaded = {name.partition(".")[0] for name in runs[0][2]}
-    assert not HEAVY & loaded
-    early = [m for m in runs[0][2] if m.startswith(tuple(f"pylinop.{name}" for name in LATE))]
+    modules = printed(CODE)
+    assert not HEAVY & {name.partition(".")[0] for name in modules}
+    ours = [name for name in modules if name.partition(".")[0] == "pylinop"]
+    early = [m for m in ours if m.startswith(tuple(f"pylinop.{name}" for name in LATE))]
     assert not early, "imported with the package: " + ", ".join(early)
-    numpys, ours = (min(run[k] for run in runs) for k in (0, 1))
-    assert ours <= OF_NUMPYS * numpys, f"{1e3 * ours:.0f} ms of CPU over NumPy's {1e3 * numpys:.0f}"
+    assert len(ours) <= MODULES, len(ours)
 
 
 def test_names_are_there_before_they_are_imported():
