@@ -570,3 +570,13 @@ def test_elements_and_lines_of_products_read_lines_in_place(dtype, order):
     np.testing.assert_allclose(
         (pl.Dense(b) @ k)[3], (b.astype("D") @ k.toarray())[3], rtol=tol, atol=tol
     )
+
+
+@pytest.mark.parametrize("far", [1 << 62, -(1 << 62), 1 << 80])
+def test_steps_beyond_the_matrix_are_multiplied(far):
+    T = pl.Toeplitz(np.arange(7.0))
+    for first, second in [(far, far), (far, 5), (-1, far)]:
+        got = T[::first, 1::first][::second, ::second]
+        np.testing.assert_array_equal(
+            got.toarray(), T.toarray()[::first, 1::first][::second, ::second]
+        )

@@ -171,6 +171,12 @@ def test_an_assumption_that_is_to_be_tested_is_no_property():
         (lambda a: pl.Dense(a._given("a"), "her"), False),
         (lambda a: pl.inv(pl.Dense(a._given("a"), "pos")), False),
         (lambda a: a.H @ pl.Dense(a._given("a"), "her") @ a, False),
+        (lambda a: pl.Kron(pl.Dense(a._given("a"), "pos"), pl.Identity(2)), False),
+        (lambda a: pl.BlockDiag(pl.Identity(2), pl.Dense(a._given("a"), "her")), False),
+        (lambda a: pl.Congruence(a, pl.Dense(a._given("a"), "her")), False),
+        (lambda a: pl.KronSum(a.H @ a, pl.Dense(a._given("a"), "her")), False),
+        (lambda a: pl.HadamardProduct(pl.Dense(a._given("a"), "her"), pl.Identity(4)), False),
+        (lambda a: pl.Congruence(a, pl.Identity(4)), True),
     ],
 )
 def test_hermitian_whatever_is_assumed(make, holds, rng):

@@ -102,7 +102,6 @@ static bool flatten(factors *list, const lop_node *a, int mode, bool inverse, in
 typedef struct look {
     int left; /* nodes that may still be looked at: a part that stands in many places is met in each
                */
-    bool written; /* what is assumed of an array does not count */
 } look;
 
 static bool known(look *w, const lop_node *a, bool positive, int depth);
@@ -160,15 +159,8 @@ static bool on_both_axes(look *w, const lop_node *a, bool positive, int depth) {
     return known(w, in->child[0], positive, depth - 1);
 }
 
-/* Kinds of which a property is known by assumption alone, where it is. */
-static bool assumes(const lop_node *a) {
-    return a->op == &lop_op_dense ||
-           (lop_node_trait(a, LOP_POSITIVE) == LOP_TRUE && (a->op->flags & LOP_FLAG_band) != 0);
-}
-
 static bool known(look *w, const lop_node *a, bool positive, int depth) {
     if (depth == 0 || --w->left < 0 || !lop_is_square(a)) return false;
-    if (w->written && assumes(a)) return false;
     if (lop_node_trait(a, positive ? LOP_POSITIVE : LOP_HERMITIAN) == LOP_TRUE) return true;
     if (positive && lop_node_trait(a, LOP_IDENTITY) == LOP_TRUE) return true;
     const lop_op *op = a->op;
@@ -196,8 +188,22 @@ static bool known(look *w, const lop_node *a, bool positive, int depth) {
 bool lop_infer_hermitian(const lop_node *a) {
     return known(&(look){.left = LOP_INFER_NODES}, a, false, LOP_INFER_DEPTH);
 }
+/* Is anything in it, however deep, its own adjoint by assumption alone? Kinds pass on what is so of
+ * their parts. */
+static bool assumed_below(look *w, const lop_node *a, int depth) {
+    if (depth == 0 || --w->left < 0) return true;
+    const bool band = (a->op->flags & LOP_FLAG_band) != 0;
+    if (a->op == &lop_op_dense || band)
+        return lop_node_trait(a, LOP_POSITIVE) == LOP_TRUE ||
+               ((!band || lop_is_complex(a->dtype)) &&
+                lop_node_trait(a, LOP_HERMITIAN) == LOP_TRUE);
+    for (int i = 0; i < a->n; i++)
+        if (assumed_below(w, a->child[i], depth - 1)) return true;
+    return false;
+}
 bool lop_infer_hermitian_written(const lop_node *a) {
-    return known(&(look){.left = LOP_INFER_NODES, .written = true}, a, false, LOP_INFER_DEPTH);
+    return lop_infer_hermitian(a) &&
+           !assumed_below(&(look){.left = LOP_INFER_NODES}, a, LOP_INFER_DEPTH);
 }
 bool lop_infer_semidefinite(const lop_node *a) {
     return known(&(look){.left = LOP_INFER_NODES}, a, true, LOP_INFER_DEPTH);

@@ -133,7 +133,7 @@ def _step(axis: Any, e: Any, n: Any) -> Any:
         return (axis, e)
     if e == range(n):
         return None
-    return (axis, e.start if len(e) else 0, e.step, len(e))
+    return (axis, e.start if len(e) else 0, e.step if len(e) > 1 else 1, len(e))
 
 
 def _merged(inner: Any, outer: Any) -> tuple[Any, ...] | None:

@@ -107,13 +107,14 @@ done:
 /* -- the keys that are met most, two slices or an open mesh of int64, read here: all others, and
  * every error, are indexing.py's */
 
-/* The step of a slice; None where it takes all. */
+/* The step of a slice, by 1 where it takes one place at the most: steps are multiplied. None where
+ * it takes all. */
 static PyObject *step_of_slice(PyObject *key, Py_ssize_t axis, Py_ssize_t n) {
     Py_ssize_t start, stop, by;
     if (PySlice_Unpack(key, &start, &stop, &by) < 0) return NULL;
     const Py_ssize_t count = PySlice_AdjustIndices(n, &start, &stop, by);
     if (count == n && (n == 0 || (start == 0 && (by == 1 || n == 1)))) Py_RETURN_NONE;
-    return Py_BuildValue("nnnn", axis, count ? start : 0, by, count);
+    return Py_BuildValue("nnnn", axis, count ? start : 0, count > 1 ? by : (Py_ssize_t)1, count);
 }
 
 /* The step of places, counted from either end: of a copy of them. NotImplemented: one is outside.

@@ -14,7 +14,7 @@ static const double least_seconds = 5e-3;          /* a try takes 1 ms at the le
 static bool is_large_inverse(const lop_node *a) {
     while (a->op == &lop_op_view || a->op == &lop_op_scaled) a = a->child[0];
     return a->op == &lop_op_inverse && a->shape.ndim == 2 &&
-           lop_rows(a) * lop_rows(a) * 8 >= LEAST_DENSE;
+           (double)lop_rows(a) * (double)lop_rows(a) * 8 >= LEAST_DENSE;
 }
 
 /* A product with such a factor. */
