@@ -43,6 +43,8 @@ CASES = {
     "trapezoid": (lambda a: np.trapezoid(a), V),
     "trapezoid over": (lambda a: np.trapezoid(a, np.arange(4.0) ** 2, axis=0), Z),
     "trapezoid of dx": (lambda a: np.trapezoid(a, dx=0.3, axis=1), S),
+    "trapezoid over fewer": (lambda a: np.trapezoid(a, np.cos(A), axis=-2), S),
+    "trapezoid over one more": (lambda a: np.trapezoid(a[:, :2, :2], A[:2, 1:3], axis=-2), S),
     "ptp": (lambda a: np.ptp(a, axis=0), A),
     "ptp of all": (lambda a: np.ptp(a, keepdims=True), S),
     "angle": (lambda a: np.angle(a), Z),
@@ -50,6 +52,7 @@ CASES = {
     "angle in degrees": (lambda a: np.angle(a, deg=True), Z),
     "vecdot": (lambda a: np.linalg.vecdot(a, a[::-1]), Z),
     "vecdot along": (lambda a: np.linalg.vecdot(a, a[:1], axis=1), S),
+    "vecdot counted": (lambda a: np.linalg.vecdot(V[:4], a[:, 1:5], axis=0), A),
     "select": (lambda a: np.select([a > 1, a < -0.5], [a * a, np.sin(a)], 2.0), A),
 }
 
@@ -83,3 +86,20 @@ def test_what_numpy_refuses():
             bad()
     with pytest.raises(ZeroDivisionError, match="Weights"):
         np.average(a, axis=0, weights=np.array([1.0, -1.0, 1.0, -1.0]))
+
+
+def test_selected_numbers_have_no_dtype():
+    a = pl.lazy(A.astype(np.float32))
+    for choices, default in (
+        ([a, 1.0], 0),
+        ([2, 1], np.float32(3)),
+        ([a, np.float64(1)], 2),
+        ([a, 2 * a], [1, 2, 3, 4, 5, 6]),
+        ([a, a], a[0]),
+    ):
+        found = np.select([a > 1, a < -0.5], choices, default)
+        plain = [np.asarray(x) if isinstance(x, pl.LazyArray) else x for x in choices]
+        rest = np.asarray(default) if isinstance(default, pl.LazyArray) else default
+        wanted = np.select([np.asarray(a) > 1, np.asarray(a) < -0.5], plain, rest)
+        assert found.dtype == wanted.dtype
+        np.testing.assert_array_equal(np.asarray(found), wanted)

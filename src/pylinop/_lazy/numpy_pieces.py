@@ -133,7 +133,7 @@ def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     step = dx
     if x is not None:
         x = parts[1]
-        step = np.diff(x, axis=0 if x.ndim == 1 else k)
+        step = np.diff(x, axis=0 if x.ndim == 1 else axis)  # of x as of y, counted in each
         if x.ndim == 1:
             step = np.reshape(step, (-1,) + (1,) * (y.ndim - 1 - k))
     both = y[_key(k, y.ndim, slice(1, None))] + y[_key(k, y.ndim, slice(None, -1))]
@@ -164,22 +164,31 @@ def _vecdot(x1: Any, x2: Any, *, axis: int = -1) -> Any:
     if parts is None or any(x.dtype.kind not in "fc" or x.ndim == 0 for x in parts):
         return NotImplemented
     x1, x2 = parts
-    if x1.shape[_axis(axis, x1.ndim)] != x2.shape[_axis(axis, x2.ndim)]:
+    k, j = _axis(axis, x1.ndim), _axis(axis, x2.ndim)
+    if x1.shape[k] != x2.shape[j]:
         return NotImplemented
-    return np.sum((np.conjugate(x1) if x1.dtype.kind == "c" else x1) * x2, axis=axis)
+    if k - x1.ndim != j - x2.ndim:  # counted from the front of each
+        x1, x2, k = np.moveaxis(x1, k, -1), np.moveaxis(x2, j, -1), x1.ndim - 1
+    product = (np.conjugate(x1) if x1.dtype.kind == "c" else x1) * x2
+    return np.sum(product, axis=k - x1.ndim)
+
+
+def _choice(x: Any) -> Any:
+    return x if type(x) in (int, float, complex) else node(x)  # numbers of Python have no dtype
 
 
 @row("select")
 def _select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
-    conditions, choices = _nodes(condlist), _nodes(choicelist)
-    if conditions is None or choices is None or len(conditions) != len(choices) or not choices:
+    conditions, choices = _nodes(condlist), [_choice(x) for x in choicelist]
+    found = _choice(default)
+    given = [*choices, found]
+    if conditions is None or len(conditions) != len(choices) or not choices:
         return NotImplemented
-    if any(c.dtype != bool for c in conditions):
+    if any(x is None for x in given) or any(c.dtype != bool for c in conditions):
         return NotImplemented
-    found = default
     for c, x in zip(conditions[::-1], choices[::-1], strict=True):
         found = np.where(c, x, found)
-    dtype = np.result_type(*(x.dtype for x in choices), default)
+    dtype = np.result_type(*(x.dtype if is_lazy(x) else x for x in given))
     return found if found.dtype == dtype else NotImplemented
 
 

@@ -10,7 +10,16 @@ import torch
 
 from .._programs.formulas import operations
 
-__all__ = ["LETTERS", "as_array", "as_leaf", "dtype_of", "is_array", "operation", "out_dtype"]
+__all__ = [
+    "LETTERS",
+    "as_array",
+    "as_leaf",
+    "dtype_of",
+    "is_array",
+    "numpys",
+    "operation",
+    "out_dtype",
+]
 
 _DTYPES: dict[Any, Any] = {
     torch.float32: np.dtype(np.float32),
@@ -35,11 +44,16 @@ def is_array(x: Any) -> bool:
 
 def dtype_of(x: Any) -> Any:
     """The dtype of a tensor, as NumPy's."""
-    found = _DTYPES.get(x.dtype)
+    return numpys(x.dtype, x.shape)
+
+
+def numpys(dtype: Any, shape: Any) -> Any:
+    """NumPy's dtype for one of torch, of a tensor of this shape."""
+    found = _DTYPES.get(dtype)
     if found is None:
         raise TypeError(
-            f"pylinop.torch has no tensors of dtype {x.dtype} (this one has shape "
-            f"{tuple(x.shape)}): use x.float() or x.double()"
+            f"pylinop.torch has no tensors of dtype {dtype} (this one has shape "
+            f"{tuple(shape)}): use x.float() or x.double()"
         )
     return found
 

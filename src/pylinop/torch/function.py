@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 from torch._subclasses.functional_tensor import FunctionalTensor
@@ -20,7 +19,7 @@ from .._programs import tapes
 from .._programs.formulas import Parts
 from .._programs.programs import Formula, Program, WithGradients
 from . import compiled, derived
-from .arrays import LETTERS
+from .arrays import numpys
 from .values import avals, conj
 from .values import values as _values
 
@@ -44,7 +43,7 @@ class _How(NamedTuple):
 @functools.lru_cache(maxsize=2048)
 def _how(program: Program, given: Any, asked: tuple[int, ...]) -> _How:
     """Of tensors of these shapes and dtypes, of which some ask for gradients."""
-    avals = tuple((tuple(shape), np.dtype(LETTERS[dtype])) for shape, dtype in given)
+    avals = tuple((tuple(shape), numpys(dtype, shape)) for shape, dtype in given)
     kinds = program.kinds(avals)
     by = asked if asked and derived.has_gradients(program, kinds) else ()
     whole = WithGradients(program, by) if by else program
