@@ -158,7 +158,7 @@ def test_the_smaller_side_is_followed_both_ways():
     assert sizes[X] == (5, 7)
     with pytest.raises(ValueError, match="no sizes fit"):
         pl.unify((values, 5), (X, (4, 7)))
-    with pytest.raises(ValueError, match="N is between|N is 5 or more, no greatest size was found"):
+    with pytest.raises(ValueError, match="N may be any size from 5 on"):
         pl.unify((values, 5), (X[0], 5))[X]
     M = pl.symbols("M", least=0)
     assert str(np.linalg.svdvals(pl.placeholder((N + M, N))).shape) == "(N,)"

@@ -137,6 +137,16 @@ def test_unify_is_enumeration(seed, rng):
         assert chosen[symbol(sizes[0])].low == end(v[0] for v in taken)
 
 
+def test_what_divides_two_constants_may_be_negative():
+    a, b, c, d = pl.symbols("a b c d")
+    q = (a - b) // 2
+    both = (q * c + 6, 0), (q * d + 4, 0)
+    found = pl.unify(*both, (a, 1), (b, 5))
+    assert dict(found) == {"a": 1, "b": 5, "c": 3, "d": 2}
+    found = pl.unify(*both, choose="min")
+    assert (found[c], found[d]) in ((6, 4), (3, 2)) and found[a] - found[b] in (-1, -2, -3, -4)
+
+
 def test_elimination_and_bounds_are_one():
     a, b = pl.symbols("a b")
     found = pl.unify((a + b, 10), (a - b, 2))

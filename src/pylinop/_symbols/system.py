@@ -82,7 +82,7 @@ class System:
                 continue
             x = self.atom(a)
             low, high = self.low[x], self.high[x]
-            self.low[x] = -most if low is None else max(low, int(low >= 0))
+            self.low[x] = -most if low is None else max(low, 1 if low >= 0 else -most)
             self.high[x] = most if high is None else min(high, most)
 
     def row(self, of: Coefficients, constant: int, at_least: bool) -> None:
