@@ -36,7 +36,8 @@ static const lop_node *part_of(const lop_node *a, int64_t which) {
 /* cos + sin and cos - sin of the unitary transform, over all levels together. */
 static bool hartley(const lop_node *a) {
     const lop_node *x = a->child[0], *y = a->child[1];
-    if (y->op == &lop_op_scaled && fabs(y->attr.re) == 1 && y->attr.im == 0) y = y->child[0];
+    if (y->op == &lop_op_scaled && !y->attr.num && fabs(y->attr.re) == 1 && y->attr.im == 0)
+        y = y->child[0];
     const lop_node *real = part_of(x, 0), *imag = part_of(y, 1);
     return real && imag && real->op == &lop_op_dft && real->attr.i[0] == ORTHO &&
            lop_node_alike(real, imag, LOP_INFER_DEPTH);
