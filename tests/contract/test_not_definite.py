@@ -235,5 +235,7 @@ def test_of_an_empty_batch_nothing_has_to_be_definite(join):
     for op in (join(none, -np.eye(3)), join(-np.eye(3), none), 2 * join(none, -np.eye(1))):
         L = pl.cholesky(op)
         assert L.shape == op.shape == np.linalg.cholesky(op.toarray()).shape
+        assert pl.sqrt_inv_matmul(op, np.ones(op.shape[-1:] + (4,))).shape == (*op.shape[:-1], 4)
+        assert pl.sample(op, 3, rng=0).shape == pl.sample(pl.Dense(op.toarray()), 3, rng=0).shape
     with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
         pl.cholesky(join(np.eye(2)[None], -np.eye(3)))

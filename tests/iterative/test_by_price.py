@@ -168,6 +168,10 @@ def test_multiples_of_an_inverse_go_as_it_does():
     single = pl.inv(pl.Kron(T1.astype(np.float32), T2.astype(np.float32)) + pl.Identity(SIZE))
     wide = (np.float64(2) * single) @ b.astype(np.float32)
     assert wide.dtype == np.float64
+    inverse = pl.inv(CASES["single"][0])
+    for turned in ((2j * inverse).H, ((1 + 2j) * inverse.T).conj()):  # a conjugate is as weak
+        assert turned.dtype == (turned @ b.astype(np.float32)).dtype == np.complex64
+        assert turned[3, 4].dtype == turned[:2].toarray().dtype == np.complex64
 
 
 PRODUCTS = {

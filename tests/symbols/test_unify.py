@@ -137,6 +137,30 @@ def test_unify_is_enumeration(seed, rng):
         assert chosen[symbol(sizes[0])].low == end(v[0] for v in taken)
 
 
+def test_what_divides_two_constants_may_be_negative():
+    a, b, c, d = pl.symbols("a b c d")
+    q = (a - b) // 2
+    both = (q * c + 6, 0), (q * d + 4, 0)
+    found = pl.unify(*both, (a, 1), (b, 5))
+    assert dict(found) == {"a": 1, "b": 5, "c": 3, "d": 2}
+    found = pl.unify(*both, choose="min")
+    assert (found[c], found[d]) in ((6, 4), (3, 2)) and found[a] - found[b] in (-1, -2, -3, -4)
+
+
+def test_products_with_a_smaller_size_are_decided():
+    """Bounds leave open what is within it; sizes were given that do not fit."""
+    K, N = pl.symbols("K N")
+    k = np.linalg.svdvals(pl.placeholder((N, K))).shape[0]
+    assert dict(pl.unify((K * k, 41))) == {"K": 41, "N": 1}
+    assert dict(pl.unify((K * k, 12), (N, 3))) == {"K": 4, "N": 3}
+    with pytest.raises(ValueError, match="no sizes fit"):
+        pl.unify((K * k, 41), (N, 3))
+    assert pl.unify((k * k, 9)).interval(K) == (3, None)
+    for choose in ("min", "max"):
+        found = pl.unify((N, 8), (K * k - 3 * K, 10), choose=choose)
+        assert dict(found) == {"K": 5, "N": 8}
+
+
 def test_elimination_and_bounds_are_one():
     a, b = pl.symbols("a b")
     found = pl.unify((a + b, 10), (a - b, 2))

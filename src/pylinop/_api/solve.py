@@ -57,7 +57,8 @@ def solve(A: Any, b: Any, assume_a: str | None = None, **how: Unpack[_How]) -> A
         'direct' factors, or uses a closed form; 'auto' does the same, but where that makes a dense
         form it first tries an iterative method, if the planner's prices say that this is cheaper,
         within a third of the factor's price and to working accuracy, and also where the dense form
-        would pass the memory limit, then without that bound; 'iterative',
+        would pass the memory limit, then without that bound ('direct' of a LazyArray, or of an
+        operator b, is 'auto': there ``pl.config(iterate=False)`` goes by the factor); 'iterative',
         'cg', 'block_cg', 'minres', 'gmres', 'fgmres', 'bicgstab', 'lsqr', 'lsmr' iterate, with
         products alone, for several columns together (docs/iterative.md says when to use which).
     rtol, atol : float, optional

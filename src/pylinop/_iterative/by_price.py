@@ -122,7 +122,7 @@ def iterated(inverse: Any, x: Any, act: int, seconds: float) -> Any:
             inverse, mode = inverse._operands[0], mode ^ inverse._mode
         else:  # within views that conjugate: of the multiple, too
             inverse, c = inverse._operands
-            times.append(np.conj(c) if mode & 2 else c)
+            times.append(c.conjugate() if mode & 2 else c)  # a weak number stays so
     if not written(inverse, "inverse") or outer is None or inverse.dtype is None:
         return None
     if times and np.result_type(outer, np.complex64) != np.result_type(inverse.dtype, np.complex64):

@@ -29,7 +29,7 @@ _VERIFY, _BY_PRICE = Later("_verify.compare"), Later("_iterative.by_price")
 
 _MOST = 8  # dense forms that are searched together
 _LOOKED = 64  # nodes among which an inverse is looked for
-_LARGE = 362  # rows of one whose solves may go by iteration, as in py_by_price.c
+_LARGE = 363  # rows from which solves may go by iteration, as in py_by_price.c
 _ROOM = 24  # arrays of pieces that have nothing to do with each other, in one plan
 _LINEAR = ("add", "scale", "over", "view", "inverse", "made")
 _DENSE, _DIAGONAL, _TRACE, _DET = 0, 1, 2, 4  # as in op_results.c

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from .expressions import Symbol
+from .expressions import Symbol, value
 from .projected import Bounds, Ends, connected, ends, of_product
 from .provenance import Equation
 from .system import Coefficients, Infeasible, Product, Row, System, eliminated, substituted
@@ -34,7 +34,8 @@ class Search:
     def __init__(
         self, equations: Iterable[Equation], asked: Iterable[Symbol] = (), work: int = WORK
     ) -> None:
-        self.s = System(equations, asked)
+        self.equations = [*equations]
+        self.s = System(self.equations, asked)
         self.left = work
         self.rows: list[Row] = []
         self.known: dict[int, tuple[Coefficients, int]] = {}
@@ -181,7 +182,7 @@ class Search:
             self.project(low, high)
         open_ = [x for x in self.s.symbols if low[x] != high[x]]
         if not open_:
-            return {x: int(low[x] or 0) for x in self.s.symbols}
+            return self.checked({x: int(low[x] or 0) for x in self.s.symbols})
         x = min(open_, key=lambda y: _width(low[y], high[y]))
         certain = True
         while high[x] is None or int(low[x] or 0) <= int(high[x] or 0):
@@ -207,6 +208,14 @@ class Search:
         if certain:
             raise Infeasible("")
         return None
+
+    def checked(self, sizes: dict[int, int]) -> dict[int, int]:
+        """Sizes that fulfil the equations: bounds leave open what is within a smaller size."""
+        self.left -= len(self.equations)
+        known = {a: sizes[x] for a, x in self.s.number.items() if isinstance(a, Symbol)}
+        if not all(e.holds(value(e.left, known), value(e.right, known)) for e in self.equations):
+            raise Infeasible("")
+        return sizes
 
     def end(self, x: int, upper: bool) -> bool:
         """Moves one end of an unknown inwards to a size that is taken; was that decided?"""

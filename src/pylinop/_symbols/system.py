@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._base.lazy_import import Standard
-from .expressions import Atom, Least, Monomial, Size, Symbol
+from .expressions import Atom, Least, Monomial, Size, Symbol, smallest
 from .provenance import Equation
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class System:
                 continue
             x = self.atom(a)
             low, high = self.low[x], self.high[x]
-            self.low[x] = -most if low is None else max(low, int(low >= 0))
+            self.low[x] = -most if low is None else max(low, 1 if low >= 0 else -most)
             self.high[x] = most if high is None else min(high, most)
 
     def row(self, of: Coefficients, constant: int, at_least: bool) -> None:
@@ -116,7 +116,8 @@ class System:
 
     def least(self, a: Least) -> int:
         """q <= both, and the product of what these are above it is 0."""
-        q = self.unknown(a, repr(a), None)
+        low = min(map(smallest, a.of))
+        q = self.unknown(a, repr(a), None if low == -math.inf else int(low))
         above = []
         for k, side in enumerate(a.of):
             of, constant = self.linear(side)

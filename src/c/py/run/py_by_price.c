@@ -7,14 +7,13 @@
  * others pay for two comparisons. */
 #include "py/module/py.h"
 
-enum { LEAST_DENSE = 1 << 20, MOST_FACTORS = 16 }; /* bytes; of a product */
-static const double least_seconds = 5e-3;          /* a try takes 1 ms at the least */
+enum { LEAST_DENSE = 1 << 20, LEAST_ROWS = 363, MOST_FACTORS = 16 }; /* bytes; of a product */
+static const double least_seconds = 5e-3; /* a try takes 1 ms at the least */
 
 /* An inverse under views and multiples, with a dense form that is worth to be left out. */
 static bool is_large_inverse(const lop_node *a) {
     while (a->op == &lop_op_view || a->op == &lop_op_scaled) a = a->child[0];
-    return a->op == &lop_op_inverse && a->shape.ndim == 2 &&
-           (double)lop_rows(a) * (double)lop_rows(a) * 8 >= LEAST_DENSE;
+    return a->op == &lop_op_inverse && a->shape.ndim == 2 && lop_rows(a) >= LEAST_ROWS;
 }
 
 /* A product with such a factor. */

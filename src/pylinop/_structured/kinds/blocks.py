@@ -320,8 +320,8 @@ def _(op: Any, f: Any) -> Generator[Any, Any, Any]:
 @power.row("blockdiag", how="a BlockDiag of the blocks'", cost="sum of the blocks'")
 def _(op: Any, p: Any) -> Generator[Any, Any, Any]:
     blocks = factors_of(op)
-    if any(f.shape[-1] != f.shape[-2] for f in blocks):
-        return NotImplemented
+    if 0 in op.shape or any(f.shape[-1] != f.shape[-2] for f in blocks):
+        return NotImplemented  # as above
     found = []
     for f in blocks:
         found.append((yield f, p))
@@ -331,8 +331,8 @@ def _(op: Any, p: Any) -> Generator[Any, Any, Any]:
 @root.row("blockdiag", how="a BlockDiag of the blocks'", cost="sum of the blocks'")
 def _(op: Any) -> Generator[Any, Any, Any]:
     blocks = factors_of(op)
-    if any(f.shape[-1] != f.shape[-2] for f in blocks):
-        return NotImplemented
+    if 0 in op.shape or any(f.shape[-1] != f.shape[-2] for f in blocks):
+        return NotImplemented  # as above
     found = []
     for f in blocks:
         found.append((yield (f,)))
