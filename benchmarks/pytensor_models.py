@@ -1,10 +1,11 @@
 """`pylinop.pytensor`: value and all gradients of models, with and without it, under numba.
 
-    python benchmarks/pytensor_models.py [--rounds 9] [--only kron]
+    python benchmarks/pytensor_models.py [--rounds 9] [--only kron] [--alone]
 
-Interleaved in one process: minimum and median of wall milliseconds a call, one thread of OpenBLAS
-(where the environment does not say otherwise). Answers are compared before anything is timed.
-Compile times are those of a cold or warm numba cache, as it is found."""
+Interleaved in one process: minimum and median of the processor's milliseconds a call, one thread of
+OpenBLAS (where the environment does not say otherwise). Answers are compared before anything is
+timed. Compile times are wall seconds of a cold or warm numba cache, as it is found. `--alone` has
+no side without pylinop, and tells how the programs ran; the last row is a sampler's."""
 
 import argparse
 import os
@@ -113,6 +114,46 @@ def compiled(inputs, K, y):
     return found, start
 
 
+def timed(f, values, rounds):
+    """The processor's milliseconds of each call, new values each time, as of a sampler."""
+    found = []
+    for k in range(rounds):
+        given = [v * (1 + 1e-6 * k) for v in values]
+        start = time.process_time()
+        f(*given)
+        found.append(1e3 * (time.process_time() - start))
+    return found
+
+
+def alone(model, rounds):
+    """Milliseconds a call with pylinop, from its tapes, and the roads of the programs."""
+    inputs, K, values, y = model()
+    f, _ = compiled(inputs, K, y)
+    timed(f, values, 4)
+    found = timed(f, values, rounds)
+    return found, ", ".join(sorted({r.road for r in pp.explain(f)}))
+
+
+def drawn():
+    """The processor's seconds of nutpie: two chains of 200 + 200 draws of a model of 200 rows."""
+    import nutpie
+
+    r = np.random.default_rng(0)
+    W, y = r.standard_normal((200, 2)), r.standard_normal((20, 200))
+    with pm.Model() as model:
+        ls, s = pm.HalfNormal("ls", 1), pm.HalfNormal("s", 1)
+        L = ls * W
+        pm.MvNormal("y", np.zeros(200), cov=L @ L.T + s**2 * pt.eye(200), observed=y)
+    settings = {"draws": 200, "tune": 200, "chains": 2, "cores": 2, "progress_bar": False}
+    compiled = nutpie.compile_pymc_model(model, backend="numba")
+    found = []
+    for seed in (1, 2, 3):
+        start = time.process_time()
+        nutpie.sample(compiled, seed=seed, **settings)
+        found.append(time.process_time() - start)
+    return found
+
+
 def measured(model, rounds):
     inputs, K, values, y = model()
     on, start = compiled(inputs, K, y)
@@ -128,32 +169,49 @@ def measured(model, rounds):
     assert worst < 1e-8, worst
     times = {"on": [], "off": []}
     for k in range(rounds):
-        given = [v * (1 + 1e-6 * k) for v in values]  # as a sampler, new values each time
+        given = [v * (1 + 1e-6 * k) for v in values]
         for name, f in (("on", on), ("off", off)):
-            start = time.perf_counter()
-            f(*given)
-            times[name].append(1e3 * (time.perf_counter() - start))
+            times[name] += timed(f, given, 1)
     return times, worst, compile_on, compile_off
+
+
+def compare(name, model, rounds):
+    """A row with pylinop and without."""
+    times, worst, on, off = measured(model, rounds)
+    best = {k: min(v) for k, v in times.items()}
+    mid = {k: float(np.median(v)) for k, v in times.items()}
+    print(
+        f"| {name} | {best['on']:.2f} ({mid['on']:.2f}) | {best['off']:.2f} ({mid['off']:.2f}) "
+        f"| {best['on'] / best['off']:.3f} | {on:.1f}, {off:.1f} | {worst:.0e} |",
+        flush=True,
+    )
+
+
+def tell(name, found, unit, road=""):
+    """A row of pylinop's side."""
+    print(f"| {name} | {min(found):.3f} ({np.median(found):.3f}) {unit} | {road} |", flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--only", default="")
+    parser.add_argument("--alone", action="store_true")
     given = parser.parse_args()
-    print("| model | pylinop, ms | PyTensor, ms | ratio | compile, s | difference |")
-    print("|---|---|---|---|---|---|")
-    for name, model in MODELS.items():
-        if given.only not in name:
-            continue
-        times, worst, on, off = measured(model, given.rounds)
-        best = {k: min(v) for k, v in times.items()}
-        mid = {k: float(np.median(v)) for k, v in times.items()}
-        print(
-            f"| {name} | {best['on']:.2f} ({mid['on']:.2f}) | {best['off']:.2f} ({mid['off']:.2f}) "
-            f"| {best['on'] / best['off']:.3f} | {on:.1f}, {off:.1f} | {worst:.0e} |",
-            flush=True,
-        )
+    chosen = {name: model for name, model in MODELS.items() if given.only in name}
+    print(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores\n")
+    if given.alone:
+        print("| model | pylinop, CPU | runs |\n|---|---|---|")
+        for name, model in chosen.items():
+            found, road = alone(model, given.rounds)
+            tell(name, found, "ms", road)
+    else:
+        print("| model | pylinop, ms | PyTensor, ms | ratio | compile, s | difference |")
+        print("|---|---|---|---|---|---|")
+        for name, model in chosen.items():
+            compare(name, model, given.rounds)
+    if given.only in (name := "nutpie, 800 draws, 200 rows"):
+        tell(name, drawn(), "s")
 
 
 if __name__ == "__main__":

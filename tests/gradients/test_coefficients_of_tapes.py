@@ -277,3 +277,18 @@ def test_there_still_are_tapes(n, rng):
         for _ in range(7):
             run(p)
         assert _core._tape_counts()[1] > before, list(freezing._why.values())[-1]
+
+
+def test_arrays_that_a_proof_wants_alike_stay_so(rng):
+    """A band's, above and below its diagonal; others that are alike by accident do not."""
+    e = 1 + rng.random(16)
+    given = [4 + rng.random(17), e, e.copy(), e.copy(), rng.random(15)]
+    proof = ((8, 2, (), ()), (12, 1, (0, 1, 2, 4), (0, 1, -1, 2)))
+    alike = marks.twins(proof, given)
+    assert alike == ((2, 1),)
+    assert marks.twins(proof, [*given[:2], e + 1, *given[3:]]) == ()
+    assert marks.twins(((1, 1, (0, 1), (1, -1)),), [e, e]) == ()
+    for made in (marks.moved(given, 2.0**-12, alike=alike), *marks.probes(given, (), alike)):
+        np.testing.assert_array_equal(made[1], made[2])
+        assert made[1] is not made[2] and (made[1] != given[1]).all()
+        assert (made[3] != made[2]).any()

@@ -29,7 +29,7 @@ from .._gradients.shapes import scattered
 from .._lazy import evaluate, numpy_functions, numpy_shapes
 from .._structured import determinants
 from .coefficients import Sources, reads
-from .marks import is_even, moved, probes
+from .marks import is_even, moved, probes, twins
 from .programs import Program, by_shapes
 from .views import Unfit, View, of_views, view_of
 
@@ -266,12 +266,15 @@ class _Tape:
         slot, offset, letter, shape, strides = self.value(a._args[0], a.dtype)
         if any(x not in (None, False) for x in rest.values()):
             raise Unfit("this sum")
-        if axis is None and len(shape) != 1:
+        axes = range(len(shape)) if axis is None else np.atleast_1d(axis) % len(shape)
+        if len(axes) not in (1, len(shape)):
+            raise Unfit("a sum over some of the axes")
+        along = int(axes[0]) if len(shape) > len(axes) else -1  # -1: all of a vector
+        if along < 0 and len(shape) != 1:
             if not _in_c_order(shape, strides):
                 raise Unfit("the sum of a view")
             shape, strides = (math.prod(shape),), (1,)
-        arg = (slot, offset, letter, shape, strides)
-        self.step(_SUM, [arg], self.placed(v), -1 if axis is None else axis)
+        self.step(_SUM, [(slot, offset, letter, shape, strides)], self.placed(v), along)
 
 
 def _c_strides(shape: Any) -> tuple[int, ...]:
@@ -369,7 +372,7 @@ def _agrees(tape: Any, arrays: Any, values: Any, outs: Any) -> bool | None:
 def _tried(freezable: Freezable, tape: Any, arrays: Any, outs: Any, pinned: Any) -> None:
     """Compares a tape with the program on numbers that it was not made of, far from them if it may
     be: whatever was taken for another number or for a constant shows."""
-    for given in probes(arrays, pinned):
+    for given in probes(arrays, pinned, twins(freezable.proof, arrays)):
         try:
             values = freezable.run(given)
         except Exception:  # no numbers for this program: nearer ones are
@@ -421,12 +424,17 @@ def _for_numbers(freezable: Freezable, arrays: Any, outs: Any, pinned: tuple[int
 def _of_runs(
     freezable: Freezable, arrays: Any, outs: Any, pinned: tuple[int, ...], even: bool
 ) -> Any:
-    first, second = (moved(arrays, by, pinned, even) for by in (2.0**-13, 2.0**-11))
+    alike = twins(freezable.proof, arrays)
+    first, second = (moved(arrays, by, pinned, even, alike) for by in (2.0**-13, 2.0**-11))
     tape, values, others = _tape(freezable, first, second, pinned)
     if not _runs(tape, arrays, outs):
         return None
-    if not (_agrees(tape, first, values, outs) and _agrees(tape, second, others, outs)):
-        raise Unfit("the tape's bits differ from the program's")
+    for given, due in ((first, values), (second, others)):
+        agrees = _agrees(tape, given, due, outs)
+        if agrees is None:
+            raise Unfit("the tape is not for numbers near these")
+        if not agrees:
+            raise Unfit("the tape's bits differ from the program's")
     _tried(freezable, tape, arrays, outs, pinned)
     return tape
 

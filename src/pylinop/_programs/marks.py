@@ -2,7 +2,8 @@
 
 Where a coefficient comes from is found by its value. So elements are moved by random amounts, each
 by its own, and also those that are zero; what is alike by accident is looked for nonetheless
-(coefficients.py), and probes of other numbers are what a tape is tried on before it is kept."""
+(coefficients.py), and probes of other numbers are what a tape is tried on before it is kept.
+Arrays that a proof wants alike, above and below the diagonal of a band, stay so: `twins`."""
 
 from __future__ import annotations
 
@@ -12,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["is_even", "moved", "probes"]
+__all__ = ["is_even", "moved", "probes", "twins"]
 
+_BAND = 12  # of exec/tape_proof.h
 _draws = itertools.count()  # a try that comes again has other numbers
 
 
@@ -21,6 +23,21 @@ def is_even(a: Any) -> bool:
     """Is it a symmetric matrix, or a batch of such, or of Hermitian ones?"""
     square = a.ndim > 1 and a.shape[-1] == a.shape[-2]
     return bool(square and (a == np.swapaxes(a, -1, -2).conj()).all())
+
+
+def twins(proof: Any, arrays: Any) -> tuple[tuple[int, int], ...]:
+    """(k, j): array k stands as far below the diagonal of a proof's band as j, which is the same,
+    stands above it."""
+    found = []
+    for kind, _, held, offsets in proof:
+        above = [(o, j) for o, j in zip(offsets, held, strict=True) if kind == _BAND and o > 0]
+        for o, k in zip(offsets, held, strict=True):
+            for pair in above if kind == _BAND and o < 0 else ():
+                if pair[0] == -o and np.array_equal(arrays[pair[1]], arrays[k]):
+                    above.remove(pair)
+                    found.append((k, pair[1]))
+                    break
+    return tuple(found)
 
 
 def _even(r: Any) -> Any:
@@ -64,29 +81,37 @@ def _number(x: Any, rng: Any, by: float) -> Any:
     return x * (1 + by * (1 + rng.random()))
 
 
-def _made(arrays: Any, pinned: tuple[int, ...], change: Callable[[Any, Any], Any]) -> list[Any]:
+def _made(
+    arrays: Any, pinned: tuple[int, ...], alike: Any, change: Callable[[Any, Any], Any]
+) -> list[Any]:
     rng, made = np.random.default_rng(next(_draws)), []
     for k, a in enumerate(arrays):
         x = _like(a)
         if k not in pinned:
             x[...] = change(a, rng)
         made.append(x)
+    for k, j in alike:
+        made[k][...] = made[j]
     return made
 
 
-def moved(arrays: Any, by: float, pinned: tuple[int, ...] = (), even: bool = False) -> list[Any]:
+def moved(
+    arrays: Any, by: float, pinned: tuple[int, ...] = (), even: bool = False, alike: Any = ()
+) -> list[Any]:
     """Other numbers in other memory: arrays by one factor, and each element by one of its own near
-    1; single numbers are no special ones. Pinned ones stay. `even`: what is symmetric stays so."""
+    1; single numbers are no special ones. Pinned ones stay. `even`: what is symmetric stays so.
+    `alike`: twins."""
     return _made(
         arrays,
         pinned,
+        alike,
         lambda a, rng: _near(a, rng, by, even) if a.ndim else _number(a, rng, by),
     )
 
 
-def probes(arrays: Any, pinned: tuple[int, ...]) -> Iterator[list[Any]]:
+def probes(arrays: Any, pinned: tuple[int, ...], alike: Any = ()) -> Iterator[list[Any]]:
     """Numbers far from these, and nearer ones, which a program takes that does not take those."""
     for zeros in (True, False):
-        yield _made(arrays, pinned, lambda a, rng, zeros=zeros: _far(a, rng, zeros))  # type: ignore[misc]
-    yield moved(arrays, 2.0**-12, pinned)
-    yield moved(arrays, 2.0**-12, pinned, even=True)
+        yield _made(arrays, pinned, alike, lambda a, rng, zeros=zeros: _far(a, rng, zeros))  # type: ignore[misc]
+    yield moved(arrays, 2.0**-12, pinned, alike=alike)
+    yield moved(arrays, 2.0**-12, pinned, even=True, alike=alike)

@@ -27,7 +27,7 @@ from pylinop.jax import handler, primitive
 ROOT = Path(__file__).parents[3]
 # ours -> theirs, and the fields that we read or write
 STRUCTS = {
-    ("xla_extension", "XLA_FFI_Extension_Base"): {"type": "type", "next": "next"},
+    ("xla_extension", "XLA_FFI_InternalExtension"): {"type": "type", "next": "next"},
     ("xla_version", "struct XLA_FFI_Api_Version"): {
         "extensions": "extension_start",
         "major": "major_version",
@@ -92,7 +92,10 @@ def test_structs_are_laid_out_as_theirs(tmp_path):
     lines += [f'_Static_assert((int){a} == (int){b}, "{a}");' for a, b in numbers.items()]
     file = tmp_path / "layout.c"
     file.write_text("\n".join(lines) + "\n")
-    includes = [f"-I{jax.ffi.include_dir()}", f"-I{ROOT / 'src/c'}"]
+    headers = Path(jax.ffi.include_dir())
+    includes = [f"-I{headers}", f"-I{ROOT / 'src/c'}"]
+    if "XLA_FFI_InternalExtension" not in (headers / "xla/ffi/api/c_api.h").read_text():
+        includes.append("-DXLA_FFI_InternalExtension=XLA_FFI_Extension_Base")  # its older name
     # a field of ours that is a part of a struct of theirs may be shorter: versions only grow
     subprocess.run(["cc", "-std=c11", "-fsyntax-only", *includes, str(file)], check=True)
 

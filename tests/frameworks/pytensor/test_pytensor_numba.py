@@ -14,12 +14,20 @@ pytensor = pytest.importorskip("pytensor")
 import pytensor.tensor as pt
 from contract.c_face import Array, as_c, c_face, last_error, run_program
 from frameworks.pytensor import pytensor_graphs as graphs
-from frameworks.pytensor.test_pytensor_rewrites import compiled, same, small_sizes  # noqa: F401
+from frameworks.pytensor.test_pytensor_rewrites import (  # noqa: F401
+    PLAIN,
+    compiled,
+    same,
+    small_sizes,
+)
 
 import pylinop.pytensor as pp
 from pylinop._base import config
 from pylinop._programs import entry
-from pylinop.pytensor import dispatch_numba  # noqa: F401  (registers)
+from pylinop.pytensor import (
+    dispatch_numba,  # noqa: F401  (registers)
+    ops,
+)
 
 
 @pytest.mark.parametrize("row", [graphs.root, graphs.kron_alone, graphs.toeplitz, graphs.dense])
@@ -140,6 +148,35 @@ def test_explain_says_how_a_function_ran(row):
     # a tape for certain numbers alone is tried again, and then the matrix is found wanting
     why = ("its tape is not for these values", "its matrix is not definite for sure")
     assert all(r.road.startswith(tuple(f"in Python: {w}" for w in why)) for r in pp.explain(on))
+
+
+@pytest.mark.skipif(config.get("verify"), reason="there are no tapes under verify=")
+@pytest.mark.parametrize("row", graphs.ROWS, ids=lambda row: row.__name__)
+def test_every_row_leaves_a_tape(row, monkeypatch, rng):
+    """By the C face alone, as it is called from numba: with the bits that Python gives."""
+    seen, run = [], ops.results
+
+    def kept(text, arrays, dtypes):
+        found = run(text, arrays, dtypes)
+        seen.append((f"pytensor\n{text}".encode(), [np.array(a) for a in arrays], found))
+        return found
+
+    monkeypatch.setattr(ops, "results", kept)
+    inputs, K, values = row(17)
+    y = pt.dvector("y")
+    rows = K.eval(dict(zip(inputs, values, strict=True))).shape[0]
+    f = pp.rewrite(graphs.by_cholesky(K, y))
+    g = pytensor.function([*inputs, y], [f, *pytensor.grad(f, [*inputs, y])], mode=PLAIN)
+    g(*values, rng.standard_normal(rows))
+    assert seen
+    for text, arrays, due in seen:
+        entry._roads.clear()
+        for _ in range(4):
+            outs = [np.zeros_like(a) for a in due]
+            given = as_c(arrays), len(outs), as_c(outs)
+            assert run_program()(text, len(text), len(arrays), *given, 0) == 0
+            assert all(np.array_equal(a, b) for a, b in zip(outs, due, strict=True))
+        assert entry.road(text.decode()) == "from C"
 
 
 @pytest.mark.skipif(config.get("verify"), reason="there are no tapes under verify=")

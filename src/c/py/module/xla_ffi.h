@@ -1,6 +1,6 @@
 /* xla_ffi.h: what a handler of XLA's foreign function interface sees of its call, in our own words:
  * the part of XLA's C interface, version 0.3, that py_xla.c reads. The interface only grows at the
- * end of its structs, which say their size. tests/frameworks/jax/test_jax_ffi_layout.py compares
+ * end of its structs, which say their size. tests/frameworks/jax/test_jax_handler.py compares
  * sizes and places with the header that jaxlib comes with; the build needs no jaxlib.
  * Source: openxla.org/xla/custom_call, and xla/ffi/api/c_api.h for the order of the fields. */
 #ifndef LOP_XLA_FFI_H
