@@ -47,8 +47,9 @@ static bool same_end(lop_tab *tab, const lop_node *a, const lop_node *b) {
 
 /* May both be asked of one expression? */
 static bool meet(lop_phase a, lop_phase b) {
+    if (a == b) return true;
     if (b == LOP_BOTH) return meet(b, a);
-    return a == b || (a == LOP_BOTH && (b == LOP_CLOSE || b == LOP_PUSH));
+    return a == LOP_BOTH && (b == LOP_CLOSE || b == LOP_PUSH);
 }
 
 /* `right` is what row i made of `left`; `fits`: can it be run and compared? */
