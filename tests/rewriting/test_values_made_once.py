@@ -109,7 +109,7 @@ def test_what_serves_a_value_that_is_made_does_not_run():
 
 
 def test_of_two_values_side_by_side_one_is_made():
-    """The factor of the determinant is that of the diagonal, whose dense form is not formed anew."""
+    """The factor of the determinant is that of the diagonal: no dense form is made anew."""
     _core._clear_store()
     plan, _, _ = run(asked(CASES["Toeplitz"](Make("float64")), "det diagonal"))
     assert [s["name"] for s in ran(plan)].count("toeplitz-dense") == 1
