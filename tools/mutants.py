@@ -57,6 +57,7 @@ PYTEST = (
     "tests/contract/test_due_results.py tests/rewriting/test_plan_data.py "
     "tests/linalg/test_toeplitz_one_factor.py tests/rewriting/test_nested_sums.py "
     "tests/contract/test_slow_and_large.py tests/contract/test_out_of_range.py "
+    "tests/linalg/test_known_properties.py "
 ).split()
 HANGS = 10  # times what a stage takes without a fault, and a minute
 UNKNOWN = 90.0  # seconds of a stage, where that was not looked at

@@ -157,6 +157,7 @@ lop_status lop_toeplitz_inverse_columns(const lop_maker *mk, const lop_node *a, 
         const lop_node *x = NULL;
         st = lop_make(mk, i < 2 ? "unit" : "probe", i < 2 ? &at : NULL, 0, NULL, &like, &x);
         if (st == LOP_OK) st = lop_make2(mk, &lop_op_solve, NULL, a, x, &column[i]);
+        if (st == LOP_OK && column[i]->dtype != dt) st = LOP_NOMATCH; /* integers, widened */
         if (i == 2)
             column[3] = x;
         else
