@@ -110,6 +110,15 @@ def test_what_serves_a_value_that_is_made_does_not_run():
     assert [s["took"] is not None for s in probes] == [True, False]
 
 
+@pytest.mark.parametrize("uses", ["diagonal det", "trace solution"])
+def test_what_is_made_within_a_fallback_is_not_there(uses):
+    """The factor that a diagonal falls back to is counted where it is made in any case."""
+    _core._clear_store()
+    plan, _, _ = run(asked(CASES["Banded"](Make("float64")), uses))
+    assert plan.flops == pytest.approx(sum(s["flops"] for s in ran(plan)), rel=1e-12)
+    assert kept(plan) > 0
+
+
 def test_of_two_values_side_by_side_one_is_made():
     """The factor of the determinant is that of the diagonal: no dense form is made anew."""
     _core._clear_store()
