@@ -101,8 +101,9 @@ def rules() -> Table:
     -------
     Table
         A list of dicts that prints as a table: ``name``; ``phase``: 'close' (when an expression is
-        built), 'first' and 'push' (when a plan is made), 'explore' (users' rules that are priced),
-        or 'structure' (a function of an operator, such as eigh or cholesky, answered by its kind);
+        built), 'first' and 'push' (when a plan is made), 'both' ('close' and 'push'), 'explore'
+        (users' rules that are priced), or 'structure' (a function of an operator, such as eigh or
+        cholesky, answered by its kind);
         ``tier``: which rows of a root are asked first, 'veto', 'whole', 'kind', 'inferred',
         'generic', 'dense', and in a tier those that name more;
         ``left`` and ``right``, both sides as text (None: the right side is computed); ``guard``:
