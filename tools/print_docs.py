@@ -52,8 +52,8 @@ What `pl.rules()` lists, but for its *structure* rows, by which functions of ope
 `cholesky`, `expm`, ...) are answered: [factorisations.md](factorisations.md) has those.
 *Close* rows act when an expression is built and compute nothing; *first*
 rows act on the operator of an action before the action is taken apart, *push* rows move actions
-(`apply`, `solve`, `todense`, `diagonal`, `trace`, `element`) down to the kinds, *both* is *close* and
-*push*. Within a root the
+(`apply`, `solve`, `todense`, `diagonal`, `trace`, `element`) down to the kinds, *both* is
+*close* and *push*. Within a root the
 first row that fits wins: by tier (`pl.rules()` has it), in a tier the row that names more, and as
 they stand here only among rows of one left side. `?a` is any node, `@k` the attributes of a head;
 `view:1` is the transpose, `view:2` the conjugate, `view:3` the adjoint; the operands of
