@@ -29,7 +29,6 @@ _VERIFY, _BY_PRICE = Later("_verify.compare"), Later("_iterative.by_price")
 
 _MOST = 8  # dense forms that are searched together
 _LOOKED = 64  # nodes among which an inverse is looked for
-_LARGE = 363  # rows from which solves may go by iteration, as in py_by_price.c
 _ROOM = 24  # arrays of pieces that have nothing to do with each other, in one plan
 _LINEAR = ("add", "scale", "over", "view", "inverse", "made")
 _DENSE, _DIAGONAL, _TRACE, _DET = 0, 1, 2, 4  # as in op_results.c
@@ -227,13 +226,13 @@ def planned(roots: Any) -> list[explanation.Explanation]:
 
 
 def _inverses(op: Any) -> list[Any]:
-    """The large inverses in a formula of operators, of the nodes that are looked at."""
+    """The inverses in a formula of operators, of the nodes that are looked at."""
     stack, found = [op], []
     for _ in range(_LOOKED):
         if not stack:
             break
         f = stack.pop()
-        if written(f, "inverse") and f.shape[0] >= _LARGE and f.ndim == 2:
+        if written(f, "inverse") and f.ndim == 2:
             found.append(f)
         elif f._init is None:
             stack += [g for g in f._operands if isinstance(g, _core.Operator)]
@@ -244,7 +243,8 @@ def _is_iterated(asked: list[Asked]) -> bool:
     """Products alone, whose solves may go by iteration, which a plan of all would not try?"""
     if any(q.action != _DENSE for q in asked):
         return False
-    inverses = [f for q in asked for f in _inverses(q.op)]
+    within = [q.op for q in asked if q.op._known("large inverse")]
+    inverses = [f for op in within for f in _inverses(op)]
     if not inverses:
         return False
     plan = _core._results_explained([(q.op, q.action, q.offset, 0) for q in asked])

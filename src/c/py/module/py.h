@@ -272,6 +272,8 @@ PyObject *py_iterated(py_state *s, py_op *self, PyArrayObject *x, const py_plan 
 /* The same of an entry, or of the dense form of a slice, of an inverse, or of a product with one.
  */
 PyObject *py_part_iterated(py_state *s, py_op *self, const py_plan *want);
+/* Is an inverse that may be iterated among its nodes, as far as they are looked at? */
+bool py_holds_large_inverse(const lop_node *a);
 /* dict serial -> array of everything below self: 0, or -1 with an exception. */
 int py_collect(py_op *self, PyObject *found);
 /* The arrays of the expression's leaves, by number. False: not all of them within a bound.

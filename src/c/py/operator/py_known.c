@@ -58,12 +58,14 @@ static PyObject *unitary_but(py_state *s, PyObject *self, const lop_node *node) 
 }
 
 /* _known(name): True, False or None (not known), "band" a pair and "rank" a number, both bounds
- * from above; "unitary but" as above. None of what C cannot look into. */
+ * from above; "unitary but" as above; "large inverse": may solves within it be iterated? None of
+ * what C cannot look into. */
 PyObject *py_known(PyObject *self, PyObject *arg) {
     const char *name = PyUnicode_AsUTF8(arg);
     const lop_node *node = name ? py_node(py_state_of(self), (py_op *)self) : NULL;
     if (!node) return NULL;
     if (!strcmp(name, "rank")) return PyLong_FromLongLong(lop_infer_rank(node));
+    if (!strcmp(name, "large inverse")) return PyBool_FromLong(py_holds_large_inverse(node));
     if (!strcmp(name, "unitary but")) return unitary_but(py_state_of(self), self, node);
     if (!strcmp(name, "band")) {
         const lop_band band = lop_infer_bands(node);

@@ -32,6 +32,17 @@ static bool is_product_with_inverse(const lop_node *a) {
     return false;
 }
 
+bool py_holds_large_inverse(const lop_node *a) {
+    enum { LOOKED = 64 };
+    const lop_node *at[LOOKED] = {a};
+    for (int n = 1, looked = 0; n > 0 && looked < LOOKED; looked++) {
+        const lop_node *f = at[--n];
+        if (is_large_inverse(f)) return true;
+        for (int i = 0; i < f->n && n < LOOKED; i++) at[n++] = f->child[i];
+    }
+    return false;
+}
+
 /* What Python makes of the plan's price; None where the plan makes little dense or is quick. */
 static PyObject *asked_of(py_state *s, const char *hook, const py_plan *e, PyObject *op,
                           PyObject *x, int act) {
