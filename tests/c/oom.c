@@ -152,6 +152,14 @@ static const lop_node *stein(void) {
     return t_two_of(&w, "solve", t_two_of(&w, "sum", kron, eye), operand(6));
 }
 
+/* Kron + Kron of four that are not Hermitian. */
+static const lop_node *two_krons(bool solve) {
+    const lop_node *k[2];
+    for (int i = 0; i < 2; i++) k[i] = t_two_of(&w, "kron", square(LOP_f64, 2), square(LOP_f64, 2));
+    const lop_node *a = t_two_of(&w, "sum", k[0], k[1]);
+    return solve ? t_two_of(&w, "solve", a, operand(4)) : t_one_of(&w, "scaledet", NULL, a);
+}
+
 /* Spectrum; factor; a batch that falls back; Kron; a workspace beyond the frame's own room. */
 static const lop_node *fixed(int which) {
     const lop_node *f[3], *a = NULL;
@@ -184,6 +192,8 @@ static const lop_node *fixed(int which) {
         return which == 6 ? t_two_of(&w, "solve", a, operand(4))
                           : t_one_of(&w, "scaledet", NULL, a);
     case 10: return stein();
+    case 11:
+    case 12: return two_krons(which == 11);
     default: return bordered(which == 8);
     }
 }
@@ -385,7 +395,7 @@ int main(int argc, char **argv) {
     cotangents_alone();
     tests_of_assumptions();
     kinds_as_declared();
-    places += fixed_scenes(0, 11);
+    places += fixed_scenes(0, 13);
     w.ctx.mixed = true; /* solves by a factor, and a batch in which it fails */
     places += fixed_scenes(1, 3);
     w.ctx.mixed = false;

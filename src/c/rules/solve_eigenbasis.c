@@ -10,10 +10,10 @@
  *
  * With V unitary the solve is backward stable but for what the eigenvalues lose beside one another
  * in D, which costs one pass over D to see (op_checked_or_fallback.c, spectral); else the residual
- * is checked. What fails goes by the dense form, Kron + c I of two by Schur forms first
- * (solve_stein.c). A Kronecker sum of two that are not known to be Hermitian goes by Schur forms at
- * once (op_kronsum_schur.c). Cost:
- * 9 n_i^3 a factor, kept, and two products with a Kron. */
+ * is checked. What fails goes by the dense form, Kron + c I of two and two Krons of two by Schur
+ * forms first (solve_stein.c, solve_two_krons.c). A Kronecker sum of two that are not known to be
+ * Hermitian goes by Schur forms at once (op_kronsum_schur.c). Cost: 9 n_i^3 a factor, kept, and two
+ * products with a Kron. */
 #include "sum_of_krons.h"
 #include "assumed_terms.h"
 #include "expr/properties.h"
@@ -247,7 +247,8 @@ lop_status lop_kron_sum_directly(const lop_kron_sum *s, const lop_node *b, const
 /* What is done where a factor turns out not to be Hermitian; b NULL: the determinant. */
 static lop_status otherwise(const lop_kron_sum *s, const lop_node *b, const lop_node **out) {
     lop_stein y;
-    return lop_stein_read(s, &y) ? lop_stein_build(s, &y, b, out)
+    if (lop_stein_read(s, &y)) return lop_stein_build(s, &y, b, out);
+    return lop_two_krons_read(s) ? lop_two_krons_build(s, b, out)
                                  : lop_kron_sum_directly(s, b, out);
 }
 
@@ -464,11 +465,11 @@ static lop_status diagonal_otherwise(const lop_kron_sum *s, const lop_attr *k,
     lop_stein stein;
     sylvester y;
     const bool first = read_sylvester(s, &y);
-    if (!first && !lop_stein_read(s, &stein))
+    if (!first && !lop_stein_read(s, &stein) && !lop_two_krons_read(s))
         return lop_inverse_diagonal(s->mk, s->sum, k, s->dt, out);
     lop_status st = lop_make(s->mk, "eye", NULL, 0, NULL, &like, &unit);
-    if (st == LOP_OK)
-        st = first ? by_schur(s, &y, unit, &inverse) : lop_stein_build(s, &stein, unit, &inverse);
+    if (st == LOP_OK && first) st = by_schur(s, &y, unit, &inverse);
+    if (st == LOP_OK && !first) st = otherwise(s, unit, &inverse);
     if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_array_diagonal, &at, inverse, out);
     lop_node_unref(unit);
     lop_node_unref(inverse);

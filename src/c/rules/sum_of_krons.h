@@ -1,5 +1,5 @@
-/* sum_of_krons.h: a sum of Krons, read place by place for solve_eigenbasis.c and
- * solve_stein.c. */
+/* sum_of_krons.h: a sum of Krons, read place by place for solve_eigenbasis.c, solve_stein.c and
+ * solve_two_krons.c. */
 #ifndef LOP_SUM_OF_KRONS_H
 #define LOP_SUM_OF_KRONS_H
 
@@ -71,5 +71,11 @@ bool lop_stein_read(const lop_kron_sum *s, lop_stein *y);
 /* The solution for b, or where b is NULL the determinant. */
 lop_status lop_stein_build(const lop_kron_sum *s, const lop_stein *y, const lop_node *b,
                            const lop_node **out) LOP_MUST_CHECK;
+
+/* k A (x) C + l B (x) D, whose Schur forms pay (solve_two_krons.c). */
+bool lop_two_krons_read(const lop_kron_sum *s);
+/* The solution for b, or where b is NULL the determinant. */
+lop_status lop_two_krons_build(const lop_kron_sum *s, const lop_node *b,
+                               const lop_node **out) LOP_MUST_CHECK;
 
 #endif
