@@ -115,7 +115,7 @@ def test_one_form_for_each_factor_whatever_is_asked(rng):
 
 @pytest.mark.parametrize("which", [(0,), (3,), (1,), (2,), (0, 3), (0, 1), (0, 1, 2, 3)], ids=str)
 def test_singular_factors(which, rng):
-    """The other way where one fails, the dense form where both do; an error where it is singular."""
+    """The other way where one fails, the dense form where both do; singular ones raise."""
     m, n = 12, 11
     f = [square(rng, m, float), square(rng, n, float), square(rng, m, float), square(rng, n, float)]
     for i in which:
