@@ -111,4 +111,36 @@ def diagonals():
         yield f"sparse/inverse-diagonal-band-{n}", lambda n=n: of_band(n)
 
 
-MAKERS = [solves, diagonals]
+def mixed_models():
+    """Crossed random effects: the covariance of the rows, by hand by Henderson's equations."""
+    if not peer("scipy"):
+        return
+    sparse, splu = peer("scipy.sparse"), peer("scipy.sparse.linalg").splu
+
+    def by_hand(Z, t, y):
+        small = sparse.csc_array(sparse.diags_array(1 / t) + Z.T @ Z)
+        return y - Z @ splu(small, **SYMMETRIC).solve(Z.T @ y)
+
+    def of_groups(n, *counts):
+        draw, at = rng(), np.arange(n)
+        parts = [
+            sparse.csr_array((np.ones(n), (at, draw.integers(0, g, n))), (n, g)) for g in counts
+        ]
+        Z = sparse.csr_array(sparse.hstack(parts))
+        t, y = draw.uniform(0.5, 1, Z.shape[1]), draw.standard_normal(n)
+
+        def ours(Z, t, y):
+            S = pl.Sparse(Z)
+            t[0] += 1e-9  # a new value: nothing is kept
+            return np.asarray(pl.inv(S @ pl.Diag(t) @ S.T + pl.Identity(n)) @ y)
+
+        case = Case("", "")
+        case.add("pylinop", "pylinop, anew", "f(Z, t, y)", f=ours, Z=Z, t=t, y=y)
+        return case.add("hand", "small matrix, splu", "f(Z, t, y)", f=by_hand, Z=Z, t=t, y=y)
+
+    for n, counts in ((5000, (1000,)), (5000, (800, 300)), (20_000, (2000, 500))):
+        name = "-".join(str(g) for g in counts)
+        yield f"sparse/mixed-model-{n}-{name}", lambda n=n, counts=counts: of_groups(n, *counts)
+
+
+MAKERS = [solves, diagonals, mixed_models]

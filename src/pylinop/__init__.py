@@ -47,7 +47,7 @@ from ._operators import numpy_protocols as _numpy_protocols
 from ._operators.linear_operator import LinearOperator, MatVec
 from ._structured import table as _table  # noqa: F401 (its rules are known by name)
 
-_lazy_iterative, _factor = _Later("_api.lazy_iterative"), _Later("_sparse.factor")
+_lazy_iterative, _solver = _Later("_api.lazy_iterative"), _Later("_sparse.solver")
 _compare, _by_price = _Later("_verify.compare"), _Later("_iterative.by_price")
 _ARGUMENTS = "matvec rmatvec matmat rmatmat matmul rmatmul multiply scale divide add subtract"
 _WALK = "toarray diagonal trace in_blocks shaped apply"
@@ -92,7 +92,7 @@ _core._setup(
         "make_error": _errors.make_error,
         "near": _there_are,
         "parts_of_sparse": _scipy_bridge.parts_of_sparse,
-        "sparse": lambda *asked: _factor.solver(*asked),
+        "sparse": lambda *asked: _solver.solver(*asked),
         "sparse_ready": _scipy_bridge.sparse_ready,
         "grid_of": _block_constructors.grid_of,
         "callable_kernel": _kernel_matrices.callable_kernel,

@@ -10,6 +10,7 @@ import pylinop as pl
 from pylinop import _core
 from pylinop._sparse import assemble_program
 from pylinop._sparse import factor as _factor
+from pylinop._sparse import solver as _solver
 
 SIDE = 22  # 484 rows: above the size from which the factor is made outside
 
@@ -223,13 +224,13 @@ def test_the_factor_is_kept_and_bounded(rng):
     b = rng.standard_normal(op.shape[0])
     _core._clear_store()
     calls = []
-    made, _factor.CALLS["factor"] = _factor.CALLS["factor"], None
+    made, _solver.CALLS["factor"] = _solver.CALLS["factor"], None
 
     def counted(*args):
         calls.append(1)
         return made(*args)
 
-    _factor.CALLS["factor"] = counted
+    _solver.CALLS["factor"] = counted
     try:
         cold = pl.solve(op, b)
         assert np.array_equal(pl.solve(op, b), cold)
@@ -243,7 +244,7 @@ def test_the_factor_is_kept_and_bounded(rng):
         assert np.array_equal(pl.solve(op, b), cold)
         assert len(calls) == 3
     finally:
-        _factor.CALLS["factor"] = made
+        _solver.CALLS["factor"] = made
         pl.config(cache_limit=256 << 20)
 
 

@@ -48,6 +48,27 @@ class _Term:
 
 def form_of(program: Any, arrays: Any) -> Any:
     """The matrix as CSR or CSC of float64 or complex128, its indices checked."""
+    return _as_form(_replayed(program, arrays, _assembled))
+
+
+def has_product(program: Any) -> bool:
+    """Is there a sum, and a product in it, at all?"""
+    if not _HEADS:
+        _HEADS.extend(_core._heads())
+    heads = {_HEADS[i] for i in np.frombuffer(program, np.int64)[::_WORDS].tolist() if i >= 0}
+    return {"sum", "prod"} <= heads
+
+
+def terms_of(program: Any, arrays: Any) -> list[tuple[complex | float, list[Any]]]:
+    """The sum as it is written: of each term its number and the matrices of its product, left to
+    right, assembled. One term of one matrix where it is no sum of products."""
+    return [
+        (c, [_as_form(f) for f in factors]) for c, factors in _replayed(program, arrays, _apart)
+    ]
+
+
+def _replayed(program: Any, arrays: Any, run: Callable[[str, _Term, Any], Any]) -> Any:
+    """What ``run`` makes of the last operator, given its head, its numbers and what is below it."""
     if not _HEADS:
         _HEADS.extend(_core._heads())
     words = np.frombuffer(program, dtype=np.int64).reshape(-1, _WORDS)
@@ -58,9 +79,49 @@ def form_of(program: Any, arrays: Any) -> Any:
             continue
         n = int(w[1])
         below, stack = stack[len(stack) - n :], stack[: len(stack) - n]
-        stack.append(_ROWS[_HEADS[w[0]]](_Term(w), *below))
-    A = stack[0] if stack[0].format in ("csr", "csc") else _sp().csr_array(stack[0])
-    return A.astype(np.result_type(A.dtype, np.float64), copy=False)
+        stack.append(run(_HEADS[w[0]], _Term(w), below))
+    return stack[0]
+
+
+def _assembled(head: str, t: _Term, below: Any) -> Any:
+    return _ROWS[head](t, *below)
+
+
+def _apart(head: str, t: _Term, below: Any) -> Any:
+    """As `terms_of` says; what is neither sum, product nor a multiple or view of one is whole."""
+    if head == "sum":
+        return below[0] + below[1]
+    if head == "scaled":
+        return [(t.number * c, factors) for c, factors in below[0]]
+    if head == "view":
+        return [_seen(t, c, factors) for c, factors in below[0]]
+    if head == "prod" and len(below[0]) == len(below[1]) == 1:
+        (c, left), (d, right) = below[0][0], below[1][0]
+        return [(c * d, left + right)]
+    return [(1.0, [_ROWS[head](t, *(_whole(b) if isinstance(b, list) else b for b in below))])]
+
+
+def _seen(t: _Term, c: complex | float, factors: list[Any]) -> Any:
+    order = factors[::-1] if t.attr[0] & 1 else factors
+    number = c.conjugate() if t.attr[0] & 2 else c
+    return number, [_ROWS["view"](t, f) for f in order]
+
+
+def _whole(terms: Any) -> Any:
+    """The matrix that the terms are."""
+    total: Any = None
+    for c, factors in terms:
+        one = factors[0]
+        for f in factors[1:]:
+            one = _sp().csr_array(one) @ _sp().csr_array(f)
+        one = one if c == 1 else one * c
+        total = one if total is None else total + one
+    return total
+
+
+def _as_form(a: Any) -> Any:
+    a = a if a.format in ("csr", "csc") else _sp().csr_array(a)
+    return a.astype(np.result_type(a.dtype, np.float64), copy=False)
 
 
 # -- composites ------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from . import assemble_program, cholmod, fill, selected_inverse
 
 _EPS = float(np.finfo(np.float64).eps)
 _BAND = 16  # up to so many diagonals the solver of bands is quicker
-_DECLINED, _SINGULAR = False, True  # the core's codes for "no answer" and "there is none"
+DECLINED, SINGULAR = False, True  # the core's codes for "no answer" and "there is none"
 
 
 def _sp() -> Any:
@@ -39,6 +39,7 @@ class Factor:
         A = _sp().csc_array(A)
         A.sum_duplicates()
         self.A = A
+        self.dtype = A.dtype
         self.n = A.shape[0]
         self.finite = bool(np.isfinite(A.data).all())
         self.op: Any = None  # A as an operator, for residuals
@@ -160,15 +161,18 @@ class Factor:
 
     # -- solves
 
+    def solves(self, eps: Any) -> bool:
+        """Does `near` take solves? Of a band in double precision its own solve tells."""
+        return self.lu is not None or (self.band is not None and eps > _EPS)
+
     def near(self, eps: Any) -> Any:
         """How near A is to a singular matrix, found once for each rounding unit: the reciprocal
         condition number by this factor, for a band by its pivots; 1.0 where it is far from eps."""
-        made = self.lu is not None or (self.band is not None and eps > _EPS)
-        if eps not in self.rcond and made and self.n:
+        if eps not in self.rcond and self.solves(eps) and self.n:
             self.rcond[eps] = conditioning.by_solves(
                 lambda b, adjoint: self._raw(b[:, None], 3 if adjoint else 0)[:, 0],
                 self.n,
-                self.A.dtype,
+                self.dtype,
                 self.norms[1],
                 eps,
             )
@@ -196,6 +200,10 @@ class Factor:
             self.op = _core.Sparse(self.A)
         return (_core._build("view", self.op, None, mode) if mode else self.op) @ x
 
+    def sound(self, eta: float) -> bool:
+        """Is a backward error as of a direct solve?"""
+        return bool(eta <= 4 * _EPS * np.sqrt(self.n))
+
     def _solved(self, b: Any, mode: Any) -> tuple[Any, float]:
         """The solution by this factor after at most two refinements, and its backward error."""
         norm = self.norms[mode & 1]
@@ -206,20 +214,20 @@ class Factor:
                 size = norm * _top(x) + top
                 eta = _top(r) / np.where(size > 0, size, 1)  # r is 0 where all terms are
             worst = float(eta.max(initial=0))
-            if worst <= 4 * _EPS * np.sqrt(self.n) or step == 2 or np.isnan(worst):
+            if self.sound(worst) or step == 2 or np.isnan(worst):
                 return x, worst
             x = x + self._raw(r, mode)
         raise AssertionError("the third step gives its answer")
 
     def solve(self, b: Any, mode: Any) -> Any:
         """mode(A)^-1 b for b of shape (n, k)."""
-        if b.dtype.kind == "c" and self.A.dtype.kind != "c":
+        if b.dtype.kind == "c" and self.dtype.kind != "c":
             k = b.shape[1]
             x = self.solve(np.hstack([b.real, b.imag]), mode)
             return x if isinstance(x, bool) else x[:, :k] + 1j * x[:, k:]
-        b = b.astype(self.A.dtype, copy=False)
+        b = b.astype(self.dtype, copy=False)
         if not self.finite or b.shape[1] == 0:
-            return _DECLINED
+            return DECLINED
         good = np.isfinite(b)
         if good.all():
             return self._accurate(b, mode)
@@ -240,17 +248,17 @@ class Factor:
             except np.linalg.LinAlgError:  # of a band
                 self.singular = True
                 break
-            if eta <= 4 * _EPS * np.sqrt(self.n):
+            if self.sound(eta):
                 return x
             if best is None or eta < best[1]:
                 best = x, eta
             if not self._again():
                 return best[0] if best[1] <= 5 * self.n * _EPS else self._decline()
-        return _SINGULAR
+        return SINGULAR
 
     def _decline(self) -> bool:
         """Declines, so that the dense form is used, if there is memory for it."""
-        need = self.n * self.n * self.A.dtype.itemsize
+        need = self.n * self.n * self.dtype.itemsize
         limit = config.get("memory_limit")
         free = config.free_memory() if limit is None else limit
         if free is not None and need > free:
@@ -259,13 +267,13 @@ class Factor:
                 f"form needs {need:,} bytes; {free:,} are free or allowed "
                 "(pl.config(memory_limit=...))"
             )
-        return _DECLINED
+        return DECLINED
 
     def believed(self) -> bool:
         """Does a solve with this factor pass the check? Tested once; the factor may be made anew
         for it."""
         if self.trusted is None:
-            probe = 1 - 2 * (np.arange(self.n) * 7 // 5 % 2).astype(self.A.dtype)
+            probe = 1 - 2 * (np.arange(self.n) * 7 // 5 % 2).astype(self.dtype)
             x = self._accurate(probe[:, None], 0)
             self.trusted = not isinstance(x, bool)
         return self.trusted
@@ -275,7 +283,7 @@ class Factor:
     def det(self) -> Any:
         """The determinant as (re, im, exponent of 2)."""
         if not self.finite:
-            return _DECLINED
+            return DECLINED
         if self.singular:
             return 0.0, 0.0, 0.0
         if self.band is not None:
@@ -283,13 +291,13 @@ class Factor:
             m, e = complex(m), e.real
             return m.real, m.imag, float(e)
         if not self.believed():
-            return (0.0, 0.0, 0.0) if self.singular else _DECLINED
+            return (0.0, 0.0, 0.0) if self.singular else DECLINED
         if self.band is not None or self.lu is None:
             return self.det()
         fill.refuse_entries(  # SciPy takes L and U out of SuperLU's factor, to get at the pivots
             self.A, 2 * self.lu.nnz, "the determinant by sparse LU", "pl.estimate_logdet needs none"
         )
-        m, e = _product(self.lu.U.diagonal())
+        m, e = product_of(self.lu.U.diagonal())
         sign = _parity(self.lu.perm_r) * _parity(self.lu.perm_c)
         return sign * m.real, sign * m.imag, float(e)
 
@@ -312,9 +320,9 @@ class Factor:
     def entries(self, row: Any, col: Any) -> Any:
         """Entries of the inverse."""
         if not self.finite:
-            return _DECLINED
+            return DECLINED
         if not self.believed():
-            return _SINGULAR if self.singular else _DECLINED
+            return SINGULAR if self.singular else DECLINED
         return selected_inverse.entries(self, row, col)
 
     def pivots(self) -> Any:
@@ -345,7 +353,7 @@ def _top(x: Any) -> Any:
     return size.max(initial=0) if x.shape[1] == 1 else size.max(axis=0, initial=0)
 
 
-def _product(v: Any) -> tuple[complex, int]:
+def product_of(v: Any) -> tuple[complex, int]:
     """The product as (mantissa, exponent of 2), so that nothing over- or underflows."""
     _, e = np.frexp(np.maximum(np.abs(v.real), np.abs(v.imag)))
     m, total = v * np.ldexp(1.0, -e), int(e.sum())
@@ -370,59 +378,3 @@ def _parity(p: Any) -> int:
     graph = _sp().csr_matrix((np.ones(n, np.int8), p, np.arange(n + 1)), shape=(n, n))
     cycles = connected_components(graph, directed=False, return_labels=False)
     return -1 if (n - cycles) % 2 else 1
-
-
-# -- what the core asks for ------------------------------------------------------------------------
-
-
-def _made(program: Any, arrays: Any) -> Any:
-    factor = Factor(assemble_program.form_of(program, arrays))
-    return factor, factor.nbytes
-
-
-def _solve(factor: Any, mode: Any, b: Any) -> Any:
-    return factor.solve(b, mode)
-
-
-def _det(factor: Any) -> Any:
-    return factor.det()
-
-
-def _diagonal(factor: Any, k: int) -> Any:
-    return factor.diagonal(k)
-
-
-def _trace(factor: Any, program: Any, arrays: Any) -> Any:
-    return factor.trace(program, arrays)
-
-
-def _entries(factor: Any, program: Any, arrays: Any) -> Any:
-    """Of the inverse, where a sparse matrix has numbers; places out of range are declined."""
-    index, other = (a.ravel().astype(np.int64) for a in arrays)
-    kind, n = np.frombuffer(program, np.int64)[0], factor.n
-    if kind != _COO:
-        count = np.diff(other)
-        if other[0] != 0 or other[-1] != len(index) or (count < 0).any():
-            return _DECLINED
-        other = np.repeat(np.arange(n), count)
-    if not all(((x >= 0) & (x < n)).all() for x in (index, other)):
-        return _DECLINED
-    row, col = (other, index) if kind == _CSR else (index, other)
-    return factor.entries(row, col)
-
-
-_CSR, _COO = 0, 2
-
-CALLS: dict[str, Any] = {
-    "factor": _made,
-    "solve": _solve,
-    "det": _det,
-    "diagonal": _diagonal,
-    "trace": _trace,
-    "entries": _entries,
-}
-
-
-def solver(what: str, *args: Any) -> Any:
-    """Answers what the core asks of the sparse solver; a hook."""
-    return CALLS[what](*args)

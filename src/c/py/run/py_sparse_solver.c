@@ -1,5 +1,5 @@
 /* py_sparse_solver.c: the sparse solver outside the core hands the requests of sparse_solver.h to
- * Python (_sparse/factor.py), with the GIL taken for the call.
+ * Python (_sparse/solver.py), with the GIL taken for the call.
  *
  * Arrays go as copies: what Python keeps must not change with the user's. A factor is a Python
  * object that the derived value owns; the store drops it under the GIL. */

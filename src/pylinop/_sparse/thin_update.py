@@ -1,0 +1,221 @@
+"""Sparse sums D + U1 C1 V1^H + U2 C2 V2^H + ... of a diagonal D and thin products, by the factor of
+the small sparse matrix of Woodbury's formula: mixed models and other normal equations, whose
+assembled form has a block for each group and fills in.
+
+    A^-1 = D^-1 - D^-1 U S^-1 V^H D^-1,  S = I + V^H D^-1 U,  det A = det D det S
+
+with U = [U1 C1, U2 C2, ...]; where a product is its own adjoint and its middle positive, its root
+goes to both sides, and S is definite. The patterns decide, which are known when the factor is made
+(Henderson 1953 for mixed models; Gill, Murray, Saunders 1992, section 3, for which is sooner): an
+update costs the pairs of entries within the rows of U, the assembled form those within its columns.
+Solutions are checked as all are; what fails goes by the assembled form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import assemble_program
+from .factor import DECLINED, Factor, _sp, product_of
+
+_GAIN = 2.0  # so many times fewer pairs
+_GRADED = 1e8  # the largest of D over the least, at most
+
+
+def factor_of(program: Any, arrays: Any) -> Factor:
+    """The factor of what the core wrote down: of an update where that is sooner."""
+    update = _read(program, arrays)
+    return update or Factor(assemble_program.form_of(program, arrays))
+
+
+def _read(program: Any, arrays: Any) -> Update | None:
+    if not assemble_program.has_product(program):
+        return None
+    d: Any = 0.0
+    left: list[Any] = []
+    right: list[Any] = []
+    for c, factors in assemble_program.terms_of(program, arrays):
+        if len(factors) == 1:
+            line = _diagonal(factors[0])
+            if line is None:
+                return None
+            d = d + c * line
+            continue
+        u, vh = _halves(c, factors)
+        left.append(u)
+        right.append(vh)
+    if not left or np.ndim(d) == 0:
+        return None
+    # copies: the arrays are the core's, for this call
+    U = _sp().csr_array(_sp().hstack(left), copy=True)
+    VH = _sp().csr_array(_sp().vstack(right), copy=True)
+    if not _pays(d, U, VH):
+        return None
+    made = Update(d, U, VH)
+    return None if made.small.singular or not made.finite else made
+
+
+def _diagonal(A: Any) -> Any:
+    A = _sp().coo_array(A)
+    row, col = A.coords
+    if A.shape[0] != A.shape[1] or not np.array_equal(row, col):
+        return None
+    return np.bincount(row, A.data.real, A.shape[0]) + (
+        1j * np.bincount(row, A.data.imag, A.shape[0]) if A.dtype.kind == "c" else 0.0
+    )
+
+
+def _halves(c: Any, factors: list[Any]) -> tuple[Any, Any]:
+    """c F1 F2 ... as U and V^H at its thinnest, a positive middle by its root on both sides."""
+    at = min(range(1, len(factors)), key=lambda k: factors[k].shape[0])
+    u, vh = _product(factors[:at]), _product(factors[at:])
+    middle = len(factors) // 2
+    if len(factors) % 2 and len(factors) > 1:
+        weights = _diagonal(factors[middle])
+        outer = _product(factors[:middle]), _product(factors[middle + 1 :])
+        if weights is not None and _mirrored(*outer) and np.isreal(c):
+            weights = np.real(c) * weights
+            if np.isrealobj(weights) and (weights >= 0).all():
+                root = _sp().diags_array(np.sqrt(weights))
+                return outer[0] @ root, root @ outer[1]
+    elif np.isreal(c) and np.real(c) > 0 and _mirrored(u, vh):
+        root = float(np.sqrt(np.real(c)))
+        return u * root, vh * root
+    return u * c, vh
+
+
+def _product(factors: list[Any]) -> Any:
+    one = _sp().csr_array(factors[0])
+    for f in factors[1:]:
+        one = one @ _sp().csr_array(f)
+    return one
+
+
+def _mirrored(u: Any, vh: Any) -> bool:
+    if u.shape != vh.shape[::-1] or u.nnz != vh.nnz:
+        return False
+    return bool((u != vh.T.conj()).nnz == 0)
+
+
+def _pays(d: Any, U: Any, VH: Any) -> bool:
+    n, q = U.shape
+    size = np.abs(d)
+    if q >= n or not (size.min(initial=np.inf) > 0 and size.max() <= _GRADED * size.min()):
+        return False
+    within = _pairs(U, 1) + _pairs(VH, 0)
+    across = _pairs(U, 0) + _pairs(VH, 1)
+    return bool(_GAIN * (within + 2 * q) < across)
+
+
+def _pairs(A: Any, axis: int) -> float:
+    """The squares of how many entries there are in each row (axis 1) or column."""
+    A = _sp().csr_array(A)
+    count = np.diff(A.indptr) if axis else np.bincount(A.indices, minlength=A.shape[1])
+    return float(np.square(count.astype(np.float64)).sum())
+
+
+class Update(Factor):
+    """D + U V^H by the factor of its small matrix, or of the assembled form if that fails."""
+
+    def __init__(self, d: Any, U: Any, VH: Any) -> None:
+        self.dtype = np.result_type(d, U.dtype, VH.dtype)
+        self.n, self.d, self.U, self.VH = len(d), d, U, VH
+        self.whole: Factor | None = None
+        self.singular = False
+        self.trusted = None
+        self.rcond = {}
+        self.WU, self.VW = _sp().csr_array(U / d[:, None]), _sp().csr_array(VH / d)
+        small = VH @ self.WU + _sp().eye_array(U.shape[1])
+        self.finite = bool(np.isfinite(small.data).all() and np.isfinite(d).all())
+        self.small = Factor(small)
+        signs = 1.0 - 2.0 * (np.arange(self.n) * 7 // 5 % 2)
+        probes = np.stack([np.ones(self.n), signs], axis=1)  # norms from below
+        self.norms = [float(np.abs(self._apply(probes, mode)).max(initial=0)) for mode in (0, 1)]
+
+    @property
+    def nbytes(self) -> int:
+        own = sum(a.data.nbytes + a.indices.nbytes for a in (self.U, self.VH, self.WU, self.VW))
+        return int(own + self.d.nbytes + self.small.nbytes)
+
+    @property
+    def how(self) -> Any:
+        return f"an update, its small matrix by {self.small.how}"
+
+    def solves(self, eps: Any) -> bool:
+        return True
+
+    def _assembled(self) -> Factor:
+        """The factor of the assembled form, made once."""
+        if self.whole is None:
+            self.whole = Factor(_sp().diags_array(self.d) + self.U @ self.VH)
+        return self.whole
+
+    def _apply(self, x: Any, mode: Any) -> Any:
+        x = x.conj() if mode & 2 else x
+        U, VH = (self.VH.T, self.U.T) if mode & 1 else (self.U, self.VH)
+        y = self.d[:, None] * x + U @ (VH @ x)
+        return y.conj() if mode & 2 else y
+
+    def _raw(self, b: Any, mode: Any) -> Any:
+        b = b.conj() if mode & 2 else b
+        U, VH = (self.VW.T, self.WU.T) if mode & 1 else (self.WU, self.VW)
+        t = np.ascontiguousarray(VH @ b).astype(self.dtype, copy=False)
+        x = b / self.d[:, None] - U @ self.small._raw(t, mode & 1)
+        return x.conj() if mode & 2 else x
+
+    def _accurate(self, b: Any, mode: Any) -> Any:
+        if self.whole is None:
+            try:
+                x, eta = self._solved(b, mode)
+                if self.sound(eta):
+                    return x
+            except np.linalg.LinAlgError:  # of a small band
+                pass
+        return self._assembled()._accurate(b, mode)
+
+    # -- determinants and parts of the inverse
+
+    def _serves(self) -> bool:
+        """Is a solution good, and D no nearer to a singular matrix than A, as far as U sees?"""
+        if self.trusted is None:
+            probe = 1 - 2 * (np.arange(self.n) * 7 // 5 % 2).astype(self.dtype)
+            x = self._accurate(probe[:, None], 0)
+            self.trusted = not isinstance(x, bool) and self.whole is None
+            if self.trusted:
+                grown, size = (np.sqrt(abs(a).power(2).sum(axis=0)) for a in (self.WU, self.U))
+                most = 10 * self.n * float(np.linalg.norm(x)) / np.sqrt(self.n)
+                self.trusted = bool(np.all(grown <= most * size))
+        return self.trusted
+
+    def det(self) -> Any:
+        small = self.small.det() if self._serves() else DECLINED
+        if isinstance(small, bool):
+            return self._assembled().det()
+        m, e = product_of(self.d)
+        m = complex(small[0], small[1]) * m
+        return m.real, m.imag, float(e + small[2])
+
+    def diagonal(self, k: int) -> Any:
+        if k == 0 and self._serves():
+            found = self._main_diagonal()
+            if found is not None:
+                return found
+        return self._assembled().diagonal(k)
+
+    def _main_diagonal(self) -> Any:
+        """1 / d - diag(D^-1 U S^-1 V^H D^-1): entries of S^-1 where a row of U meets one of V."""
+        places = _sp().coo_array(abs(self.U.T) @ abs(self.VH.T))  # the pattern of S^T
+        row, col = places.coords
+        found = self.small.entries(row, col)
+        if isinstance(found, bool):
+            return None
+        inner = _sp().csr_array((found, (row, col)), shape=places.shape)
+        out = 1 / self.d - np.asarray((self.WU @ inner).multiply(self.VW.T).sum(axis=1)).ravel()
+        return out.astype(self.dtype, copy=False)
+
+    def entries(self, row: Any, col: Any) -> Any:
+        if np.array_equal(row, col):
+            main = self.diagonal(0)
+            return main if isinstance(main, bool) else main[row]
+        return self._assembled().entries(row, col)
