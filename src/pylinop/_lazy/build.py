@@ -159,6 +159,11 @@ def _is_matrix_form(x: Any) -> Any:
     return made and x.ndim >= 2 and x.dtype.kind in "fc"
 
 
+def _is_assumed(x: Any) -> bool:
+    """Is x a matrix of floats of which something is assumed?"""
+    return is_lazy(x) and x._head == "leaf" and x._more is not None and x.dtype.kind in "fc"
+
+
 # -- ufuncs ----------------------------------------------------------------------------------------
 
 
@@ -180,7 +185,10 @@ def _linear_ufunc(name: str, inputs: Any) -> Any:
             return scaled(a, _as_number(b))
         if _is_matrix_form(a) and _is_number_each(b, a):
             return _each_times(a, node(b))
-    if name == "divide" and _is_matrix_form(inputs[0]) and _is_single(inputs[1], inputs[0].ndim):
+        if _is_assumed(a) and _is_assumed(b) and a.shape == b.shape:
+            return lazy(_core.HadamardProduct(a, b))  # Schur: definite where both are
+    kept = name == "divide" and (_is_matrix_form(inputs[0]) or _is_assumed(inputs[0]))
+    if kept and _is_single(inputs[1], inputs[0].ndim):
         return over(inputs[0], _as_number(inputs[1]))
     if name in ("add", "subtract"):
         return _sum(node(inputs[0]), node(inputs[1]), name == "subtract")

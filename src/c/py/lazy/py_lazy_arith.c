@@ -322,6 +322,12 @@ static PyObject *try_multiple(py_state *s, py_head head, const operand *a, const
     return r;
 }
 
+/* A matrix of floats of which something is assumed, or NULL. */
+static const py_lazy *assumed(const py_state *s, const operand *x) {
+    const py_lazy *a = py_is_lazy(s, x->o) ? (py_lazy *)x->o : NULL;
+    return a && a->head == PY_LEAF && a->more && py_is_plain(a->dtype) ? a : NULL;
+}
+
 static PyObject *try_multiply(py_state *s, const operand *x, const operand *y) {
     const operand *a = x, *c = y;
     if (is_single(a, c->nd)) {
@@ -330,14 +336,16 @@ static PyObject *try_multiply(py_state *s, const operand *x, const operand *y) {
     }
     if (py_is_lazy(s, a->o) && a->nd >= 2 && is_single(c, a->nd))
         return try_multiple(s, PY_SCALE, a, c);
-    if (are_stacks(x, y, true)) Py_RETURN_NOTIMPLEMENTED;
+    if (are_stacks(x, y, true) || (assumed(s, x) && assumed(s, y))) Py_RETURN_NOTIMPLEMENTED;
     return call(s, U_MUL, x, y);
 }
 
-/* A matrix that a formula makes, over a number, stays in the formula. */
+/* A matrix that a formula makes, or of which something is assumed, over a number, stays in the
+ * formula. */
 static PyObject *try_divide(py_state *s, const operand *x, const operand *y) {
     const py_lazy *a = py_is_lazy(s, x->o) ? (py_lazy *)x->o : NULL;
-    bool made = a && a->head != PY_LEAF && a->head != PY_CALL && a->head != PY_OPERATOR;
+    bool made =
+        assumed(s, x) || (a && a->head != PY_LEAF && a->head != PY_CALL && a->head != PY_OPERATOR);
     if (!made || a->nd < 2 || !is_single(y, x->nd)) return call(s, U_DIV, x, y);
     if (!py_is_plain(a->dtype) || py_is_lazy(s, y->o)) Py_RETURN_NOTIMPLEMENTED;
     return try_multiple(s, PY_OVER, x, y);

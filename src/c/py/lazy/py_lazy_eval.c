@@ -26,9 +26,10 @@ static bool has_form(const py_lazy *a) {
     return a->head == PY_MATMUL ? is_product(a) : true;
 }
 
-/* Is its value to be indexed, not its form? */
+/* Is its value to be indexed, not its form? A leaf with an assumption keeps it where the part is a
+ * principal one. */
 static bool by_value(const py_lazy *a) {
-    return a->nd < 2 || a->value || a->head == PY_LEAF || !has_form(a);
+    return a->nd < 2 || a->value || (a->head == PY_LEAF && !a->more) || !has_form(a);
 }
 
 /* An argument of a function: a leaf's array is there. */
