@@ -25,6 +25,7 @@ from .._base.kind_flags import heads
 from .._base.trampoline import run
 from .._fallback import interpreter
 from .._operators import parameters
+from .._operators.convert import as_operator
 from . import prices, result_cache, trees
 from .operands import (
     _is_put_together,
@@ -47,6 +48,14 @@ _SHORT = 0.34  # times 1 + _HALF / n: how much longer small ones take (dsyevd, 2
 _HALF = 300  # rows at which LAPACK runs at half its speed (dgetrf, dpotrf, 2026-11-26, one core)
 
 # -- operands --
+
+
+def mirrored(u: Any, v: Any) -> bool:
+    """Does V of U C V^H, None where it was not given, hold the numbers of U?"""
+    if v is None or v is u:
+        return True
+    u, v = as_operator(u), as_operator(v)
+    return u.shape == v.shape and np.array_equal(dense(u), dense(v))
 
 
 def dense(op: Any, arrays: float = 0.0) -> Any:

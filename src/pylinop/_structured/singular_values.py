@@ -16,7 +16,7 @@ from .._base.dtypes import inexact, real_of
 from .._base.kind_flags import heads
 from .._operators.convert import as_operator
 from . import determinants
-from .dispatch import dense
+from .dispatch import dense, mirrored
 from .operands import _as_precise, factors_of
 from .questions import hermitian, outer, svdvals
 
@@ -158,7 +158,7 @@ def low_rank_parts(op: Any) -> tuple[Any, Any, Any] | None:
     if op._init is None or op._head != "lowrank":
         return None
     u, v, c = op._given("U", "V", "C")
-    same, dtype = v is None or v is u, inexact(op.dtype)
+    same, dtype = mirrored(u, v), inexact(op.dtype)
 
     def part(x: Any) -> Any:
         return dense(_as_precise(as_operator(x), op)).astype(dtype, copy=False)
@@ -210,9 +210,12 @@ def bands_of(op: Any) -> list[Any] | None:
 
 
 def toeplitz_of(op: Any) -> tuple[Any, Any] | None:
-    """The first column and first row, as floats; None where they are not available."""
-    if op._init is None:
+    """The first column and first row, as floats; of what sums and multiples closed to, read off it.
+    None where they are not available."""
+    if op._head != "toeplitz" or 0 in op.shape:
         return None
+    if op._init is None:
+        return floats(op[..., :, 0]), floats(op[..., 0, :])
     c, r = op._given("c", "r")
     c = floats(c)
     return c, c.conj() if r is None else floats(r)

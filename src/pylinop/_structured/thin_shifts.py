@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._operators.convert import as_operator
+from .dispatch import mirrored
 from .eigenvalues_hermitian import constant_of, update_parts
 from .rows import GUARDS, Guard
 from .singular_values import low_rank_parts
@@ -25,7 +26,7 @@ def _shifted(op: Any) -> tuple[Any, Any] | None:
     if c is None or thin._init is None:
         return None
     u, v = thin._given("U", "V")
-    columns = as_operator(u).shape[-1] * (1 if v is None or v is u else 2)
+    columns = as_operator(u).shape[-1] * (1 if mirrored(u, v) else 2)
     return (c, thin) if columns < op.shape[-1] else None
 
 

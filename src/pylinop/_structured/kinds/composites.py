@@ -10,6 +10,7 @@ import numpy as np
 from ..._operators.convert import as_operator, inverse
 from ..._operators.parameters import written
 from ..cholesky import cholesky, is_hermitian
+from ..dispatch import mirrored
 from ..eig import _pair, _split, pairs_row
 from ..eigenvalues_hermitian import reciprocal, shift_of
 from ..eigh import eigenbasis
@@ -17,6 +18,7 @@ from ..matrix_functions import _by_basis, functions_row
 from ..norms import cond_of_values
 from ..operands import _as_precise
 from ..questions import cond, eigvalsh, hermitian, norm, norm_of_values, svdvals
+from ..rows import GUARDS, guard_of
 from ..square_roots import _beside, power, root
 from ..svd import Matched, singular
 from ..unitary import is_unitary
@@ -186,6 +188,17 @@ def _(op: Any, f: Any) -> Any:
 # -- square roots, samples --
 
 
+def _is_gram(op: Any) -> bool:
+    """Is it U U^H with fewer columns than rows?"""
+    if not written(op, "prod") or len(op._operands) != 2 or op.shape[-1] != op.shape[-2]:
+        return False
+    u, vh = op._operands
+    return bool(u.shape[-1] < u.shape[-2]) and mirrored(u, vh.H)
+
+
+GUARDS["gram"] = guard_of("U U^H, U of fewer columns than rows", _is_gram)
+
+
 def _terms(op: Any) -> list[Any] | None:
     """The terms of a sum, if there are at most 16, all of kinds with a root of their own; else
     None."""
@@ -200,6 +213,8 @@ def _terms(op: Any) -> list[Any] | None:
         while written(inner, "view", "scaled"):
             inner = inner._operands[0]
         if o._head == "sum" or inner._head not in root.rows:
+            return None
+        if inner._head == "prod" and not _is_gram(inner):
             return None
         found.append(o)
     return found
@@ -219,6 +234,11 @@ def _term_asks(op: Any) -> Any:
 def _(op: Any) -> Any:
     terms = _terms(op)
     return NotImplemented if terms is None else _beside(terms)
+
+
+@root.row("prod", how="of U U^H: U", cost="O(n k)", guard="gram")
+def _(op: Any) -> Any:
+    return op._operands[0] if _is_gram(op) else NotImplemented
 
 
 @root.row(

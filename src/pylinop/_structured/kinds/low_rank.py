@@ -11,7 +11,7 @@ from ... import _core
 from ..._operators import quasiseparable
 from ..._operators.convert import as_operator
 from ..cholesky import cholesky, not_definite
-from ..dispatch import dense
+from ..dispatch import mirrored
 from ..eig import _pair, _split, by_eigh, pairs_row
 from ..eigenvalues_hermitian import constant_of, update_parts
 from ..eigh import eigenbasis, thin_hermitian
@@ -43,7 +43,7 @@ def _(op: Any) -> Any:
 @eigvalsh.row("lowrank", how="QR of U, of what is between; V left out", cost="O(n k^2)")
 def _(op: Any, uplo: str) -> Any:
     found = None
-    if op._init is not None and op._given("V") is None:
+    if op._init is not None and mirrored(*op._given("U", "V")):
         found = core_of(op)
     if found is None or not np.array_equal(found[1], found[1]):
         return NotImplemented
@@ -59,7 +59,7 @@ def _(op: Any) -> Any:
     if op._init is None:
         return NotImplemented
     u, v, c = op._given("U", "V", "C")
-    if v is not None and v is not u and not np.array_equal(dense(u), dense(v)):
+    if not mirrored(u, v):
         return False  # not by its factors
     return c is None or hermitian(as_operator(c)) or NotImplemented
 
@@ -236,7 +236,7 @@ def _(op: Any, f: Any) -> Any:
 @root.row("lowrank", how="U times C's, V left out", cost="O(k^3)", guard="given")
 def _(op: Any) -> Generator[Any, Any, Any]:
     u, v, c = op._given("U", "V", "C")
-    if v is not None and v is not u:
+    if not mirrored(u, v):
         return NotImplemented
     u = as_operator(u)
     return u if c is None else u @ (yield (as_operator(c),))
@@ -259,8 +259,7 @@ def _(op: Any) -> Any:
     if op._init is None:
         return _beside(op._operands) if op._by == "sum" else NotImplemented
     base, u, v, c = op._given("base", "U", "V", "C")
-    thin = _core.LowRank(u, v, c)
-    return _beside((base, thin)) if v is None or v is u else NotImplemented
+    return _beside((base, _core.LowRank(u, None, c))) if mirrored(u, v) else NotImplemented
 
 
 # -- by known eigenvectors --
