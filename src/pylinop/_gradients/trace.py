@@ -28,6 +28,8 @@ class Trace:
         self.numbers = [
             _number(k, len(args), self.name) for k in (argnums if several else [argnums])
         ]
+        if len(set(self.numbers)) < len(self.numbers):
+            raise ValueError(f"argnums={argnums} names an argument of {self.name} twice")
         self.parameters: list[Any] = []
         self.structures = []
         held = list(args)
