@@ -227,8 +227,8 @@ def _gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: Any = 1) -> A
     a = node(f)
     if a is None or edge_order != 1 or a.dtype.kind not in "fc":
         return NotImplemented
-    axes = range(a.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-    axes = [_axis(k, a.ndim) for k in axes]
+    given = range(a.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    axes = [_axis(k, a.ndim) for k in given]
     steps = list(varargs) * (len(axes) if len(varargs) == 1 else 1) or [1.0] * len(axes)
     plain = all(type(h) in (int, float) for h in steps) and len(steps) == len(axes)
     if not plain or not axes or any(a.shape[k] < 2 for k in axes):
