@@ -149,6 +149,13 @@ def test_other_views_of_an_array():
     v = D[:, None] + 0
     with pytest.raises(ValueError, match=r"LowRank of LazyArrays holds as a constant"):
         pl.gradients(np.trace(pl.LowRank(U, v)) + np.sum(pl.lazy(v)), v)
+    A = pl.Diag(d)
+    held = np.trace(pl.Kron(pl.lazy(np.eye(2)), A)) + np.sum(pl.lazy(A) @ d)
+    for by in (A, d):
+        with pytest.raises(
+            ValueError, match=r"a Kron of LazyArrays holds as a constant.*\n.*built"
+        ):
+            pl.gradients(held, by)
 
 
 def test_a_formula_with_a_rule_that_reads_more():

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import _core
 from .._base import errors
 from .._base.checks import is_lazy
 from .._lazy.kinds import Kind
@@ -20,9 +21,9 @@ __all__ = ["others"]
 _WORK = 10**6  # steps of the search for a number in both
 
 
-def _arrays(value: Any) -> Iterator[tuple[Any, Any]]:
-    """(array, the kind of LazyArrays that it is a constant of, or None) of all that a gradient may
-    pass to."""
+def _held(value: Any) -> Iterator[tuple[Any, Any]]:
+    """(array or operator, the kind of LazyArrays that it is a constant of, or None) of all that a
+    gradient may pass to."""
     stack: list[tuple[Any, Any]] = [(value, None)]
     seen = set()
     while stack:
@@ -34,6 +35,8 @@ def _arrays(value: Any) -> Iterator[tuple[Any, Any]]:
             continue
         seen.add((id(x), by is None))
         if not is_lazy(x):
+            if isinstance(x, _core.Operator):
+                yield x, by
             stack += [(y, by) for y in inside(x)]
             continue
         f = x._more[0] if x._head in ("call", "made") else None
@@ -60,12 +63,17 @@ def _layout(a: Any) -> tuple[Any, ...]:
 
 def others(value: Any, wanted: list[Any]) -> dict[int, Any]:
     """The arrays of the formula that are one of the wanted ones, in another object, by id: (their
-    array, the wanted one). Those that overlap with one in part are an error."""
+    array, the wanted one). Those that overlap with one in part are an error, and constants of
+    kinds of LazyArrays that are wanted."""
     if not wanted:
         return {}
     found = {}
-    for b, by in _arrays(value):
+    for b, by in _held(value):
         for a in wanted:
+            if not isinstance(a, np.ndarray) or not isinstance(b, np.ndarray):
+                if b is a and by is not None:
+                    raise ValueError(_text(a, b, by) + errors.built(by))
+                continue
             if (b is a and by is None) or not np.may_share_memory(a, b) or not _meet(a, b):
                 continue
             if by is None and _layout(a) == _layout(b):
@@ -76,12 +84,12 @@ def others(value: Any, wanted: list[Any]) -> dict[int, Any]:
 
 
 def _text(a: Any, b: Any, by: Any) -> str:
-    one = f"the ndarray of shape {a.shape}"
+    one = f"the {type(a).__name__} of shape {tuple(a.shape)}"
     if by is not None:
         kind = by._more[0].__name__
         return (
             f"a gradient by {one} that {_an(kind)} of LazyArrays holds as a constant: give it "
-            f"pl.lazy(array), and take the gradient by that"
+            "pl.lazy(...) of that, and take the gradient by this"
         )
     return (
         f"a gradient by {one}, of which the formula also holds another view, of shape {b.shape} "

@@ -285,7 +285,7 @@ def gradients(value: Any, wrt: Any, cotangent: Any = None, allow_unused: bool = 
     several = isinstance(wrt, (list, tuple))
     asked = [_checked(x) for x in (wrt if several else (wrt,))]
     wanted = {id(x): x for x in asked}
-    twins = others(value, [x for x in wanted.values() if isinstance(x, np.ndarray)])
+    twins = others(value, [x for x in wanted.values() if not is_lazy(x)])
     wanted.update((at, x) for at, (x, _) in twins.items())
     order = _order(value, wanted, frozenset())
     found = _swept(order, value, wanted, _start(value, cotangent))
