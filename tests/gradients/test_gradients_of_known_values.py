@@ -201,6 +201,23 @@ def test_copies_see_the_change_too():
             ask(2 * g)
 
 
+@pytest.mark.parametrize("by", [1, 4])
+def test_a_small_number_beside_a_large_one(by):
+    """It may change by much, and be less than a rounding of the large one."""
+    a = np.array([1e10, 1.0, 2.0])
+    x = pl.lazy(a)
+    cubes = x * x * x
+    value = np.sum(cubes * cubes * np.array([0.0, 1.0, 0.0]))
+    cubes.toarray()
+    a[1] *= by
+    g = pl.gradients(value, x)
+    if by == 1:
+        np.testing.assert_allclose(g, [0, 6, 0])
+        return
+    with pytest.raises(RuntimeError, match="written to between"):
+        g.toarray()
+
+
 def spread(n, cond, seed):
     """A positive definite matrix of that condition."""
     rng = np.random.default_rng(seed)
@@ -225,6 +242,7 @@ SENSITIVE = {
     "minus infinity": (lambda *a: np.log(abs(nothing(*a))) + a[0] @ a[0], None),
     "nearly singular": (lambda x, y, A, U: y @ pl.solve(A, x), 100),
     "determinant": (lambda x, y, A, U: np.exp(pl.slogdet(A)[1]) * (x @ x), 100),
+    "of many sizes": (lambda x, y, A, U: np.sin(np.exp(9 * x) * (A @ np.exp(9 * y))) @ x, None),
 }
 
 

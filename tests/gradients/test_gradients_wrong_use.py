@@ -67,6 +67,8 @@ def test_wrong_arguments_of_gradients_are_named():
         pl.vjp(lambda x: x * x, D)[1](np.ones(2))
     with pytest.raises(TypeError, match="argnums='x'"):
         pl.grad(lambda x: np.sum(x), argnums="x")(D)
+    with pytest.raises(ValueError, match=r"argnums=\(0, -2\) names an argument of <lambda> twice"):
+        pl.grad(lambda x, y: np.sum(x * y), argnums=(0, -2))(D, D)
 
 
 def test_a_function_without_a_derivative_is_named():

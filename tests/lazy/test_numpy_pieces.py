@@ -53,6 +53,19 @@ CASES = {
     "vecdot": (lambda a: np.linalg.vecdot(a, a[::-1]), Z),
     "vecdot along": (lambda a: np.linalg.vecdot(a, a[:1], axis=1), S),
     "vecdot counted": (lambda a: np.linalg.vecdot(V[:4], a[:, 1:5], axis=0), A),
+    "gradient": (lambda a: np.gradient(a), V),
+    "gradient of two": (lambda a: np.gradient(a[:2], 0.5, axis=0), Z),
+    "gradient along all": (lambda a: _joined(np.gradient(a, 0.5, 2, 3.0)), S),
+    "ediff1d": (lambda a: np.ediff1d(a), A),
+    "polyval": (lambda a: np.polyval(a[0], a), A),
+    "polyval at": (lambda a: np.polyval(a[0], 2.0), Z),
+    "trace over": (lambda a: np.trace(a, 1, 2, 0), S),
+    "trace of a stack": (lambda a: np.trace(a, axis1=-2, axis2=-1), S),
+    "diagonal over": (lambda a: np.diagonal(a, -1, 0, 1), S),
+    "alike": (
+        lambda a: np.ones_like(a) * a + np.zeros_like(a) + np.full_like(a, 2.0, dtype=int),
+        Z,
+    ),
     "select": (lambda a: np.select([a > 1, a < -0.5], [a * a, np.sin(a)], 2.0), A),
 }
 
@@ -73,9 +86,24 @@ def test_values_and_derivatives(case):
     check_second(lambda a: weighed(f(a)) ** 2, a)
 
 
+def test_arrays_alike_read_no_value():
+    a = pl.lazy(A.astype(np.float32)) * 1
+    for f in (np.zeros_like, np.ones_like, np.empty_like, lambda x, **k: np.full_like(x, 3, **k)):
+        for more in ({}, {"shape": (2, 3)}, {"dtype": complex}, {"order": "F", "subok": False}):
+            found, wanted = f(a, **more), f(A.astype(np.float32), **more)
+            assert type(found) is np.ndarray
+            assert (found.shape, found.dtype) == (wanted.shape, wanted.dtype)
+            assert f is np.empty_like or (found == wanted).all()
+    assert a._value is None
+    assert (np.full_like(A, pl.lazy(np.array(2.0))) == 2).all()
+
+
 def test_what_numpy_refuses():
     a = pl.lazy(A)
     for bad in (
+        lambda: np.trace(pl.lazy(S), axis1=1, axis2=1),
+        lambda: np.diagonal(pl.lazy(S), axis1=1, axis2=4),
+        lambda: np.gradient(a, 1.0, axis=5),
         lambda: np.split(a, 4, axis=1),
         lambda: np.rot90(a, axes=(0, 0)),
         lambda: np.pad(a, ((1, 2), (3, 4), (5, 6))),

@@ -18,7 +18,7 @@ from .watched import Watch
 _hashlib = Standard("hashlib")
 
 
-def _inside(x: Any) -> list[Any]:
+def inside(x: Any) -> list[Any]:
     """The parts that an operator, a LazyArray or a list holds."""
     if type(x) in (list, tuple):
         return list(x)
@@ -57,7 +57,7 @@ class Contents:
                 if x.size and x.dtype.hasobject is False and not is_immutable(x):
                     self.held.append((x, printed(x)))
             else:
-                stack += _inside(x)
+                stack += inside(x)
 
     def check(self) -> None:
         """Raises RuntimeError where one has changed."""

@@ -49,19 +49,48 @@ def again(nodes: list[Any], given: Collection[int], moved: Any = None) -> dict[i
 
 
 def belong(kept: Any, now: Any) -> bool:
-    """Is it the same to half of the digits? Plans of several results may round otherwise."""
+    """Is each number the same to half of its digits? Plans of several results may round
+    otherwise."""
     if np.array_equal(kept, now, equal_nan=True):
         return True
     finite = np.isfinite(kept)
     if not (np.isfinite(now) == finite).all():
         return False
-    a, b = kept[finite], now[finite]
     if not np.array_equal(kept[~finite], now[~finite], equal_nan=True):
         return False
-    if kept.dtype.kind not in "fc":
-        return False
+    return kept.dtype.kind in "fc" and bool(_close(kept, now)[finite].all())
+
+
+def _close(kept: Any, now: Any) -> Any:
+    """Which numbers are the same to half of their digits?"""
     digits = np.sqrt(np.finfo(kept.dtype).eps)
-    return bool(np.abs(a - b).max() <= digits * (np.abs(a).max() + np.abs(b).max()))
+    return np.abs(kept - now) <= digits * (np.abs(kept) + np.abs(now))
+
+
+def _is_each(x: Any, known: dict[int, bool]) -> bool:
+    """Is each number of x made of some numbers of arrays, but for those at its place of none that
+    may be larger? Then it rounds by itself."""
+    stack = [x]
+    while stack:
+        y = stack[-1]
+        args = [z for z in y._args if is_lazy(z)]
+        rest = [z for z in args if id(z) not in known]
+        if y._head in ("leaf", *_EACH) or (y._head == "call" and _is_function(y._more[0])):
+            if rest and y._head != "leaf":
+                stack += rest
+                continue
+            known[id(y)] = all(known[id(z)] for z in args)
+        else:
+            known[id(y)] = False
+        stack.pop()
+    return known[id(x)]
+
+
+_EACH = ("add", "scale", "over", "view", "index")
+
+
+def _is_function(f: Any) -> bool:
+    return isinstance(f, np.ufunc) or f in (np.where, np.reshape, np.broadcast_to, np.clip)
 
 
 class _Moved:
@@ -139,32 +168,42 @@ class Roundings:
         floating = [x.dtype for x in nodes if x.dtype.kind in "fc"]
         eps = max((float(np.finfo(t).eps) for t in floating), default=0.0)
         given = known.union(wanted)
+        self.each: dict[int, bool] = {}
         self.draws = [again(nodes, given, _Moved(eps, seed)) for seed in range(DRAWS)]
 
     def reach(self, x: Any, kept: Any, now: Any) -> bool:
         """Is the difference one of rounding? Where what is moved is singular, or finite elsewhere,
-        nothing can be said, and nothing is."""
+        nothing can be said, and nothing is. A number that is made of others of any size rounds
+        as the largest does."""
         kept, now = np.asarray(kept), np.asarray(now)
-        furthest = 0.0
+        each = _is_each(x, self.each)
+        furthest = np.zeros(now.shape)
         with np.errstate(all="ignore"):
             finite = np.isfinite(now)
             same = bool((np.isfinite(kept) == finite).all())
-            apart, size = _distance(kept, now), np.abs(now[finite]).max(initial=0)
+            apart, size = _distances(kept, now), np.abs(now[finite]).max(initial=0)
+            if kept.dtype.kind in "fc":
+                apart = np.where(_close(kept, now), 0, apart)
             for made in self.draws:
                 try:
                     moved = np.asarray(made[id(x)]._computed())
                 except np.linalg.LinAlgError:
                     return True
-                furthest = max(furthest, _distance(moved, now))
+                furthest = np.maximum(furthest, _distances(moved, now))
                 if (np.isfinite(moved) != finite).any():
                     return True
-                if apart <= TIMES * furthest if same else furthest > HARDLY * size:
+                top = furthest.max(initial=0)
+                if (
+                    (apart <= TIMES * (furthest if each else top)).all()
+                    if same
+                    else (top > HARDLY * size)
+                ):
                     return True
         return False
 
 
-def _distance(a: Any, b: Any) -> float:
-    """The largest difference, of what is finite."""
-    both = np.isfinite(a) & np.isfinite(b)
+def _distances(a: Any, b: Any) -> Any:
+    """The differences of what is finite."""
     kind = complex if "c" in (a.dtype.kind, b.dtype.kind) else float
-    return float(np.abs(a[both].astype(kind) - b[both].astype(kind)).max(initial=0))
+    both = np.isfinite(a) & np.isfinite(b)
+    return np.where(both, np.abs(a.astype(kind) - b.astype(kind)), 0.0)

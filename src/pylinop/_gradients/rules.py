@@ -19,7 +19,7 @@ from .._contractions.scatter import Scattered
 from .._lazy import evaluate, numpy_functions
 from .._lazy.build import inverse, scaled, view
 from .._lazy.decompositions import Function
-from .._lazy.kinds import Kind
+from .._lazy.kinds import Handed, Kind
 from .._lazy.leaves import lazy
 from .._lazy.matrix_functions import OfForm
 from .._structured import determinants
@@ -354,6 +354,8 @@ def _made(y: Any, g: Any, k: int) -> Any:
         return matrices.of_cotangent(y, g, k, kernels.grown(y, g))
     if isinstance(f, OfForm):
         return matrix_functions.of_form(y, g, k)
+    if isinstance(f, Handed):
+        return refuse(y, f"a gradient by an operator, a {f.__name__},")
     if decompositions.is_part(y):
         return decompositions.part(y, g)
     if f is column_form:

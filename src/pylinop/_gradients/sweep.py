@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -11,11 +12,12 @@ from .. import _core
 from .._base import errors
 from .._base.checks import is_lazy
 from .._base.dlpack import fixed
-from .._lazy.kinds import Kind
+from .._lazy.kinds import Kind, handed
 from .._lazy.leaves import lazy
-from . import matrices
+from . import matrices, operands
+from .held import others
 from .pieces import Through, ThroughGradient, one, real_of
-from .rules import RULES, sources
+from .rules import RULES, Formula, sources
 from .shapes import unbroadcast
 from .unchanged import Unchanged
 
@@ -57,9 +59,25 @@ def _order(root: Any, wanted: dict[int, Any], ends: frozenset[int]) -> _Order:
         elif at not in live:
             live[at] = False
             parts = [] if at in ends else _parts(x, deep)
+            if is_lazy(x) and x._head == "call" and isinstance(x._more[0], Formula):
+                _closed(x, wanted)
             stack.append((x, parts))
             stack += [(p, None) for _, p in parts if id(p) not in live]
     return order
+
+
+def _closed(x: Any, wanted: dict[int, Any]) -> None:
+    """Raises ValueError where a formula with a rule of its own reads what a gradient is wanted by
+    past its arguments, which the rule alone is asked about."""
+    given = frozenset(map(id, x._args[1:]))
+    rest = {at: y for at, y in wanted.items() if at not in given}
+    if rest and _order(x._args[0], rest, given):
+        name = x._more[0].__name__
+        raise ValueError(
+            f"{name}, of pl.custom_vjp, reads what the gradient is by beside its arguments, of "
+            "which alone its rule gives cotangents: make it an argument, or read "
+            "pl.stop_gradient of it" + errors.built(x)
+        )
 
 
 def _through(t: Through, part: Any) -> Any:
@@ -213,7 +231,8 @@ def gradients(value: Any, wrt: Any, cotangent: Any = None, allow_unused: bool = 
     value : LazyArray
         Of no dimensions, unless ``cotangent`` is given.
     wrt : LazyArray, ndarray, operator, or a list or tuple of them
-        Leaves and other parts of the expression, arrays by identity.
+        Leaves and other parts of the expression, by identity: an array in all places that hold it,
+        a LazyArray or an operator alone, also where others are of the same array.
     cotangent : array_like or LazyArray, optional
         Of the shape of ``value``; 1 where it has no dimensions.
     allow_unused : bool, optional
@@ -223,14 +242,16 @@ def gradients(value: Any, wrt: Any, cotangent: Any = None, allow_unused: bool = 
     -------
     LazyArray or list of LazyArray
         One for each of ``wrt``, of its shape, not yet computed: ``pl.evaluate(value, *found)``
-        computes value and gradients by one plan.
+        computes value and gradients by one plan. Of one by an operator that is an operator of the
+        same kind, or made by the same operations, which holds the gradients of its arrays.
 
     Raises
     ------
     TypeError
         ``wrt`` is not real or complex, or ``value`` is not a LazyArray.
     ValueError
-        The value has dimensions and no cotangent is given, or does not depend on one of ``wrt``.
+        The value has dimensions and no cotangent is given, or does not depend on one of ``wrt``, or
+        holds other views of one of its arrays too, which would lack in the gradient.
     NotImplementedError
         A function on the way has no derivative here; the message names it.
     RuntimeError
@@ -264,8 +285,13 @@ def gradients(value: Any, wrt: Any, cotangent: Any = None, allow_unused: bool = 
     several = isinstance(wrt, (list, tuple))
     asked = [_checked(x) for x in (wrt if several else (wrt,))]
     wanted = {id(x): x for x in asked}
+    twins = others(value, [x for x in wanted.values() if not is_lazy(x)])
+    wanted.update((at, x) for at, (x, _) in twins.items())
     order = _order(value, wanted, frozenset())
     found = _swept(order, value, wanted, _start(value, cotangent))
+    for at, (_, x) in twins.items():
+        if at in found:
+            found[id(x)] = _both(found.get(id(x)), found[at], x)
     unchanged = Unchanged(value, [x for x, _ in order], wanted)
     made = []
     for x in asked:
@@ -274,7 +300,10 @@ def gradients(value: Any, wrt: Any, cotangent: Any = None, allow_unused: bool = 
             raise ValueError(
                 f"the value does not depend on {_named(x)}: give allow_unused=True for zeros"
             )
-        made.append(lazy(_zeros(x)) if g is None else unchanged.guarding(g))
+        if isinstance(x, _core.Operator):
+            made.append(_of_operator(x, g, unchanged))
+        else:
+            made.append(lazy(_zeros(x)) if g is None else unchanged.guarding(g))
     return made if several else made[0]
 
 
@@ -284,6 +313,13 @@ def _named(x: Any) -> str:
 
 
 def _zeros(x: Any) -> Any:
-    if isinstance(x, _core.Operator):
-        return _core.Zeros(tuple(x.shape), x.dtype)
     return fixed(np.zeros(x.shape, x.dtype))
+
+
+def _of_operator(op: Any, g: Any, unchanged: Unchanged) -> Any:
+    """An operator of the same kind that holds the cotangents of its arrays, of its own."""
+    mine, arrays = operands.own(op)
+    found = {} if g is None else sweep(mine, {id(a): a for a in arrays}, g)
+    held = [unchanged.guarding(found[id(a)]) if id(a) in found else lazy(_zeros(a)) for a in arrays]
+    made = handed(functools.partial(operands.filled, mine), held, type(op).__name__)
+    return unchanged.guarding(made)

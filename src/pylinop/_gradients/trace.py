@@ -12,8 +12,7 @@ from .._base import config, errors
 from .._base.checks import is_lazy
 from .._lazy.leaves import lazy
 from .._lazy.program import evaluate
-from .._operators.convert import inverse
-from . import matrices, trees
+from . import operands, trees
 from .watched import release, watched
 
 _Function = Callable[..., Any]
@@ -29,6 +28,8 @@ class Trace:
         self.numbers = [
             _number(k, len(args), self.name) for k in (argnums if several else [argnums])
         ]
+        if len(set(self.numbers)) < len(self.numbers):
+            raise ValueError(f"argnums={argnums} names an argument of {self.name} twice")
         self.parameters: list[Any] = []
         self.structures = []
         held = list(args)
@@ -137,12 +138,13 @@ class OfArray:
 
 
 class OfOperator:
-    """An operator that is a parameter: its arrays are."""
+    """An operator that is a parameter: its arrays are. The function gets it again, of arrays of its
+    own: what it holds in two places, what two arguments hold, or the function does too, has a
+    cotangent for each."""
 
     def __init__(self, op: Any) -> None:
-        self.op = op
-        self.lazy = lazy(op)
-        self.arrays = list(_arrays(op))
+        self.op, self.arrays = operands.own(op)
+        self.lazy = lazy(self.op)
 
     def release(self) -> None:
         pass
@@ -153,7 +155,7 @@ class OfOperator:
     def tangents(self, t: Any) -> list[Any]:
         """Its arrays', of an operator of the same kind."""
         alike = type(t) is type(self.op) and t.shape == self.op.shape
-        held = _arrays(t) if alike else []
+        held = operands.own(t)[1] if alike else []
         shapes = [tuple(a.shape) for a in self.arrays]
         if not alike or [tuple(a.shape) for a in held] != shapes:
             shown = f"{type(t).__name__} {getattr(t, 'shape', ())}"
@@ -167,60 +169,7 @@ class OfOperator:
         return [lazy(np.zeros_like(a)) if id(a) not in found else found[id(a)] for a in self.arrays]
 
     def finished(self, values: list[Any]) -> Any:
-        return _rebuilt(self.op, {id(a): v for a, v in zip(self.arrays, values, strict=True)})
-
-
-def _arrays(op: Any) -> list[Any]:
-    """The arrays of an operator's parameters, each once."""
-    if op._init is None and op._by not in _AGAIN:
-        raise NotImplementedError(
-            f"a gradient by a {type(op).__name__} {op.shape} made by '{op._by}': give the "
-            "operators it is made of as arguments"
-        )
-    found: dict[int, Any] = {}
-    for _, x in matrices.parts(op):
-        for a in _arrays(x) if isinstance(x, _core.Operator) else [x]:
-            found[id(a)] = a
-    return list(found.values())
-
-
-def _rebuilt(op: Any, values: dict[int, Any]) -> Any:
-    """An operator of the same kind, or made by the same operations, with the values in place of
-    its arrays."""
-
-    def again(x: Any) -> Any:
-        if type(x) is list:
-            return [again(y) for y in x]
-        return _rebuilt(x, values) if isinstance(x, _core.Operator) else values.get(id(x), x)
-
-    if op._init is None:
-        return _AGAIN[op._by](op, *map(again, op._operands))
-    return type(op)(*map(again, matrices.given(op)))
-
-
-def _sliced(op: Any, A: Any, steps: Any) -> Any:
-    """The slice of another operator, axis by axis."""
-    for axis, *how in steps:
-        if len(how) == 1:
-            key: Any = how[0]
-        else:
-            start, step, count = how
-            stop = start + step * count
-            key = start if count < 0 else slice(start, None if stop < 0 else stop, step)
-        A = A[(..., key, *(slice(None),) * (1 - axis if axis < 2 else axis))]
-    return A
-
-
-_AGAIN: dict[str, Callable[..., Any]] = {
-    "sum": lambda op, a, b: a + b,
-    "prod": lambda op, a, b: a @ b,
-    "scaled": lambda op, a, c: a * c,
-    "view": lambda op, a: (a, a.T, a.conj(), a.H)[op._mode],
-    "inverse": lambda op, a: inverse(a),
-    "power": lambda op, a, p: a**p,
-    "part": lambda op, a: a.imag if op._mode else a.real,
-    "sliced": _sliced,
-}
+        return operands.filled(self.op, values)
 
 
 def finished(

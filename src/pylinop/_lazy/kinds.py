@@ -4,6 +4,7 @@ the parameters when it is needed."""
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,26 @@ class Kind:
 
     def __reduce__(self) -> Any:
         return Kind, (self.cls, self.args, self.kwargs, self.holes)
+
+
+class Handed:
+    """Makes an operator of the values of LazyArrays; `pl.evaluate` hands it out as an operator."""
+
+    def __init__(self, build: Callable[[Any], Any], name: str) -> None:
+        self.build, self.__name__ = build, name
+
+    def __call__(self, *values: Any) -> Any:
+        return self.build(values)
+
+    def __reduce__(self) -> Any:
+        return Handed, (self.build, self.__name__)
+
+
+def handed(build: Callable[[Any], Any], arrays: list[Any], name: str) -> Any:
+    """A LazyArray that `pl.evaluate` makes an operator of."""
+    hollow = build([_hollow(x, VALUE) for x in arrays])
+    takes = bytes((VALUE,)) * len(arrays)
+    return lazily(Handed(build, name), tuple(arrays), takes, hollow.shape, hollow.dtype)
 
 
 def filled(x: Any, values: Any) -> Any:

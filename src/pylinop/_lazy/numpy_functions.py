@@ -279,13 +279,23 @@ def trace(a: Any, offset: int = 0) -> Any:
     )
 
 
+def _matrices(a: Any, axis1: Any, axis2: Any) -> Any:
+    """A stack of matrices along two axes; None where they are no two of them."""
+    n, inside = a.ndim, all(isinstance(k, int) and -a.ndim <= k < a.ndim for k in (axis1, axis2))
+    if not inside or axis1 % n == axis2 % n:
+        return None
+    pair = axis1 % n, axis2 % n
+    return a if pair == (n - 2, n - 1) else np.moveaxis(a, pair, (-2, -1))
+
+
 @row("trace")
 def _trace(
     a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None
 ) -> Any:
-    if a.ndim != 2 or (axis1, axis2) != (0, 1) or dtype is not None or out is not None:
+    if dtype is not None or out is not None:
         return NotImplemented
-    return trace(a, offset)
+    a = _matrices(a, axis1, axis2)
+    return NotImplemented if a is None else trace(a, offset)
 
 
 @row("linalg.trace")
@@ -305,7 +315,8 @@ def diagonal(a: Any, offset: int = 0) -> Any:
 
 @row("diagonal")
 def _diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
-    return diagonal(a, offset) if a.ndim == 2 and (axis1, axis2) == (0, 1) else NotImplemented
+    a = _matrices(a, axis1, axis2)
+    return NotImplemented if a is None else diagonal(a, offset)
 
 
 @row("linalg.diagonal")

@@ -192,4 +192,79 @@ def _select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     return found if found.dtype == dtype else NotImplemented
 
 
+# -- arrays of the same shape, which no value is read for ------------------------------------------
+
+
+def _alike(make: Any) -> Any:
+    """np.zeros_like and kin: an array, as NumPy's."""
+
+    def run(a: Any, *args: Any, **kwargs: Any) -> Any:
+        if not is_lazy(a):  # a number to fill with
+            return NotImplemented
+        filling = make is np.full_like
+        fill = args[:1] if filling else ()
+        if filling and (not fill or is_lazy(fill[0])):
+            return NotImplemented
+        names = ("dtype", "order", "subok", "shape")
+        given = dict(zip(names, args[len(fill) :], strict=False)) | kwargs
+        if given.get("shape") is None:
+            given["shape"] = a.shape
+        return make(np.empty((), a.dtype), *fill, **given)
+
+    return run
+
+
+for _name in ("zeros_like", "ones_like", "empty_like", "full_like"):
+    row(_name)(_alike(getattr(np, _name)))
+
+
+# -- differences, polynomials ---------------------------------------------------------------------
+
+
+@row("gradient")
+def _gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: Any = 1) -> Any:
+    """Of equal steps."""
+    a = node(f)
+    if a is None or edge_order != 1 or a.dtype.kind not in "fc":
+        return NotImplemented
+    given = range(a.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    axes = [_axis(k, a.ndim) for k in given]
+    steps = list(varargs) * (len(axes) if len(varargs) == 1 else 1) or [1.0] * len(axes)
+    plain = all(type(h) in (int, float) for h in steps) and len(steps) == len(axes)
+    if not plain or not axes or any(a.shape[k] < 2 for k in axes):
+        return NotImplemented
+    found = tuple([_slopes(a, k, h) for k, h in zip(axes, steps, strict=True)])
+    return found[0] if len(found) == 1 else found
+
+
+def _slopes(a: Any, k: int, h: Any) -> Any:
+    """Central differences along an axis, one-sided at its ends."""
+
+    def part(start: Any, stop: Any) -> Any:
+        return a[_key(k, a.ndim, slice(start, stop))]
+
+    first, last = (part(1, 2) - part(0, 1)) / h, (part(-1, None) - part(-2, -1)) / h
+    inner = [(part(2, None) - part(None, -2)) / (2.0 * h)] if a.shape[k] > 2 else []
+    return np.concatenate([first, *inner, last], axis=k)
+
+
+@row("ediff1d")
+def _ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+    a = node(ary)
+    if a is None or a.dtype.kind not in "fc" or not (to_end is None and to_begin is None):
+        return NotImplemented
+    return np.diff(np.reshape(a, (-1,)))
+
+
+@row("polyval")
+def _polyval(p: Any, x: Any) -> Any:
+    parts = _nodes([p, x])
+    if parts is None or parts[0].ndim != 1 or len(p) == 0 or parts[0].dtype.kind not in "fc":
+        return NotImplemented
+    found = parts[0][0] + 0.0 * parts[1]
+    for k in range(1, len(p)):
+        found = found * parts[1] + parts[0][k]
+    return found
+
+
 __all__ = ["call"]

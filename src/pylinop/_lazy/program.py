@@ -23,6 +23,7 @@ from .._operators.parameters import written
 from .._structured import determinants
 from . import evaluate as _evaluate
 from . import shared_contractions
+from .kinds import Handed
 from .leaves import lazy
 
 _VERIFY, _BY_PRICE = Later("_verify.compare"), Later("_iterative.by_price")
@@ -324,6 +325,7 @@ def evaluate(*expressions: Any) -> Any:
     ndarray or tuple of ndarray
         One array for one expression, else a tuple. They are read-only, as the expressions cache
         them; results of one plan lie in one block of memory, which lives as long as any of them.
+        Of a gradient by an operator, an operator of its kind.
 
     Notes
     -----
@@ -342,10 +344,19 @@ def evaluate(*expressions: Any) -> Any:
     >>> pl.evaluate(S, S.trace())[1]
     array(2.)
     """
-    roots = [lazy(e) for e in expressions]
-    for r in roots:  # before any of them is known
+    asked = [lazy(e) for e in expressions]
+    for r in asked:  # before any of them is known
         r._guarded()
+    roots = [x for r in asked for x in (r._args if _is_handed(r) else (r,))]
     if len(roots) > 1 or (roots and roots[0]._head == "call"):
         together(roots)
-    values = tuple(r._computed() for r in roots)
+    values = tuple(_given(r) for r in asked)
     return values[0] if len(values) == 1 else values
+
+
+def _is_handed(r: Any) -> bool:
+    return r._head == "made" and isinstance(r._more[0], Handed)
+
+
+def _given(r: Any) -> Any:
+    return r._more[0](*(x._computed() for x in r._args)) if _is_handed(r) else r._computed()
