@@ -157,6 +157,10 @@ def _by_numpy(arrays: Sequence[Any], labels: Sequence[tuple[str, ...]], result: 
         )
     flat: list[Any] = []
     for a, axes in zip(arrays, labels):
+        if len(set(axes)) < len(axes):  # NumPy takes no diagonal of sizes 1 and n
+            there = dict(zip(axes, a.shape)) | {x: n for x, n in zip(axes, a.shape) if n != 1}
+            wide = [there[x] for x in axes]
+            a = np.broadcast_to(a, wide)
         flat += [a, [number[x] for x in axes]]
     return np.einsum(*flat, [number[x] for x in result])
 
@@ -171,7 +175,7 @@ def _normal(a: Any) -> Any:
 
 def _recognised(task: Task, s: Sized, dtype: np.dtype[Any], arrays: Sequence[Any]) -> Any:
     """By an operator that the equation is, or None."""
-    if dtype.char not in "fdFD" or task.path is not None:
+    if dtype.char not in "fdFD" or task.path is not None or s.spread:
         return None
     found = toeplitz.found(s)
     if found is not None:

@@ -51,7 +51,7 @@ def _padded(a: Any, at: int, low: int, high: int, outside: Any) -> Any:
 def view(e: Equation, s: Sized, i: int, a: Any, outside: Any) -> tuple[Any, tuple[str, ...]]:
     """(array, its labels) of operand i."""
     axes = s.operands[i]
-    if all(isinstance(axis, str) for axis in axes):
+    if all(isinstance(axis, str) for axis in axes) and s.spread.isdisjoint(axes):
         return a, axes  # type: ignore[return-value]
     a = _split(a, axes, s.sizes)
     flat: list[str | Index] = []
@@ -79,8 +79,9 @@ def view(e: Equation, s: Sized, i: int, a: Any, outside: Any) -> tuple[Any, tupl
         terms = axis.terms if isinstance(axis, Index) else ((axis, 1),)
         for label, c in terms:
             labels.append(label)
-            shape.append(s.sizes[label] if isinstance(axis, Index) else a.shape[k])
-            strides.append(c * a.strides[k])
+            wide = isinstance(axis, str) and label in s.spread
+            shape.append(s.sizes[label] if wide or isinstance(axis, Index) else a.shape[k])
+            strides.append(0 if wide else c * a.strides[k])
     if empty:
         return np.zeros(shape, a.dtype), tuple(labels)
     corner = a[tuple(slice(start, None) for start in starts)] if any(starts) else a
