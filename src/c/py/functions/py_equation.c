@@ -4,7 +4,11 @@
  * equation(a, b, ..., out=None) is a new array, or NotImplemented where the arrays are not ones of
  * NumPy's in one of the four BLAS dtypes, aligned, of the labels' dimensions: Python makes them so
  * (_contractions/equations.py). Plans are counted, so that one may run without the GIL while others
- * push it out. */
+ * push it out.
+ *
+ * An operand may be read as a view, where index equations and groups say it: of an array of a given
+ * shape, each label along one of its axes, so many elements of it further at each step, from a
+ * start on. Python has proved that this stays within the array (_contractions/views.py). */
 #include "py/module/py.h"
 
 #include "contract/contract.h"
@@ -19,6 +23,13 @@ typedef struct kept_plan {
     int64_t key[];
 } kept_plan;
 
+/* How the labels of an operand lie on the axes of an array. */
+typedef struct reading {
+    int ndim, axis[LOP_MAXAXES];                    /* of a label */
+    int64_t by[LOP_MAXAXES], size[LOP_MAXAXES];     /* of a label */
+    int64_t shape[LOP_MAXAXES], start[LOP_MAXAXES]; /* of an axis */
+} reading;
+
 typedef struct equation {
     PyObject_HEAD vectorcallfunc call;
     py_state *s; /* counted */
@@ -28,6 +39,7 @@ typedef struct equation {
     int *same, *path;
     int64_t *key; /* of the call at hand */
     const void **at;
+    reading **read; /* n, NULL: axis by axis; or NULL */
     kept_plan *kept[KEPT];
 } equation;
 
@@ -39,16 +51,46 @@ static void drop(equation *self, kept_plan *k) {
 
 /* -- what is asked: axes, and the key of sizes and strides */
 
+/* Of a view the sizes and strides of its labels. */
+static bool seen(const reading *r, lop_axes *x, PyArrayObject *a) {
+    const npy_intp size = PyArray_ITEMSIZE(a), *dim = PyArray_DIMS(a), *stride = PyArray_STRIDES(a);
+    if (PyArray_NDIM(a) != r->ndim) return false;
+    for (int j = 0; j < r->ndim; j++)
+        if (dim[j] != r->shape[j] || (stride[j] % size && dim[j] > 1)) return false;
+    for (int j = 0; j < x->n; j++) {
+        x->size[j] = r->size[j];
+        x->stride[j] = r->size[j] > 1 ? r->by[j] * (stride[r->axis[j]] / size) : 0;
+    }
+    return true;
+}
+
+/* Where a view starts. */
+static const void *start(const reading *r, PyArrayObject *a) {
+    const char *p = PyArray_DATA(a);
+    for (int j = 0; r && j < r->ndim; j++) p += r->start[j] * PyArray_STRIDE(a, j);
+    return p;
+}
+
 static bool described(equation *self, int i, PyObject *o, int *typenum, int64_t **key) {
     if (!PyArray_CheckExact(o)) return false;
     PyArrayObject *a = (PyArrayObject *)o;
     lop_axes *x = &self->axes[i];
+    const reading *r = self->read && i < self->n ? self->read[i] : NULL;
     const npy_intp size = PyArray_ITEMSIZE(a), *dim = PyArray_DIMS(a), *stride = PyArray_STRIDES(a);
-    if (PyArray_NDIM(a) != x->n || !PyArray_ISALIGNED(a) || !PyArray_ISNOTSWAPPED(a)) return false;
+    if (!PyArray_ISALIGNED(a) || !PyArray_ISNOTSWAPPED(a)) return false;
     if (i == 0)
         *typenum = PyArray_TYPE(a);
     else if (PyArray_TYPE(a) != *typenum)
         return false;
+    if (r) {
+        if (!size || !seen(r, x, a)) return false;
+        for (int j = 0; j < x->n; j++) {
+            *(*key)++ = x->size[j];
+            *(*key)++ = x->stride[j];
+        }
+        return true;
+    }
+    if (PyArray_NDIM(a) != x->n) return false;
     for (int j = 0; j < x->n; j++) {
         if (stride[j] % size && dim[j] > 1) return false;
         *(*key)++ = x->size[j] = dim[j];
@@ -80,7 +122,7 @@ static int look(equation *self, PyObject *const *arg, PyObject *out, lop_dtype *
     int64_t *key = self->key + 1;
     for (int i = 0; i < self->n; i++) {
         if (!described(self, i, arg[i], &typenum, &key)) return 1;
-        self->at[i] = PyArray_DATA((PyArrayObject *)arg[i]);
+        self->at[i] = start(self->read ? self->read[i] : NULL, (PyArrayObject *)arg[i]);
         self->same[i] = i;
         for (int j = i - 1; j >= 0; j--)
             if (self->at[j] == self->at[i]) self->same[i] = j;
@@ -305,6 +347,34 @@ static PyObject *equation_plan(equation *self, PyObject *const *arg, Py_ssize_t 
                          (long long)p->parts, "flops", p->flops, "seconds", p->seconds);
 }
 
+/* view(a): of one operand, its labels in the order of the result's, read-only, on a's memory;
+ * NotImplemented where its axes cannot be taken as they lie. */
+static PyObject *equation_view(equation *self, PyObject *o) {
+    const lop_axes *x = &self->axes[0], *r = &self->axes[self->n];
+    npy_intp dim[LOP_MAXAXES], stride[LOP_MAXAXES];
+    int64_t *key = self->key;
+    int typenum;
+    if (self->n != 1) return PyErr_Format(PyExc_ValueError, "a view is of one operand");
+    if (!described(self, 0, o, &typenum, &key)) return Py_NewRef(Py_NotImplemented);
+    PyArrayObject *a = (PyArrayObject *)o;
+    for (int j = 0; j < r->n; j++) {
+        dim[j] = 1;
+        stride[j] = 0;
+        for (int l = 0; l < x->n; l++) {
+            if (x->label[l] != r->label[j] || x->size[l] == 1) continue;
+            if (dim[j] != 1 && dim[j] != x->size[l]) return Py_NewRef(Py_NotImplemented);
+            dim[j] = (npy_intp)x->size[l];
+            stride[j] += (npy_intp)x->stride[l] * PyArray_ITEMSIZE(a);
+        }
+    }
+    char *at = (char *)(uintptr_t)start(self->read ? self->read[0] : NULL, a);
+    Py_INCREF(PyArray_DESCR(a));
+    PyObject *made = PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR(a), r->n, dim, stride, at,
+                                          PyArray_FLAGS(a) & NPY_ARRAY_ALIGNED, NULL);
+    if (made && PyArray_SetBaseObject((PyArrayObject *)made, Py_NewRef(o)) < 0) Py_CLEAR(made);
+    return made;
+}
+
 static PyObject *equation_operands(equation *self, void *unused) {
     (void)unused;
     return PyLong_FromLong(self->n);
@@ -351,14 +421,83 @@ static bool read_path(equation *self, PyObject *path) {
     return true;
 }
 
+/* Does a view stay within its array? Strides may then be anything. */
+static bool within(const reading *r, int labels) {
+    for (int k = 0; k < r->ndim; k++) {
+        int64_t low = r->start[k], high = low, far;
+        bool ok = low >= 0 && high < r->shape[k];
+        for (int j = 0; ok && j < labels; j++) {
+            if (r->axis[j] != k || r->size[j] == 1) continue;
+            const int64_t by = r->by[j];
+            ok = by > -r->shape[k] && by < r->shape[k] &&
+                 lop_mul_ok(r->size[j] - 1, by < 0 ? -by : by, &far) && far < r->shape[k];
+            if (ok && by < 0) ok = (low -= far) >= 0;
+            if (ok && by > 0) ok = (high += far) < r->shape[k];
+        }
+        if (!ok) {
+            PyErr_SetString(PyExc_ValueError, "a view leaves its array");
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A view: (shape, starts, ((axis, by, size), ...)), of as many labels as the operand has. */
+static bool read_view(equation *self, int i, PyObject *view) {
+    PyObject *shape, *starts, *labels;
+    if (view == Py_None) return true;
+    if (!PyArg_ParseTuple(view, "O!O!O!;a view is three tuples", &PyTuple_Type, &shape,
+                          &PyTuple_Type, &starts, &PyTuple_Type, &labels))
+        return false;
+    const Py_ssize_t n = PyTuple_GET_SIZE(shape);
+    if (n > LOP_MAXAXES || PyTuple_GET_SIZE(starts) != n ||
+        PyTuple_GET_SIZE(labels) != self->axes[i].n) {
+        PyErr_SetString(PyExc_ValueError, "a view has other axes or labels than its operand");
+        return false;
+    }
+    reading *r = self->read[i] = PyMem_Calloc(1, sizeof *r);
+    if (!r) return PyErr_NoMemory() != NULL;
+    r->ndim = (int)n;
+    for (Py_ssize_t j = 0; j < n; j++) {
+        r->shape[j] = PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, j));
+        r->start[j] = PyLong_AsSsize_t(PyTuple_GET_ITEM(starts, j));
+    }
+    for (int j = 0; j < self->axes[i].n; j++) {
+        long long by, size;
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(labels, j), "iLL;a label is three numbers",
+                              &r->axis[j], &by, &size))
+            return false;
+        r->by[j] = by;
+        r->size[j] = size;
+        if (r->axis[j] < 0 || r->axis[j] >= n || size < 1) {
+            PyErr_SetString(PyExc_ValueError, "a label of a view lies on none of its axes");
+            return false;
+        }
+    }
+    return !PyErr_Occurred() && within(r, self->axes[i].n);
+}
+
+static bool read_views(equation *self, PyObject *views) {
+    if (views == Py_None) return true;
+    if (!PyTuple_Check(views) || PyTuple_GET_SIZE(views) != self->n) {
+        PyErr_SetString(PyExc_ValueError, "views are a tuple, one an operand");
+        return false;
+    }
+    self->read = PyMem_Calloc((size_t)self->n, sizeof *self->read);
+    if (!self->read) return PyErr_NoMemory() != NULL;
+    for (int i = 0; i < self->n; i++)
+        if (!read_view(self, i, PyTuple_GET_ITEM(views, i))) return false;
+    return true;
+}
+
 static PyObject *equation_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
-    PyObject *operands, *result, *path = Py_None;
+    PyObject *operands, *result, *path = Py_None, *views = Py_None;
     int any_order = 0;
     py_state *s = py_state_of_type(type);
     if (kwargs && PyDict_GET_SIZE(kwargs))
         return PyErr_Format(PyExc_TypeError, "_Equation takes no keywords");
-    if (!s || !PyArg_ParseTuple(args, "O!O|Op:_Equation", &PyTuple_Type, &operands, &result, &path,
-                                &any_order))
+    if (!s || !PyArg_ParseTuple(args, "O!O|OpO:_Equation", &PyTuple_Type, &operands, &result, &path,
+                                &any_order, &views))
         return NULL;
     if (path != Py_None && !PyTuple_Check(path))
         return PyErr_Format(PyExc_TypeError, "a path is a tuple of pairs");
@@ -388,7 +527,7 @@ static PyObject *equation_new(PyTypeObject *type, PyObject *args, PyObject *kwar
         PyErr_NoMemory();
         goto fail;
     }
-    if (read_path(self, path)) return (PyObject *)self;
+    if (read_path(self, path) && read_views(self, views)) return (PyObject *)self;
 fail:
     Py_DECREF(self);
     return NULL;
@@ -397,6 +536,8 @@ fail:
 static void equation_dealloc(equation *self) {
     PyTypeObject *type = Py_TYPE(self);
     for (int i = 0; i < self->nkept; i++) drop(self, self->kept[i]);
+    for (int i = 0; self->read && i < self->n; i++) PyMem_Free(self->read[i]);
+    PyMem_Free(self->read);
     PyMem_Free(self->axes);
     PyMem_Free(self->same);
     PyMem_Free(self->path);
@@ -411,6 +552,8 @@ int py_equation_make_type(PyObject *module) {
     static PyMethodDef methods[] = {
         {"plan", (PyCFunction)(void (*)(void))equation_plan, METH_FASTCALL,
          "plan($self, /, *arrays)\n--\n\nThe plan that a call would take, as a dict."},
+        {"view", (PyCFunction)(void (*)(void))equation_view, METH_O,
+         "view($self, a, /)\n--\n\nThe labels of one operand in the result's order."},
         {NULL, NULL, 0, NULL}};
     static PyGetSetDef getset[] = {
         {"operands", (getter)equation_operands, NULL, "How many arrays it takes.", NULL},
@@ -427,8 +570,9 @@ int py_equation_make_type(PyObject *module) {
         {Py_tp_getset, getset},
         {Py_tp_members, members},
         {Py_tp_doc, (void *)"A contraction of arrays with labelled axes: labels of the operands, "
-                            "labels of the result, optionally a path of pairs, and "
-                            "whether a result may lie in another order than C's."},
+                            "labels of the result, optionally a path of pairs, whether a "
+                            "result may lie in another order than C's, and of each operand "
+                            "how it is read: shape, starts, (axis, by, size) of each label."},
         {0, NULL}};
     PyType_Spec spec = {"pylinop._core._Equation", sizeof(equation), 0,
                         Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_IMMUTABLETYPE,
