@@ -63,6 +63,11 @@ INLINED static EL N_(sum)(const EL *a, const EL *b, int64_t n, int64_t sa, int64
 /* np rows of the outer loop, each over nq of the inner one. */
 INLINED static void N_(block)(EL *c, const EL *a, const EL *b, const lopk_loop *p,
                               const lopk_loop *q, int64_t np, int64_t nq, bool accumulate) {
+    const int64_t size = (int64_t)sizeof(EL);
+    if (!b && !accumulate && !p->sum && !q->sum && q->c == 1 && q->a == 1) {
+        runs((char *)c, (const char *)a, np, nq * size, p->c * size, p->a * size);
+        return;
+    }
     for (int64_t i = 0; i < np; i++) {
         EL *to = c + i * p->c;
         const EL *x = a + i * p->a, *y = b ? b + i * p->b : NULL;
