@@ -315,13 +315,25 @@ static PyObject *step_data(const lop_contraction *p, const lop_contract_step *t)
         if (loops) PyList_SET_ITEM(loops, i, one);
     }
     if (!loops) return NULL;
-    return Py_BuildValue("{s:s,s:i,s:i,s:i,s:(LLL),s:((LL)(LL)(LL)),s:N,s:O,s:O,s:z,s:d,s:d}",
-                         "how", how[t->how], "c", t->c, "a", t->a, "b", t->b, "sizes",
-                         (long long)t->m, (long long)t->n, (long long)t->k, "strides",
-                         (long long)t->cm, (long long)t->cn, (long long)t->am, (long long)t->ak,
-                         (long long)t->bk, (long long)t->bn, "loops", loops, "each",
-                         t->each ? Py_True : Py_False, "tiles", t->tiles ? Py_True : Py_False,
-                         "why", t->why, "flops", t->flops, "seconds", t->seconds);
+    return Py_BuildValue(
+        "{s:s,s:i,s:i,s:i,s:(LLL),s:((LL)(LL)(LL)),s:(LL),s:N,s:O,s:O,s:z,s:d,s:d}", "how",
+        how[t->how], "c", t->c, "a", t->a, "b", t->b, "sizes", (long long)t->m, (long long)t->n,
+        (long long)t->k, "strides", (long long)t->cm, (long long)t->cn, (long long)t->am,
+        (long long)t->ak, (long long)t->bk, (long long)t->bn, "group", (long long)t->group,
+        (long long)t->apart, "loops", loops, "each", t->each ? Py_True : Py_False, "tiles",
+        t->tiles ? Py_True : Py_False, "why", t->why, "flops", t->flops, "seconds", t->seconds);
+}
+
+static PyObject *numbers(const int64_t *x, int n) {
+    PyObject *made = PyTuple_New(n);
+    for (int i = 0; made && i < n; i++) {
+        PyObject *one = PyLong_FromLongLong(x[i]);
+        if (!one)
+            Py_CLEAR(made);
+        else
+            PyTuple_SET_ITEM(made, i, one);
+    }
+    return made;
 }
 
 /* plan(a, b, ...): the plan that a call would take, as a dict; nothing is computed. */
@@ -340,11 +352,22 @@ static PyObject *equation_plan(equation *self, PyObject *const *arg, Py_ssize_t 
         if (!one) Py_CLEAR(steps);
         if (steps) PyList_SET_ITEM(steps, i, one);
     }
-    if (!steps) return NULL;
-    return Py_BuildValue("{s:N,s:i,s:O,s:L,s:L,s:L,s:d,s:d}", "steps", steps, "operands",
-                         p->noperand, "zero", p->zero ? Py_True : Py_False, "workspace",
-                         (long long)p->workspace, "bytes", (long long)p->bytes, "parts",
-                         (long long)p->parts, "flops", p->flops, "seconds", p->seconds);
+    PyObject *places = steps ? numbers(p->offset + p->noperand + 1,
+                                       p->zero ? 0 : p->nslot - p->noperand - 1)
+                             : NULL,
+             *part = places ? numbers(p->part, p->part ? p->noperand + 1 : 0) : NULL,
+             *strides = part ? numbers(p->result.stride, p->result.n) : NULL;
+    if (!strides) {
+        Py_XDECREF(steps);
+        Py_XDECREF(places);
+        Py_XDECREF(part);
+        return NULL;
+    }
+    return Py_BuildValue("{s:N,s:N,s:N,s:N,s:i,s:O,s:L,s:L,s:L,s:d,s:d}", "steps", steps, "places",
+                         places, "part", part, "strides", strides, "operands", p->noperand, "zero",
+                         p->zero ? Py_True : Py_False, "workspace", (long long)p->workspace,
+                         "bytes", (long long)p->bytes, "parts", (long long)p->parts, "flops",
+                         p->flops, "seconds", p->seconds);
 }
 
 /* view(a): of one operand, its labels in the order of the result's, read-only, on a's memory;
