@@ -9,6 +9,7 @@
  * An operand may be read as a view, where index equations and groups say it: of an array of a given
  * shape, each label along one of its axes, so many elements of it further at each step, from a
  * start on. Python has proved that this stays within the array (_contractions/views.py). */
+#include "py/functions/py_reading.h"
 #include "py/module/py.h"
 
 #include "contract/contract.h"
@@ -23,13 +24,6 @@ typedef struct kept_plan {
     int64_t key[];
 } kept_plan;
 
-/* How the labels of an operand lie on the axes of an array. */
-typedef struct reading {
-    int ndim, axis[LOP_MAXAXES];                    /* of a label */
-    int64_t by[LOP_MAXAXES], size[LOP_MAXAXES];     /* of a label */
-    int64_t shape[LOP_MAXAXES], start[LOP_MAXAXES]; /* of an axis */
-} reading;
-
 typedef struct equation {
     PyObject_HEAD vectorcallfunc call;
     py_state *s; /* counted */
@@ -39,7 +33,7 @@ typedef struct equation {
     int *same, *path;
     int64_t *key; /* of the call at hand */
     const void **at;
-    reading **read; /* n, NULL: axis by axis; or NULL */
+    py_reading **read; /* n, NULL: axis by axis; or NULL */
     kept_plan *kept[KEPT];
 } equation;
 
@@ -51,31 +45,11 @@ static void drop(equation *self, kept_plan *k) {
 
 /* -- what is asked: axes, and the key of sizes and strides */
 
-/* Of a view the sizes and strides of its labels. */
-static bool seen(const reading *r, lop_axes *x, PyArrayObject *a) {
-    const npy_intp size = PyArray_ITEMSIZE(a), *dim = PyArray_DIMS(a), *stride = PyArray_STRIDES(a);
-    if (PyArray_NDIM(a) != r->ndim) return false;
-    for (int j = 0; j < r->ndim; j++)
-        if (dim[j] != r->shape[j] || (stride[j] % size && dim[j] > 1)) return false;
-    for (int j = 0; j < x->n; j++) {
-        x->size[j] = r->size[j];
-        x->stride[j] = r->size[j] > 1 ? r->by[j] * (stride[r->axis[j]] / size) : 0;
-    }
-    return true;
-}
-
-/* Where a view starts. */
-static const void *start(const reading *r, PyArrayObject *a) {
-    const char *p = PyArray_DATA(a);
-    for (int j = 0; r && j < r->ndim; j++) p += r->start[j] * PyArray_STRIDE(a, j);
-    return p;
-}
-
 static bool described(equation *self, int i, PyObject *o, int *typenum, int64_t **key) {
     if (!PyArray_CheckExact(o)) return false;
     PyArrayObject *a = (PyArrayObject *)o;
     lop_axes *x = &self->axes[i];
-    const reading *r = self->read && i < self->n ? self->read[i] : NULL;
+    const py_reading *r = self->read && i < self->n ? self->read[i] : NULL;
     const npy_intp size = PyArray_ITEMSIZE(a), *dim = PyArray_DIMS(a), *stride = PyArray_STRIDES(a);
     if (!PyArray_ISALIGNED(a) || !PyArray_ISNOTSWAPPED(a)) return false;
     if (i == 0)
@@ -83,7 +57,7 @@ static bool described(equation *self, int i, PyObject *o, int *typenum, int64_t 
     else if (PyArray_TYPE(a) != *typenum)
         return false;
     if (r) {
-        if (!size || !seen(r, x, a)) return false;
+        if (!size || !py_reading_axes(r, a, x)) return false;
         for (int j = 0; j < x->n; j++) {
             *(*key)++ = x->size[j];
             *(*key)++ = x->stride[j];
@@ -122,7 +96,7 @@ static int look(equation *self, PyObject *const *arg, PyObject *out, lop_dtype *
     int64_t *key = self->key + 1;
     for (int i = 0; i < self->n; i++) {
         if (!described(self, i, arg[i], &typenum, &key)) return 1;
-        self->at[i] = start(self->read ? self->read[i] : NULL, (PyArrayObject *)arg[i]);
+        self->at[i] = py_reading_start(self->read ? self->read[i] : NULL, (PyArrayObject *)arg[i]);
         self->same[i] = i;
         for (int j = i - 1; j >= 0; j--)
             if (self->at[j] == self->at[i]) self->same[i] = j;
@@ -390,7 +364,7 @@ static PyObject *equation_view(equation *self, PyObject *o) {
             stride[j] += (npy_intp)x->stride[l] * PyArray_ITEMSIZE(a);
         }
     }
-    char *at = (char *)(uintptr_t)start(self->read ? self->read[0] : NULL, a);
+    char *at = (char *)(uintptr_t)py_reading_start(self->read ? self->read[0] : NULL, a);
     Py_INCREF(PyArray_DESCR(a));
     PyObject *made = PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR(a), r->n, dim, stride, at,
                                           PyArray_FLAGS(a) & NPY_ARRAY_ALIGNED, NULL);
@@ -444,62 +418,6 @@ static bool read_path(equation *self, PyObject *path) {
     return true;
 }
 
-/* Does a view stay within its array? Strides may then be anything. */
-static bool within(const reading *r, int labels) {
-    for (int k = 0; k < r->ndim; k++) {
-        int64_t low = r->start[k], high = low, far;
-        bool ok = low >= 0 && high < r->shape[k];
-        for (int j = 0; ok && j < labels; j++) {
-            if (r->axis[j] != k || r->size[j] == 1) continue;
-            const int64_t by = r->by[j];
-            ok = by > -r->shape[k] && by < r->shape[k] &&
-                 lop_mul_ok(r->size[j] - 1, by < 0 ? -by : by, &far) && far < r->shape[k];
-            if (ok && by < 0) ok = (low -= far) >= 0;
-            if (ok && by > 0) ok = (high += far) < r->shape[k];
-        }
-        if (!ok) {
-            PyErr_SetString(PyExc_ValueError, "a view leaves its array");
-            return false;
-        }
-    }
-    return true;
-}
-
-/* A view: (shape, starts, ((axis, by, size), ...)), of as many labels as the operand has. */
-static bool read_view(equation *self, int i, PyObject *view) {
-    PyObject *shape, *starts, *labels;
-    if (view == Py_None) return true;
-    if (!PyArg_ParseTuple(view, "O!O!O!;a view is three tuples", &PyTuple_Type, &shape,
-                          &PyTuple_Type, &starts, &PyTuple_Type, &labels))
-        return false;
-    const Py_ssize_t n = PyTuple_GET_SIZE(shape);
-    if (n > LOP_MAXAXES || PyTuple_GET_SIZE(starts) != n ||
-        PyTuple_GET_SIZE(labels) != self->axes[i].n) {
-        PyErr_SetString(PyExc_ValueError, "a view has other axes or labels than its operand");
-        return false;
-    }
-    reading *r = self->read[i] = PyMem_Calloc(1, sizeof *r);
-    if (!r) return PyErr_NoMemory() != NULL;
-    r->ndim = (int)n;
-    for (Py_ssize_t j = 0; j < n; j++) {
-        r->shape[j] = PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, j));
-        r->start[j] = PyLong_AsSsize_t(PyTuple_GET_ITEM(starts, j));
-    }
-    for (int j = 0; j < self->axes[i].n; j++) {
-        long long by, size;
-        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(labels, j), "iLL;a label is three numbers",
-                              &r->axis[j], &by, &size))
-            return false;
-        r->by[j] = by;
-        r->size[j] = size;
-        if (r->axis[j] < 0 || r->axis[j] >= n || size < 1) {
-            PyErr_SetString(PyExc_ValueError, "a label of a view lies on none of its axes");
-            return false;
-        }
-    }
-    return !PyErr_Occurred() && within(r, self->axes[i].n);
-}
-
 static bool read_views(equation *self, PyObject *views) {
     if (views == Py_None) return true;
     if (!PyTuple_Check(views) || PyTuple_GET_SIZE(views) != self->n) {
@@ -509,7 +427,10 @@ static bool read_views(equation *self, PyObject *views) {
     self->read = PyMem_Calloc((size_t)self->n, sizeof *self->read);
     if (!self->read) return PyErr_NoMemory() != NULL;
     for (int i = 0; i < self->n; i++)
-        if (!read_view(self, i, PyTuple_GET_ITEM(views, i))) return false;
+        if (PyTuple_GET_ITEM(views, i) != Py_None) {
+            self->read[i] = py_reading_new(PyTuple_GET_ITEM(views, i), self->axes[i].n);
+            if (!self->read[i]) return false;
+        }
     return true;
 }
 
