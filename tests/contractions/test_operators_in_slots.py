@@ -214,6 +214,10 @@ def test_no_dense_form_beside_several_arrays_and_index_equations(rng):
         np.testing.assert_allclose(np.asarray(made), (t @ (x * x[0]).T).T, **tol)
         made = pl.einsum("i j, j (o + w), w -> i o", t, wrap(x.T), np.ones(2))
         np.testing.assert_allclose(np.asarray(made), (t @ x.sum(axis=0))[:, None], **tol)
+    small, y = pl.Diag(rng.normal(size=3)), rng.normal(size=(3, 5, 4))
+    made = pl.einsum("t s, t (t + 2*w) p -> s", small, wrap(y), sizes={"w": 2})
+    want = np.einsum("ts,twp->s", small.toarray(), [y[k, [k, k + 2]] for k in range(3)])
+    np.testing.assert_allclose(np.asarray(made), want, **tol)
     M = pl.Contraction("ij,aj->iaj", t, np.ones((1, n)), rows="i", cols="aj")
     np.testing.assert_allclose(M @ x[0], t @ x[0], **tol)
     assert type(pl.Contraction("ij,kl->ijkl", t, t, rows="ik", cols="jl")) is pl.Kron

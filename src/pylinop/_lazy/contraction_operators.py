@@ -27,8 +27,10 @@ def _partners(terms: _Terms, result: Sequence[Any], k: int, label: str, other: s
     if not all(isinstance(x, str) for x in (label, other)) or label in _flat(result):
         return []
     found = [i for i, t in enumerate(terms) if i != k and label in _flat(t)]
-    if any(terms[i].count(label) != 1 or other in _flat(terms[i]) for i in found):
-        return []
+    for i in found:
+        own = _flat(terms[i])
+        if label not in terms[i] or own.count(label) != 1 or other in own:
+            return []
     return found
 
 
