@@ -171,7 +171,7 @@ def test_windows_of_few_channels_are_not_copied(dtype, rng):
         ("i j c d, b (y + i) (x + j) c -> b y x d", (w, x)),
     ):
         shown = pl.einsum_path(text, *args)[1]
-        assert "k75, 64 calls" in shown
+        assert "k75 in 5 windows of 15, 64 calls" in shown
         assert "nothing packed" in shown
         view = np.lib.stride_tricks.sliding_window_view(x, (5, 5), (1, 2))
         want = np.einsum("byxcij,ijcd->byxd", view.astype("f8"), w.astype("f8"))
@@ -431,3 +431,56 @@ def test_the_plan_as_text(rng):
         np.testing.assert_allclose(
             pl.einsum(*args, [0], optimize=path), np.einsum(*args, [0]), rtol=1e-9
         )
+
+
+@pytest.mark.parametrize("char", "dFi")
+@pytest.mark.parametrize("lazily", [False, True])
+def test_a_size_that_only_sizes_says_broadcasts(lazily, char, rng):
+    """Where each array has size 1 along a label."""
+    x = rng.integers(-4, 5, (1, 3)).astype(char)
+    one = rng.integers(1, 5, 1).astype(char)
+    wide = np.broadcast_to(x, (4, 3))
+    for text, arrays, want in (
+        ("i j -> j i", (x,), wide.T),
+        ("i j -> (i j)", (x,), wide.ravel()),
+        ("i j ->", (x,), wide.sum()),
+        ("i j, i -> j", (x, one), 4 * x[0] * one),
+        ("(i) j, i -> j i", (np.array(wide), one), wide.T * one),
+        ("(i + k) j, k i -> i j", (np.array(wide), np.ones((1, 1), char)), wide),
+    ):
+        given = [pl.lazy(a) if lazily else a for a in arrays]
+        with pl.config(verify=True, check_plans=True):
+            made = pl.einsum(text, *given, sizes={"i": 4})
+        assert made.shape == want.shape
+        np.testing.assert_array_equal(np.asarray(made), want)
+    with pytest.raises(ValueError, match="axis 'j' has size 1 in sizes= and 3"):
+        pl.einsum("i j -> j i", x, sizes={"j": 1})
+    if char != "i":
+        y = pl.lazy(x)
+        made = np.real(np.sum(pl.einsum("i j, i -> j i", y, one, sizes={"i": 4})))
+        (g,) = pl.gradients(made, [y])
+        np.testing.assert_allclose(g, np.broadcast_to(4 * np.conj(one), (1, 3)))
+        (g,) = pl.gradients(np.real(pl.einsum("i j ->", y, sizes={"i": 4})), [y])
+        np.testing.assert_array_equal(g, np.full((1, 3), 4))
+
+
+@pytest.mark.parametrize("char", "di")
+def test_a_diagonal_of_a_broadcast_axis(char, rng):
+    x = rng.integers(-4, 5, (4, 1)).astype(char)
+    np.testing.assert_array_equal(pl.einsum("ii->i", x), x[:, 0])
+    np.testing.assert_array_equal(pl.einsum("ii", x.T), x.sum())
+
+
+def test_groups_say_sizes_one_after_the_other():
+    made = pl.einsum("(b c) x, (a b) -> a b c x", np.ones((6, 2)), np.ones(4), sizes={"a": 2})
+    assert made.shape == (2, 2, 3, 2)
+    with pytest.raises(ValueError, match="say the size of 'b' by sizes="):
+        pl.einsum("(b c) x, (a b) -> a b c x", np.ones((6, 2)), np.ones(4))
+
+
+def test_an_operator_without_rows_or_columns_times_none():
+    M = pl.Contraction("ik,i->ik", np.ones((0, 3)), np.ones(0), rows="i", cols="k")
+    assert M.toarray().shape == (0, 3)
+    assert M.T.toarray().shape == (3, 0)
+    M = pl.Contraction("iq,jjq->ijq", np.ones((0, 2)), np.ones((1, 1, 2)), rows="qji", cols="j")
+    assert M.T.toarray().shape == (1, 0)

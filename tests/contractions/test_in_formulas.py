@@ -344,3 +344,33 @@ def test_a_long_chain_is_read_in_little_time():
     terms = tuple((a, b) for a, b in zip(labels, labels[1:]))
     found = einsum.steps(terms, (("0",), ("400",)))
     assert found is not None and len(found) == 399
+
+
+@pytest.mark.parametrize(
+    "text, shapes",
+    [
+        ("i j -> (i j)", [(3, 4)]),
+        ("i j -> (j i)", [(3, 4)]),
+        ("i j, j -> (j i)", [(3, 4), (4,)]),
+        ("i j, j k -> (i k)", [(3, 4), (4, 2)]),
+        ("i, j -> (i j)", [(3,), (4,)]),
+        ("i j, k l -> (i k) (j l)", [(3, 4), (2, 5)]),
+        ("i j, k l -> (i k) (l j)", [(3, 4), (2, 5)]),
+        ("i j, k l -> (i k j l)", [(3, 4), (2, 5)]),
+        ("i j -> () (i j)", [(3, 4)]),
+        ("i j -> 1 i j", [(3, 4)]),
+        ("i j, i j -> ()", [(3, 4), (3, 4)]),
+        ("i j, k -> (i k) j", [(3, 4), (2,)]),
+    ],
+)
+def test_merged_axes_of_formulas(text, shapes, rng):
+    """In formulas of matrices and vectors too, where axes that are merged stayed two."""
+    arrays = [rng.normal(size=s) for s in shapes]
+    want = pl.einsum(text, *arrays)
+    made = pl.einsum(text, *map(pl.lazy, arrays))
+    assert made.shape == want.shape
+    np.testing.assert_allclose(np.asarray(made), want, rtol=1e-12, atol=1e-12)
+    if all(a.ndim == 2 for a in arrays):
+        made = pl.einsum(text, *map(pl.Dense, arrays))
+        made = made.toarray() if isinstance(made, pl.LinearOperator) else made
+        np.testing.assert_allclose(made, want, rtol=1e-12, atol=1e-12)

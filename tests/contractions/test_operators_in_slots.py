@@ -146,3 +146,78 @@ def test_integers_stay_exact(rng):
         made = pl.einsum(text, pl.Diag(d), x)
         np.testing.assert_array_equal(made, np.einsum(text, np.diag(d), x))
         assert made.dtype == x.dtype
+
+
+@pytest.mark.parametrize("lazily", [False, True])
+def test_arrays_are_cast_before_they_are_summed(lazily, rng):
+    """In the dtype of the result, as NumPy casts all operands first."""
+    op = pl.Dense(rng.normal(size=(5, 4)))
+    x = rng.normal(size=(40, 4)).astype(np.float32)
+    t = pl.Toeplitz(rng.normal(size=4).astype(np.float32))
+    for text, args in (
+        ("ij,lj->i", (op, x)),
+        ("jk,ajl,k->al", (t, rng.normal(size=(3, 4, 2)).astype(np.float32), rng.normal(size=4))),
+    ):
+        dense = [a.toarray() if isinstance(a, pl.LinearOperator) else a for a in args]
+        given = [pl.lazy(a) if lazily and isinstance(a, np.ndarray) else a for a in args]
+        made = np.asarray(pl.einsum(text, *given))
+        want = np.einsum(text, *(a.astype(float) for a in dense))
+        assert made.dtype == np.float64
+        np.testing.assert_allclose(made, want, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("text", ["ij,aij->a", "ij,aj->ai", "ij,jk->ik", "ij,jak,k->ai"])
+@pytest.mark.parametrize("lazily", [False, True])
+def test_operators_without_a_dtype_adopt_that_of_the_others(text, lazily):
+    shapes = [(4,) * len(t) for t in text.split("->")[0].split(",")[1:]]
+    arrays = [np.ones(shape, np.float32) for shape in shapes]
+    for op in (pl.Identity(4), pl.Permutation([1, 0, 3, 2]), pl.Zeros((4, 4)), pl.DFT(4)):
+        made = pl.einsum(text, op, *(pl.lazy(a) if lazily else a for a in arrays))
+        assert made.dtype == (np.complex64 if op.dtype.kind == "c" else np.float32)
+        want = np.einsum(text, op.toarray(), *arrays)
+        np.testing.assert_allclose(np.asarray(made), want, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_operators_in_a_contraction_with_a_missing_operand(name, rng):
+    op = OPERATORS[name](rng)
+    u, t = rng.normal(size=(3, N)), rng.normal(size=(N, N, 2))
+    for text, arrays, rows, cols in (
+        ("ij,aj->ija", (op, u), "i", "aj"),
+        ("ij,jkb->ikb", (op, t), "ib", "k"),
+        ("ik,ij,aj->ak", (rng.normal(size=(N, N)), op, u), "a", "k"),
+        ("ij,kl->ijkl", (op, op), "ik", "jl"),
+        ("ii,jkb->ijkb", (op, t), "ij", "kb"),
+    ):
+        dense = [a.toarray() if isinstance(a, pl.LinearOperator) else a for a in arrays]
+        sizes = {"a": 3, "b": 2} | dict.fromkeys("ijkl", N)
+        m, n = (int(np.prod([sizes[x] for x in side])) for side in (rows, cols))
+        want = np.einsum(f"{text.split('->')[0]}->{rows}{cols}", *dense).reshape(m, n)
+        with pl.config(verify=True, check_plans=True):
+            made = pl.Contraction(text, *arrays, rows=rows, cols=cols)
+            x, y = rng.normal(size=n), rng.normal(size=m)
+            tol = {"rtol": 1e-9, "atol": 1e-9 * max(1.0, abs(want).max())}
+            np.testing.assert_allclose(made @ x, want @ x, **tol)
+            np.testing.assert_allclose(made.H @ y, want.conj().T @ y, **tol)
+            np.testing.assert_allclose(made.toarray(), want, **tol)
+            np.testing.assert_allclose(made.diagonal(), np.diagonal(want), **tol)
+
+
+@pytest.mark.filterwarnings("error")
+def test_no_dense_form_beside_several_arrays_and_index_equations(rng):
+    """A Toeplitz of which the dense form would be 3 GB."""
+    n = 20_000
+    t, x = pl.Toeplitz(0.5 ** np.arange(n)), rng.normal(size=(2, n))
+    tol = {"rtol": 1e-9, "atol": 1e-9}
+    for wrap in (np.asarray, pl.lazy):
+        made = pl.einsum("ij,aj,j->ai", t, wrap(x), wrap(x[0]))
+        np.testing.assert_allclose(np.asarray(made), (t @ (x * x[0]).T).T, **tol)
+        made = pl.einsum("i j, j (o + w), w -> i o", t, wrap(x.T), np.ones(2))
+        np.testing.assert_allclose(np.asarray(made), (t @ x.sum(axis=0))[:, None], **tol)
+    small, y = pl.Diag(rng.normal(size=3)), rng.normal(size=(3, 5, 4))
+    made = pl.einsum("t s, t (t + 2*w) p -> s", small, wrap(y), sizes={"w": 2})
+    want = np.einsum("ts,twp->s", small.toarray(), [y[k, [k, k + 2]] for k in range(3)])
+    np.testing.assert_allclose(np.asarray(made), want, **tol)
+    M = pl.Contraction("ij,aj->iaj", t, np.ones((1, n)), rows="i", cols="aj")
+    np.testing.assert_allclose(M @ x[0], t @ x[0], **tol)
+    assert type(pl.Contraction("ij,kl->ijkl", t, t, rows="ik", cols="jl")) is pl.Kron

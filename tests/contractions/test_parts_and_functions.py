@@ -1,9 +1,12 @@
 """Contractions beyond the memory limit, in halves; NumPy's products of stacks on LazyArrays."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 import pylinop as pl
+from pylinop._base.checks import is_lazy
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.complex128])
@@ -179,3 +182,24 @@ def test_parts_of_weighted_batches_are_said(rng):
     text = pl.einsum_path("i,i,ijk,ilk->ijl", a, a, A, A)[1]
     assert "in 8 parts, each:" in text
     assert "in 8 parts" not in pl.einsum_path("i,ijk->ijk", a, A)[1]  # there is nothing in between
+
+
+def test_outer_products_of_any_dimensions_are_deferred(rng):
+    for one, other in itertools.product([(), (3,), (2, 3), (0, 2)], repeat=2):
+        a, b = rng.normal(size=one), rng.integers(-4, 5, other)
+        for x, y in ((pl.lazy(a), b), (a, pl.lazy(b)), (pl.lazy(a), pl.lazy(b))):
+            made = np.outer(x, y)
+            assert is_lazy(made)
+            np.testing.assert_allclose(np.asarray(made), np.outer(a, b), rtol=1e-14)
+    with pytest.raises(ValueError, match="one-dimensional"):
+        np.linalg.outer(pl.lazy(np.ones((2, 2))), np.ones(2))
+
+
+@pytest.mark.parametrize("function", [np.vecdot, getattr(np, "vecmat", np.vecdot)])
+def test_products_of_stacks_of_truths_are_truths(function, rng):
+    a, b = rng.random((3, 2, 4)) < 0.4, rng.random((3, 4, 4)) < 0.4
+    a = a[:, 0] if function is not np.vecdot else a[:, :1]
+    made = function(pl.lazy(a), b)
+    want = function(a, b)
+    assert made.dtype == want.dtype
+    np.testing.assert_array_equal(np.asarray(made), want)

@@ -310,6 +310,16 @@ def test_what_is_not_found_is_not_said_to_be_none(choose, which):
     assert "no sizes fit" not in str(found.value)
 
 
+def test_a_greatest_size_that_was_not_found_is_not_offered():
+    a, b, c = pl.symbols("a b c")
+    sizes = pl.unify((a * b - c * c, 3))
+    assert sizes.interval(a) == (1, None)
+    with pytest.raises(ValueError, match="no greatest size was found: choose='min' takes the l"):
+        sizes[a]
+    with pytest.raises(ValueError, match="no greatest size was found"):
+        pl.unify((a * b - c * c, 3), choose="max")
+
+
 def test_ends_that_no_single_equation_gives():
     a, b, c = pl.symbols("a b c", least=0)
     found = solved([at_least(b + 3, a, "", None), at_least(a + 4, 2 * b, "", None)], [])

@@ -3,18 +3,21 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from .. import _core
+from .._base import dlpack
 from .._base.checks import is_symbolic
 from .._contractions import equations, grammar, toeplitz, views
 from .._contractions.equations import Task
 from .._contractions.grammar import Axis, Equation, Group, Index, fail
 from .._contractions.sizes import given
+from .._lazy.contraction_operators import applied, dtype_among
 from .._operators.linear_operator import LinearOperator
 
 if TYPE_CHECKING:
@@ -48,13 +51,16 @@ def _kind(e: Equation, arrays: list[Any], rows: tuple[str, ...], cols: tuple[str
     terms = e.operands
     if any(a.dtype.char not in "fdFD" for a in arrays):
         return None
+    operators = any(isinstance(a, _core.Operator) for a in arrays)
     if all(len(t) == 2 for t in terms) and not set(rows) & set(cols):
         pairs = list(zip(rows, cols)) if len(rows) == len(cols) == len(terms) else []
         at = {frozenset(t): i for i, t in enumerate(terms)}
         if pairs and all(frozenset(p) in at for p in pairs) and len(at) == len(terms):
             own = [at[frozenset(p)] for p in pairs]
             parts = [arrays[i] if terms[i][0] == p[0] else arrays[i].T for i, p in zip(own, pairs)]
-            return _core.Kron(*parts) if len(parts) > 1 else _core.Dense(parts[0])
+            return _core.Kron(*parts) if len(parts) > 1 else _operator(parts[0])
+    if operators:
+        return None
     if rows == cols and len(rows) == 1 and terms == (rows,):
         return _core.Diag(arrays[0])
     if len(terms) == 2 and all(len(t) == 2 for t in terms) and len(cols) == 1:
@@ -67,6 +73,14 @@ def _kind(e: Equation, arrays: list[Any], rows: tuple[str, ...], cols: tuple[str
     return None
 
 
+def _operator(a: Any) -> Any:
+    return a if isinstance(a, _core.Operator) else _core.Dense(a)
+
+
+def _taken(operands: tuple[Any, ...]) -> list[Any]:
+    return [a if isinstance(a, _core.Operator) else dlpack.as_array(a) for a in operands]
+
+
 class Contraction(LinearOperator):
     """A contraction with a missing operand: the linear operator that takes it to the result.
 
@@ -75,8 +89,9 @@ class Contraction(LinearOperator):
     equation : str
         As of `einsum`, of the operands that are there; behind the arrow the axes of rows and
         columns together, in any order, or nothing.
-    *operands : array_like
-        The arrays. They are borrowed: the operator follows later writes to them.
+    *operands : array_like or operators
+        The arrays. They are borrowed: the operator follows later writes to them. An operator is
+        applied by its own kernel where `einsum` would.
     rows, cols : str
         The axes of the operator's rows and columns, in C order, the last one fastest. An axis in
         both is the same index on both sides: the operator is block diagonal in it.
@@ -127,18 +142,19 @@ class Contraction(LinearOperator):
     ) -> None:
         e = grammar.parse(equation)
         left, right = _sides(e, rows, cols)
-        arrays = [np.asarray(a) for a in operands]
+        arrays = _taken(operands)
         every = {*left, *right}
         s = equations.resolved(
             e._replace(result=tuple(sorted(every))), tuple(a.shape for a in arrays), given(e, sizes)
         )
         for i, a in enumerate(arrays if outside is None else ()):
-            views.view(e, s, i, a, None)  # raises where an index lies beyond its axis
+            if not isinstance(a, _core.Operator):
+                views.view(e, s, i, a, None)  # raises where an index lies beyond its axis
         self._outside = outside
         self._equation, self._held, self._sizes = e, tuple(arrays), s.sizes
         self._rows, self._cols, self._words = left, right, (rows, cols)
         m, n = (math.prod(s.sizes[x] for x in side) for side in (left, right))
-        LinearOperator.__init__(self, np.result_type(*arrays), (m, n))
+        LinearOperator.__init__(self, dtype_among(arrays), (m, n))
 
     def __new__(
         cls,
@@ -152,7 +168,7 @@ class Contraction(LinearOperator):
         if equation and cls is Contraction:
             e = grammar.parse(equation)
             left, right = _sides(e, rows, cols)
-            arrays = [np.asarray(a) for a in operands]
+            arrays = _taken(operands)
             if len(arrays) == len(e.operands):
                 s = equations.resolved(
                     e._replace(result=(*left, *(x for x in right if x not in left))),
@@ -182,13 +198,18 @@ class Contraction(LinearOperator):
 
     def _run(self, terms: Any, arrays: Any, result: tuple[str, ...]) -> Any:
         e = Equation((*self._equation.operands, *terms), result, False, self._equation.text)
-        task = Task(e, tuple(sorted(self._sizes.items())), self._outside)
-        return np.asarray(equations.run(task, [*self._held, *arrays]))
+        return self._computed(e, self._sizes, [*self._held, *arrays])
+
+    def _computed(self, e: Equation, sizes: Mapping[str, int], arrays: Sequence[Any]) -> Any:
+        task = Task(e, tuple(sorted(sizes.items())), self._outside)
+        if any(isinstance(a, _core.Operator) for a in arrays):
+            task, arrays = applied(task, arrays)
+        return np.asarray(equations.run(task, [np.asarray(a) for a in arrays]))
 
     def _product(self, X: Any, take: tuple[str, ...], give: tuple[str, ...]) -> Any:
         x = np.asarray(X).reshape(*(self._sizes[label] for label in take), X.shape[-1])
         made = self._run([(*take, _COLUMN)], [x], (*give, _COLUMN))
-        return made.reshape(-1, X.shape[-1])
+        return made.reshape(math.prod(self._sizes[label] for label in give), X.shape[-1])
 
     def _matmat(self, X: Any) -> Any:
         return self._product(X, self._cols, self._rows)
@@ -204,8 +225,7 @@ class Contraction(LinearOperator):
         terms = tuple(tuple(_renamed(x, same) for x in t) for t in self._equation.operands)
         e = Equation(terms, self._rows, False, self._equation.text)
         left = {x: n for x, n in self._sizes.items() if x not in same or x in self._rows}
-        task = Task(e, tuple(sorted(left.items())), self._outside)
-        return np.asarray(equations.run(task, self._held)).reshape(-1)
+        return self._computed(e, left, self._held).reshape(-1)
 
     def toarray(self, out: NDArray[Any] | None = None) -> Any:
         """The dense form."""
@@ -281,6 +301,27 @@ def view(x: NDArray[Any], equation: str, *, sizes: Mapping[str, int] | None = No
         seen: Any = x
         return seen._of(view, (x, equation), {"sizes": sizes}, None)  # type: ignore[no-any-return]
     a = np.asarray(x)
+    try:
+        key = None if sizes is None else (*sizes.items(), *map(type, sizes.values()))
+        made = _seen(equation, a.shape, key)(a)
+    except (AttributeError, TypeError):  # said below
+        made = NotImplemented
+    return _view(a, equation, sizes) if made is NotImplemented else made
+
+
+@functools.lru_cache(maxsize=1024)
+def _seen(equation: str, shape: tuple[int, ...], key: Any) -> Any:
+    """The view of arrays of this shape, or NotImplemented: what has to be looked at each time."""
+    e = grammar.parse(equation)
+    known = given(e, None if key is None else dict(key[: len(key) // 2]))
+    s = equations.resolved(e, (shape,), known)
+    labels = {x for axis in s.operands[0] for x in grammar.labels_of(axis)}
+    plain = set(views.result_labels(s)) == labels and all(isinstance(x, str) for x in s.result)
+    found = equations.direct(e, (shape,), known, None, None) if plain else None
+    return (lambda a: NotImplemented) if found is None else found.equation.view
+
+
+def _view(a: NDArray[Any], equation: str, sizes: Any) -> NDArray[Any]:
     e = grammar.parse(equation)
     s = equations.resolved(e, (a.shape,), given(e, sizes))
     made, labels = views.view(e, s, 0, a, None)

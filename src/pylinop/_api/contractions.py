@@ -17,8 +17,10 @@ from .._lazy.contraction_operators import applied
 
 __all__ = ["einsum", "einsum_path"]
 
-_known: dict[str, Any] = {}  # equations of letters alone, for calls that ask for nothing else
-_MOST = 1024
+# Equations of letters alone, for calls that ask for nothing else; of all others, those of each
+# outside=, sizes= and shapes.
+_known: dict[str, Any] = {}
+_MOST, _MOST_SHAPES = 1024, 64
 
 
 def _learn(text: str) -> None:
@@ -39,6 +41,38 @@ def _learn(text: str) -> None:
         )
         gram = weighted.places(e.operands, e.result)
         _known[text] = equation if gram is None else (equation, 1 + gram.one)
+
+
+def _key(args: Any, sizes: Any, outside: Any) -> Any:
+    """What the views of a call depend on beside its text, or None."""
+    given = None if sizes is None else (*sizes.items(), *map(type, sizes.values()))
+    return (outside, given, *[a.shape for a in args[1:]])
+
+
+def _learn_shapes(args: Any, sizes: Any, outside: Any, task: equations.Task, arrays: Any) -> None:
+    """So that the next call with this text, sizes and shapes goes to C at once."""
+    if task.path is not None or task.dtype is not None:
+        return
+    shapes = tuple(a.shape for a in arrays)
+    found = equations.direct(task.equation, shapes, task.sizes, outside, None)
+    if found is None:
+        return
+    if len(_known) >= _MOST:
+        _known.clear()
+    of_shapes = _known.setdefault(args[0], {})
+    if type(of_shapes) is dict and all(hasattr(a, "shape") for a in args[1:]):
+        if len(of_shapes) >= _MOST_SHAPES:
+            of_shapes.clear()
+        of_shapes[_key(args, sizes, outside)] = found
+
+
+def _again(of_shapes: dict[Any, Any], args: Any, sizes: Any, outside: Any, out: Any) -> Any:
+    """By a plan of these shapes, or NotImplemented."""
+    try:
+        found = of_shapes.get(_key(args, sizes, outside))
+    except (AttributeError, TypeError):  # lists as operands, sizes that are no mapping
+        return NotImplemented
+    return NotImplemented if found is None else found(args[1:], out)
 
 
 def einsum(
@@ -122,6 +156,13 @@ def einsum(
     """
     if args and type(args[0]) is str:
         equation = _known.get(args[0])
+        if type(equation) is dict:
+            made = NotImplemented
+            if dtype is None and type(optimize) is bool:
+                made = _again(equation, args, sizes, outside, out)
+            if made is not NotImplemented:
+                return made
+            equation = None
         if type(equation) is tuple:  # a weighted Gram matrix: by another road where it is large
             equation, at = equation
             if len(args) <= at or np.size(args[at]) >= weighted.LEAST:
@@ -154,15 +195,19 @@ def _general(
         return lazily.contraction(task, operands)
     if out is not None and (not isinstance(out, np.ndarray) or isinstance(out, np.ma.MaskedArray)):
         raise TypeError(f"out must be an ndarray, not {type(out).__name__}")
-    if any(isinstance(a, _core.Operator) for a in operands):
+    operators = any(isinstance(a, _core.Operator) for a in operands)
+    if operators:
         found = lazily.structured(task, operands)
         if found is not NotImplemented and out is None:
             return found
         task, operands = applied(task, operands)
     arrays = [dlpack.as_array(a) for a in operands]
     made = equations.run(task, arrays, out)
-    if isinstance(args[0], str) and args[0] not in _known:
-        _learn(args[0])  # what can be run: an equation of too many labels cannot be kept
+    if isinstance(args[0], str):
+        if args[0] not in _known:
+            _learn(args[0])  # what can be run: an equation of too many labels cannot be kept
+        if not operators and type(_known.get(args[0], {})) is dict:
+            _learn_shapes(args, sizes, outside, task, arrays)
     return made
 
 

@@ -157,6 +157,10 @@ def _by_numpy(arrays: Sequence[Any], labels: Sequence[tuple[str, ...]], result: 
         )
     flat: list[Any] = []
     for a, axes in zip(arrays, labels):
+        if len(set(axes)) < len(axes):  # NumPy takes no diagonal of sizes 1 and n
+            there = dict(zip(axes, a.shape)) | {x: n for x, n in zip(axes, a.shape) if n != 1}
+            wide = [there[x] for x in axes]
+            a = np.broadcast_to(a, wide)
         flat += [a, [number[x] for x in axes]]
     return np.einsum(*flat, [number[x] for x in result])
 
@@ -171,7 +175,7 @@ def _normal(a: Any) -> Any:
 
 def _recognised(task: Task, s: Sized, dtype: np.dtype[Any], arrays: Sequence[Any]) -> Any:
     """By an operator that the equation is, or None."""
-    if dtype.char not in "fdFD" or task.path is not None:
+    if dtype.char not in "fdFD" or task.path is not None or s.spread:
         return None
     found = toeplitz.found(s)
     if found is not None:
@@ -195,9 +199,76 @@ def _computed(task: Task, s: Sized, dtype: np.dtype[Any], arrays: Sequence[Any])
     return made
 
 
+class Direct(NamedTuple):
+    """A contraction that C reads of the arrays as they come."""
+
+    equation: Any
+    merged: tuple[int, ...] | None  # the result's shape, where axes of it are merged
+    around: tuple[Any, ...] | None  # of each operand, where something is read beyond its axes
+    outside: Any
+
+    def __call__(self, arrays: Sequence[Any], out: Any) -> Any:
+        """The result, or NotImplemented: what is not for C, passes a limit or has to be said."""
+        if out is not None and (self.merged is not None or self.around is not None):
+            return NotImplemented
+        if self.around is not None:
+            if not all(type(a) is np.ndarray and a.dtype.char in "fdFD" for a in arrays):
+                return NotImplemented
+            arrays = [views.padded(a, w, self.outside) for a, w in zip(arrays, self.around)]
+        try:
+            made = self.equation(*arrays, out=out)
+        except (ValueError, errors.MaterializationError):
+            return NotImplemented
+        if self.merged is None or made is NotImplemented:
+            return made
+        return made.reshape(self.merged)
+
+
+@functools.lru_cache(maxsize=1024)
+def direct(
+    e: Equation,
+    shapes: tuple[tuple[int, ...], ...],
+    given: tuple[tuple[str, int], ...],
+    outside: Any,
+    path: _Pairs | None,
+) -> Direct | None:
+    """None where an operator is recognised, or something has to be copied before."""
+    s = resolved(e, shapes, given)
+    plain = all(isinstance(x, str) for t in (*s.operands, s.result) for x in t)
+    gram = plain and weighted.places(s.operands, s.result) is not None
+    if toeplitz.found(s) is not None or gram:
+        return None
+    read = [views.reading(e, s, i, shape, outside) for i, shape in enumerate(shapes)]
+    labels = [r.labels for r in read]
+    if any(r.empty or 0 in r.shape for r in read):
+        return None
+    result = views.result_labels(s)
+    if not set(result) <= {x for t in labels for x in t}:
+        return None
+    number = numbered(labels)
+    try:
+        made = _core._Equation(
+            tuple(tuple(number[x] for x in t) for t in labels),
+            tuple(number[x] for x in result),
+            path,
+            any_order(s),
+            tuple((r.shape, r.starts, r.along) for r in map(views.Reading.inside, read)),
+        )
+    except (NotImplementedError, ValueError):
+        return None  # too many labels: said where it is computed
+    around = tuple(r.around for r in read) if any(r.around for r in read) else None
+    return Direct(made, None if any_order(s) else views.merged_shape(s), around, outside)
+
+
 def run(task: Task, arrays: Sequence[Any], out: Any = None) -> Any:
     """The contraction of NumPy arrays, now."""
     __tracebackhide__ = True
+    if task.dtype is None:
+        shapes = tuple([a.shape for a in arrays])
+        found = direct(task.equation, shapes, task.sizes, task.outside, task.path)
+        made = found(arrays, out) if found is not None else NotImplemented
+        if made is not NotImplemented:
+            return made
     s = resolved(task.equation, tuple(a.shape for a in arrays), task.sizes)
     dtype = dtype_of(task, arrays)
     made = _recognised(task, s, dtype, arrays)

@@ -48,6 +48,8 @@ def _line(step: dict[str, Any], operands: int) -> str:
     else:
         m, n, k = step["sizes"]
         what = f"{step['how']} m{m} n{n} k{k}"
+        if step["group"][0]:
+            what += f" in {k // step['group'][0]} windows of {step['group'][0]}"
     of = name(step["a"]) + (f", {name(step['b'])}" if step["b"] >= 0 else "")
     times = "1 call" if calls == 1 else f"{calls} {'products' if step['each'] else 'calls'}"
     return f"  {name(step['c']):4} <- {of:10} {what}, {times}, {step['flops']:.3g} flops"

@@ -18,6 +18,7 @@ class Sized(NamedTuple):
     operands: tuple[tuple[Axis, ...], ...]
     result: tuple[Axis, ...]
     sizes: dict[str, int]
+    spread: frozenset[str] = frozenset()  # labels of which all arrays have size 1, and sizes= more
 
 
 def expanded(e: Equation, axes: tuple[Axis, ...], ndim: int, i: int) -> tuple[Axis, ...]:
@@ -62,7 +63,7 @@ def _set(
     e: Equation, sizes: dict[str, int], from_: dict[str, str], label: str, n: int, where: str
 ) -> None:
     known = sizes.get(label)
-    if known is None or known == 1 != n:
+    if known is None or (known == 1 != n and from_[label] != "sizes="):
         sizes[label] = n
         from_[label] = where
     elif n not in (known, 1):
@@ -71,22 +72,31 @@ def _set(
 
 
 def _groups(e: Equation, sized: list[tuple[Axis, int, str]], sizes: dict[str, int]) -> None:
-    for axis, n, where in sized:
-        if not isinstance(axis, Group):
-            continue
-        unknown = [label for label in axis.labels if label not in sizes]
-        known = math.prod(sizes[label] for label in axis.labels if label in sizes)
-        shown = f"({' '.join(axis.labels)})"
-        if len(unknown) > 1:
+    """The one unknown part of a group is the quotient, group by group until all are known."""
+    todo = [(a, n, where) for a, n, where in sized if isinstance(a, Group)]
+    while todo:
+        left = []
+        for axis, n, where in todo:
+            unknown = [label for label in axis.labels if label not in sizes]
+            known = math.prod(sizes[label] for label in axis.labels if label in sizes)
+            shown = f"({' '.join(axis.labels)})"
+            if len(unknown) > 1:
+                left.append((axis, n, where))
+                continue
+            if unknown and (known == 0 or n % known):
+                raise fail(e.text, f"{shown} of {where} has size {n}, no multiple of {known}")
+            if unknown:
+                sizes[unknown[0]] = n // known
+            elif known != n:
+                raise fail(e.text, f"{shown} of {where} has size {n}, its parts {known}")
+        if len(left) == len(todo):
+            axis, n, where = left[0]
+            first = next(label for label in axis.labels if label not in sizes)
+            shown = f"({' '.join(axis.labels)})"
             raise fail(
-                e.text, f"{shown} of {where} has size {n}: say the size of {unknown[0]!r} by sizes="
+                e.text, f"{shown} of {where} has size {n}: say the size of {first!r} by sizes="
             )
-        if unknown and (known == 0 or n % known):
-            raise fail(e.text, f"{shown} of {where} has size {n}, no multiple of {known}")
-        if unknown:
-            sizes[unknown[0]] = n // known
-        elif known != n:
-            raise fail(e.text, f"{shown} of {where} has size {n}, its parts {known}")
+        todo = left
 
 
 def extremes(axis: Index, sizes: Mapping[str, int]) -> tuple[int, int]:
@@ -190,6 +200,9 @@ def sized(e: Equation, shapes: Sequence[tuple[int, ...]], known: Mapping[str, in
     _groups(e, sized_axes, sizes)
     _indexed(e, sized_axes, sizes)
     result = implicit(operands) if e.result is None else dotted(e, operands)
+    spread = {x for t in operands for x in t if isinstance(x, str) and sizes[x] != 1}
+    for axes, shape in zip(operands, shapes):
+        spread -= {x for axis, n in zip(axes, shape) if n != 1 for x in labels_of(axis)}
     seen: set[str] = set()
     for axis in result:
         for label in labels_of(axis):
@@ -198,4 +211,4 @@ def sized(e: Equation, shapes: Sequence[tuple[int, ...]], known: Mapping[str, in
             if label in seen:
                 raise fail(e.text, f"axis {label!r} is twice in the result")
             seen.add(label)
-    return Sized(operands, result, sizes)
+    return Sized(operands, result, sizes, frozenset(spread))

@@ -4,25 +4,15 @@ views where strides can say it, with one label an axis."""
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from .grammar import Axis, Equation, Group, Index, fail
+from .grammar import Equation, Group, Index, fail, labels_of
 from .sizes import Sized, extremes
 
 OUTSIDE = (None, 0, "wrap")
-
-
-def _split(a: Any, axes: tuple[Axis, ...], sizes: dict[str, int]) -> Any:
-    """Groups as axes of their own."""
-    shape: list[int] = []
-    for axis, n in zip(axes, a.shape):
-        if isinstance(axis, Group):
-            shape += [sizes[label] for label in axis.labels]
-        elif axis != 1:
-            shape.append(n)
-    return a.reshape(shape) if len(shape) != a.ndim or tuple(shape) != a.shape else a
 
 
 def _bounded(e: Equation, axis: Index, n: int, sizes: dict[str, int], i: int) -> None:
@@ -35,6 +25,13 @@ def _bounded(e: Equation, axis: Index, n: int, sizes: dict[str, int], i: int) ->
         )
 
 
+def padded(a: Any, around: Sequence[tuple[int, int, int]], outside: Any) -> Any:
+    """With what lies outside of these axes, each read from its second number to its third."""
+    for k, low, high in around:
+        a = _padded(a, k, low, high, outside)
+    return a
+
+
 def _padded(a: Any, at: int, low: int, high: int, outside: Any) -> Any:
     """With what lies outside of an axis: zeros, or the axis once more."""
     n = a.shape[at]
@@ -43,49 +40,73 @@ def _padded(a: Any, at: int, low: int, high: int, outside: Any) -> Any:
         if n == 0:
             raise ValueError("an axis of size 0 cannot go round")
         return np.take(a, np.arange(-before, n + after) % n, axis=at)
-    widths = [(0, 0)] * a.ndim
-    widths[at] = (before, after)
-    return np.pad(a, widths)
+    made = np.zeros((*a.shape[:at], before + n + after, *a.shape[at + 1 :]), a.dtype)
+    made[(*(slice(None),) * at, slice(before, before + n))] = a
+    return made
+
+
+class Reading(NamedTuple):
+    """How the labels of an operand lie on an array's axes: of each its axis, the step along it and
+    the size; and where along each axis all of them start."""
+
+    shape: tuple[int, ...]
+    starts: tuple[int, ...]
+    along: tuple[tuple[int, int, int], ...]
+    labels: tuple[str, ...]
+    around: tuple[tuple[int, int, int], ...]  # axes that are read beyond their ends, with the range
+    empty: bool
+
+    def inside(self) -> Reading:
+        """Of the array with what is around it."""
+        shape, starts = [*self.shape], [*self.starts]
+        for k, low, high in self.around:
+            starts[k] += max(0, -low)
+            shape[k] += max(0, -low) + max(0, high + 1 - shape[k])
+        return self._replace(shape=tuple(shape), starts=tuple(starts), around=())
+
+
+def reading(e: Equation, s: Sized, i: int, shape: tuple[int, ...], outside: Any) -> Reading:
+    """Of operand i. What lies beyond an axis is `around` it, or raises where outside is None."""
+    starts = [0] * len(shape)
+    along: list[tuple[int, int, int]] = []
+    labels: list[str] = []
+    around: list[tuple[int, int, int]] = []
+    axes = s.operands[i]
+    indexed = [x for axis in axes if isinstance(axis, Index) for x, _ in axis.terms]
+    empty = any(s.sizes[x] == 0 for x in indexed)
+    for k, (axis, n) in enumerate(zip(axes, shape)):
+        if isinstance(axis, Index):
+            low, high = extremes(axis, s.sizes)
+            if not empty and outside is None:
+                _bounded(e, axis, n, s.sizes, i)
+            elif not empty and (low < 0 or high >= n):
+                around.append((k, low, high))
+            starts[k] = axis.constant
+            along += [(k, c, s.sizes[x]) for x, c in axis.terms]
+        elif isinstance(axis, Group):
+            sizes = [s.sizes[x] for x in axis.labels]
+            along += [(k, math.prod(sizes[j + 1 :]), m) for j, m in enumerate(sizes)]
+        elif isinstance(axis, str):
+            wide = axis in s.spread
+            along.append((k, 0 if wide else 1, s.sizes[axis] if wide else n))
+        labels += labels_of(axis)
+    return Reading(tuple(shape), tuple(starts), tuple(along), tuple(labels), tuple(around), empty)
 
 
 def view(e: Equation, s: Sized, i: int, a: Any, outside: Any) -> tuple[Any, tuple[str, ...]]:
     """(array, its labels) of operand i."""
     axes = s.operands[i]
-    if all(isinstance(axis, str) for axis in axes):
+    if all(isinstance(axis, str) for axis in axes) and s.spread.isdisjoint(axes):
         return a, axes  # type: ignore[return-value]
-    a = _split(a, axes, s.sizes)
-    flat: list[str | Index] = []
-    for axis in axes:
-        if isinstance(axis, Group):
-            flat += axis.labels
-        elif isinstance(axis, (str, Index)):
-            flat.append(axis)
-    empty = any(s.sizes[label] == 0 for x in flat if isinstance(x, Index) for label, _ in x.terms)
-    starts = [0] * len(flat)
-    for k, axis in enumerate(flat):
-        if not isinstance(axis, Index) or empty:
-            continue
-        low, high = extremes(axis, s.sizes)
-        if outside is None:
-            _bounded(e, axis, a.shape[k], s.sizes, i)
-        elif low < 0 or high >= a.shape[k]:
-            a = _padded(a, k, low, high, outside)
-            starts[k] = max(0, -low)
-        starts[k] += axis.constant
-    shape: list[int] = []
-    strides: list[int] = []
-    labels: list[str] = []
-    for k, axis in enumerate(flat):
-        terms = axis.terms if isinstance(axis, Index) else ((axis, 1),)
-        for label, c in terms:
-            labels.append(label)
-            shape.append(s.sizes[label] if isinstance(axis, Index) else a.shape[k])
-            strides.append(c * a.strides[k])
-    if empty:
-        return np.zeros(shape, a.dtype), tuple(labels)
-    corner = a[tuple(slice(start, None) for start in starts)] if any(starts) else a
+    r = reading(e, s, i, a.shape, outside)
+    shape = [n for _, _, n in r.along]
+    if r.empty:
+        return np.zeros(shape, a.dtype), r.labels
+    a, r = padded(a, r.around, outside), r.inside()
+    strides = [by * a.strides[k] for k, by, _ in r.along]
+    corner = a[tuple(slice(start, None) for start in r.starts)] if any(r.starts) else a
     made = np.lib.stride_tricks.as_strided(corner, shape, strides, writeable=False)
-    return made, tuple(labels)
+    return made, r.labels
 
 
 def merged(s: Sized, made: Any) -> Any:

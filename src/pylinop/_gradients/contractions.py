@@ -41,7 +41,8 @@ def cotangent(y: Any, g: Any, k: int) -> Any:
     terms = [_named(s.result), *(operands[i] for i in others)]
     values = [g, *(conj(y._args[i]) for i in others)]
     there = {label for axes in terms for axis in axes for label in labels_of(axis)}
-    alone = tuple(x for axis in result for x in labels_of(axis) if x not in there)
+    of_own = (x for axis in own for x in labels_of(axis) if x not in there)
+    alone = tuple(x for x in dict.fromkeys(of_own) if x in labels or sizes[x] != 1)
     if alone:  # summed in this operand alone: the same number along it
         terms.append(alone)
         values.append(np.broadcast_to(np.float32(1), [sizes[x] for x in alone]))

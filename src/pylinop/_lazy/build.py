@@ -342,7 +342,8 @@ def _contracted(name: str, operands: list[Any]) -> Any:
     text, conjugated, summed = _CONTRACTED[name]
     a, b = operands
     inner_fits(name, a, b, -1, summed)
-    a = np.conjugate(a) if conjugated else a
+    if conjugated and np.result_type(a).kind == "c":  # of bool NumPy makes int8
+        a = np.conjugate(a)
     task, held = equations.task_of((text, a, b), None, None, None, "safe", True)
     return contraction(task, held)
 

@@ -16,7 +16,7 @@ from .._contractions import equations
 from .._contractions.equations import Deferred, Task
 from .._contractions.grammar import Equation, Group
 from .._operators import einsum
-from .contraction_operators import applied
+from .contraction_operators import applied, as_dtype, dtype_among
 from .leaves import lazy
 
 
@@ -51,23 +51,18 @@ def _steps(
     return einsum.steps_of_stacks(terms, result)
 
 
-def _as(x: Any, dtype: Any) -> Any:
-    """Before it meets the others: NumPy casts all operands first."""
-    return x if x.dtype == dtype or x._head == "operator" else x.astype(dtype)
-
-
 def structured(task: Task, operands: Sequence[Any]) -> Any:
     """By products, traces, ... of matrices; NotImplemented where the equation is none of these."""
     if task.path is not None or task.outside is not None or task.sizes or task.dtype is not None:
         return NotImplemented
     lazily = all(is_lazy(x) for x in operands)
-    dtype = np.result_type(*(getattr(x, "dtype", None) or np.asarray(x).dtype for x in operands))
+    dtype = dtype_among(operands)
     shapes = tuple(tuple(np.shape(x)) for x in operands)
     found = _steps(task.equation, shapes, lazily and dtype.char in "fdFD")
     if found is None:
         return NotImplemented
-    if lazily:
-        operands = [_as(x, dtype) for x in operands]
+    if lazily or dtype.char in "fdFD":
+        operands = [as_dtype(x, dtype) for x in operands]
     made = einsum.run(found, operands)
     if made is NotImplemented:
         return made

@@ -376,10 +376,15 @@ def _inner(a: Any, b: Any, /) -> Any:
     return matmul(a, b if b.ndim == 1 else b.T)
 
 
-@row("outer", "linalg.outer")
+@row("linalg.outer")
+def _outer_of_vectors(x1: Any, x2: Any) -> Any:
+    return _outer(x1, x2) if np.ndim(x1) == np.ndim(x2) == 1 else NotImplemented
+
+
+@row("outer")
 def _outer(a: Any, b: Any, out: Any = None) -> Any:
     a, b = node(a), node(b)
-    if out is not None or a.ndim != 1 or b.ndim != 1:
+    if out is not None:
         return NotImplemented
     return matmul(_reshape(a, (-1, 1)), _reshape(b, (1, -1)))
 

@@ -198,8 +198,8 @@ class _Network:
         numbers = [x for x in self.live if not x[0]]
         parts = [x for x in self.live if x[0]]
         flat = tuple(label for axis in result for label in axis)
-        if len(result) == 2 and any(len(axis) > 1 for axis in result):
-            if not self._blocks(result, parts):
+        if any(len(axis) != 1 for axis in result):
+            if len(result) != 2 or not parts or not self._blocks(result, parts):
                 return False
         elif len(parts) == 2 and all(len(x[0]) == 1 for x in parts) and len(flat) == 2:
             parts.sort(key=lambda x: x[0] != flat[:1])

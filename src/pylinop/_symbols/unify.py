@@ -35,7 +35,10 @@ class Sizes(Mapping[Any, Any]):
                 continue
             if s not in self._found:
                 raise KeyError(f"{s} is in none of the equations")
-            raise ValueError(f"{self._open(s)}: choose='min' or choose='max' takes one end")
+            ends = "choose='min' or choose='max' takes one end"
+            if self._found[s].high is None:
+                ends = "choose='min' takes the least"
+            raise ValueError(f"{self._open(s)}: {ends}")
         return value(size, self._known)
 
     def _open(self, s: Symbol) -> str:

@@ -4,6 +4,8 @@
 
 #include "kernels/common/k_clones.h"
 
+#include <string.h>
+
 enum { TILE = 32 };
 #define INLINED __attribute__((always_inline)) inline
 
@@ -44,6 +46,35 @@ INLINED static void turn_8(char *to, int64_t across, const char *from, int64_t d
 #define turn_4(to, across, from, down) ((void)0)
 #define turn_8(to, across, from, down) ((void)0)
 #endif
+
+/* rows runs of `bytes`, each so far from the one before: windows that are copied have many short
+ * ones, which go by whole registers, the last of a run over what the one before it wrote. */
+#define ENDS(WIDE)                                                                                 \
+    for (int64_t i = 0; i < rows; i++, to += across, from += down) {                               \
+        memcpy(to, from, WIDE);                                                                    \
+        memcpy(to + bytes - (WIDE), from + bytes - (WIDE), WIDE);                                  \
+    }
+INLINED static void runs(char *restrict to, const char *restrict from, int64_t rows, int64_t bytes,
+                         int64_t across, int64_t down) {
+    if (bytes > 64 && bytes <= 128) {
+        ENDS(64)
+    } else if (bytes >= 32 && bytes <= 64) {
+        ENDS(32)
+    } else if (bytes >= 16 && bytes < 32) {
+        ENDS(16)
+    } else if (bytes >= 8 && bytes < 16) {
+        ENDS(8)
+    } else
+        for (int64_t i = 0; i < rows; i++, to += across, from += down) {
+            int64_t at = 0;
+            for (; bytes < 512 && at + 64 <= bytes; at += 64) memcpy(to + at, from + at, 64);
+            if (at && at < bytes)
+                memcpy(to + bytes - 64, from + bytes - 64, 64);
+            else if (at < bytes)
+                memcpy(to, from, (size_t)bytes);
+        }
+}
+#undef ENDS
 
 /* Do rows so many bytes apart share their places in the cache? */
 static inline bool page_apart(int64_t bytes) { return ((bytes + 16) & 4095) < 32; }

@@ -60,9 +60,52 @@ INLINED static EL N_(sum)(const EL *a, const EL *b, int64_t n, int64_t sa, int64
 #undef TWO
 #undef TWO_AT
 
+/* np rows of nq elements that lie together, each times a number of its own: by whole registers, the
+ * last one over what the one before it wrote. False: not of such a length, or no real numbers. */
+#if FAM == FAM_F && defined(__GNUC__)
+#define SCALED(WIDE)                                                                               \
+    do {                                                                                           \
+        typedef EL reg                                                                             \
+            __attribute__((vector_size((WIDE) * sizeof(EL)), aligned(sizeof(EL)), may_alias));     \
+        for (int64_t i = 0; i < np; i++, c += p->c, a += p->a, s += step) {                        \
+            const reg first = *(const reg *)a * *s, last = *(const reg *)(a + nq - (WIDE)) * *s;   \
+            *(reg *)c = first;                                                                     \
+            *(reg *)(c + nq - (WIDE)) = last;                                                      \
+        }                                                                                          \
+    } while (0)
+INLINED static bool N_(scaled)(EL *restrict c, const EL *restrict a, const EL *restrict s,
+                               const lopk_loop *p, int64_t step, int64_t np, int64_t nq) {
+    enum { WHOLE = 64 / sizeof(EL), HALF = WHOLE / 2 };
+    if (nq < HALF || nq > 2 * WHOLE) return false;
+    if (nq > WHOLE)
+        SCALED(WHOLE);
+    else
+        SCALED(HALF);
+    return true;
+}
+#undef SCALED
+#else
+INLINED static bool N_(scaled)(EL *c, const EL *a, const EL *s, const lopk_loop *p, int64_t step,
+                               int64_t np, int64_t nq) {
+    (void)c, (void)a, (void)s, (void)p, (void)step, (void)np, (void)nq;
+    return false;
+}
+#endif
+
 /* np rows of the outer loop, each over nq of the inner one. */
 INLINED static void N_(block)(EL *c, const EL *a, const EL *b, const lopk_loop *p,
                               const lopk_loop *q, int64_t np, int64_t nq, bool accumulate) {
+    const int64_t size = (int64_t)sizeof(EL);
+    if (!b && !accumulate && !p->sum && !q->sum && q->c == 1 && q->a == 1) {
+        runs((char *)c, (const char *)a, np, nq * size, p->c * size, p->a * size);
+        return;
+    }
+    if (b && !accumulate && !p->sum && !q->sum && q->c == 1) {
+        lopk_loop left = *p;
+        if (q->a == 1 && q->b == 0 && N_(scaled)(c, a, b, &left, p->b, np, nq)) return;
+        left.a = p->b;
+        if (q->a == 0 && q->b == 1 && N_(scaled)(c, b, a, &left, p->a, np, nq)) return;
+    }
     for (int64_t i = 0; i < np; i++) {
         EL *to = c + i * p->c;
         const EL *x = a + i * p->a, *y = b ? b + i * p->b : NULL;

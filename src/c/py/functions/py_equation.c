@@ -4,7 +4,12 @@
  * equation(a, b, ..., out=None) is a new array, or NotImplemented where the arrays are not ones of
  * NumPy's in one of the four BLAS dtypes, aligned, of the labels' dimensions: Python makes them so
  * (_contractions/equations.py). Plans are counted, so that one may run without the GIL while others
- * push it out. */
+ * push it out.
+ *
+ * An operand may be read as a view, where index equations and groups say it: of an array of a given
+ * shape, each label along one of its axes, so many elements of it further at each step, from a
+ * start on. Python has proved that this stays within the array (_contractions/views.py). */
+#include "py/functions/py_reading.h"
 #include "py/module/py.h"
 
 #include "contract/contract.h"
@@ -28,6 +33,7 @@ typedef struct equation {
     int *same, *path;
     int64_t *key; /* of the call at hand */
     const void **at;
+    py_reading **read; /* n, NULL: axis by axis; or NULL */
     kept_plan *kept[KEPT];
 } equation;
 
@@ -43,12 +49,22 @@ static bool described(equation *self, int i, PyObject *o, int *typenum, int64_t 
     if (!PyArray_CheckExact(o)) return false;
     PyArrayObject *a = (PyArrayObject *)o;
     lop_axes *x = &self->axes[i];
+    const py_reading *r = self->read && i < self->n ? self->read[i] : NULL;
     const npy_intp size = PyArray_ITEMSIZE(a), *dim = PyArray_DIMS(a), *stride = PyArray_STRIDES(a);
-    if (PyArray_NDIM(a) != x->n || !PyArray_ISALIGNED(a) || !PyArray_ISNOTSWAPPED(a)) return false;
+    if (!PyArray_ISALIGNED(a) || !PyArray_ISNOTSWAPPED(a)) return false;
     if (i == 0)
         *typenum = PyArray_TYPE(a);
     else if (PyArray_TYPE(a) != *typenum)
         return false;
+    if (r) {
+        if (!size || !py_reading_axes(r, a, x)) return false;
+        for (int j = 0; j < x->n; j++) {
+            *(*key)++ = x->size[j];
+            *(*key)++ = x->stride[j];
+        }
+        return true;
+    }
+    if (PyArray_NDIM(a) != x->n) return false;
     for (int j = 0; j < x->n; j++) {
         if (stride[j] % size && dim[j] > 1) return false;
         *(*key)++ = x->size[j] = dim[j];
@@ -80,7 +96,7 @@ static int look(equation *self, PyObject *const *arg, PyObject *out, lop_dtype *
     int64_t *key = self->key + 1;
     for (int i = 0; i < self->n; i++) {
         if (!described(self, i, arg[i], &typenum, &key)) return 1;
-        self->at[i] = PyArray_DATA((PyArrayObject *)arg[i]);
+        self->at[i] = py_reading_start(self->read ? self->read[i] : NULL, (PyArrayObject *)arg[i]);
         self->same[i] = i;
         for (int j = i - 1; j >= 0; j--)
             if (self->at[j] == self->at[i]) self->same[i] = j;
@@ -273,13 +289,25 @@ static PyObject *step_data(const lop_contraction *p, const lop_contract_step *t)
         if (loops) PyList_SET_ITEM(loops, i, one);
     }
     if (!loops) return NULL;
-    return Py_BuildValue("{s:s,s:i,s:i,s:i,s:(LLL),s:((LL)(LL)(LL)),s:N,s:O,s:O,s:z,s:d,s:d}",
-                         "how", how[t->how], "c", t->c, "a", t->a, "b", t->b, "sizes",
-                         (long long)t->m, (long long)t->n, (long long)t->k, "strides",
-                         (long long)t->cm, (long long)t->cn, (long long)t->am, (long long)t->ak,
-                         (long long)t->bk, (long long)t->bn, "loops", loops, "each",
-                         t->each ? Py_True : Py_False, "tiles", t->tiles ? Py_True : Py_False,
-                         "why", t->why, "flops", t->flops, "seconds", t->seconds);
+    return Py_BuildValue(
+        "{s:s,s:i,s:i,s:i,s:(LLL),s:((LL)(LL)(LL)),s:(LL),s:N,s:O,s:O,s:z,s:d,s:d}", "how",
+        how[t->how], "c", t->c, "a", t->a, "b", t->b, "sizes", (long long)t->m, (long long)t->n,
+        (long long)t->k, "strides", (long long)t->cm, (long long)t->cn, (long long)t->am,
+        (long long)t->ak, (long long)t->bk, (long long)t->bn, "group", (long long)t->group,
+        (long long)t->apart, "loops", loops, "each", t->each ? Py_True : Py_False, "tiles",
+        t->tiles ? Py_True : Py_False, "why", t->why, "flops", t->flops, "seconds", t->seconds);
+}
+
+static PyObject *numbers(const int64_t *x, int n) {
+    PyObject *made = PyTuple_New(n);
+    for (int i = 0; made && i < n; i++) {
+        PyObject *one = PyLong_FromLongLong(x[i]);
+        if (!one)
+            Py_CLEAR(made);
+        else
+            PyTuple_SET_ITEM(made, i, one);
+    }
+    return made;
 }
 
 /* plan(a, b, ...): the plan that a call would take, as a dict; nothing is computed. */
@@ -298,11 +326,50 @@ static PyObject *equation_plan(equation *self, PyObject *const *arg, Py_ssize_t 
         if (!one) Py_CLEAR(steps);
         if (steps) PyList_SET_ITEM(steps, i, one);
     }
-    if (!steps) return NULL;
-    return Py_BuildValue("{s:N,s:i,s:O,s:L,s:L,s:L,s:d,s:d}", "steps", steps, "operands",
-                         p->noperand, "zero", p->zero ? Py_True : Py_False, "workspace",
-                         (long long)p->workspace, "bytes", (long long)p->bytes, "parts",
-                         (long long)p->parts, "flops", p->flops, "seconds", p->seconds);
+    PyObject *places = steps ? numbers(p->offset + p->noperand + 1,
+                                       p->zero ? 0 : p->nslot - p->noperand - 1)
+                             : NULL,
+             *part = places ? numbers(p->part, p->part ? p->noperand + 1 : 0) : NULL,
+             *strides = part ? numbers(p->result.stride, p->result.n) : NULL;
+    if (!strides) {
+        Py_XDECREF(steps);
+        Py_XDECREF(places);
+        Py_XDECREF(part);
+        return NULL;
+    }
+    return Py_BuildValue("{s:N,s:N,s:N,s:N,s:i,s:O,s:L,s:L,s:L,s:d,s:d}", "steps", steps, "places",
+                         places, "part", part, "strides", strides, "operands", p->noperand, "zero",
+                         p->zero ? Py_True : Py_False, "workspace", (long long)p->workspace,
+                         "bytes", (long long)p->bytes, "parts", (long long)p->parts, "flops",
+                         p->flops, "seconds", p->seconds);
+}
+
+/* view(a): of one operand, its labels in the order of the result's, read-only, on a's memory;
+ * NotImplemented where its axes cannot be taken as they lie. */
+static PyObject *equation_view(equation *self, PyObject *o) {
+    const lop_axes *x = &self->axes[0], *r = &self->axes[self->n];
+    npy_intp dim[LOP_MAXAXES], stride[LOP_MAXAXES];
+    int64_t *key = self->key;
+    int typenum;
+    if (self->n != 1) return PyErr_Format(PyExc_ValueError, "a view is of one operand");
+    if (!described(self, 0, o, &typenum, &key)) return Py_NewRef(Py_NotImplemented);
+    PyArrayObject *a = (PyArrayObject *)o;
+    for (int j = 0; j < r->n; j++) {
+        dim[j] = 1;
+        stride[j] = 0;
+        for (int l = 0; l < x->n; l++) {
+            if (x->label[l] != r->label[j] || x->size[l] == 1) continue;
+            if (dim[j] != 1 && dim[j] != x->size[l]) return Py_NewRef(Py_NotImplemented);
+            dim[j] = (npy_intp)x->size[l];
+            stride[j] += (npy_intp)x->stride[l] * PyArray_ITEMSIZE(a);
+        }
+    }
+    char *at = (char *)(uintptr_t)py_reading_start(self->read ? self->read[0] : NULL, a);
+    Py_INCREF(PyArray_DESCR(a));
+    PyObject *made = PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR(a), r->n, dim, stride, at,
+                                          PyArray_FLAGS(a) & NPY_ARRAY_ALIGNED, NULL);
+    if (made && PyArray_SetBaseObject((PyArrayObject *)made, Py_NewRef(o)) < 0) Py_CLEAR(made);
+    return made;
 }
 
 static PyObject *equation_operands(equation *self, void *unused) {
@@ -351,14 +418,30 @@ static bool read_path(equation *self, PyObject *path) {
     return true;
 }
 
+static bool read_views(equation *self, PyObject *views) {
+    if (views == Py_None) return true;
+    if (!PyTuple_Check(views) || PyTuple_GET_SIZE(views) != self->n) {
+        PyErr_SetString(PyExc_ValueError, "views are a tuple, one an operand");
+        return false;
+    }
+    self->read = PyMem_Calloc((size_t)self->n, sizeof *self->read);
+    if (!self->read) return PyErr_NoMemory() != NULL;
+    for (int i = 0; i < self->n; i++)
+        if (PyTuple_GET_ITEM(views, i) != Py_None) {
+            self->read[i] = py_reading_new(PyTuple_GET_ITEM(views, i), self->axes[i].n);
+            if (!self->read[i]) return false;
+        }
+    return true;
+}
+
 static PyObject *equation_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
-    PyObject *operands, *result, *path = Py_None;
+    PyObject *operands, *result, *path = Py_None, *views = Py_None;
     int any_order = 0;
     py_state *s = py_state_of_type(type);
     if (kwargs && PyDict_GET_SIZE(kwargs))
         return PyErr_Format(PyExc_TypeError, "_Equation takes no keywords");
-    if (!s || !PyArg_ParseTuple(args, "O!O|Op:_Equation", &PyTuple_Type, &operands, &result, &path,
-                                &any_order))
+    if (!s || !PyArg_ParseTuple(args, "O!O|OpO:_Equation", &PyTuple_Type, &operands, &result, &path,
+                                &any_order, &views))
         return NULL;
     if (path != Py_None && !PyTuple_Check(path))
         return PyErr_Format(PyExc_TypeError, "a path is a tuple of pairs");
@@ -388,7 +471,7 @@ static PyObject *equation_new(PyTypeObject *type, PyObject *args, PyObject *kwar
         PyErr_NoMemory();
         goto fail;
     }
-    if (read_path(self, path)) return (PyObject *)self;
+    if (read_path(self, path) && read_views(self, views)) return (PyObject *)self;
 fail:
     Py_DECREF(self);
     return NULL;
@@ -397,6 +480,8 @@ fail:
 static void equation_dealloc(equation *self) {
     PyTypeObject *type = Py_TYPE(self);
     for (int i = 0; i < self->nkept; i++) drop(self, self->kept[i]);
+    for (int i = 0; self->read && i < self->n; i++) PyMem_Free(self->read[i]);
+    PyMem_Free(self->read);
     PyMem_Free(self->axes);
     PyMem_Free(self->same);
     PyMem_Free(self->path);
@@ -411,6 +496,8 @@ int py_equation_make_type(PyObject *module) {
     static PyMethodDef methods[] = {
         {"plan", (PyCFunction)(void (*)(void))equation_plan, METH_FASTCALL,
          "plan($self, /, *arrays)\n--\n\nThe plan that a call would take, as a dict."},
+        {"view", (PyCFunction)(void (*)(void))equation_view, METH_O,
+         "view($self, a, /)\n--\n\nThe labels of one operand in the result's order."},
         {NULL, NULL, 0, NULL}};
     static PyGetSetDef getset[] = {
         {"operands", (getter)equation_operands, NULL, "How many arrays it takes.", NULL},
@@ -427,8 +514,9 @@ int py_equation_make_type(PyObject *module) {
         {Py_tp_getset, getset},
         {Py_tp_members, members},
         {Py_tp_doc, (void *)"A contraction of arrays with labelled axes: labels of the operands, "
-                            "labels of the result, optionally a path of pairs, and "
-                            "whether a result may lie in another order than C's."},
+                            "labels of the result, optionally a path of pairs, whether a "
+                            "result may lie in another order than C's, and of each operand "
+                            "how it is read: shape, starts, (axis, by, size) of each label."},
         {0, NULL}};
     PyType_Spec spec = {"pylinop._core._Equation", sizeof(equation), 0,
                         Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_IMMUTABLETYPE,

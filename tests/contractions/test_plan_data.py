@@ -1,0 +1,120 @@
+"""Plans as data say all that is computed: read by loops over memory in Python, they give what C
+gives, windows, parts and copies among them."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+import pylinop as pl
+from pylinop._contractions import equations, views
+
+
+def _address(a):
+    return a.__array_interface__["data"][0]
+
+
+def _product(step, at, memory):
+    """c (+)= a b at one place of the loops: every element's index by the step's strides."""
+    (m, n, k), (cm, cn), (am, ak), (bk, bn) = step["sizes"], *step["strides"]
+    group, apart = step["group"]
+    i, j, t = np.ogrid[:m, :n, :k]
+    a_of, b_of = t * ak, t * bk
+    if group:
+        rows = cm != 1 if n <= 1 else cn == 1  # the windows are the left operand's
+        windows = t // group * apart + t % group * (ak if rows else bk)
+        a_of, b_of = (windows, b_of) if rows else (a_of, windows)
+    if step["how"] == "gram":
+        assert step["a"] == step["b"]
+    a, b = (memory[step[x]] for x in "ab")
+    return a[at[1] + i * am + a_of] * b[at[2] + b_of + j * bn]
+
+
+def _run_step(step, start, memory):
+    loops = step["loops"]
+    c = memory[step["c"]]
+    for index in itertools.product(*(range(loop["size"]) for loop in loops)):
+        at = [
+            start[k] + sum(i * loop["strides"][k] for i, loop in zip(index, loops))
+            for k in range(3)
+        ]
+        add = any(i and loop["summed"] for i, loop in zip(index, loops))
+        if step["how"] == "nest":
+            made = memory[step["a"]][at[1]]
+            if step["b"] >= 0:
+                made = made * memory[step["b"]][at[2]]
+            c[at[0]] = c[at[0]] + made if add else made
+            continue
+        products = _product(step, at, memory)
+        m, n, _ = step["sizes"]
+        cm, cn = step["strides"][0]
+        where = at[0] + np.arange(m)[:, None] * cm + np.arange(n) * cn
+        made = products.sum(axis=2)
+        c[where] = c[where] + made if add else made
+
+
+def interpreted(data, arrays, seen, shape, dtype):
+    """The result of a plan as data, of arrays in C order, of which views are `seen`."""
+    n = data["operands"]
+    size = np.dtype(dtype).itemsize
+    work = np.full(data["workspace"] // size + 1, np.nan, dtype)
+    out = np.full(math.prod(shape), np.nan, dtype)
+    memory = dict(enumerate([*(a.reshape(-1) for a in arrays), out]))
+    starts = {k: (_address(v) - _address(a)) // size for k, (a, v) in enumerate(zip(arrays, seen))}
+    starts[n] = 0
+    for k, place in enumerate(data["places"]):
+        memory[n + 1 + k], starts[n + 1 + k] = work, place // size
+    if data["zero"]:
+        out[:] = 0
+    for p in range(data["parts"]):
+        for step in data["steps"]:
+            start = []
+            for k in (step["c"], step["a"], step["b"]):
+                moved = p * data["part"][k] if data["part"] and 0 <= k <= n else 0
+                start.append(starts[k] + moved if k >= 0 else 0)
+            _run_step(step, start, memory)
+    strides = [x * size for x in data["strides"]]
+    return np.lib.stride_tricks.as_strided(out, shape, strides)
+
+
+CASES = [
+    ("ij,jk->ik", [(3, 4), (4, 5)]),
+    ("qij,qjk->qik", [(6, 3, 3), (6, 3, 3)]),
+    ("bqhd,bkhd->bhqk", [(2, 3, 2, 4), (2, 5, 2, 4)]),
+    ("aj,akj->k", [(3, 4), (3, 5, 4)]),
+    ("abc,cfd,dbe,efa->", [(3, 3, 3)] * 4),
+    ("iij,jk->ik", [(3, 3, 4), (4, 2)]),
+    ("i,i,ijk,ilk->ijl", [(40,), (40,), (40, 3, 3), (40, 3, 3)]),
+    ("ab,ab->", [(0, 3), (0, 3)]),
+    ("b (2*y + i) (x - j + 1) c, i j c d -> b y x d", [(1, 7, 6, 2), (3, 2, 2, 3)]),
+    ("b (y + i) (x + j) c, i j c d -> b y x d", [(1, 12, 12, 3), (3, 3, 3, 32)]),
+    ("b (y + i) (x + j) c, i j c d -> b d y x", [(1, 12, 12, 3), (3, 3, 3, 32)]),
+    ("(o + w) , w k -> o k", [(40,), (5, 33)]),
+]
+
+
+@pytest.mark.parametrize("text, shapes", CASES)
+@pytest.mark.parametrize("char", "fd")
+def test_plans_as_data_are_what_is_computed(text, shapes, char, rng):
+    arrays = [rng.integers(-4, 5, s).astype(char) for s in shapes]
+    task, _ = equations.task_of((text, *arrays), None, None, None, "safe", True)
+    data, s, _ = equations.plan(task, arrays)
+    want = pl.einsum(text, *arrays)
+    seen = [views.view(task.equation, s, i, a, None)[0] for i, a in enumerate(arrays)]
+    made = interpreted(data, arrays, seen, np.shape(want), char)
+    np.testing.assert_array_equal(made, want)
+
+
+def test_windows_are_in_the_plan_and_in_its_text(rng):
+    x, w = np.ones((8, 36, 36, 3), "f"), np.ones((5, 5, 3, 32), "f")
+    text = "b (y + i) (x + j) c, i j c d -> b y x d"
+    task, _ = equations.task_of((text, x, w), None, None, None, "safe", True)
+    data, _, _ = equations.plan(task, [x, w])
+    steps = [step for step in data["steps"] if step["group"][0]]
+    if not steps:
+        pytest.skip("windows are copied first by the prices of this CPU's loops")
+    (group, apart), (_, _, k) = steps[0]["group"], steps[0]["sizes"]
+    assert k % group == 0
+    assert apart in (3, 36 * 3)
+    assert f"in {k // group} windows of {group}" in pl.einsum_path(text, x, w)[1]
