@@ -57,14 +57,23 @@ def _length(v: Any) -> Any:
     return scale[..., 0] * np.linalg.norm(v / scale, axis=-1)
 
 
-@frobenius.row("inverse", "offdiag", "eigen", "root", "kronsum", "laplacian", *TRANSFORMS)
+_BY_VALUES = frozenset(
+    ["inverse", "offdiag", "eigen", "root", "laplacian", "permutation", "householder"]
+    + ["reflections", *TRANSFORMS]
+)
+
+
+def _has_values(op: Any) -> bool:
+    """Are its singular values known by structure, without an SVD?"""
+    row = svdvals.row_of(op)
+    given = op._init is not None or undoes_transform(op) or op._head not in TRANSFORMS
+    return given and row is not None and svdvals.allows(row, op, None, False)
+
+
+@frobenius.row(*sorted(_BY_VALUES))
 def _(op: Any) -> Any:
-    known = op._init is not None or undoes_transform(op)
-    return _length_of_values(op) if known else NotImplemented
-
-
-@frobenius.row("permutation", "householder", "reflections")
-def _length_of_values(op: Any) -> Any:
+    if not _has_values(op):
+        return NotImplemented
     try:
         return _length(svdvals(op))
     except np.linalg.LinAlgError:  # of entries that are not finite: so is their norm
@@ -80,7 +89,10 @@ def _norm_asks(op: Any, ord: Any) -> Any:
     if ord in (2, -2, "nuc"):
         return [("svdvals", op)] if _by_svdvals(op) else None
     by = frobenius if ord == "fro" else sums
-    return [] if by.row_of(op) is not None else None
+    if by.row_of(op) is None:
+        return None
+    values = by is frobenius and op._head in _BY_VALUES and _has_values(op)
+    return [("svdvals", op)] if values else []
 
 
 def _held(op: Any) -> str | None:
@@ -117,8 +129,10 @@ def _cond_asks(op: Any, p: Any) -> Any:
 )
 def _(op: Any, ord: Any) -> Any:
     if ord == "fro":
-        return frobenius(op)
+        return frobenius(op) if frobenius.row_of(op) is not None else NotImplemented
     if ord in (1, -1, np.inf, -np.inf):
+        if sums.row_of(op) is None:
+            return NotImplemented
         s = sums(op, -2 if abs(ord) == 1 else -1)
         return s.max(axis=-1) if ord > 0 else s.min(axis=-1)
     return norm_of_values(svdvals(op), ord) if _by_svdvals(op) else NotImplemented

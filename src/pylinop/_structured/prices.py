@@ -183,6 +183,7 @@ _ASKED = {
     "that of eigh": ("eigh", "itself"),
     "that of `eigvalsh`": ("eigvalsh", "itself"),
     "`svdvals`": ("svdvals", "itself"),
+    "that of `cholesky`": ("cholesky", "itself"),
     "a product": ("apply", "itself"),
     "a sparse solve": ("solve", "itself"),
     "svd of L": ("svd", "L"),

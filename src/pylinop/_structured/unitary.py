@@ -27,6 +27,7 @@ def is_unitary(Q: Any) -> bool:
     )
 
 
+GUARDS["unitary"] = guard_of("known to be unitary", is_unitary)
 GUARDS["unitary_q"] = guard_of(
     "its Q is known to be unitary", lambda op: is_unitary(op._given("Q"))
 )

@@ -13,7 +13,7 @@ from ..cholesky import cholesky, is_hermitian
 from ..eig import _pair, _split, pairs_row
 from ..eigenvalues_hermitian import reciprocal, shift_of
 from ..eigh import eigenbasis
-from ..matrix_functions import _by_basis, functions_row
+from ..matrix_functions import _by_basis, functions_row, named
 from ..norms import cond_of_values
 from ..operands import _as_precise
 from ..questions import cond, eigvalsh, hermitian, norm, norm_of_values, svdvals
@@ -168,7 +168,15 @@ def _(op: Any, full: bool) -> Generator[Any, Any, Any]:
 # -- exp, log, powers --
 
 
-@functions_row("sum", how="of A + c I: of A, the shift within the function", cost="that of A")
+def _shifted_asks(op: Any, f: Any) -> Any:
+    found = shift_of(op)
+    return None if found is None else [(named(f), found[0], f.shifted(found[1]))]
+
+
+@functions_row(
+    "sum", how="of A + c I: of A, the shift within the function", cost="that of A",
+    asks=_shifted_asks,
+)  # fmt: skip
 def _(op: Any, f: Any) -> Generator[Any, Any, Any]:
     found = shift_of(op)
     if found is None:
@@ -176,9 +184,12 @@ def _(op: Any, f: Any) -> Generator[Any, Any, Any]:
     return (yield found[0], f.shifted(found[1]))
 
 
-@functions_row("inverse", "power", how="of a Hermitian A: by its eigenvectors", cost="that of eigh")
+@functions_row(
+    "inverse", "power", how="of a Hermitian A: by its eigenvectors", cost="that of eigh",
+    guard="hermitian",
+)  # fmt: skip
 def _(op: Any, f: Any) -> Any:
-    if op._init is not None or op._by not in ("inverse", "power") or not hermitian(op):
+    if op._init is not None or op._by not in ("inverse", "power"):
         return NotImplemented
     return _by_basis(op, f)
 

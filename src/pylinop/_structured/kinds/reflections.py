@@ -81,7 +81,10 @@ def _(op: Any, how: Any) -> Any:
     return op.H
 
 
-@pinv.row("householder", how="itself, with its own tau", cost="O(n)")
+@pinv.row(
+    "householder", how="itself, with its own tau", cost="O(n)", guard="given",
+    asks=lambda op, how: [] if op._given("tau") is None else None,
+)  # fmt: skip
 def _(op: Any, how: Any) -> Any:
     if op._init is None or op._given("tau") is not None or np.isnan(reflection_of(op)).any():
         return NotImplemented
@@ -107,10 +110,10 @@ def reflection_parts(op: Any) -> tuple[Any, Any] | None:
     return (v, value) if np.all(good) else None
 
 
-@eigenbasis.row("householder", how="a Householder", cost="O(n)")
+@eigenbasis.row("householder", how="a Householder", cost="O(n)", guard="given hermitian")
 def _(op: Any, uplo: str) -> Any:
     found = reflection_parts(op)
-    if found is None or not hermitian(op):
+    if found is None:
         return NotImplemented
     v, value = found
     return _first(value.real, op.shape[-1]), reflector(v)

@@ -99,18 +99,39 @@ def _(op: Any, full: bool) -> Any:
 
 @qr.row(
     "hadamard",
-    how="Q is itself / sqrt(n), R a multiple of the Identity",
-    cost="O(1)",
+    "dft",
+    called="transforms",
+    how="Q is itself, scaled to be unitary, R a multiple of the Identity",
+    cost="O(n)",
     guard="given",
 )
 def _(op: Any, mode: str) -> Any:
     n, dtype = op.shape[-1], inexact(op.dtype)
-    root = float(np.sqrt(n))
-    r = _core.Diag(np.full(n, root, dtype))
-    return _of(mode, (1 / root) * (op if op.dtype == dtype else op.astype(dtype)), r)
+    if op._head == "dft":
+        size, norm = op._given("n", "norm")
+        scale = {"ortho": 1.0, "forward": n**-0.5}.get(norm, n**0.5)
+        q = _core.DFT(size, "ortho", dtype)
+        if scale == 1:
+            return _of(mode, q, _core.Identity(n, dtype))
+    else:
+        scale = float(np.sqrt(n))
+        q = (1 / scale) * (op if op.dtype == dtype else op.astype(dtype))
+    return _of(mode, q, _core.Diag(np.full(n, scale, dtype)))
 
 
 # -- by known eigenvectors --
+
+
+@frames.row(
+    "dft", "dct", called="transforms", how="by svd, what is known of its type", cost="O(1)",
+    guard="given", asks=lambda op, want: [("svd", op, True)],
+)  # fmt: skip
+def _(op: Any, want: str) -> Any:
+    found = singular(op, True)
+    n, at = op.shape[-1], np.arange(op.shape[-1])
+    if found.s.shape[-1] != n or not all((x == at).all() for x in (found.rows, found.cols)):
+        return NotImplemented
+    return found.u, found.s, found.v
 
 
 @frames.row("hadamard", how="itself over sqrt(n)", cost="a product", guard="given")
