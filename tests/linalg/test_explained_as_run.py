@@ -1,5 +1,5 @@
-"""explain() before a call names what explaining() sees run: each row, on each operand; or says which
-numbers decide, and what runs where they decide otherwise."""
+"""explain() before a call names what explaining() sees run: each row, on each operand; or says
+which numbers decide, and what runs where they decide otherwise."""
 
 from collections import Counter
 

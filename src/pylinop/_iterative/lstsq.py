@@ -177,8 +177,8 @@ def solve(A: Any, b: Any, method: str, **how: Any) -> LeastSquares:
 
 
 def _solve(
-    A: Any, b: Any, method: str, needed: list[int], *, rtol: Any, maxiter: Any, damp: Any, x0: Any, rng: Any,
-    block: Any, extended: Any, callback: Any, progress: Any,
+    A: Any, b: Any, method: str, needed: list[int], *, rtol: Any, maxiter: Any, damp: Any,
+    x0: Any, rng: Any, block: Any, extended: Any, callback: Any, progress: Any,
 ) -> LeastSquares:  # fmt: skip
     """The answer; ``needed`` is told the bytes that it takes."""
     if method not in METHODS:

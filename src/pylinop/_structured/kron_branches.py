@@ -1,5 +1,5 @@
-"""Functions of a Kron whose branch cuts decide: f of the factors where the arguments of their
-eigenvalues add up within a branch, f of the one factor beside multiples of I, or by eigenvectors."""
+"""Functions of a Kron where branch cuts decide: f of the factors where the arguments of their
+eigenvalues add up within a branch, of the one factor beside multiples of I, or by eigenvectors."""
 
 from __future__ import annotations
 

@@ -116,8 +116,8 @@ def _thin_asks(question: Any) -> Any:
 
 
 @eigvalsh.row(
-    "lowrankupdate", how="of c I + U U^H: QR of U, + c", cost="O(n)", guard="thin_shift hermitian",
-    asks=_thin_asks(eigvalsh),
+    "lowrankupdate", how="of c I + U U^H: QR of U, + c", cost="that of U C V^H, O(n)",
+    guard="thin_shift hermitian", asks=_thin_asks(eigvalsh),
 )  # fmt: skip
 def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     found = shifted_thin(op)
@@ -171,7 +171,7 @@ def _(op: Any, uplo: str) -> Any:
 @eigenbasis.row(
     "lowrankupdate",
     how="of c I + U C U^H: as U C U^H, c added",
-    cost="O(n)",
+    cost="that of U C V^H, O(n)",
     guard="thin_shift hermitian",
     asks=_thin_asks(eigenbasis),
 )
@@ -221,7 +221,7 @@ def _(op: Any, vectors: bool) -> Any:
 @pairs_row(
     "lowrankupdate",
     how="of c I + U C V^H: as U C V^H, c added",
-    cost="O(n)",
+    cost="that of U C V^H, O(n)",
     guard="thin_shift",
     asks=lambda op, vectors: _thin_asks(pairs if vectors else eigvals)(op),
 )
@@ -389,7 +389,7 @@ def _(op: Any, full: bool) -> Any:
 
 
 @frames.row(
-    "lowrankupdate", how="of c I + U C V^H: as svd", cost="O(1)", guard="thinner_shift",
+    "lowrankupdate", how="of c I + U C V^H: as svd", cost="svd's", guard="thinner_shift",
     asks=lambda op, want: [("svd", op, True)],
 )  # fmt: skip
 def _(op: Any, want: str) -> Any:
