@@ -16,7 +16,8 @@ from pylinop._structured.rows import QUESTIONS
 FUNCTIONS = {name: f for name, (f, _) in explain_functions.FUNCTIONS.items()}
 FUNCTIONS |= {"eigh": pl.eigh, "eigvalsh": pl.eigvalsh}
 REFUSED = (np.linalg.LinAlgError, ValueError, NotImplementedError, ImportError)
-WORDS = tuple(f"{name.partition(',')[0]}-" for name in QUESTIONS)
+LABELS = {f"{name.partition(',')[0]}-dense" for name in QUESTIONS} | {"lstsq-within-band"}
+LABELS |= {row["name"] for row in pl.rules() if row["phase"] == "structure"}
 
 
 def array(seed, *shape, dtype=float):
@@ -128,7 +129,7 @@ def rows(*explanations):
     """Rows and dense forms of the functions, with their operands, each as often as it ran."""
     steps = [step for e in explanations for step in e.steps]
     return Counter(
-        f"{step['name']} of {step['reads'][0]}" for step in steps if step["name"].startswith(WORDS)
+        f"{step['name']} of {step['reads'][0]}" for step in steps if step["name"] in LABELS
     )
 
 

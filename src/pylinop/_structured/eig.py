@@ -126,6 +126,12 @@ def asks_eigh(op: Any, vectors: bool) -> Any:
     return [("eigh" if vectors else "eigvalsh", op, "L")] if looks_hermitian(op) else []
 
 
+def doubt_eigh(op: Any, vectors: bool) -> Any:
+    unknown = read_hermitian(op) is None
+    asked = ("eigh" if vectors else "eigvalsh", op, "L")
+    return ("where it is Hermitian", [asked]) if unknown else None
+
+
 def by_eigh(op: Any, vectors: bool) -> Any:
     return eigenbasis(op, "L") if vectors else eigvalsh(op, "L")
 

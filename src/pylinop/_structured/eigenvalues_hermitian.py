@@ -16,7 +16,7 @@ from .._operators.convert import as_operator
 from .._operators.parameters import written
 from .operands import _as_precise, diagonal_of
 from .questions import eigvalsh, hermitian, read_hermitian, svdvals
-from .rows import GUARDS, OPERAND, Guard
+from .rows import GUARDS, OPERAND, Guard, guard_of
 from .singular_values import descending, determinant, undoes_transform
 from .unitary import is_unitary
 
@@ -48,6 +48,29 @@ def _shifted(op: Any) -> Any:
 
 
 OPERAND["sum"] = _shifted
+
+
+def _is_real_shift(op: Any) -> bool:
+    found = shift_of(op)
+    return found is not None and not complex(found[1]).imag
+
+
+GUARDS["real_shift"] = guard_of("A + c I with a real c", _is_real_shift)
+
+
+def _of_operand(ask: Any) -> Any:
+    """Is it an inverse or power, as it is written, of a Hermitian matrix?"""
+
+    def holds(op: Any) -> Any:
+        written = op._init is None and op._by in ("inverse", "power")
+        return ask(op._operands[0]) if written and op.dtype.kind not in "biu" else False
+
+    return holds
+
+
+GUARDS["hermitian_operand"] = Guard(
+    "an inverse or power of a Hermitian matrix", _of_operand(hermitian), _of_operand(read_hermitian)
+)
 
 
 def update_parts(op: Any) -> tuple[Any, Any] | None:

@@ -75,9 +75,11 @@ def branches_doubt(op: Any, f: Any) -> Any:
     if not f.plain:
         return alone_doubt(op, f)
     factors = factors_of(op)
-    more = alone_asks(op, f) if all(map(looks_hermitian, factors)) else None
     values: list[Any] = [("eigvals", a) for a in factors]
-    return "where the branches do not add up", values + (more or [None])
+    more = alone_asks(op, f) or [None]
+    if not all(map(looks_hermitian, factors)) and more != [None]:
+        more.append(None)  # numbers say whether it is Hermitian, too
+    return "where the branches do not add up", values + more
 
 
 def _inside(f: Any, alone: list[Any]) -> Any:

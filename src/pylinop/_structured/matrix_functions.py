@@ -20,7 +20,7 @@ from .dispatch import Question
 from .eigh import eigenbasis, thin_hermitian
 from .matrix_functions_dense import general
 from .operands import keep_within
-from .properties import GRAM, measured
+from .properties import GRAM, known, measured
 from .questions import hermitian, looks_hermitian, read_hermitian
 from .scalar_function import Function
 from .unitary import complex_of
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 
 def _dense_function(a: Any, f: Any, op: Any) -> Any:
-    if measured(a, "hermitian", GRAM):
+    written = op._head != "dense" and known(op, "hermitian as written")
+    if written or measured(a, "hermitian", GRAM):
         w, q = eigenbasis.of_dense(op, "L", array=a)
         return _core.Eigen(q, f.of_spectrum(w))
     keep_within(op, f.arrays)

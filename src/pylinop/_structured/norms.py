@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from .._base import config
-from .._base.kind_flags import BAND, heads
+from .._base.kind_flags import BAND, OF_PARTS, heads
 from .._operators.convert import inverse
 from .dispatch import Question
-from .operands import factors_of
+from .operands import blocks_of, factors_of, within
 from .questions import cond, norm, norm_of_values, svdvals
 from .singular_values import (
     TRANSFORMS,
@@ -71,7 +71,7 @@ def _has_values(op: Any) -> bool:
 
 
 @frobenius.row(*sorted(_BY_VALUES))
-def _(op: Any) -> Any:
+def _length_of_values(op: Any) -> Any:
     if not _has_values(op):
         return NotImplemented
     try:
@@ -85,14 +85,32 @@ def _(op: Any) -> Any:
 _INVERTED = heads("own_inverse")
 
 
+def _values_within(op: Any) -> list[Any]:
+    """The singular values that its Frobenius norm takes: its own, or those of its parts."""
+    found, stack = [], [op]
+    while stack:
+        one = stack.pop()
+        row = frobenius.row_of(one)
+        if row is None or 0 in one.shape:
+            continue
+        if row in (frobenius.rows["scaled"], frobenius.rows["view"]):
+            stack.append(within(one))
+        elif one._head in OF_PARTS:
+            stack += factors_of(one)[::-1]
+        elif one._head == "block" and one._init is not None:
+            stack += [block for line in blocks_of(one) for block in line][::-1]
+        elif row.answer is _length_of_values and _has_values(one):
+            found.append(("svdvals", one))
+    return found
+
+
 def _norm_asks(op: Any, ord: Any) -> Any:
     if ord in (2, -2, "nuc"):
         return [("svdvals", op)] if _by_svdvals(op) else None
     by = frobenius if ord == "fro" else sums
     if by.row_of(op) is None:
         return None
-    values = by is frobenius and op._head in _BY_VALUES and _has_values(op)
-    return [("svdvals", op)] if values else []
+    return _values_within(op) if by is frobenius else []
 
 
 def _held(op: Any) -> str | None:

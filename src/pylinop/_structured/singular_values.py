@@ -126,12 +126,19 @@ def undoes_transform(op: Any) -> Any:
     return op._by == "inverse" and op._operands[0]._head in TRANSFORMS
 
 
+def _transform_asks(op: Any) -> Any:
+    if op._init is not None:
+        return []
+    return [("svdvals", op._operands[0])] if undoes_transform(op) else None
+
+
 @svdvals.row(
     "inverse",
     *TRANSFORMS,
     called="transforms",
     how="closed forms; the inverse's reciprocals",
     cost="O(n log n)",
+    asks=_transform_asks,
 )
 def _(op: Any) -> Generator[Any, Any, Any]:
     if op._init is None:

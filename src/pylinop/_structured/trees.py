@@ -288,11 +288,16 @@ def _label(node: Node) -> str:
 def _doubts(nodes: list[Node]) -> list[dict[str, Any]]:
     """What else may run, where numbers say that; each once."""
     found: dict[str, dict[str, Any]] = {}
-    for node in nodes:
-        if node.instead is not None:
-            words = [f"{_label(n)} of {n.what}" for n in node.instead.walk() if n.fired]
+    left = [node for node in reversed(nodes) if node.instead is not None]
+    while left:
+        node = left.pop()
+        other = node.instead
+        if other is not None:
+            inner = list(other.walk())
+            left += [n for n in reversed(inner) if n.instead is not None]
+            words = [f"{_label(n)} of {n.what}" for n in inner if n.fired]
             text = f"{', '.join(words)}, {node.unsure}"
-            found.setdefault(text, node.instead.total._asdict() | {"text": text})
+            found.setdefault(text, other.total._asdict() | {"text": text})
     return list(found.values())
 
 

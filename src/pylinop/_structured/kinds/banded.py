@@ -79,6 +79,11 @@ def _(op: Any, uplo: str) -> Any:
     return w
 
 
+def _values_doubt(op: Any) -> Any:
+    unknown = read_hermitian(op) is None
+    return ("where it is Hermitian", [("eigvalsh", op, "L")]) if unknown else None
+
+
 @svdvals.row(
     "banded",
     "tridiagonal",
@@ -89,6 +94,7 @@ def _(op: Any, uplo: str) -> Any:
     kept=True,
     holds="5 n w + 5 n",
     asks=lambda op: [("eigvalsh", op, "L")] if read_hermitian(op) else [],
+    doubt=_values_doubt,
     instead=lambda op: "O(n)" if read_hermitian(op) else None,
 )
 def _(op: Any) -> Any:

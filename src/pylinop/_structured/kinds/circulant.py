@@ -10,7 +10,7 @@ import numpy as np
 from ... import _core
 from ..._base.dtypes import inexact, real_of
 from ..cholesky import not_definite
-from ..eig import _pair, asks_eigh, by_eigh, pairs_row
+from ..eig import _pair, asks_eigh, by_eigh, doubt_eigh, pairs_row
 from ..eigh import eigenbasis
 from ..least_squares import frames
 from ..matrix_functions import functions_row
@@ -110,6 +110,7 @@ def _(op: Any, uplo: str) -> Any:
     how="one FFT; V by the DFT, of symmetric ones as eigh's",
     cost="O(n log n)",
     asks=asks_eigh,
+    doubt=doubt_eigh,
 )
 def _(op: Any, vectors: bool) -> Any:
     if hermitian(op):

@@ -390,7 +390,12 @@ def _(op: Any) -> Any:
     return NotImplemented if op._init is None else op._given("L")
 
 
-@root.row("congruence", how="A times B's", cost="B's", guard="given")
+@root.row(
+    "congruence", how="A times B's", cost="B's", guard="given",
+    doubt=lambda op: (
+        "where B is not semidefinite", [("sample", as_operator(op._given("B"))), None]
+    ),
+)  # fmt: skip
 def _(op: Any) -> Any:
     inner = _beside([op._given("B")])
     return inner if inner is NotImplemented else as_operator(op._given("A")) @ inner

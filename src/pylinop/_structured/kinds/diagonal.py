@@ -397,10 +397,13 @@ def _(op: Any, f: Any) -> Any:
     return _core.Diag(f(np.zeros(op.shape[:-1], real_of(op.dtype))))
 
 
-@functions_row("full", how="f(0) I and one rank", cost="O(n)")
+@functions_row(
+    "full", how="f(0) I and one rank", cost="O(n)", guard="given",
+    asks=lambda op, f: [] if op.shape[-1] > 1 else None,
+)  # fmt: skip
 def _(op: Any, f: Any) -> Any:
     n, dtype = op.shape[-1], inexact(op.dtype)
-    if op._init is None or n == 1:
+    if n == 1:
         return NotImplemented
     c = np.asarray(op._given("c")).astype(dtype)
     w = np.broadcast_to(np.stack([0 * c, n * c], axis=-1), (*op.shape[:-2], 2))

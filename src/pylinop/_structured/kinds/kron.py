@@ -518,9 +518,9 @@ def _(op: Any, p: Any) -> Generator[Any, Any, Any]:
 def _(op: Any, p: Any) -> Any:
     bases, w = [], np.zeros(1)
     for f in factors_of(op):
-        a = dense(f)
-        require_hermitian(a)
-        one, q = eigenbasis.of_dense(f, "L", array=a)
+        if not hermitian(f):
+            require_hermitian(dense(f))
+        one, q = eigenbasis(f, "L")
         bases.append(q)
         both = w[..., :, None] + one[..., None, :]
         w = both.reshape(*both.shape[:-2], w.shape[-1] * one.shape[-1])

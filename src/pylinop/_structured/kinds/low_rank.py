@@ -95,6 +95,13 @@ def _(op: Any) -> Generator[Any, Any, Any]:
     return True
 
 
+def _is_thin_enough(op: Any) -> bool:
+    """Is it c I and a thin part of fewer columns than rows?"""
+    parts = update_parts(op)
+    shift = parts is not None and GUARDS["thin_shift"].holds(op)
+    return shift and parts is not None and GUARDS["thin"].holds(parts[1])
+
+
 def shifted_thin(op: Any) -> tuple[Any, Any] | None:
     """(U C U^H, c) of a Hermitian matrix c I + U C U^H, else None."""
     parts = update_parts(op)
@@ -193,8 +200,11 @@ def _pairs_asks(op: Any, vectors: bool) -> Any:
 
 
 def _pairs_doubt(op: Any, vectors: bool) -> Any:
-    unknown = vectors and read_hermitian(op) is None
-    return ("where it is not Hermitian", None) if unknown else None
+    if read_hermitian(op) is not None:
+        return None
+    where = "where it is Hermitian, or, with vectors, not" if vectors else "where it is Hermitian"
+    asked = ("eigh" if vectors else "eigvalsh", op, "L")
+    return where, [asked, None] if vectors else [asked]
 
 
 @pairs_row(
@@ -284,7 +294,7 @@ def _(op: Any, f: Any) -> Any:
     how="of c I + U C U^H: f(c) I and a low rank; of another base that is Hermitian by eigh",
     cost="O(n k^2)",
     guard="hermitian",
-    asks=lambda op, f: [] if GUARDS["thin_shift"].holds(op) else [("eigh", op, "L")],
+    asks=lambda op, f: [] if _is_thin_enough(op) else [("eigh", op, "L")],
 )
 def _(op: Any, f: Any) -> Any:
     found = shifted_thin(op)
@@ -311,11 +321,19 @@ def _two_terms(op: Any) -> Any:
     return base, _core.LowRank(u, v, c)
 
 
+def _term_asks(op: Any) -> Any:
+    terms = [as_operator(t) for t in _two_terms(op)]
+    v = op._given("V") if op._init is not None else None
+    whole = v is not None and v is not op._given("U")
+    return None if whole or not terms else [("sample", t) for t in terms]
+
+
 @root.row(
     "lowrankupdate",
     how="the base's beside U times C's, V left out",
     cost="both roots'",
-    asks=lambda op: [("sample", as_operator(t)) for t in _two_terms(op)],
+    asks=_term_asks,
+    doubt=lambda op: ("where a term is not semidefinite", [*(_term_asks(op) or ()), None]),
 )
 def _(op: Any) -> Any:
     if op._init is None:
@@ -401,7 +419,7 @@ def _(op: Any, want: str) -> Any:
     "lowrankupdate",
     how="of c I + U C V^H: 1/c I and a thin part, by the pinv of 2k x 2k",
     cost="O(n k^2)",
-    guard="single thin_shift",
+    guard="single thinner_shift",
 )
 def _(op: Any, how: Any) -> Any:
     found = moved(op)
@@ -423,6 +441,7 @@ def _(op: Any, how: Any) -> Any:
     how="of c I + U C U^H: f(c) I and a low rank",
     cost="O(n k^2)",
     guard="thin_shift hermitian",
+    asks=lambda op, p: [] if _is_thin_enough(op) else None,
 )
 def _(op: Any, p: Any) -> Any:
     found = shifted_thin(op)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ... import _core
 from ..._base.dtypes import inexact, real_of
-from ..eig import _pair, asks_eigh, by_eigh, eigvals, pairs_row
+from ..eig import _pair, asks_eigh, by_eigh, doubt_eigh, eigvals, pairs_row
 from ..eigh import eigenbasis
 from ..lu import lu
 from ..matrix_functions import functions_row, named
@@ -122,7 +122,7 @@ def _(op: Any, uplo: str) -> Any:
 
 @pairs_row(
     "permutation", how="roots of unity, a DFT a cycle length", cost="O(n)", calls=10,
-    guard="single", asks=asks_eigh,
+    guard="single", asks=asks_eigh, doubt=doubt_eigh,
 )  # fmt: skip
 def _(op: Any, vectors: bool) -> Any:
     check_permutation(op)

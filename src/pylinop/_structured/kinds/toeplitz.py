@@ -70,9 +70,18 @@ def _(op: Any, uplo: str) -> Any:
 
 
 def _values_asks(op: Any) -> Any:
-    if op._head == "toeplitz" and read_hermitian(op):
+    known = read_hermitian(op) if op._head == "toeplitz" else False
+    if known or (known is None and op.dtype.kind == "c"):
         return [("eigvalsh", op, "L")]
     return None if op.dtype.kind == "c" else []
+
+
+def _values_doubt(op: Any) -> Any:
+    if op._head != "toeplitz" or read_hermitian(op) is not None:
+        return None
+    if op.dtype.kind == "c":
+        return "where it is not Hermitian", None
+    return "where it is Hermitian", [("eigvalsh", op, "L")]
 
 
 @svdvals.row(
@@ -84,6 +93,7 @@ def _values_asks(op: Any) -> Any:
     by="dense",
     guard="square",
     asks=_values_asks,
+    doubt=_values_doubt,
     instead=lambda op: "O(n)" if _values_asks(op) else None,
 )
 def _(op: Any) -> Any:

@@ -26,7 +26,16 @@ from ..matrix_functions import functions_row, named
 from ..norms import frobenius, sums
 from ..operands import _view, factors_of, modulus, within
 from ..qr import _of, identity_of, qr
-from ..questions import cond, eigvalsh, hermitian, looks_hermitian, norm, pinv, svdvals
+from ..questions import (
+    cond,
+    eigvalsh,
+    hermitian,
+    looks_hermitian,
+    norm,
+    pinv,
+    read_hermitian,
+    svdvals,
+)
 from ..rows import GUARDS, guard_of
 from ..singular_values import check_permutation
 from ..square_roots import by_basis, power, root
@@ -34,6 +43,7 @@ from ..svd import Matched, singular
 from ..unitary import is_unitary
 
 _COMPOSED = heads("composed")
+GUARDS["real_multiple"] = guard_of("c is real", lambda op: not complex(op._operands[1]).imag)
 GUARDS["not_turned"] = guard_of("rows remain rows", lambda op: not op._mode & TRANSPOSED)
 
 # -- singular values, norms, eigenvalues --
@@ -87,11 +97,9 @@ def _(op: Any) -> Generator[Any, Any, Any]:
     return (yield (op._operands[0],))
 
 
-@eigvalsh.row("scaled", how="c times A's, c real", cost="A's")
+@eigvalsh.row("scaled", how="c times A's, c real", cost="A's", guard="real_multiple")
 def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     c = complex(op._operands[1])
-    if c.imag:
-        return NotImplemented
     return np.sort(c.real * (yield within(op), uplo), axis=-1)
 
 
@@ -140,11 +148,11 @@ def _(op: Any) -> Generator[Any, Any, Any]:
 # -- eigh --
 
 
-@eigenbasis.row("scaled", how="A's Q, c times its values, c real", cost="that of A")
+@eigenbasis.row(
+    "scaled", how="A's Q, c times its values, c real", cost="that of A", guard="real_multiple"
+)
 def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     c = complex(op._operands[1])
-    if c.imag:
-        return NotImplemented
     w, q = yield within(op), uplo
     return c.real * w, q
 
@@ -423,9 +431,24 @@ def _(op: Any, f: Any) -> Generator[Any, Any, Any]:
     return (yield within(op), f.scaled(op._operands[1]))
 
 
+def _seen_asks(op: Any, f: Any) -> Any:
+    below = op._operands[0]
+    if not op._mode & CONJUGATED or f.name == "exp":
+        return [(named(f), below, f.conj() if op._mode & CONJUGATED else f)]
+    held = below._head == "dense" and below._init is not None
+    known = looks_hermitian(below) if held else read_hermitian(below)
+    return None if known is False else [(named(f), below, f)]
+
+
+def _seen_doubt(op: Any, f: Any) -> Any:
+    cut = op._mode & CONJUGATED and f.name != "exp" and not looks_hermitian(op._operands[0])
+    return ("where A is not Hermitian", None) if cut else None
+
+
 @functions_row(
-    "view", how="of A, seen so; .conj() beside a branch cut only of Hermitian A", cost="A's"
-)
+    "view", how="of A, seen so; .conj() beside a branch cut only of Hermitian A", cost="A's",
+    asks=_seen_asks, doubt=_seen_doubt,
+)  # fmt: skip
 def _(op: Any, f: Any) -> Generator[Any, Any, Any]:
     mode, below = op._mode, op._operands[0]
     if mode & CONJUGATED and f.name != "exp":
