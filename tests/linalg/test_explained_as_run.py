@@ -105,6 +105,27 @@ MADE = {
     "Q A": lambda: pl.DFT(8, "ortho") @ pl.Dense(array(1, 8, 8)),
     "A**3": lambda: pl.Toeplitz(0.5 ** np.arange(9)) ** 3,
     "inv(Toeplitz)": lambda: pl.inv(pl.Toeplitz(0.5 ** np.arange(9))),
+    "c A, c complex": lambda: (1 + 2j) * pl.Kron(definite(1, 3), definite(2, 3)),
+    "A + c I, c complex": lambda: pl.Toeplitz(0.5 ** np.arange(9)) + 2j * pl.Identity(9),
+    "c Toeplitz, c complex": lambda: (1 + 2j) * pl.Toeplitz(0.5 ** np.arange(9)),
+    "inv(KronSum)": lambda: pl.inv(pl.KronSum(array(1, 3, 3), definite(2, 3))),
+    "A**2": lambda: pl.KronSum(array(1, 3, 3), definite(2, 3)) ** 2,
+    "Kron of unknowns": lambda: pl.Kron(
+        pl.LowRank(array(1, 4, 2)) - 1.5 * pl.Identity(4), pl.inv(pl.Dense(definite(1, 3)))
+    ),
+    "conj of a triangle": lambda: pl.Triangular(np.tril(array(1, 6, 6, dtype=complex))).conj(),
+    "one row": lambda: pl.LowRankUpdate(1.5 * pl.Identity(1), np.ones((1, 1))),
+    "Householder of one row": lambda: pl.Householder(np.ones(1)),
+    "norms within": lambda: pl.BlockDiag(
+        pl.Householder(array(1, 5)), pl.Root(array(1, 4, 2)), pl.DFT(3).conj()
+    ),
+    "a closed Toeplitz": lambda: pl.Toeplitz(array(1, 6, dtype=complex)) + 2 * pl.Identity(6),
+    "a closed Tridiagonal": lambda: (
+        pl.Tridiagonal(np.ones(5), np.ones(6), np.ones(5)) + 0.5 * pl.Identity(6)
+    ),
+    "inv(DCT)": lambda: pl.inv(pl.DCT(5, 3)),
+    "semidefinite terms": lambda: pl.LowRank(array(1, 6, 2)) + -0.1 * pl.Diag(np.ones(6)),
+    "a form in a band": lambda: pl.KronSum(band(1, 6, 1), pl.Root(array(1, 3, 2))),
     "no rows": lambda: pl.Kron(np.ones((0, 0)), np.eye(2)),
 }  # fmt: skip
 for _kind in ref.LEAVES:

@@ -374,10 +374,17 @@ def _(op: Any) -> Generator[Any, Any, Any]:
     return p, low.conj(), up.conj()
 
 
-@ldl.row("scaled", how="A's, D times c; c real", cost="A's")
-def _(op: Any, lower: bool, hermitian: bool) -> Generator[Any, Any, Any]:
+def _ldl_asks(op: Any, lower: bool, hermitian: bool) -> Any:
     c = complex(op._operands[1])
     if (hermitian and c.imag) or not 0 < abs(c) < np.inf:  # 0 A is Hermitian, whatever A is
+        return None
+    return [("ldl", within(op), lower, hermitian)]
+
+
+@ldl.row("scaled", how="A's, D times c; c real", cost="A's", asks=_ldl_asks)
+def _(op: Any, lower: bool, hermitian: bool) -> Generator[Any, Any, Any]:
+    c = complex(op._operands[1])
+    if _ldl_asks(op, lower, hermitian) is None:
         return NotImplemented
     outer, middle, order = yield within(op), lower, hermitian
     return outer, (c if c.imag else c.real) * middle, order
