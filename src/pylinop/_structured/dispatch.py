@@ -71,7 +71,8 @@ def dense(op: Any, arrays: float = 0.0) -> Any:
     if found is None:
         a = _made(op).view()  # an array of the user's own stays writable
         a.setflags(write=False)  # the next who asks in this call gets it too
-        found = memo[id(op)] = op, a
+        found = op, a
+        memo[id(op)] = found
     return found[1]
 
 
@@ -92,6 +93,37 @@ def _shared() -> dict[int, tuple[Any, Any]] | None:
     """The dense forms that were made in this call, by operator; None outside of one, and where a
     memory limit counts each alone."""
     return _memo.get() if config.get("memory_limit") is None else None
+
+
+class _Little(dict[int, tuple[Any, Any]]):
+    """Dense forms of several functions, as many as need no warning together."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.left = config.get("warn_limit")
+
+    def __setitem__(self, key: int, made: tuple[Any, Any]) -> None:
+        if made[1].nbytes <= self.left:
+            self.left -= made[1].nbytes
+            super().__setitem__(key, made)
+
+
+@contextlib.contextmanager
+def one_evaluation() -> Iterator[None]:
+    """The functions of a block share the dense forms that they make of the same operators."""
+    token = _memo.set(_Little()) if _memo.get() is None else None
+    try:
+        yield
+    finally:
+        if token is not None:
+            _memo.reset(token)
+
+
+def hold(op: Any, array: Any) -> None:
+    """Within one evaluation: what the dense form of ``op`` is."""
+    memo = _shared()
+    if memo is not None:
+        memo[id(op)] = op, array
 
 
 def one_call(name: str) -> Callable[[Registered], Registered]:

@@ -182,6 +182,8 @@ def _(op: Any) -> Any:
     main, parts = np.zeros(1), []
     for f in factors_of(op):
         a = dense(f)
+        if not np.isfinite(a).all():  # 0 times these is in the dense form
+            return NotImplemented
         beside = a.copy()
         np.fill_diagonal(beside, 0)
         parts.append(math.sqrt(op.shape[-1] / a.shape[-1]) * norm.dense(beside, "fro"))
