@@ -272,18 +272,12 @@ def _verified(asked: list[Asked]) -> None:
         raise
 
 
-def together(roots: Any, functions: Any = ()) -> None:
-    """Computes several LazyArrays; what they have to do with each other is found by one plan. The
-    products that ``functions`` of operators among them take the dense form of are values of it."""
+def together(roots: Any) -> None:
+    """Computes several LazyArrays; what they have to do with each other is found by one plan."""
     unique = list({id(a): a for a in roots if a._value is None}.values())
     if len(unique) > 1:
         shared_contractions.compute(unique)
-    formed = _formed(functions) if functions else []
-    forms = [_form(a, 0) for a in formed]
-    first = unique
-    if formed:  # what such functions make is not of this plan
-        first = [a for a in unique if a._head != "made" or all(a._args[0] is not x for x in formed)]
-    for pieces in _apart(_pieces(first + formed)):
+    for pieces in _apart(_pieces(unique)):
         asked = _questions(pieces)
         if sum(len(q.nodes) for q in asked) > 1:
             try:
@@ -291,9 +285,7 @@ def together(roots: Any, functions: Any = ()) -> None:
                     (_verified if config.get("verify") else _run)(asked)
             except (errors.Apart, errors.LinAlgError, MemoryError):
                 pass  # each by itself, below
-    _core._lazy_run(_shared([a for a in unique if a._value is None]) + formed, None)
-    for a, form in zip(formed, forms, strict=True):
-        dispatch.hold(form, a._value)
+    _core._lazy_run(_shared([a for a in unique if a._value is None]), None)
     for a in unique:
         a._computed()
 
@@ -301,17 +293,6 @@ def together(roots: Any, functions: Any = ()) -> None:
 def _is_function(a: Any) -> bool:
     """Is it computed of a form, by a function of operators?"""
     return a._head in ("of form", "made") and isinstance(a._more[0], _FUNCTIONS)
-
-
-def _formed(functions: list[Any]) -> list[Any]:
-    """Products of matrices that are arguments of the functions, which others may need too."""
-    found = {}
-    for x in (a._args[0] for a in functions):
-        if x._value is None and x._head == "matmul" and not _is_outer(x):
-            form = _form(x, 0) if x.ndim == 2 else None
-            if form is not None and form._head == "prod":
-                found[id(x)] = x
-    return list(found.values())
 
 
 def _is_outer(a: Any) -> bool:
@@ -373,10 +354,9 @@ def evaluate(*expressions: Any) -> Any:
     roots = [lazy(e) for e in expressions]
     for r in roots:  # before any of them is known
         r._guarded()
-    functions = [r for r in roots if _is_function(r)] if len(roots) > 1 else ()
-    if functions:
+    if len(roots) > 1 and any(map(_is_function, roots)):
         with dispatch.one_evaluation():
-            together(roots, functions)
+            together(roots)
     elif len(roots) > 1 or (roots and roots[0]._head == "call"):
         together(roots)
     values = tuple(r._computed() for r in roots)
