@@ -305,7 +305,14 @@ def _(op: Any, f: Any) -> Any:
 # -- square roots, samples --
 
 
-@root.row("lowrank", how="U times C's, V left out", cost="O(k^3)", guard="given")
+def _c_asks(op: Any) -> Any:
+    u, v, c = op._given("U", "V", "C")
+    if v is not None and v is not u:
+        return None
+    return [] if c is None else [("sample", as_operator(c))]
+
+
+@root.row("lowrank", how="U times C's, V left out", cost="O(k^3)", guard="given", asks=_c_asks)
 def _(op: Any) -> Generator[Any, Any, Any]:
     u, v, c = op._given("U", "V", "C")
     if v is not None and v is not u:
