@@ -3,6 +3,7 @@ of blocks, products of a spin chain.
 
     python benchmarks/system.py                 all but the estimates of the largest size
     python benchmarks/system.py estimates 300 1000
+    python benchmarks/system.py estimates 1000 Root Hankel       of these kinds alone
     python benchmarks/system.py kron8 frames blocks spins
 
 Ratios are of minima, both sides in turn in one process, of the process's CPU time, which a loaded
@@ -120,14 +121,18 @@ HERMITIAN = ("eigh", "eigvalsh", "ldl", "sample", "sqrt_inv_matmul", "cholesky")
 _LONG = 0.3  # seconds that are said, beyond which pairs of more than 1,000 rows are left out
 
 
-def estimates(*sizes):
-    for n in map(int, sizes or (300, 1000)):
-        _estimates(n)
+def estimates(*asked):
+    sizes = [int(x) for x in asked if x.isdigit()]
+    names = [x for x in asked if not x.isdigit()]
+    for n in sizes or (300, 1000):
+        _estimates(n, names)
 
 
-def _estimates(n):
+def _estimates(n, names):
     ratios, left = [], 0
     for kind, make in kinds(n).items():
+        if names and kind not in names:
+            continue
         a = make().toarray()
         hermitian = np.array_equal(a, a.T.conj())
         for name, function in FUNCTIONS.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from .._base.config import near
 from .._base.dtypes import inexact, real_of
 from .._base.memory import room
 from .._base.progress import shown
+from . import record
 from .krylov_run import parts
 from .lstsq_columns import peak, together, width_of
 from .lstsq_kaczmarz_sgd import block_kaczmarz, largest, measure, sgd
@@ -154,11 +156,31 @@ def _start(x0: Any, n: int, k: int, dtype: Any) -> NDArray[Any]:
     return x
 
 
-def solve(
-    A: Any, b: Any, method: str, *, rtol: Any, maxiter: Any, damp: Any, x0: Any, rng: Any,
-    block: Any, extended: Any, callback: Any, progress: Any,
+def solve(A: Any, b: Any, method: str, **how: Any) -> LeastSquares:
+    """`lstsq` by an iterative method; `pl.explaining()` shows it as one, in place of its
+    products."""
+    seen, needed = config.record(), [0]
+    if seen is None:
+        return _solve(A, b, method, needed, **how)
+    started, found = time.perf_counter(), None
+    try:
+        with record.quiet():
+            found = _solve(A, b, method, needed, **how)
+    except errors.ConvergenceError as error:
+        found = error.record
+        raise
+    finally:
+        if found is not None:
+            took = time.perf_counter() - started
+            seen.append(record.least_squares_data(A, found, needed[0], took))
+    return found
+
+
+def _solve(
+    A: Any, b: Any, method: str, needed: list[int], *, rtol: Any, maxiter: Any, damp: Any,
+    x0: Any, rng: Any, block: Any, extended: Any, callback: Any, progress: Any,
 ) -> LeastSquares:  # fmt: skip
-    """`lstsq` by an iterative method."""
+    """The answer; ``needed`` is told the bytes that it takes."""
     if method not in METHODS:
         raise ValueError(f"no method {method!r}; there are {METHODS}{near(str(method), METHODS)}")
     if A.ndim != 2:
@@ -183,6 +205,7 @@ def solve(
     need = _peak(A, method, dtype, k) if width == 1 else peak(A, dtype, k, width)
     need += _of_right(columns, damp, n) + (_of_products(A, dtype, width) if krylov else 0)
     room(A, need, f"lstsq by {method}")
+    needed[0] = need
     op, rights = (A, columns) if not damp else _stacked(A, columns, float(damp))
     if method == "sgd" and block is None:
         block = max(128, -(-A.shape[0] // 256))  # no more than 256 steps a pass

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from .._base import config, errors
 from .._base.explanation import Explanation
 
@@ -17,19 +19,29 @@ def product_plan(op: Any, x: Any) -> Explanation | None:
 
 
 @contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Nothing within is recorded by ``pl.explaining()``."""
+    local = config._local.get()
+    off = config._Local({k: v for k, v in (local or {}).items() if k != "_record"})
+    token = config._local.set(off)
+    try:
+        yield
+    finally:
+        config._local.reset(token)
+
+
+@contextlib.contextmanager
 def noted(p: Any, records: list[Any]) -> Iterator[None]:
     """Records a solve within ``with pl.explaining()`` as one computation, in place of its
     products."""
-    local = config._local.get()
-    record = local.get("_record") if local else None
-    if local is None or record is None:
+    record = config.record()
+    if record is None:
         yield
         return
-    quiet = config._Local({k: v for k, v in local.items() if k != "_record"})
     known = len(records)
-    token = config._local.set(quiet)
     try:
-        yield
+        with quiet():
+            yield
         run = records[-1] if len(records) > known else None
     except errors.ConvergenceError as error:
         run = error.record
@@ -38,10 +50,8 @@ def noted(p: Any, records: list[Any]) -> Iterator[None]:
         run = None
         raise
     finally:
-        one = product_plan(*p.said)
-        config._local.reset(token)
         if run is not None:
-            record.append(_data(p, run, one))
+            record.append(_data(p, run, product_plan(*p.said)))
 
 
 def _data(p: Any, run: Any, one: Explanation | None) -> dict[str, Any]:
@@ -75,4 +85,33 @@ def _data(p: Any, run: Any, one: Explanation | None) -> dict[str, Any]:
         "rules": [], "steps": [step], "order": None, "alternatives": [], **total,
         "memory": memory, "reserve": 0, "took": run.time, "answer": "to its tolerance",
         "iterations": run.iterations, "residual": run.residual, "method": run.method,
+    }  # fmt: skip
+
+
+def least_squares_data(op: Any, found: Any, memory: int, took: float) -> dict[str, Any]:
+    """Of an iterative ``lstsq``, likewise: an iteration, or a pass, takes two products."""
+    x = found[0]
+    one = product_plan(op, x)
+    count = 2 * int(sum(found.iterations)) if x.ndim > 1 else 2 * int(found.iterations)
+    columns = x.shape[-1] if x.ndim > 1 else 1
+    flops, moved, seconds = (one.flops, one.bytes, one.seconds) if one else (0.0, 0.0, 0.0)
+    each = count / columns
+    total = {"flops": flops * each, "bytes": moved * each, "seconds": seconds * each}
+    kind, problems = type(op).__name__, found.problem
+    problems = problems if isinstance(problems, str) else ", ".join(dict.fromkeys(problems))
+    lines = [
+        ("written", f"lstsq {kind} {op.shape}, x {x.shape}, {x.dtype}"),
+        ("method", found.method),
+        ("took", f"{count // 2} iterations or passes of two products, {columns} columns"),
+        ("residual", f"{np.max(found.residual, initial=0.0):.3g}, recomputed: {problems}"),
+        ("total", f"{total['flops']:.3g} flops, estimated {total['seconds']:.3g} s, "
+         f"took {took:.3g} s"),
+        ("memory", f"{memory} bytes at most"),
+    ]  # fmt: skip
+    step = {"name": found.method, "writes": "x", "reads": [kind, "b"], "took": took, **total}
+    return {
+        "text": "".join(f"{name:9} {text}\n" for name, text in lines), "action": "lstsq",
+        "rules": [], "steps": [step], "order": None, "alternatives": [], **total,
+        "memory": memory, "reserve": 0, "took": took, "answer": "to its tolerance",
+        "method": found.method,
     }  # fmt: skip

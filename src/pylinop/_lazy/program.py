@@ -20,11 +20,15 @@ from .. import _core
 from .._base import config, errors, explanation, memory
 from .._base.lazy_import import Later
 from .._operators.parameters import written
-from .._structured import determinants
+from .._structured import determinants, dispatch
 from . import evaluate as _evaluate
 from . import shared_contractions
+from .decompositions import Function
 from .kinds import Handed
 from .leaves import lazy
+from .matrix_functions import OfForm, Piece
+
+_FUNCTIONS = (Function, OfForm, Piece)  # computed of a form by a function of operators
 
 _VERIFY, _BY_PRICE = Later("_verify.compare"), Later("_iterative.by_price")
 
@@ -287,6 +291,11 @@ def together(roots: Any) -> None:
         a._computed()
 
 
+def _is_function(a: Any) -> bool:
+    """Is it computed of a form, by a function of operators?"""
+    return a._head in ("of form", "made") and isinstance(a._more[0], _FUNCTIONS)
+
+
 def _is_outer(a: Any) -> bool:
     """A product that is larger than both of its factors together: its value is no gain."""
     return bool(a._head == "matmul" and a.size > sum(x.size for x in a._args))
@@ -348,7 +357,10 @@ def evaluate(*expressions: Any) -> Any:
     for r in asked:  # before any of them is known
         r._guarded()
     roots = [x for r in asked for x in (r._args if _is_handed(r) else (r,))]
-    if len(roots) > 1 or (roots and roots[0]._head == "call"):
+    if len(roots) > 1 and any(map(_is_function, roots)):
+        with dispatch.one_evaluation():
+            together(roots)
+    elif len(roots) > 1 or (roots and roots[0]._head == "call"):
         together(roots)
     values = tuple(_given(r) for r in asked)
     return values[0] if len(values) == 1 else values

@@ -80,7 +80,8 @@ def dense(op: Any, arrays: float = 0.0) -> Any:
     if found is None:
         a = _made(op).view()  # an array of the user's own stays writable
         a.setflags(write=False)  # the next who asks in this call gets it too
-        found = memo[id(op)] = op, a
+        found = op, a
+        memo[id(op)] = found
     return found[1]
 
 
@@ -101,6 +102,30 @@ def _shared() -> dict[int, tuple[Any, Any]] | None:
     """The dense forms that were made in this call, by operator; None outside of one, and where a
     memory limit counts each alone."""
     return _memo.get() if config.get("memory_limit") is None else None
+
+
+class _Little(dict[int, tuple[Any, Any]]):
+    """Dense forms of several functions, as many as need no warning together."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.left = config.get("warn_limit")
+
+    def __setitem__(self, key: int, made: tuple[Any, Any]) -> None:
+        if made[1].nbytes <= self.left:
+            self.left -= made[1].nbytes
+            super().__setitem__(key, made)
+
+
+@contextlib.contextmanager
+def one_evaluation() -> Iterator[None]:
+    """The functions of a block share the dense forms that they make of the same operators."""
+    token = _memo.set(_Little()) if _memo.get() is None else None
+    try:
+        yield
+    finally:
+        if token is not None:
+            _memo.reset(token)
 
 
 def one_call(name: str) -> Callable[[Registered], Registered]:
@@ -153,7 +178,9 @@ class Question:
     from the factor that plans keep; it returns NotImplemented where they keep none. ``instead`` is
     a function of (op, *args) that says, as a cost, what the dense form's answer takes where that is
     not ``cost``, else None. ``defaults``: the arguments with which another question asks it. With
-    ``known``, the core's inference may answer, by that name."""
+    ``known``, the core's inference may answer, by that name. ``doubt`` is a function of (op, *args)
+    that says on which numbers the dense form's answer depends: (where it goes another way, the
+    questions whose dense answers that takes), or None."""
 
     def __init__(
         self,
@@ -168,13 +195,14 @@ class Question:
         instead: Callable[..., str | None] | None = None,
         defaults: tuple[Any, ...] = (),
         known: str = "",
+        doubt: Callable[..., Any] | None = None,
     ) -> None:
         self.rows: dict[str, Row] = {}
         self.dense, self.arrays = dense, arrays
         self.kept, self.whole, self.plans = kept, whole, plans
         self.text = (how, cost)
         self.name, self.word = name, name.partition(",")[0]
-        self.instead, self.defaults, self.known = instead, defaults, known
+        self.instead, self.defaults, self.known, self.doubt = instead, defaults, known, doubt
         if name:
             QUESTIONS[name] = self
 
@@ -187,7 +215,7 @@ class Question:
         self, *heads: str, how: str = "", cost: str = "", kept: bool = False, guard: str = "",
         asks: Callable[..., Any] | None = None, by: str = "structure", called: str = "",
         calls: int = 1, holds: str = "", instead: Callable[[Any], str | None] | None = None,
-        far: str = "",
+        far: str = "", doubt: Callable[..., Any] | str = "",
     ) -> Callable[[Registered], Registered]:  # fmt: skip
         """Registers an answer: a function of (op, *args), or a generator that yields
         (operand, *args) and is sent its answer; NotImplemented sends op to the dense form. The rule
@@ -195,7 +223,7 @@ class Question:
 
         def add(answer: Registered) -> Registered:
             name = f"{self.word}-{called or heads[0]}" if self.word else ""
-            made = Row(name, answer, how, cost, guard, asks, by, calls, holds, instead, far)
+            made = Row(name, answer, how, cost, guard, asks, by, calls, holds, instead, far, doubt)
             made.kept = kept  # of a function, not of a generator
             if name:
                 config.structure_rules[name] = made
@@ -231,6 +259,7 @@ class Question:
             holds = guard.holds(op) if runs else guard.known(op)
             if holds is None:
                 node.note = f"if {name}, looked at when it runs"
+                node.unsure = f"where the guard {name} does not hold"
             elif not holds:
                 if node is not None:
                     node.refuse(row, "guard", name, guard.doc)

@@ -19,24 +19,30 @@ from .eigh import (
     eigenbasis,
 )
 from .operands import small_dense
-from .properties import measured
-from .questions import eigvalsh, hermitian, looks_hermitian
+from .properties import known, measured
+from .questions import eigvalsh, looks_hermitian, read_hermitian
 from .unitary import complex_of
 
 if TYPE_CHECKING:
     from .._base.type_variables import Registered
 
 
+def _is_hermitian(a: Any, op: Any) -> bool:
+    """As it is written, whatever rounding did to its entries, or by these."""
+    written = op._head != "dense" and known(op, "hermitian as written")
+    return bool(written) or measured(a, "hermitian")
+
+
 def _dense_pairs(a: Any, op: Any) -> Any:
-    if measured(a, "hermitian"):
+    if _is_hermitian(a, op):
         small = small_dense(op) is not None
         return _dense_basis(a, "L") if small else eigenbasis.of_dense(op, "L", array=a)
     w, v = np.linalg.eig(a)
     return w, _core.Dense(v)
 
 
-def _dense_values(a: Any) -> Any:
-    return np.linalg.eigvalsh(a) if measured(a, "hermitian") else np.linalg.eigvals(a)
+def _dense_values(a: Any, op: Any) -> Any:
+    return np.linalg.eigvalsh(a) if _is_hermitian(a, op) else np.linalg.eigvals(a)
 
 
 def _instead(op: Any) -> str | None:
@@ -44,6 +50,13 @@ def _instead(op: Any) -> str | None:
     if looks_hermitian(op):
         return "that of eigh"
     return "4 n^3" if min(op._known("band")) == 0 else None
+
+
+def _doubt(op: Any) -> Any:
+    """Only the dense form shows whether it is Hermitian."""
+    held = op._head == "dense" and op._init is not None
+    unknown = not held and read_hermitian(op) is None
+    return ("where it is Hermitian", [eigenbasis]) if unknown else None
 
 
 pairs = Question(
@@ -55,6 +68,7 @@ pairs = Question(
     whole=True,
     arrays=7,
     instead=_instead,
+    doubt=_doubt,
 )
 eigvals = Question(
     _dense_values,
@@ -62,6 +76,7 @@ eigvals = Question(
     how="geev, Hermitian: heevd (NumPy)",
     cost="O(n^3)",
     kept="eigvals",
+    whole=True,
     arrays=2,
     instead=lambda op: "4 n^3 / 3" if looks_hermitian(op) else None,
 )
@@ -74,16 +89,24 @@ def pairs_row(
     guard: str = "",
     called: str = "",
     calls: int = 1,
+    asks: Any = None,
+    doubt: Any = "",
 ) -> Callable[[Registered], Registered]:
-    """Registers a row of both questions; ``vectors`` tells it which one is asked."""
+    """Registers a row of both questions; ``vectors`` tells it which one is asked, and ``asks`` and
+    ``doubt``."""
 
     def add(answer: Registered) -> Registered:
         more: Any = {"how": how, "guard": guard, "called": called, "calls": calls}
+
+        def of(given: Any, vectors: bool) -> Any:
+            return (lambda op: given(op, vectors)) if callable(given) else given
+
         both: Any = functools.wraps(answer)(lambda op: answer(op, True))
         alone: Any = functools.wraps(answer)(lambda op: answer(op, False))
-        pairs.row(*heads, cost=cost, **more)(both)
+        pairs.row(*heads, cost=cost, asks=of(asks, True), doubt=of(doubt, True), **more)(both)
         cheaper = cost.replace("that of eigh", "that of `eigvalsh`")
-        eigvals.row(*heads, cost=cheaper, **more)(alone)
+        own: Any = {"asks": of(asks, False), "doubt": of(doubt, False), **more}
+        eigvals.row(*heads, cost=cheaper, **own)(alone)
         return answer
 
     return add
@@ -96,6 +119,17 @@ def _pair(w: Any, v: Any, vectors: bool) -> Any:
 
 def _split(found: Any, vectors: bool) -> Any:
     return found if vectors else (found, None)
+
+
+def asks_eigh(op: Any, vectors: bool) -> Any:
+    """What a row asks that goes `by_eigh` where that is Hermitian, by its parameters."""
+    return [("eigh" if vectors else "eigvalsh", op, "L")] if looks_hermitian(op) else []
+
+
+def doubt_eigh(op: Any, vectors: bool) -> Any:
+    unknown = read_hermitian(op) is None
+    asked = ("eigh" if vectors else "eigvalsh", op, "L")
+    return ("where it is Hermitian", [asked]) if unknown else None
 
 
 def by_eigh(op: Any, vectors: bool) -> Any:
@@ -113,9 +147,10 @@ def by_eigh(op: Any, vectors: bool) -> Any:
     called="hermitian",
     how="of Hermitian ones: eigh",
     cost="that of eigh",
+    guard="hermitian",
 )
 def _(op: Any, vectors: bool) -> Any:
-    return by_eigh(op, vectors) if hermitian(op) else NotImplemented
+    return by_eigh(op, vectors)
 
 
 # -- answers in NumPy's dtypes --
@@ -133,7 +168,7 @@ def _typed(w: Any, op: Any, vectors: Any = None) -> Any:
 def values_of(op: Any) -> Any:
     """The result of eigvals."""
     a = small_dense(op)
-    w = _dense_values(a) if a is not None else np.asarray(eigvals(op))
+    w = _dense_values(a, op) if a is not None else np.asarray(eigvals(op))
     dtype = _typed(w, op)
     w = w if dtype.kind == "c" else w.real
     return np.broadcast_to(w, op.shape[:-1]).astype(dtype)

@@ -15,8 +15,8 @@ from .._base.multiples import product
 from .._operators.convert import as_operator
 from .._operators.parameters import written
 from .operands import _as_precise, diagonal_of
-from .questions import eigvalsh, hermitian, svdvals
-from .rows import GUARDS, OPERAND, Guard
+from .questions import eigvalsh, hermitian, read_hermitian, svdvals
+from .rows import GUARDS, OPERAND, Guard, guard_of
 from .singular_values import descending, determinant, undoes_transform
 from .unitary import is_unitary
 
@@ -48,6 +48,29 @@ def _shifted(op: Any) -> Any:
 
 
 OPERAND["sum"] = _shifted
+
+
+def _is_real_shift(op: Any) -> bool:
+    found = shift_of(op)
+    return found is not None and not complex(found[1]).imag
+
+
+GUARDS["real_shift"] = guard_of("A + c I with a real c", _is_real_shift)
+
+
+def _of_operand(ask: Any) -> Any:
+    """Is it an inverse or power, as it is written, of a Hermitian matrix?"""
+
+    def holds(op: Any) -> Any:
+        written = op._init is None and op._by in ("inverse", "power")
+        return ask(op._operands[0]) if written and op.dtype.kind not in "biu" else False
+
+    return holds
+
+
+GUARDS["hermitian_operand"] = Guard(
+    "an inverse or power of a Hermitian matrix", _of_operand(hermitian), _of_operand(read_hermitian)
+)
 
 
 def update_parts(op: Any) -> tuple[Any, Any] | None:
@@ -87,11 +110,22 @@ GUARDS["thin_shift"] = Guard(
 # -- values alone, for heads that eigvalsh and svdvals do not have yet --
 
 
+def _inner_asks(op: Any, uplo: str) -> Any:
+    """The eigenvalues of what stands within."""
+    if op._head == "congruence":
+        known = op._init is not None and is_unitary(op._given("A"))
+        return [("eigvalsh", as_operator(op._given("B")), uplo)] if known else None
+    known = op._init is None and op._by in ("inverse", "power") and op.dtype.kind not in "biu"
+    return [("eigvalsh", op._operands[0], uplo)] if known else None
+
+
 @eigvalsh.row(
     *("inverse", "power", "congruence"),
     called="composites",
     how="of a Hermitian A: 1 / w, w^p; of Q A Q^H, Q unitary: those of A",
     cost="those of A",
+    guard="hermitian",
+    asks=_inner_asks,
 )
 def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     """The values as `eigh` finds them, without the vectors."""
@@ -109,11 +143,25 @@ def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     return np.sort(reciprocal(w, op._operands[0]), axis=-1)
 
 
+def _moduli_asks(op: Any) -> Any:
+    if op._by == "inverse" and undoes_transform(op):
+        return [("svdvals", op._operands[0])]
+    known = op._head != "sum" or shift_of(op) is not None
+    return [("eigvalsh", op, "L")] if known and read_hermitian(op) is not False else None
+
+
+def _moduli_doubt(op: Any) -> Any:
+    sure = undoes_transform(op) or read_hermitian(op) is not None
+    return None if sure else ("where it is not Hermitian", None)
+
+
 @svdvals.row(
     *("sum", "congruence", "inverse", "power"),
     called="hermitian",
     how="of a Hermitian A where `eigvalsh` knows it: moduli of those",
     cost="that of `eigvalsh`",
+    asks=_moduli_asks,
+    doubt=_moduli_doubt,
 )
 def _(op: Any) -> Any:
     if op._by == "inverse" and undoes_transform(op):

@@ -17,13 +17,10 @@ from .._base.dtypes import inexact, real_of
 from . import banded_qr, prices, trees
 from .dispatch import Question, dense, one_call, step
 from .operands import tolerance_of
+from .properties import known
 from .qr import identity_of, orthonormal, qr
 from .questions import svdvals
-from .singular_values import (
-    check_permutation,
-    padded_to,
-)
-from .unitary import is_unitary
+from .singular_values import check_permutation, padded_to
 
 
 def _lapack(a: Any, want: str) -> Any:
@@ -52,14 +49,13 @@ frames = Question(
 
 
 @frames.row(
-    *("permutation", "householder", "reflections", "dft", "dct"),
+    *("permutation", "householder", "reflections"),
     called="unitary",
     how="itself where it is unitary",
     cost="a product",
+    guard="unitary",
 )
 def _(op: Any, want: str) -> Any:
-    if not is_unitary(op):
-        return NotImplemented
     if op._head == "permutation":
         check_permutation(op)
     n = op.shape[-1]
@@ -113,19 +109,27 @@ def _of_band(op: Any, b: Any, cut: Any) -> Any:
         return None
     m, n = op.shape[-2:]
     tall = op if m >= n else op.H
-    q, r = qr(tall, "reduced")
-    s = svdvals(r)
-    if not (s > cut(s)).all():
-        return None
-    if m >= n:
-        x = _core._build("solver", r) @ (q.H @ b)
-    else:
-        x = q @ (_core._build("solver", r.H) @ b)
-    rest = np.empty(0, s.dtype)
-    if m > n and b.shape[-1]:
-        rest = (np.abs(b - op @ x) ** 2).sum(axis=-2)
+    with step("lstsq-within-band", op, _band_price(tall, b)):
+        q, r = qr(tall, "reduced")
+        s = svdvals(r)
+        if not (s > cut(s)).all():
+            return None
+        if m >= n:
+            x = _core._build("solver", r) @ (q.H @ b)
+        else:
+            x = q @ (_core._build("solver", r.H) @ b)
+        rest = np.empty(0, s.dtype)
+        if m > n and b.shape[-1]:
+            rest = (np.abs(b - op @ x) ** 2).sum(axis=-2)
     rank = np.full(op.shape[:-2], n if m >= n else m)
     return x, rest, rank, np.broadcast_to(s, (*op.shape[:-2], s.shape[-1])).copy()
+
+
+def _band_price(tall: Any, b: Any) -> prices.Price:
+    """Q^H b, a solve with R and what is left, beside the factors."""
+    columns = math.prod(b.shape[-1:])
+    own = prices.read("O(n w)").price(tall, "band")
+    return own._replace(flops=own.flops * columns, seconds=own.seconds + prices.ROW * columns / 9)
 
 
 def _dense_price(op: Any, b: Any) -> prices.Price:
@@ -141,11 +145,18 @@ def tree(op: Any, b: Any, rcond: Any = None) -> trees.Node:
         tall = op if op.shape[-2] >= op.shape[-1] else op.H
         found = trees.planned(qr, tall, "reduced")
         if found.rule:  # and the singular values of R, which say whether the rank is full
-            price = prices.read("12 n^2 w").price(tall, "band")
-            held = int(prices.entries("5 n w + 5 n", tall) * inexact(op.dtype).itemsize)
-            node = trees.leaf("lstsq-within-band", op, price._replace(memory=held))
-            node.parts = [found]
+            n, (low, up) = tall.shape[-1], known(tall, "band")
+            w = int(min(low + up, n - 1))
+            dtype = inexact(op.dtype)
+            r = _core.Banded((0, w), np.broadcast_to(np.ones((), dtype), (w + 1, n)))
+            node = trees.leaf("lstsq-within-band", op, _band_price(tall, b))
+            node.parts = [found, trees.planned(svdvals, r)]
+            node.unsure, node.instead = "where the rank is not full", _otherwise(op, b)
             return node
+    return _otherwise(op, b)
+
+
+def _otherwise(op: Any, b: Any) -> trees.Node:
     if len(op.shape) > 2 or _structured(op):
         return trees.planned(frames, op, "solve")
     return trees.leaf("lstsq-dense", op, _dense_price(op, b))

@@ -20,8 +20,8 @@ from .dispatch import Question
 from .eigh import eigenbasis, thin_hermitian
 from .matrix_functions_dense import general
 from .operands import keep_within
-from .properties import GRAM, measured
-from .questions import hermitian, looks_hermitian
+from .properties import GRAM, known, measured
+from .questions import hermitian, looks_hermitian, read_hermitian
 from .scalar_function import Function
 from .unitary import complex_of
 
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 
 def _dense_function(a: Any, f: Any, op: Any) -> Any:
-    if measured(a, "hermitian", GRAM):
+    written = op._head != "dense" and known(op, "hermitian as written")
+    if written or measured(a, "hermitian", GRAM):
         w, q = eigenbasis.of_dense(op, "L", array=a)
         return _core.Eigen(q, f.of_spectrum(w))
     keep_within(op, f.arrays)
@@ -39,7 +40,18 @@ def _dense_function(a: Any, f: Any, op: Any) -> Any:
 
 def _instead(op: Any, f: Function) -> str | None:
     """A Hermitian array goes by its eigenvectors."""
-    return "that of eigh" if looks_hermitian(op) else None
+    if op._head == "dense" and op._init is not None:
+        looks = measured(np.asarray(op._given("a")), "hermitian", GRAM)
+    else:
+        looks = looks_hermitian(op)
+    return "that of eigh" if looks else None
+
+
+def _doubt(op: Any, f: Function) -> Any:
+    """Only the dense form shows whether it is Hermitian."""
+    held = op._head == "dense" and op._init is not None
+    unknown = not held and read_hermitian(op) is None
+    return ("where it is Hermitian", [eigenbasis]) if unknown else None
 
 
 def _question(name: str, how: str, cost: str = "O(n^3)") -> Question:
@@ -52,6 +64,7 @@ def _question(name: str, how: str, cost: str = "O(n^3)") -> Question:
         whole=True,
         arrays=5.1,
         instead=_instead,
+        doubt=_doubt,
     )
 
 
@@ -76,8 +89,11 @@ def functions_row(
     asks: Any = None,
     called: str = "",
     calls: int = 2,
+    doubt: Any = "",
+    instead: Any = None,
 ) -> Callable[[Registered], Registered]:
     more: Any = {"how": how, "cost": cost, "guard": guard, "asks": asks, "called": called}
+    more |= {"doubt": doubt, "instead": instead}
 
     def add(answer: Registered) -> Registered:
         for question in of:
@@ -134,9 +150,10 @@ def _one_apart(op: Any, f: Any, w: Any, v: Any) -> Any:
     called="hermitian",
     how="Hermitian: by eigh",
     cost="that of eigh",
+    guard="hermitian",
 )
 def _(op: Any, f: Any) -> Any:
-    return _hermitian_only(op, f)
+    return _by_basis(op, f)
 
 
 # -- thin matrices --

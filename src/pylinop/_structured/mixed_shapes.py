@@ -55,6 +55,18 @@ def _square_q(f: Any) -> Generator[Any, Any, Any]:
     return q, r[..., :n, :]
 
 
+def qr_asks(question: Any, parts: list[Any], mode: str) -> list[Any]:
+    """What `qr` asks of the parts: not of tall arrays, whose reflections it takes itself."""
+    found = []
+    for f in parts:
+        m, n = f.shape[-2:]
+        if mode == "r" or m <= n:
+            found.append((question, f, "r" if mode == "r" else "reduced"))
+        elif f._head != "dense" or f._init is None:
+            found.append((question, f, "complete"))
+    return found
+
+
 def qr(op: Any, join: Any, parts: list[Any], mode: str) -> Generator[Any, Any, Any]:
     """The QR factors; a generator that asks for those of the parts."""
     m, n = op.shape[-2:]

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from .._base import config
-from .._base.kind_flags import BAND, heads
+from .._base.kind_flags import BAND, OF_PARTS, heads
 from .._operators.convert import inverse
 from .dispatch import Question
-from .operands import factors_of
+from .operands import blocks_of, factors_of, within
 from .questions import cond, norm, norm_of_values, svdvals
 from .singular_values import (
     TRANSFORMS,
@@ -57,14 +57,23 @@ def _length(v: Any) -> Any:
     return scale[..., 0] * np.linalg.norm(v / scale, axis=-1)
 
 
-@frobenius.row("inverse", "offdiag", "eigen", "root", "kronsum", "laplacian", *TRANSFORMS)
-def _(op: Any) -> Any:
-    known = op._init is not None or undoes_transform(op)
-    return _length_of_values(op) if known else NotImplemented
+_BY_VALUES = frozenset(
+    ["inverse", "offdiag", "eigen", "root", "laplacian", "permutation", "householder"]
+    + ["reflections", *TRANSFORMS]
+)
 
 
-@frobenius.row("permutation", "householder", "reflections")
+def _has_values(op: Any) -> bool:
+    """Are its singular values known by structure, without an SVD?"""
+    row = svdvals.row_of(op)
+    given = op._init is not None or undoes_transform(op) or op._head not in TRANSFORMS
+    return given and row is not None and svdvals.allows(row, op, None, False)
+
+
+@frobenius.row(*sorted(_BY_VALUES))
 def _length_of_values(op: Any) -> Any:
+    if not _has_values(op):
+        return NotImplemented
     try:
         return _length(svdvals(op))
     except np.linalg.LinAlgError:  # of entries that are not finite: so is their norm
@@ -76,11 +85,32 @@ def _length_of_values(op: Any) -> Any:
 _INVERTED = heads("own_inverse")
 
 
+def _values_within(op: Any) -> list[Any]:
+    """The singular values that its Frobenius norm takes: its own, or those of its parts."""
+    found, stack = [], [op]
+    while stack:
+        one = stack.pop()
+        row = frobenius.row_of(one)
+        if row is None or 0 in one.shape:
+            continue
+        if row in (frobenius.rows["scaled"], frobenius.rows["view"]):
+            stack.append(within(one))
+        elif one._head in OF_PARTS:
+            stack += factors_of(one)[::-1]
+        elif one._head == "block" and one._init is not None:
+            stack += [block for line in blocks_of(one) for block in line][::-1]
+        elif row.answer is _length_of_values and _has_values(one):
+            found.append(("svdvals", one))
+    return found
+
+
 def _norm_asks(op: Any, ord: Any) -> Any:
     if ord in (2, -2, "nuc"):
         return [("svdvals", op)] if _by_svdvals(op) else None
     by = frobenius if ord == "fro" else sums
-    return [] if by.row_of(op) is not None else None
+    if by.row_of(op) is None:
+        return None
+    return _values_within(op) if by is frobenius else []
 
 
 def _held(op: Any) -> str | None:
@@ -117,8 +147,10 @@ def _cond_asks(op: Any, p: Any) -> Any:
 )
 def _(op: Any, ord: Any) -> Any:
     if ord == "fro":
-        return frobenius(op)
+        return frobenius(op) if frobenius.row_of(op) is not None else NotImplemented
     if ord in (1, -1, np.inf, -np.inf):
+        if sums.row_of(op) is None:
+            return NotImplemented
         s = sums(op, -2 if abs(ord) == 1 else -1)
         return s.max(axis=-1) if ord > 0 else s.min(axis=-1)
     return norm_of_values(svdvals(op), ord) if _by_svdvals(op) else NotImplemented

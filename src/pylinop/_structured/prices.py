@@ -21,7 +21,7 @@ _PASSES, _ARRAYS = 4, 3  # over the entries that an O() touches; how many such a
 _SLOW = 1.7  # by how much LAPACK's flops are slower than gemm's, where a question says nothing
 # Seconds of a row's Python, and of one that has thin factors decomposed, in several calls; of this
 # thread, measured 2026-11-26 with benchmarks/system.py.
-ROW, THIN = 26e-6, 150e-6
+ROW, THIN = 20e-6, 115e-6
 FAR = 1e-7  # of an entry that is read from a page of its own, likewise
 
 
@@ -180,9 +180,11 @@ class _Term:
 # What is asked, by the words of the tables: (which question, "" for the same; of which part).
 _ASKED = {
     "eigh's": ("eigh", "itself"),
+    "svd's": ("svd", "itself"),
     "that of eigh": ("eigh", "itself"),
     "that of `eigvalsh`": ("eigvalsh", "itself"),
     "`svdvals`": ("svdvals", "itself"),
+    "that of `cholesky`": ("cholesky", "itself"),
     "a product": ("apply", "itself"),
     "a sparse solve": ("solve", "itself"),
     "svd of L": ("svd", "L"),
@@ -190,6 +192,7 @@ _ASKED = {
     "qr of L^H": ("qr", "L"),
     "both roots'": ("", "terms"),
     "theirs": ("", "terms"),
+    "that of U C V^H": ("", "itself"),
 }
 _PARTS = re.compile(
     r"(?:sum of )?the (?:factors|blocks|operands)'|(?:that|those) of (?P<of>[ABL])|(?P<by>[ABL])'s"

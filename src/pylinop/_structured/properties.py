@@ -1,12 +1,14 @@
 """What is known of an operator by how it is written, and what its entries show.
 
-`known` asks the core, which computes nothing. `measured` compares the entries of a dense form, with
-itself turned round, and `reflects` those of two thin factors: the only places that do. Tolerances:
+`known` asks the core, which computes nothing. `measured` compares the entries of a dense form with
+itself turned round, or those of thin factors: the only place that does. Tolerances:
 
 - EXACT, each entry equal: it decides which algorithm runs, where both are right, as between `eig`
   and `eigh`, so what is nearly Hermitian is not taken for it.
 - ROUNDED, 16 n eps of the largest entry: of what ought to be Hermitian, as the factors of a Kron
   that are to have a Cholesky factor; what is further off is refused, or goes by the dense form.
+- THIN, 4 n eps of the largest entry of C: I + Y C Y^H is unitary where C + C^H + C^H (Y^H Y) C is
+  0; what is further off is no rounding of reflections.
 - GRAM, n eps sqrt(a_ii a_jj), the rounding of forming X^H X: functions with a branch cut, where
   rounding alone would decide on which side of it the least eigenvalues lie."""
 
@@ -20,14 +22,14 @@ from .. import _core
 from .._base.dtypes import inexact
 from .dispatch import dense
 
-EXACT, ROUNDED, GRAM = "exact", "rounded", "gram"
+EXACT, ROUNDED, GRAM, THIN = "exact", "rounded", "gram", "thin"
 
 
 def known(op: Any, name: str) -> Any:
     """Is it "hermitian", "semidefinite", "unitary", "regular", "real" or "diagonal": True, False or
     None, not known; likewise "hermitian as written", whatever is assumed of its arrays. Or its
     "rank", at the most, or its "band", (below, above). Or "unitary but": the pairs of thin factors
-    that have to pass `reflects` for it to be unitary, or None."""
+    that have to be `measured` to be unitary for it to be unitary, or None."""
     return op._known(name)
 
 
@@ -44,7 +46,9 @@ def largest(a: Any) -> Any:
 def measured(A: Any, name: str, tolerance: str = EXACT) -> bool:
     """Do the entries of an array, or of an operator's dense form, show it to be "hermitian",
     "symmetric", or "centrohermitian": Hermitian, and its own conjugate with rows and columns
-    reversed?"""
+    reversed? Those of a pair (Y, C), that I + Y C Y^H is "unitary"?"""
+    if name == "unitary":
+        return _reflects(*A)
     a = A if type(A) is np.ndarray or not isinstance(A, _core.Operator) else dense(A)
     if a.shape[-1] != a.shape[-2]:
         return False
@@ -68,8 +72,7 @@ def measured(A: Any, name: str, tolerance: str = EXACT) -> bool:
         return bool((np.abs(a - other) <= off * d[..., :, None] * d[..., None, :]).all())
 
 
-def reflects(y: Any, c: Any) -> bool:
-    """Is I + Y C Y^H unitary, to rounding? By C + C^H + C^H (Y^H Y) C = 0."""
+def _reflects(y: Any, c: Any) -> bool:
     other = c.swapaxes(-1, -2).conj()
     gram = other @ (y.swapaxes(-1, -2).conj() @ y) @ c
     eps = max(np.finfo(inexact(p.dtype)).eps for p in (y, c))

@@ -11,11 +11,12 @@ import numpy as np
 
 from .. import _core
 from .._base.dtypes import inexact
+from . import mixed_shapes
 from .banded_qr import bands_within
 from .banded_qr import qr as banded
 from .dispatch import Question, dense
+from .operands import factors_of
 from .singular_values import check_permutation
-from .unitary import is_unitary
 
 
 def upper(r: Any) -> Any:
@@ -65,14 +66,13 @@ def _of(mode: str, q: Any, r: Any) -> Any:
 
 
 @qr.row(
-    *("permutation", "householder", "reflections", "dft", "dct"),
+    *("permutation", "householder", "reflections", "dct"),
     called="unitary",
     how="Q is itself where it is unitary, R an Identity",
     cost="O(1); a Permutation's indices are read",
+    guard="unitary",
 )
 def _(op: Any, mode: str) -> Any:
-    if not is_unitary(op):
-        return NotImplemented
     if op._head == "permutation":
         check_permutation(op)
     if op.dtype is None or op.dtype.kind not in "fc":
@@ -90,6 +90,7 @@ def _(op: Any, mode: str) -> Any:
     cost="4 n l (l + u)",
     kept=True,
     holds="4 n l + 2 n u + 5 n",
+    asks=lambda op, mode: [] if bands_within(op) else None,
 )
 def _(op: Any, mode: str) -> Any:
     bands = bands_within(op)
@@ -102,6 +103,14 @@ def alike(factors: Any, mode: str) -> bool:
     shapes = [f.shape[-2:] for f in factors]
     wide = all(m <= n for m, n in shapes)
     return wide or (mode != "complete" and all(m >= n for m, n in shapes))
+
+
+def qr_asks(op: Any, mode: str) -> list[Any]:
+    """What the QR of a Kron or BlockDiag asks of its parts."""
+    parts = factors_of(op)
+    if alike(parts, mode):
+        return [(qr, f, mode) for f in parts]
+    return mixed_shapes.qr_asks(qr, parts, mode)
 
 
 def _joined(join: Callable[..., Any], factors: Any, mode: str) -> Generator[Any, Any, Any]:

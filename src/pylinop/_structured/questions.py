@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .._base.kind_flags import heads
+from .._base.kind_flags import OF_PARTS, heads
 from .dispatch import Question
 from .operands import has_small_parts, small_array
 from .properties import known, measured
@@ -123,6 +123,8 @@ def read_hermitian(op: Any) -> bool | None:
     found: bool | None = known(op, "hermitian")
     if found is None and op._head in _READ and op._init is not None:
         return bool(hermitian(op))
+    if found is None and op._head in OF_PARTS and op._init is not None:  # their row says so
+        return None if all(f.shape[-1] == f.shape[-2] for f in op._init) else False
     return found
 
 

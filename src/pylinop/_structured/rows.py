@@ -45,6 +45,10 @@ GUARDS = {
     "upper": guard_of(
         "an upper triangle as it was given", lambda op: _is_given(op) and not op._given("lower")
     ),
+    "square": guard_of("square", lambda op: op.shape[-1] == op.shape[-2]),
+    "square_parts": guard_of(
+        "each part square", lambda op: all(f.shape[-1] == f.shape[-2] for f in factors_of(op))
+    ),
     "real_constant": guard_of("its c is real", lambda op: not complex(op._given("c")).imag),
 }
 
@@ -85,17 +89,20 @@ class Row:
     ``instead``: a function of op that says, as a cost, what the row takes where that is not
     ``cost``, else None; ``holds``: how many entries it has in memory at once, as a formula, where
     that does not follow from the cost; the memory limit is held by it; ``far``: how many entries it
-    reads one by one, each in a page of its own."""
+    reads one by one, each in a page of its own; ``doubt``: a function of (op, *args) that says on
+    which numbers it depends whether it answers, which no guard says: (where it does not, what is
+    asked instead, as ``asks`` says it, with None for the dense form), or None; or that sentence, of
+    a row without which the dense form answers."""
 
     def __init__(
         self, name: str, answer: Callable[..., Any], how: str, cost: str, guard: str, asks: Any,
         by: str, calls: int, holds: str, instead: Callable[[Any], str | None] | None,
-        far: str,
+        far: str, doubt: Callable[..., Any] | str,
     ) -> None:  # fmt: skip
         self.name, self.answer, self.how, self.cost = name, answer, how, cost
         self.guards, self.asks, self.by = guard.split(), asks, by
         self.fired, self.kept, self.calls, self.holds = 0, False, calls, holds
-        self.instead, self.far = instead, far
+        self.instead, self.far, self._doubt = instead, far, doubt
 
     def price(self, op: Any) -> prices.Price:
         """Its own share, without what it asks."""
@@ -135,11 +142,7 @@ class Row:
     def parts(self, question: Question, op: Any, args: tuple[Any, ...]) -> Any:
         """What it asks, as (question, operand, arguments); None where it will refuse."""
         if self.asks is not None:
-            given = self.asks(op, *args)
-            if given is None:
-                return None
-            return [(QUESTIONS.get(q, q) if isinstance(q, str) else q, o, more)
-                    for q, o, *more in given]  # fmt: skip
+            return _named(self.asks(op, *args))
         found = []
         for name, of in self.own.asks:
             which: Any = QUESTIONS.get(name, name) if name else question
@@ -149,6 +152,26 @@ class Row:
             more = args if which is question else getattr(which, "defaults", ())
             found += [(which, one, more) for one in operands]
         return found
+
+    def doubt(self, op: Any, args: tuple[Any, ...]) -> tuple[str, Any] | None:
+        """Where it does not answer, and what is asked then, as `parts` says it."""
+        if isinstance(self._doubt, str):
+            return (self._doubt, None) if self._doubt else None
+        found = self._doubt(op, *args)
+        return None if found is None else (found[0], _named(found[1]))
+
+
+def _named(asks: Any) -> Any:
+    """What is asked, with the questions themselves for their names."""
+    if asks is None:
+        return None
+    found = []
+    for ask in asks:
+        if ask is not None:
+            name, operand, *more = ask
+            ask = (QUESTIONS.get(name, name) if isinstance(name, str) else name, operand, more)
+        found.append(ask)
+    return found
 
 
 def rules() -> list[dict[str, Any]]:

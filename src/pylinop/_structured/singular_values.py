@@ -19,6 +19,7 @@ from . import determinants
 from .dispatch import dense, mirrored
 from .operands import _as_precise, factors_of
 from .questions import hermitian, outer, svdvals
+from .rows import GUARDS, guard_of
 
 _ROOM = 1 << 20  # bytes up to which only a limit that is set matters
 
@@ -125,12 +126,19 @@ def undoes_transform(op: Any) -> Any:
     return op._by == "inverse" and op._operands[0]._head in TRANSFORMS
 
 
+def _transform_asks(op: Any) -> Any:
+    if op._init is not None:
+        return []
+    return [("svdvals", op._operands[0])] if undoes_transform(op) else None
+
+
 @svdvals.row(
     "inverse",
     *TRANSFORMS,
     called="transforms",
     how="closed forms; the inverse's reciprocals",
     cost="O(n log n)",
+    asks=_transform_asks,
 )
 def _(op: Any) -> Generator[Any, Any, Any]:
     if op._init is None:
@@ -171,12 +179,18 @@ def adjoint(a: Any) -> Any:
     return np.swapaxes(a, -1, -2).conj()
 
 
+def _is_thin(op: Any) -> bool:
+    given = op._init is not None and op._head == "lowrank"
+    return given and as_operator(op._given("U")).shape[-1] < min(op.shape[-2:])
+
+
+GUARDS["thin"] = guard_of("of fewer columns than rows and columns, as it was given", _is_thin)
+
+
 def core_of(op: Any) -> Any:
     """(Q, M, P) with U C V^H = Q M P^H, where Q and P have orthonormal columns; None where that is
     not smaller."""
-    if op._init is None or as_operator(op._given("U")).shape[-1] >= min(op.shape[-2:]):
-        return None
-    parts = low_rank_parts(op)
+    parts = low_rank_parts(op) if _is_thin(op) else None
     if parts is None:
         return None
     u, c, v = parts

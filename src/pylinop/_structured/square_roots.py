@@ -86,7 +86,7 @@ power = Question(
     _by_eigenvectors,
     "sqrt_inv_matmul",
     how="LAPACK's syevd; Q f(w) Q^H b",
-    cost="9 n^3",
+    cost="that of eigh",
     whole=True,
     arrays=0,
 )
@@ -116,9 +116,10 @@ root = Question(
     _lower_or_symmetric,
     "sample",
     how="Cholesky; where that fails Q w^1/2 of eigh, negative w clipped and told of",
-    cost="n^3 / 3; 9 n^3 where that fails",
+    cost="that of `cholesky`; 9 n^3 where that fails",
     whole=True,
     arrays=0,
+    doubt=lambda op: ("where it is not definite", [cholesky, eigenbasis]),
 )
 
 
@@ -141,9 +142,9 @@ def _(op: Any) -> Any:
     "sparse",
     "laplacian",
     how="Cholesky, sparse; where that fails as a dense one",
-    cost="O(n w^2); w the envelope's mean width",
-    asks=cholesky_sparse.asks,
-    instead=cholesky_sparse.price,
+    cost="that of `cholesky`; w the envelope's mean width",
+    asks=lambda op: None if cholesky_sparse.asks(op) is None else [("cholesky", op, "L")],
+    doubt=lambda op: ("where it is not definite", [("cholesky", op, "L"), None]),
 )
 def _(op: Any) -> Any:
     a = cholesky_sparse.matrix_of(op)

@@ -29,22 +29,25 @@ class Node:
         self.rule = ""  # of the row that answered; "": the dense form, or not known yet
         self.label = ""  # of work that no row does
         self.by = "dense"
-        self.fired = True  # False: a heading, or an answer from the cache
+        self.fired = True  # False: a heading, an answer from the cache, or nothing to compute
+        self.empty = 0 in op.shape
         self.price = NOTHING
         self.took: float | None = None
         self.refused: list[dict[str, Any]] = []
         self.parts: list[Node] = []
         self.note = ""
+        self.unsure = ""  # where another way is taken, which only numbers say
+        self.instead: Node | None = None  # that way
 
     def answered(self, row: Any, op: Any) -> None:
         """A row answers."""
         self.rule, self.by = row.name, row.by
-        self.price, self.fired = row.price(op), True
+        self.price, self.fired = row.price(op), not self.empty
 
     def computed(self, question: Any, op: Any, args: tuple[Any, ...], before: int) -> None:
         """The dense form has answered; where another question's dense form did that for it, as the
         parts since ``before`` say, its price is theirs."""
-        self.fired, self.note = True, ""
+        self.fired, self.note = not self.empty, ""
         if not any(part.fired and part.by == "dense" for part in self.parts[before:]):
             self.price = question.dense_price(op, args)
 
@@ -103,8 +106,11 @@ def _asks(question: Any, op: Any, args: tuple[Any, ...], made: set[int]) -> Any:
         return _leaf(question, op, question)
     op = parameters.declared(op)
     node = Node(question.word, op)
+    if node.empty:
+        node.fired = False
+        return node
     row = question.row_of(op)
-    if row is not None and 0 not in op.shape[-2:]:
+    if row is not None:
         parts = None
         if question.allows(row, op, node, False):
             parts = row.parts(question, op, args)
@@ -116,17 +122,45 @@ def _asks(question: Any, op: Any, args: tuple[Any, ...], made: set[int]) -> Any:
                 node.parts.append((yield (*ask, made)))
             if row.passes and node.parts:
                 node.by = node.parts[0].by
+            where, others = row.doubt(op, args) or (node.unsure, None)
+            if where:
+                node.unsure, node.instead = where, Node(question.word, op)
+                if others is None:
+                    _by_dense(node.instead, question, op, args, set())
+                else:
+                    node.instead.fired = False
+                    for ask in others:
+                        if ask is None:
+                            node.instead.fired = True
+                            _by_dense(node.instead, question, op, args, set())
+                        else:
+                            node.instead.parts.append((yield (*ask, set())))
             return node
-    for other in question.dense_asks(op, args):
-        part = Node(other.word, op)
-        part.price = other.dense_price(op, other.defaults)
-        node.parts.append(part)
+    node.unsure = ""
+    _by_dense(node, question, op, args, made)
+    return node
+
+
+def _by_dense(node: Node, question: Any, op: Any, args: tuple[Any, ...], made: set[int]) -> None:
+    """The node of an answer by the dense form."""
+
+    def parts(questions: Any) -> list[Node]:
+        found = []
+        for other in questions:
+            found.append(Node(other.word, op))
+            found[-1].price = other.dense_price(op, other.defaults)
+        return found
+
+    node.parts += parts(question.dense_asks(op, args))
     node.price = question.dense_price(op, args)
     held = op._head == "dense" and op._init is not None
     if not held and id(op) not in made:
         made.add(id(op))
         node.parts.insert(0, _leaf("dense form", op, "dense"))
-    return node
+    doubt = question.doubt(op, *args) if question.doubt is not None else None
+    if doubt is not None:
+        node.unsure, node.instead = doubt[0], Node(question.word, op)
+        node.instead.parts = parts(doubt[1])
 
 
 def planned(question: Any, op: Any, *args: Any) -> Node:
@@ -241,11 +275,30 @@ def recorded(
 
 
 def _step(node: Node) -> dict[str, Any]:
-    label = node.rule or node.label or (node.name if node.by == "plan" else f"{node.name}-dense")
     return {
-        "name": label, "writes": "out", "reads": [node.what], "flops": node.price.flops,
+        "name": _label(node), "writes": "out", "reads": [node.what], "flops": node.price.flops,
         "bytes": node.price.bytes, "seconds": node.price.seconds, "took": node.took,
     }  # fmt: skip
+
+
+def _label(node: Node) -> str:
+    return node.rule or node.label or (node.name if node.by == "plan" else f"{node.name}-dense")
+
+
+def _doubts(nodes: list[Node]) -> list[dict[str, Any]]:
+    """What else may run, where numbers say that; each once."""
+    found: dict[str, dict[str, Any]] = {}
+    left = [node for node in reversed(nodes) if node.instead is not None]
+    while left:
+        node = left.pop()
+        other = node.instead
+        if other is not None:
+            inner = list(other.walk())
+            left += [n for n in reversed(inner) if n.instead is not None]
+            words = [f"{_label(n)} of {n.what}" for n in inner if n.fired]
+            text = f"{', '.join(words)}, {node.unsure}"
+            found.setdefault(text, other.total._asdict() | {"text": text})
+    return list(found.values())
 
 
 def _rules(nodes: list[Node]) -> list[dict[str, Any]]:
@@ -299,12 +352,13 @@ def data(
 ) -> dict[str, Any]:
     """An explanation as the core gives it."""
     nodes = [node for node in root.walk() if node.fired]
+    others = [*(others or ()), *_doubts(nodes)]
     total = Price("", 0.0, 0.0, 0.0, 0).plus(*(node.price for node in nodes))
     took = [node.took for node in nodes if node.by != "plan"]
     made: dict[str, Any] = {
         "action": action, "order": None, "reserve": 0,
         "rules": _rules(nodes), "steps": [_step(node) for node in nodes],
-        "alternatives": [{"rule": "", **other} for other in others or ()],
+        "alternatives": [{"rule": "", **other} for other in others],
         "flops": total.flops, "bytes": total.bytes, "seconds": total.seconds,
         "memory": total.memory,
         "took": sum(t for t in took if t is not None) if None not in took else None,

@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import _core
 from .._fallback import interpreter
-from .properties import known, reflects
+from .properties import THIN, known, measured
 from .rows import GUARDS, guard_of
 
 
@@ -23,10 +23,11 @@ def is_unitary(Q: Any) -> bool:
     factor, ``completed``, are looked at; else nothing is."""
     thin = known(Q, "unitary but")
     return thin is not None and all(
-        reflects(interpreter.toarray(y), interpreter.toarray(c)) for y, c in thin
+        measured((interpreter.toarray(y), interpreter.toarray(c)), "unitary", THIN) for y, c in thin
     )
 
 
+GUARDS["unitary"] = guard_of("known to be unitary", is_unitary)
 GUARDS["unitary_q"] = guard_of(
     "its Q is known to be unitary", lambda op: is_unitary(op._given("Q"))
 )

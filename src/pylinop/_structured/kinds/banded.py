@@ -16,7 +16,8 @@ from ..cholesky import NotDefinite, cholesky, not_definite, real_diagonal
 from ..eigh import eigenbasis
 from ..lu import inverse_order, ldl, lu
 from ..norms import _length, _root_of_squares, frobenius, sums
-from ..questions import eigvalsh, hermitian, svdvals
+from ..properties import known
+from ..questions import eigvalsh, hermitian, read_hermitian, svdvals
 from ..singular_values import bands_of, descending, floats
 from ..square_roots import root
 from ..unitary import unitary
@@ -78,6 +79,11 @@ def _(op: Any, uplo: str) -> Any:
     return w
 
 
+def _values_doubt(op: Any) -> Any:
+    unknown = read_hermitian(op) is None
+    return ("where it is Hermitian", [("eigvalsh", op, "L")]) if unknown else None
+
+
 @svdvals.row(
     "banded",
     "tridiagonal",
@@ -87,6 +93,9 @@ def _(op: Any, uplo: str) -> Any:
     cost="12 n^2 w",
     kept=True,
     holds="5 n w + 5 n",
+    asks=lambda op: [("eigvalsh", op, "L")] if read_hermitian(op) else [],
+    doubt=_values_doubt,
+    instead=lambda op: "O(n)" if read_hermitian(op) else None,
 )
 def _(op: Any) -> Any:
     if hermitian(op):
@@ -145,6 +154,7 @@ def _phases(e: Any) -> Any:
     cost="120 n^2; O(n^2 w + n k w^2)",
     kept=True,
     by="band",
+    asks=lambda op, uplo: [] if max(known(op, "band")) <= 1 < op.shape[-1] else None,
 )
 def _(op: Any, uplo: str) -> Any:
     bands = bands_of(op)
@@ -240,12 +250,18 @@ def _(op: Any) -> Any:
     return _core.Permutation(inverse_order(order), inexact(op.dtype)), low, up
 
 
+def _ldl_asks(op: Any, lower: bool, hermitian: bool) -> Any:
+    return [("cholesky", op, "L")] if lower and (hermitian or op.dtype.kind != "c") else None
+
+
 @ldl.row(
     *BANDS,
     called="bands",
     how="of definite ones within the band, L a Banded, D a Diag",
-    cost="n w^2",
+    cost="A's, 2 n w",
     holds="5 n w + 5 n",
+    asks=_ldl_asks,
+    doubt="where it is not definite",
 )
 def _(op: Any, lower: bool, hermitian: bool) -> Any:
     if not lower or not (hermitian or op.dtype.kind != "c"):
@@ -269,10 +285,11 @@ def _(op: Any, lower: bool, hermitian: bool) -> Any:
     "blocktridiagonal",
     called="bands",
     how="Cholesky within the band; where that fails as a dense one",
-    cost="O(n w^2)",
+    cost="that of `cholesky`",
     guard="hermitian",
     holds="5 n w + 5 n",
-    calls=3,
+    asks=lambda op: [("cholesky", op, "L")],
+    doubt=lambda op: ("where it is not definite", [("cholesky", op, "L"), ("eigh", op, "L")]),
 )
 def _(op: Any) -> Any:
     try:

@@ -24,7 +24,7 @@ from ..matrix_functions import functions_row
 from ..norms import _root_of_squares, frobenius, sums
 from ..operands import blocks_of, factors_of, keep_within
 from ..pinv import _relative
-from ..qr import _joined, alike, qr
+from ..qr import _joined, alike, qr, qr_asks
 from ..questions import eigvalsh, norm, pinv, svdvals
 from ..singular_values import _padded, descending
 from ..square_roots import power, root
@@ -51,12 +51,15 @@ def _(op: Any) -> Generator[Any, Any, Any]:
     return _padded(descending(joined(op, parts)), op)
 
 
-@eigvalsh.row("blockdiag", how="the blocks', joined", cost="sum of the blocks'")
+@eigvalsh.row(
+    "blockdiag",
+    how="the blocks', joined",
+    cost="sum of the blocks'",
+    guard="square_parts",
+)
 def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     parts = []
     for block in factors_of(op):
-        if block.shape[-1] != block.shape[-2]:
-            return NotImplemented
         if block.shape[-1]:
             parts.append((yield block, uplo))
     return np.sort(joined(op, parts), axis=-1)
@@ -110,7 +113,16 @@ def _(op: Any) -> Generator[Any, Any, Any]:
 # -- pseudo-inverses --
 
 
-@pinv.row("blockdiag", how="a BlockDiag of the blocks'", cost="sum of the blocks'")
+def _pinv_asks(op: Any, how: Any) -> Any:
+    """The pseudo-inverses of the blocks, and the norms that say what counts as zero in them."""
+    blocks = factors_of(op)
+    if any(f.shape[:-2] != op.shape[:-2] for f in blocks):
+        return None
+    some = [f for f in blocks if 0 not in f.shape[-2:]]
+    return [("matrix_norm", f, 2) for f in some] + [("pinv", f, how) for f in some]
+
+
+@pinv.row("blockdiag", how="a BlockDiag of the blocks'", cost="sum of the blocks'", asks=_pinv_asks)
 def _(op: Any, how: Any) -> Generator[Any, Any, Any]:
     blocks = factors_of(op)
     if any(f.shape[:-2] != op.shape[:-2] for f in blocks):  # each batch element has its own cut-off
@@ -131,12 +143,15 @@ def _(op: Any, how: Any) -> Generator[Any, Any, Any]:
 # -- eigh --
 
 
-@eigenbasis.row("blockdiag", how="block by block; Q is a BlockDiag", cost="sum of the blocks'")
+@eigenbasis.row(
+    "blockdiag",
+    how="block by block; Q is a BlockDiag",
+    cost="sum of the blocks'",
+    guard="square_parts",
+)
 def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     parts, vectors = [], []
     for block in factors_of(op):
-        if block.shape[-1] != block.shape[-2]:
-            return NotImplemented
         one, q = yield block, uplo
         parts.append(one)
         vectors.append(q)
@@ -147,12 +162,13 @@ def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
 
 
 @pairs_row(
-    "blockdiag", how="block by block, square ones; V is a BlockDiag", cost="sum of the blocks'"
+    "blockdiag",
+    how="block by block, square ones; V is a BlockDiag",
+    cost="sum of the blocks'",
+    guard="square_parts",
 )
 def _(op: Any, vectors: bool) -> Generator[Any, Any, Any]:
     blocks = factors_of(op)
-    if any(f.shape[-1] != f.shape[-2] for f in blocks):
-        return NotImplemented
     values, parts = [], []
     for block in blocks:
         one, v = _split((yield (block,)), vectors)
@@ -186,10 +202,15 @@ def _(op: Any, full: bool) -> Generator[Any, Any, Any]:
 # -- cholesky --
 
 
-@cholesky.row("blockdiag", how="a BlockDiag of the blocks'", cost="sum of the blocks'")
+@cholesky.row(
+    "blockdiag",
+    how="a BlockDiag of the blocks'",
+    cost="sum of the blocks'",
+    guard="square_parts",
+)
 def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     blocks = factors_of(op)
-    if 0 in op.shape or any(f.shape[-1] != f.shape[-2] for f in blocks):
+    if 0 in op.shape:
         return NotImplemented  # of an empty batch no block has to be definite
     found = []
     for f in blocks:
@@ -251,6 +272,7 @@ def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     "blockdiag",
     how="BlockDiags of the blocks', columns exchanged of tall and wide ones",
     cost="sum of the blocks'",
+    asks=qr_asks,
 )
 def _(op: Any, mode: str) -> Generator[Any, Any, Any]:
     blocks = factors_of(op)
@@ -274,11 +296,14 @@ def _(op: Any) -> Generator[Any, Any, Any]:
     return (yield from lu_joined(_core.BlockDiag, blocks))
 
 
-@ldl.row("blockdiag", how="BlockDiags of the blocks'", cost="sum of the blocks'")
+@ldl.row(
+    "blockdiag",
+    how="BlockDiags of the blocks'",
+    cost="sum of the blocks'",
+    guard="square_parts",
+)
 def _(op: Any, lower: bool, hermitian: bool) -> Generator[Any, Any, Any]:
     blocks = factors_of(op)
-    if any(f.shape[-1] != f.shape[-2] for f in blocks):
-        return NotImplemented
     outer, middle, orders, at = [], [], [], 0
     for f in blocks:
         one, d, order = yield f, lower, hermitian
@@ -304,11 +329,14 @@ def _(op: Any, want: str) -> Generator[Any, Any, Any]:
 # -- exp, log, powers --
 
 
-@functions_row("blockdiag", how="block by block, square ones", cost="sum of the blocks'")
+@functions_row(
+    "blockdiag",
+    how="block by block, square ones",
+    cost="sum of the blocks'",
+    guard="square_parts",
+)
 def _(op: Any, f: Any) -> Generator[Any, Any, Any]:
     blocks, found = factors_of(op), []
-    if any(b.shape[-1] != b.shape[-2] for b in blocks):
-        return NotImplemented
     for block in blocks:
         found.append((yield block, f) if block.shape[-1] else block)
     return _core.BlockDiag(*found)
@@ -317,10 +345,15 @@ def _(op: Any, f: Any) -> Generator[Any, Any, Any]:
 # -- square roots, samples --
 
 
-@power.row("blockdiag", how="a BlockDiag of the blocks'", cost="sum of the blocks'")
+@power.row(
+    "blockdiag",
+    how="a BlockDiag of the blocks'",
+    cost="sum of the blocks'",
+    guard="square_parts",
+)
 def _(op: Any, p: Any) -> Generator[Any, Any, Any]:
     blocks = factors_of(op)
-    if 0 in op.shape or any(f.shape[-1] != f.shape[-2] for f in blocks):
+    if 0 in op.shape:
         return NotImplemented  # as above
     found = []
     for f in blocks:
@@ -328,10 +361,15 @@ def _(op: Any, p: Any) -> Generator[Any, Any, Any]:
     return _core.BlockDiag(*found)
 
 
-@root.row("blockdiag", how="a BlockDiag of the blocks'", cost="sum of the blocks'")
+@root.row(
+    "blockdiag",
+    how="a BlockDiag of the blocks'",
+    cost="sum of the blocks'",
+    guard="square_parts",
+)
 def _(op: Any) -> Generator[Any, Any, Any]:
     blocks = factors_of(op)
-    if 0 in op.shape or any(f.shape[-1] != f.shape[-2] for f in blocks):
+    if 0 in op.shape:
         return NotImplemented  # as above
     found = []
     for f in blocks:

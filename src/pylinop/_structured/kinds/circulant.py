@@ -10,7 +10,7 @@ import numpy as np
 from ... import _core
 from ..._base.dtypes import inexact, real_of
 from ..cholesky import not_definite
-from ..eig import _pair, by_eigh, pairs_row
+from ..eig import _pair, asks_eigh, by_eigh, doubt_eigh, pairs_row
 from ..eigh import eigenbasis
 from ..least_squares import frames
 from ..matrix_functions import functions_row
@@ -48,9 +48,9 @@ def _(op: Any) -> Any:
     return bool(np.array_equal(turned.conj(), c))
 
 
-@eigvalsh.row("circulant", how="the spectrum, Hermitian", cost="O(n log n)")
+@eigvalsh.row("circulant", how="the spectrum, Hermitian", cost="O(n log n)", guard="hermitian")
 def _(op: Any, uplo: str) -> Any:
-    return np.sort(eigenvalues_of(op).real, axis=-1) if hermitian(op) else NotImplemented
+    return np.sort(eigenvalues_of(op).real, axis=-1)
 
 
 # -- norms --
@@ -105,7 +105,13 @@ def _(op: Any, uplo: str) -> Any:
 # -- eig --
 
 
-@pairs_row("circulant", how="one FFT; V by the DFT, of symmetric ones as eigh's", cost="O(n log n)")
+@pairs_row(
+    "circulant",
+    how="one FFT; V by the DFT, of symmetric ones as eigh's",
+    cost="O(n log n)",
+    asks=asks_eigh,
+    doubt=doubt_eigh,
+)
 def _(op: Any, vectors: bool) -> Any:
     if hermitian(op):
         return by_eigh(op, vectors)
@@ -131,16 +137,20 @@ def _(op: Any, full: bool) -> Any:
 # -- least squares, null spaces, ranges --
 
 
+def _frames_asks(op: Any, want: str) -> Any:
+    fits = (op._given("levels") or 1) == 1 and (want == "solve" or op.dtype.kind == "c")
+    return [] if fits else None
+
+
 @frames.row(
     "circulant",
     how="a DFT and the spectrum, of one level; bases of real ones are dense",
     cost="O(n log n)",
-    asks=lambda op, want: [] if want == "solve" or op.dtype.kind == "c" else None,
+    guard="given",
+    asks=_frames_asks,
 )
 def _(op: Any, want: str) -> Any:
-    if op._init is None or (op._given("levels") or 1) != 1:
-        return NotImplemented
-    if want != "solve" and op.dtype.kind != "c":
+    if _frames_asks(op, want) is None:
         return NotImplemented
     values = eigenvalues_of(op)
     phase, size = phases(values), np.abs(values)

@@ -14,7 +14,7 @@ from ..dispatch import mirrored
 from ..eig import _pair, _split, pairs_row
 from ..eigenvalues_hermitian import reciprocal, shift_of
 from ..eigh import eigenbasis
-from ..matrix_functions import _by_basis, functions_row
+from ..matrix_functions import _by_basis, functions_row, named
 from ..norms import cond_of_values
 from ..operands import _as_precise
 from ..questions import cond, eigvalsh, hermitian, norm, norm_of_values, svdvals
@@ -41,10 +41,10 @@ def _(op: Any) -> Generator[Any, Any, Any]:
     return (yield (found[0],))
 
 
-@eigvalsh.row("sum", how="of A + c I: those of A, + c", cost="those of A")
+@eigvalsh.row("sum", how="of A + c I: those of A, + c", cost="those of A", guard="real_shift")
 def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     found = shift_of(op)
-    if found is None or complex(found[1]).imag:
+    if found is None:
         return NotImplemented
     return (yield found[0], uplo) + complex(found[1]).real
 
@@ -72,32 +72,38 @@ def _(op: Any, p: Any) -> Any:
 # -- eigh --
 
 
-@eigenbasis.row("sum", how="of A + c I: A's Q, c added to its values", cost="that of A")
+@eigenbasis.row(
+    "sum", how="of A + c I: A's Q, c added to its values", cost="that of A", guard="real_shift"
+)
 def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     found = shift_of(op)
-    if found is None or complex(found[1]).imag:
+    if found is None:
         return NotImplemented
     w, q = yield found[0], uplo
     return w + complex(found[1]).real, q
 
 
-@eigenbasis.row("inverse", how="of a Hermitian A: its Q, 1 / w", cost="that of A")
+@eigenbasis.row(
+    "inverse", how="of a Hermitian A: its Q, 1 / w", cost="that of A", guard="hermitian_operand"
+)
 def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
-    if op._init is not None or op._by != "inverse" or not hermitian(op._operands[0]):
-        return NotImplemented
     w, q = yield op._operands[0], uplo
     return reciprocal(w, op._operands[0]), q
 
 
-@eigenbasis.row("power", how="of a Hermitian A: its Q, w^p", cost="that of A")
+@eigenbasis.row(
+    "power", how="of a Hermitian A: its Q, w^p", cost="that of A", guard="hermitian_operand"
+)
 def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
-    if op._operands[0].dtype.kind in "biu" or not hermitian(op._operands[0]):
-        return NotImplemented
     w, q = yield op._operands[0], uplo
     return w ** op._operands[1], q
 
 
 # -- eig --
+
+GUARDS["inexact_operand"] = guard_of(
+    "of no integers, which wrap", lambda op: op._operands[0].dtype.kind not in "biu"
+)
 
 
 @pairs_row("sum", how="of A + c I: A's V, c added to its values", cost="that of A")
@@ -117,10 +123,8 @@ def _(op: Any, vectors: bool) -> Generator[Any, Any, Any]:
     return _pair(reciprocal(w, op._operands[0]), lambda: v, vectors)
 
 
-@pairs_row("power", how="A's V, w^p", cost="that of A")
+@pairs_row("power", how="A's V, w^p", cost="that of A", guard="inexact_operand")
 def _(op: Any, vectors: bool) -> Generator[Any, Any, Any]:
-    if op._operands[0].dtype.kind in "biu":
-        return NotImplemented
     w, v = _split((yield (op._operands[0],)), vectors)
     return _pair(w ** op._operands[1], lambda: v, vectors)
 
@@ -170,7 +174,15 @@ def _(op: Any, full: bool) -> Generator[Any, Any, Any]:
 # -- exp, log, powers --
 
 
-@functions_row("sum", how="of A + c I: of A, the shift within the function", cost="that of A")
+def _shifted_asks(op: Any, f: Any) -> Any:
+    found = shift_of(op)
+    return None if found is None else [(named(f), found[0], f.shifted(found[1]))]
+
+
+@functions_row(
+    "sum", how="of A + c I: of A, the shift within the function", cost="that of A",
+    asks=_shifted_asks,
+)  # fmt: skip
 def _(op: Any, f: Any) -> Generator[Any, Any, Any]:
     found = shift_of(op)
     if found is None:
@@ -178,10 +190,11 @@ def _(op: Any, f: Any) -> Generator[Any, Any, Any]:
     return (yield found[0], f.shifted(found[1]))
 
 
-@functions_row("inverse", "power", how="of a Hermitian A: by its eigenvectors", cost="that of eigh")
+@functions_row(
+    "inverse", "power", how="of a Hermitian A: by its eigenvectors", cost="that of eigh",
+    guard="hermitian_operand",
+)  # fmt: skip
 def _(op: Any, f: Any) -> Any:
-    if op._init is not None or op._by not in ("inverse", "power") or not hermitian(op):
-        return NotImplemented
     return _by_basis(op, f)
 
 
@@ -230,6 +243,7 @@ def _term_asks(op: Any) -> Any:
     how="roots beside each other, of semidefinite terms in this table",
     cost="theirs",
     asks=_term_asks,
+    doubt=lambda op: ("where a term is not semidefinite", [*_term_asks(op), None]),
 )
 def _(op: Any) -> Any:
     terms = _terms(op)
@@ -259,8 +273,9 @@ def _(op: Any) -> Any:
 # -- by known eigenvectors --
 
 
-@power.row("inverse", how="of a Hermitian A: A's with the other sign", cost="A's")
+@power.row(
+    "inverse", how="of a Hermitian A: A's with the other sign", cost="A's",
+    guard="hermitian_operand", asks=lambda op, p: [("sqrt_inv_matmul", op._operands[0], -p)],
+)  # fmt: skip
 def _(op: Any, p: Any) -> Generator[Any, Any, Any]:
-    if op._init is not None or op._by != "inverse" or not hermitian(op._operands[0]):
-        return NotImplemented
     return (yield op._operands[0], -p)

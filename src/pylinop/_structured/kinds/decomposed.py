@@ -16,11 +16,12 @@ from ..dispatch import dense
 from ..eig import _pair, _split, pairs_row
 from ..eigh import eigenbasis
 from ..least_squares import frames
-from ..matrix_functions import _by_basis, _hermitian_only, _thin, functions_row
+from ..matrix_functions import _by_basis, _hermitian_only, _thin, functions_row, named
 from ..operands import _as_precise, diagonal_of, factors_of
 from ..pinv import _reciprocals, _relative
 from ..qr import orthonormal
-from ..questions import eigvalsh, hermitian, pinv, svdvals
+from ..questions import eigvalsh, hermitian, pinv, read_hermitian, svdvals
+from ..rows import GUARDS
 from ..singular_values import _padded, descending, floats
 from ..square_roots import _beside, _powers, nonnegative, power, root
 from ..svd import Matched, _matched, of_basis, phases, singular
@@ -67,9 +68,9 @@ def _(op: Any, uplo: str) -> Any:
     return np.broadcast_to(w, (*op.shape[:-2], op.shape[-1]))
 
 
-@eigvalsh.row("root", how="squares of L's singular values", cost="svdvals of L")
+@eigvalsh.row("root", how="squares of L's singular values", cost="`svdvals`", guard="given")
 def _(op: Any, uplo: str) -> Any:
-    return NotImplemented if op._init is None else svdvals(op)[..., ::-1]
+    return svdvals(op)[..., ::-1]
 
 
 @hermitian.row("congruence")
@@ -108,7 +109,7 @@ def _(op: Any, uplo: str) -> Any:
     "congruence",
     how="A Q of B's, where A is known to be unitary",
     cost="that of B",
-    guard="given unitary_a",
+    guard="given unitary_a hermitian",
 )
 def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     if not hermitian(as_operator(op._given("B"))):
@@ -131,17 +132,20 @@ def _(op: Any, full: bool) -> Any:
 # -- eig --
 
 
-@pairs_row("eigen", how="its own, where Q is known to be unitary", cost="O(n)")
+@pairs_row(
+    "eigen", how="its own, where Q is known to be unitary", cost="O(n)", guard="given unitary_q"
+)
 def _(op: Any, vectors: bool) -> Any:
-    if op._init is None or not is_unitary(op._given("Q")):
-        return NotImplemented
     return _pair(floats(op._given("d")), lambda: op._given("Q").copy(), vectors)
 
 
-@pairs_row("congruence", how="A V of B's, where A is known to be unitary", cost="that of B")
+@pairs_row(
+    "congruence",
+    how="A V of B's, where A is known to be unitary",
+    cost="that of B",
+    guard="given unitary_a",
+)
 def _(op: Any, vectors: bool) -> Generator[Any, Any, Any]:
-    if op._init is None or not is_unitary(op._given("A")):
-        return NotImplemented
     w, v = _split((yield (as_operator(op._given("B")),)), vectors)
     return _pair(w, lambda: op._given("A").copy() @ v, vectors)
 
@@ -241,13 +245,26 @@ def positive(factor: Any) -> Any:
     return _core.Diag(np.abs(d).astype(d.dtype, copy=False))
 
 
+def _qr_asks(op: Any, uplo: str) -> Any:
+    inner = as_operator(op._given("L"))
+    if inner.shape[-1] < op.shape[-1]:
+        return None
+    itself = inner.shape[-1] == inner.shape[-2] and (
+        inner._head in (*OF_PARTS, *DIAGONAL, "banded") or is_lower(inner)
+    )
+    return [] if itself else [(qr.qr, inner.H, "r")]
+
+
 @cholesky.row(
     "root",
     how="L itself where it is lower triangular, else by QR of L^H, which nothing squares",
     cost="qr of L^H",
+    guard="given",
+    asks=_qr_asks,
+    doubt="where L has fewer independent columns than rows",
 )
 def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
-    if op._init is None or op._given("L").shape[-1] < op.shape[-1]:
+    if op._given("L").shape[-1] < op.shape[-1]:
         return NotImplemented
     inner = op._given("L")
     found = positive(inner) if inner.shape[-1] == inner.shape[-2] else None
@@ -285,14 +302,45 @@ def _(op: Any, how: Any) -> Any:
 # -- exp, log, powers --
 
 
-@functions_row("eigen", how="of d, where Q is known to be unitary", cost="O(n)")
+def _asks_beside(guard: str, ask: Any) -> tuple[Any, Any]:
+    """(asks, doubt) of f of what has a unitary factor: ``ask``; of others, eigh of Hermitian
+    ones."""
+
+    def has(op: Any) -> bool:
+        return op._init is not None and bool(GUARDS[guard].holds(op))
+
+    def asks(op: Any, f: Any) -> Any:
+        if has(op):
+            return ask(op, f)
+        return None if read_hermitian(op) is False else [("eigh", op, "L")]
+
+    def doubt(op: Any, f: Any) -> Any:
+        sure = has(op) or read_hermitian(op) is not None
+        return None if sure else ("where it is not Hermitian", None)
+
+    return asks, doubt
+
+
+_EIGEN = _asks_beside("unitary_q", lambda op, f: [])
+_CONGRUENCE = _asks_beside(
+    "unitary_a", lambda op, f: [(named(f), _as_precise(as_operator(op._given("B")), op), f)]
+)
+
+
+@functions_row(
+    "eigen", how="of d, where Q is known to be unitary", cost="O(n)",
+    asks=_EIGEN[0], doubt=_EIGEN[1],
+)  # fmt: skip
 def _(op: Any, f: Any) -> Any:
     if op._init is None or not is_unitary(as_operator(op._given("Q"))):
         return _hermitian_only(op, f)
     return _core.Eigen(op._given("Q").copy(), f(floats(op._given("d"))))
 
 
-@functions_row("congruence", how="A f(B) A^H where A is known to be unitary", cost="that of B")
+@functions_row(
+    "congruence", how="A f(B) A^H where A is known to be unitary", cost="that of B",
+    asks=_CONGRUENCE[0], doubt=_CONGRUENCE[1],
+)  # fmt: skip
 def _(op: Any, f: Any) -> Generator[Any, Any, Any]:
     if op._init is None or not is_unitary(op._given("A")):
         return _hermitian_only(op, f)
@@ -301,13 +349,19 @@ def _(op: Any, f: Any) -> Generator[Any, Any, Any]:
 
 
 @functions_row(
-    "root", how="as the low rank it is, L thin; by the svd of L", cost="O(n k^2)", guard="given"
-)
+    "root", how="as the low rank it is, L thin; by the svd of L", cost="O(n k^2)", guard="given",
+    asks=lambda op, f: [] if _half(op) is not None else [("eigh", op, "L")],
+    instead=lambda op: None if _half(op) is not None else "O(n)",
+)  # fmt: skip
 def _(op: Any, f: Any) -> Any:
+    root = _half(op)
+    return _by_basis(op, f) if root is None else _thin(_core.LowRank(root), f)
+
+
+def _half(op: Any) -> Any:
+    """The L of a Root, where it is dense and has at most half as many columns as rows."""
     root = _as_precise(as_operator(op._given("L")), op)
-    if root._head == "dense" and 2 * root.shape[-1] <= root.shape[-2]:
-        return _thin(_core.LowRank(root), f)
-    return _by_basis(op, f)
+    return root if root._head == "dense" and 2 * root.shape[-1] <= root.shape[-2] else None
 
 
 # -- square roots, samples --
@@ -336,7 +390,12 @@ def _(op: Any) -> Any:
     return NotImplemented if op._init is None else op._given("L")
 
 
-@root.row("congruence", how="A times B's", cost="B's", guard="given")
+@root.row(
+    "congruence", how="A times B's", cost="B's", guard="given",
+    doubt=lambda op: (
+        "where B is not semidefinite", [("sample", as_operator(op._given("B"))), None]
+    ),
+)  # fmt: skip
 def _(op: Any) -> Any:
     inner = _beside([op._given("B")])
     return inner if inner is NotImplemented else as_operator(op._given("A")) @ inner
@@ -371,10 +430,13 @@ def _(op: Any, how: Any) -> Generator[Any, Any, Any]:
     return _core.Congruence(op._given("A").copy(), inner)
 
 
-@frames.row("congruence", how="A times B's where A is known to be unitary", cost="that of B")
+@frames.row(
+    "congruence",
+    how="A times B's where A is known to be unitary",
+    cost="that of B",
+    guard="given unitary_a",
+)
 def _(op: Any, want: str) -> Generator[Any, Any, Any]:
-    if op._init is None or not is_unitary(op._given("A")):
-        return NotImplemented
     u, s, v = yield _as_precise(as_operator(op._given("B")), op), want
     outer = op._given("A")
     return None if u is None else outer @ u, s, outer @ v

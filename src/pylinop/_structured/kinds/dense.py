@@ -26,8 +26,8 @@ def _is_assumed_hermitian(op: Any) -> bool:
 @functions_row(
     "dense",
     how="assumed Hermitian: heevd of its upper triangle, an Eigen",
-    cost="9 n^3",
-    asks=lambda op, f: [] if _is_assumed_hermitian(op) else None,
+    cost="that of eigh",
+    asks=lambda op, f: [("eigh", op, "U")] if _is_assumed_hermitian(op) else None,
 )
 def _(op: Any, f: Any) -> Any:
     if not _is_assumed_hermitian(op):

@@ -198,10 +198,10 @@ def _(op: Any, uplo: str) -> Any:
     return np.zeros(op.shape[:-1], real_of(op.dtype)), eye(op)
 
 
-@eigenbasis.row("full", how="one value; Q is a Householder", cost="O(n)")
+@eigenbasis.row(
+    "full", how="one value; Q is a Householder", cost="O(n)", guard="given real_constant square"
+)
 def _(op: Any, uplo: str) -> Any:
-    if op._init is None or complex(op._given("c")).imag or op.shape[-1] != op.shape[-2]:
-        return NotImplemented
     w = np.zeros(op.shape[:-1])
     w[..., 0] = complex(op._given("c")).real * op.shape[-1]
     return w, reflector(np.ones(op.shape[-1], inexact(op.dtype)))
@@ -220,10 +220,8 @@ def _(op: Any, vectors: bool) -> Any:
     return _pair(np.zeros(op.shape[:-1], real_of(op.dtype)), lambda: eye(op), vectors)
 
 
-@pairs_row("full", how="one value, c n; V is a Householder", cost="O(n)")
+@pairs_row("full", how="one value, c n; V is a Householder", cost="O(n)", guard="given square")
 def _(op: Any, vectors: bool) -> Any:
-    if op._init is None or op.shape[-1] != op.shape[-2]:
-        return NotImplemented
     c = np.asarray(op._given("c")).astype(inexact(op.dtype))
     w = np.zeros(op.shape[:-1], inexact(op.dtype))
     w[..., 0] = c * op.shape[-1]
@@ -399,10 +397,13 @@ def _(op: Any, f: Any) -> Any:
     return _core.Diag(f(np.zeros(op.shape[:-1], real_of(op.dtype))))
 
 
-@functions_row("full", how="f(0) I and one rank", cost="O(n)")
+@functions_row(
+    "full", how="f(0) I and one rank", cost="O(n)", guard="given",
+    asks=lambda op, f: [] if op.shape[-1] > 1 else None,
+)  # fmt: skip
 def _(op: Any, f: Any) -> Any:
     n, dtype = op.shape[-1], inexact(op.dtype)
-    if op._init is None or n == 1:
+    if n == 1:
         return NotImplemented
     c = np.asarray(op._given("c")).astype(dtype)
     w = np.broadcast_to(np.stack([0 * c, n * c], axis=-1), (*op.shape[:-2], 2))
@@ -424,7 +425,10 @@ def _(op: Any, p: Any) -> Any:
     return op if op._weak or op.dtype.kind in "fc" else _core.Identity(op.shape, np.float64)
 
 
-@root.row("diag", "identity", how="square roots", cost="O(n)")
+@root.row(
+    "diag", "identity", how="square roots", cost="O(1)",
+    asks=lambda op: [("sqrt_inv_matmul", op, 0.5)],
+)  # fmt: skip
 def _(op: Any) -> Any:
     return power(op, 0.5)
 

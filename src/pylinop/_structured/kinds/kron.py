@@ -17,19 +17,35 @@ from ..._base.kind_flags import DIAGONAL
 from .. import mixed_shapes
 from ..cholesky import cholesky, is_hermitian, not_definite
 from ..dispatch import dense
-from ..eig import _pair, _split, eigvals, pairs_row
-from ..eigenvalues_hermitian import multiple_of_identity
+from ..eig import _pair, _split, pairs_row
 from ..eigh import eigenbasis
+from ..kron_branches import (
+    all_square,
+    alone_asks,
+    alone_doubt,
+    branches_asks,
+    branches_doubt,
+    each_alone,
+    otherwise,
+)
 from ..least_squares import _joined as least_squares_joined
 from ..least_squares import frames
 from ..lu import _joined as lu_joined
 from ..lu import ldl, lu
-from ..matrix_functions import _by_basis, expm, functions_row, funm, logm, named, power
-from ..norms import frobenius, sums
+from ..matrix_functions import _by_basis, expm, functions_row, funm, logm, power
+from ..norms import _length, _root_of_squares, frobenius, sums
 from ..operands import factors_of, small_array
-from ..properties import ROUNDED, known, measured
-from ..qr import _joined, alike, qr
-from ..questions import cond, eigvalsh, hermitian, norm, outer, pinv, svdvals
+from ..properties import ROUNDED, measured
+from ..qr import _joined, alike, qr, qr_asks
+from ..questions import (
+    cond,
+    eigvalsh,
+    hermitian,
+    norm,
+    outer,
+    pinv,
+    svdvals,
+)
 from ..scalar_function import Function
 from ..singular_values import descending, vector_room
 from ..square_roots import _powers, nonnegative, require_hermitian, root
@@ -50,7 +66,12 @@ def _(op: Any) -> Generator[Any, Any, Any]:
     return np.concatenate([np.sort(s, axis=-1)[..., ::-1], rest], axis=-1)
 
 
-@norm.row("kron", how="product of the factors'", cost="sum of the factors'")
+def _norm_asks(op: Any, ord: Any) -> Any:
+    none = ord == -2 and not _full_rank_possible(op)
+    return [] if none else [("matrix_norm", f, ord) for f in factors_of(op)]
+
+
+@norm.row("kron", how="product of the factors'", cost="sum of the factors'", asks=_norm_asks)
 def _(op: Any, ord: Any) -> Generator[Any, Any, Any]:
     if ord == -2 and not _full_rank_possible(op):
         return np.zeros(op.shape[:-2])
@@ -70,6 +91,7 @@ def _full_rank_possible(op: Any) -> bool:
     "kron",
     how="product of the factors'; inf where some are tall, some wide",
     cost="sum of the factors'",
+    asks=lambda op, p: [("cond", f, p) for f in factors_of(op)] if _full_rank_possible(op) else [],
 )
 def _(op: Any, p: Any) -> Generator[Any, Any, Any]:
     if not _full_rank_possible(op):
@@ -152,6 +174,23 @@ def _(op: Any) -> Generator[Any, Any, Any]:
     return functools.reduce(operator.mul, parts)
 
 
+@frobenius.row("kronsum")
+def _(op: Any) -> Any:
+    """By the diagonals of the operands, which meet, and their other entries, which do not."""
+    if op._init is None or op.ndim != 2:
+        return NotImplemented
+    main, parts = np.zeros(1), []
+    for f in factors_of(op):
+        a = dense(f)
+        if not np.isfinite(a).all():  # 0 times these is in the dense form
+            return NotImplemented
+        beside = a.copy()
+        np.fill_diagonal(beside, 0)
+        parts.append(math.sqrt(op.shape[-1] / a.shape[-1]) * norm.dense(beside, "fro"))
+        main = np.add.outer(main, np.diagonal(a)).ravel()
+    return _root_of_squares([*parts, _length(main)])
+
+
 # -- eigh --
 
 
@@ -188,11 +227,14 @@ def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
 # -- eig --
 
 
-@pairs_row("kron", how="factor by factor, square ones; V is a Kron", cost="sum of the factors'")
+@pairs_row(
+    "kron",
+    how="factor by factor, square ones; V is a Kron",
+    cost="sum of the factors'",
+    guard="square_parts",
+)
 def _(op: Any, vectors: bool) -> Generator[Any, Any, Any]:
     factors = factors_of(op)
-    if any(f.shape[-1] != f.shape[-2] for f in factors):
-        return NotImplemented
     vector_room(op)
     w, parts = np.ones(1), []
     for f in factors:
@@ -202,10 +244,10 @@ def _(op: Any, vectors: bool) -> Generator[Any, Any, Any]:
     return _pair(w, lambda: _core.Kron(*parts), vectors)
 
 
-@pairs_row("kronsum", how="operand by operand; V is a Kron", cost="sum of the operands'")
+@pairs_row(
+    "kronsum", how="operand by operand; V is a Kron", cost="sum of the operands'", guard="given"
+)
 def _(op: Any, vectors: bool) -> Generator[Any, Any, Any]:
-    if op._init is None:
-        return NotImplemented
     vector_room(op)
     w, parts = np.zeros(1), []
     for f in factors_of(op):
@@ -239,6 +281,19 @@ def _(op: Any, full: bool) -> Generator[Any, Any, Any]:
 # -- cholesky --
 
 
+def _asks_of_square(name: str) -> Any:
+    """The same of each factor, where all are square."""
+
+    def asks(op: Any, *args: Any) -> Any:
+        factors = factors_of(op)
+        return [(name, f, *args) for f in factors] if all_square(factors) else None
+
+    return asks
+
+
+_SIGNS = "where a factor is not Hermitian, or the signs of the traces do not multiply to 1"
+
+
 def _is_turned(f: Any) -> Any:
     """Is the first element of each matrix of a batch negative? None: it is not Hermitian."""
     a = small_array(f) if type(f) is _core.Dense else None
@@ -257,6 +312,8 @@ def _is_turned(f: Any) -> Any:
     "kron",
     how="a Kron of the factors', of Hermitian factors, all definite, an even number negative",
     cost="sum of the factors'",
+    asks=_asks_of_square("cholesky"),
+    doubt="where a factor is not Hermitian",
 )
 def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     factors = factors_of(op)
@@ -285,6 +342,7 @@ def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     "kron",
     how="Krons of the factors', columns exchanged of tall and wide ones",
     cost="sum of the factors'",
+    asks=qr_asks,
 )
 def _(op: Any, mode: str) -> Generator[Any, Any, Any]:
     factors = factors_of(op)
@@ -307,11 +365,15 @@ def _(op: Any) -> Generator[Any, Any, Any]:
 
 
 @ldl.row(
-    "kron", how="Krons of the factors', where each has a diagonal D", cost="sum of the factors'"
+    "kron",
+    how="Krons of the factors', where each has a diagonal D",
+    cost="sum of the factors'",
+    guard="square_parts",
+    doubt="where a factor is not its own adjoint, or has a D that is not diagonal",
 )
 def _(op: Any, lower: bool, hermitian: bool) -> Generator[Any, Any, Any]:
     factors = factors_of(op)
-    if any(f.shape[-1] != f.shape[-2] or not symmetric(f, hermitian) for f in factors):
+    if not all(symmetric(f, hermitian) for f in factors):
         return NotImplemented
     outer, middle, order = [], [], np.zeros(1, np.intp)
     for f in factors:
@@ -350,67 +412,17 @@ def _(op: Any, want: str) -> Generator[Any, Any, Any]:
 # -- exp, log, powers --
 
 
-def _principal(factors: Any) -> bool:
-    """Is the principal function of the product that of the factors? It is if the arguments of any
-    choice of eigenvalues add up to less than pi, or if all factors but one have only positive
-    eigenvalues."""
-    total, others = 0.0, 0
-    for factor in factors:
-        if hermitian(factor):
-            w = eigvalsh(factor, "L")
-            floor = -w.shape[-1] * np.finfo(w.dtype).eps * np.abs(w).max(axis=-1, keepdims=True)
-            widest = 0.0 if (w >= floor).all() else math.pi
-        else:
-            w = eigvals(factor)
-            widest = float(np.abs(np.angle(w)).max())
-        total, others = total + widest, others + (widest > 0)
-    return others <= 1 or total < math.pi * (1 - 1e-8)
-
-
-def _square(factors: Any) -> bool:
-    return all(a.shape[-1] == a.shape[-2] for a in factors)
-
-
-def _kron_parts(op: Any, f: Any) -> list[Any] | None:
-    """The factors, where f can be applied factor by factor; else None."""
-    factors = factors_of(op)
-    return factors if f.plain and _square(factors) and _principal(factors) else None
-
-
-def _alone_asks(op: Any, f: Any) -> Any:
-    """What `_kron_otherwise` asks: f of the one factor that is no multiple of I, or eigh."""
-    others = [a for a in factors_of(op) if multiple_of_identity(a) is None]
-    if len(others) == 1:
-        return [(named(f), others[0], f)]
-    return [("eigh", op, "L")] if known(op, "hermitian") is not False else None
-
-
-def _kron_otherwise(op: Any, f: Any) -> Generator[Any, Any, Any]:
-    """If all factors but one are identities, f of that one; if Hermitian, by the factors'
-    vectors."""
-    factors = factors_of(op)
-    alone = [multiple_of_identity(a) for a in factors]
-    others = [i for i, c in enumerate(alone) if c is None]
-    if len(others) == 1 and _square(factors):
-        at = others[0]
-        inside = f
-        for c in alone:
-            inside = inside if c is None else inside.scaled(c)
-        found = [_core.Identity(a.shape) for a in factors]
-        found[at] = yield factors[at], inside
-        return _core.Kron(*found)
-    return _by_basis(op, f) if hermitian(op) else NotImplemented
-
-
 @power.row(
     "kron",
     how="factor by factor where the branches add up, or all but one are c I; Hermitian: by eigh",
     cost="sum of the factors'",
+    asks=branches_asks,
+    doubt=branches_doubt,
 )
 def _(op: Any, f: Any) -> Generator[Any, Any, Any]:
-    factors = _kron_parts(op, f)
+    factors = each_alone(op, f)
     if factors is None:
-        return (yield from _kron_otherwise(op, f))
+        return (yield from otherwise(op, f))
     found: list[Any] = []
     for factor in factors:
         found.append((yield factor, f if not found else Function("power", f.p)))
@@ -421,11 +433,13 @@ def _(op: Any, f: Any) -> Generator[Any, Any, Any]:
     "kron",
     how="KronSum of the factors' where the branches add up, else as `funm`",
     cost="sum of the factors'",
+    asks=branches_asks,
+    doubt=branches_doubt,
 )
 def _(op: Any, f: Any) -> Generator[Any, Any, Any]:
-    factors = _kron_parts(op, f)
+    factors = each_alone(op, f)
     if factors is None:
-        return (yield from _kron_otherwise(op, f))
+        return (yield from otherwise(op, f))
     found: list[Any] = []
     for factor in factors:
         found.append((yield factor, f if not found else Function("log")))
@@ -437,10 +451,11 @@ def _(op: Any, f: Any) -> Generator[Any, Any, Any]:
     of=(expm, funm),
     how="all factors but one are c I: of that one; Hermitian: by eigh, a Kron of vectors",
     cost="sum of the factors'",
-    asks=_alone_asks,
+    asks=alone_asks,
+    doubt=alone_doubt,
 )
 def _(op: Any, f: Any) -> Any:
-    return _kron_otherwise(op, f)
+    return otherwise(op, f)
 
 
 @expm.row("kronsum", how="Kron of the operands'", cost="sum of the operands'", guard="given")
@@ -453,10 +468,14 @@ def _(op: Any, f: Any) -> Generator[Any, Any, Any]:
 
 
 @functions_row(
-    "kronsum", of=(logm, power, funm), how="Hermitian: by eigh, a Kron of vectors", cost="eigh's"
+    "kronsum",
+    of=(logm, power, funm),
+    how="Hermitian: by eigh, a Kron of vectors",
+    cost="eigh's",
+    guard="given hermitian",
 )
 def _(op: Any, f: Any) -> Any:
-    return _by_basis(op, f) if op._init is not None and hermitian(op) else NotImplemented
+    return _by_basis(op, f)
 
 
 # -- square roots, samples --
@@ -475,7 +494,11 @@ def _semidefinite_factors(op: Any) -> list[Any] | None:
 
 
 @square_roots_power.row(
-    "kron", how="a Kron of the factors', Hermitian ones", cost="sum of the factors'"
+    "kron",
+    how="a Kron of the factors', Hermitian ones",
+    cost="sum of the factors'",
+    asks=_asks_of_square("sqrt_inv_matmul"),
+    doubt=_SIGNS,
 )
 def _(op: Any, p: Any) -> Generator[Any, Any, Any]:
     factors = _semidefinite_factors(op)
@@ -497,9 +520,9 @@ def _(op: Any, p: Any) -> Generator[Any, Any, Any]:
 def _(op: Any, p: Any) -> Any:
     bases, w = [], np.zeros(1)
     for f in factors_of(op):
-        a = dense(f)
-        require_hermitian(a)
-        one, q = eigenbasis.of_dense(f, "L", array=a)
+        if not hermitian(f):
+            require_hermitian(dense(f))
+        one, q = eigenbasis(f, "L")
         bases.append(q)
         both = w[..., :, None] + one[..., None, :]
         w = both.reshape(*both.shape[:-2], w.shape[-1] * one.shape[-1])
@@ -507,7 +530,13 @@ def _(op: Any, p: Any) -> Any:
     return _core.Eigen(_core.Kron(*bases), _powers(w, p))
 
 
-@root.row("kron", how="a Kron of the factors', Hermitian ones", cost="sum of the factors'")
+@root.row(
+    "kron",
+    how="a Kron of the factors', Hermitian ones",
+    cost="sum of the factors'",
+    asks=_asks_of_square("sample"),
+    doubt=_SIGNS,
+)
 def _(op: Any) -> Generator[Any, Any, Any]:
     factors = _semidefinite_factors(op)
     if factors is None:

@@ -12,7 +12,7 @@ from ..._operators import quasiseparable
 from ..._operators.convert import as_operator
 from ..cholesky import cholesky, not_definite
 from ..dispatch import mirrored
-from ..eig import _pair, _split, by_eigh, pairs_row
+from ..eig import _pair, _split, by_eigh, eigvals, pairs, pairs_row
 from ..eigenvalues_hermitian import constant_of, update_parts
 from ..eigh import eigenbasis, thin_hermitian
 from ..least_squares import frames
@@ -20,7 +20,7 @@ from ..lu import ldl
 from ..matrix_functions import _hermitian_only, _thin, functions_row
 from ..norms import frobenius
 from ..pinv import _reciprocals, _relative
-from ..questions import eigvalsh, hermitian, pinv, svdvals
+from ..questions import eigvalsh, hermitian, looks_hermitian, pinv, read_hermitian, svdvals
 from ..rows import GUARDS
 from ..singular_values import _padded, adjoint, core_of, descending
 from ..square_roots import _beside, _powers, nonnegative, power, root
@@ -32,7 +32,9 @@ from ..unitary import begun_by, completed
 # -- singular values, norms, eigenvalues --
 
 
-@svdvals.row("lowrank", how="QR of U and V, SVD of what is between", cost="O((m + n) k^2)")
+@svdvals.row(
+    "lowrank", how="QR of U and V, SVD of what is between", cost="O((m + n) k^2)", guard="thin"
+)
 def _(op: Any) -> Any:
     found = core_of(op)
     if found is None:
@@ -40,7 +42,25 @@ def _(op: Any) -> Any:
     return _padded(np.linalg.svdvals(found[1]), op)
 
 
-@eigvalsh.row("lowrank", how="QR of U, of what is between; V left out", cost="O(n k^2)")
+def _own_adjoint(op: Any, *args: Any) -> Any:
+    """What a Hermitian U C U^H asks: nothing; None where V is another than U."""
+    return [] if mirrored(*op._given("U", "V")) else None
+
+
+def _c_doubt(op: Any, *args: Any) -> Any:
+    c = op._given("C")
+    sure = c is None or looks_hermitian(as_operator(c))
+    return None if sure else ("where C is not Hermitian", None)
+
+
+@eigvalsh.row(
+    "lowrank",
+    how="QR of U, of what is between; V left out",
+    cost="O(n k^2)",
+    guard="thin",
+    asks=_own_adjoint,
+    doubt=_c_doubt,
+)
 def _(op: Any, uplo: str) -> Any:
     found = None
     if op._init is not None and mirrored(*op._given("U", "V")):
@@ -75,6 +95,13 @@ def _(op: Any) -> Generator[Any, Any, Any]:
     return True
 
 
+def _is_thin_enough(op: Any) -> bool:
+    """Is it c I and a thin part of fewer columns than rows?"""
+    parts = update_parts(op)
+    shift = parts is not None and GUARDS["thin_shift"].holds(op)
+    return shift and parts is not None and GUARDS["thin"].holds(parts[1])
+
+
 def shifted_thin(op: Any) -> tuple[Any, Any] | None:
     """(U C U^H, c) of a Hermitian matrix c I + U C U^H, else None."""
     parts = update_parts(op)
@@ -84,9 +111,21 @@ def shifted_thin(op: Any) -> tuple[Any, Any] | None:
     return None if c is None or complex(c).imag or not hermitian(parts[1]) else (parts[1], c)
 
 
+def _thin_asks(question: Any) -> Any:
+    """What c I + U C V^H asks: the same of U C V^H."""
+
+    def asks(op: Any, *args: Any) -> Any:
+        parts = update_parts(op)
+        square = parts is not None and parts[0].shape[-1] == parts[0].shape[-2]
+        return [(question, parts[1], *args)] if parts is not None and square else None
+
+    return asks
+
+
 @eigvalsh.row(
-    "lowrankupdate", how="of c I + U U^H: QR of U, + c", cost="O(n k^2)", guard="thin_shift"
-)
+    "lowrankupdate", how="of c I + U U^H: QR of U, + c", cost="that of U C V^H, O(n)",
+    guard="thin_shift hermitian", asks=_thin_asks(eigvalsh),
+)  # fmt: skip
 def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     found = shifted_thin(op)
     if found is None:
@@ -106,7 +145,7 @@ def _(op: Any) -> Any:
 # -- pseudo-inverses --
 
 
-@pinv.row("lowrank", how="a LowRank, by QR of U and V", cost="O((m + n) k^2)")
+@pinv.row("lowrank", how="a LowRank, by QR of U and V", cost="O((m + n) k^2)", guard="thin")
 def _(op: Any, how: Any) -> Any:
     found = core_of(op)
     if found is None:
@@ -119,7 +158,10 @@ def _(op: Any, how: Any) -> Any:
 
 
 @eigenbasis.row(
-    "lowrank", how="QR of U, eigh of k x k; Q by k reflections", cost="O(n k^2); Q in n k numbers"
+    "lowrank",
+    how="QR of U, eigh of k x k; Q by k reflections",
+    cost="O(n k^2); Q in n k numbers",
+    guard="thin hermitian",
 )
 def _(op: Any, uplo: str) -> Any:
     found = thin_hermitian(op)
@@ -136,8 +178,9 @@ def _(op: Any, uplo: str) -> Any:
 @eigenbasis.row(
     "lowrankupdate",
     how="of c I + U C U^H: as U C U^H, c added",
-    cost="O(n k^2)",
-    guard="thin_shift",
+    cost="that of U C V^H, O(n)",
+    guard="thin_shift hermitian",
+    asks=_thin_asks(eigenbasis),
 )
 def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     found = shifted_thin(op)
@@ -150,7 +193,28 @@ def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
 # -- eig --
 
 
-@pairs_row("lowrank", how="QR of the factors; Hermitian: eigh of k x k", cost="O(n k^2)")
+def _pairs_asks(op: Any, vectors: bool) -> Any:
+    if looks_hermitian(op):
+        return [("eigh" if vectors else "eigvalsh", op, "L")]
+    return None if vectors and read_hermitian(op) is False else []
+
+
+def _pairs_doubt(op: Any, vectors: bool) -> Any:
+    if read_hermitian(op) is not None:
+        return None
+    where = "where it is Hermitian, or, with vectors, not" if vectors else "where it is Hermitian"
+    asked = ("eigh" if vectors else "eigvalsh", op, "L")
+    return where, [asked, None] if vectors else [asked]
+
+
+@pairs_row(
+    "lowrank",
+    how="QR of the factors; Hermitian: eigh of k x k",
+    cost="O(n k^2)",
+    guard="thin",
+    asks=_pairs_asks,
+    doubt=_pairs_doubt,
+)
 def _(op: Any, vectors: bool) -> Any:
     if hermitian(op):
         return by_eigh(op, vectors)
@@ -167,8 +231,9 @@ def _(op: Any, vectors: bool) -> Any:
 @pairs_row(
     "lowrankupdate",
     how="of c I + U C V^H: as U C V^H, c added",
-    cost="O(n k^2)",
+    cost="that of U C V^H, O(n)",
     guard="thin_shift",
+    asks=lambda op, vectors: _thin_asks(pairs if vectors else eigvals)(op),
 )
 def _(op: Any, vectors: bool) -> Generator[Any, Any, Any]:
     parts = update_parts(op)
@@ -182,7 +247,12 @@ def _(op: Any, vectors: bool) -> Generator[Any, Any, Any]:
 # -- svd --
 
 
-@singular.row("lowrank", how="QR of U and V, svd of k x k; reflections", cost="O((m + n) k^2)")
+@singular.row(
+    "lowrank",
+    how="QR of U and V, svd of k x k; reflections",
+    cost="O((m + n) k^2)",
+    guard="thin",
+)
 def _(op: Any, full: bool) -> Any:
     found = core_of(op)
     if found is None or not np.isfinite(found[1]).all():
@@ -199,6 +269,7 @@ def _(op: Any, full: bool) -> Any:
     "lowrank",
     how="QR of U and V, SVD of what is between; not null spaces",
     cost="O((m + n) k^2)",
+    guard="thin",
     asks=lambda op, want: None if want == "null" else [],
 )
 def _(op: Any, want: str) -> Any:
@@ -213,7 +284,7 @@ def _(op: Any, want: str) -> Any:
 # -- exp, log, powers --
 
 
-@functions_row("lowrank", how="of k x k, QR of U", cost="O(n k^2)")
+@functions_row("lowrank", how="of k x k, QR of U", cost="O(n k^2)", guard="thin hermitian")
 def _(op: Any, f: Any) -> Any:
     return _thin(op, f)
 
@@ -222,7 +293,8 @@ def _(op: Any, f: Any) -> Any:
     "lowrankupdate",
     how="of c I + U C U^H: f(c) I and a low rank; of another base that is Hermitian by eigh",
     cost="O(n k^2)",
-    asks=lambda op, f: [] if GUARDS["thin_shift"].holds(op) else [("eigh", op, "L")],
+    guard="hermitian",
+    asks=lambda op, f: [] if _is_thin_enough(op) else [("eigh", op, "L")],
 )
 def _(op: Any, f: Any) -> Any:
     found = shifted_thin(op)
@@ -233,7 +305,14 @@ def _(op: Any, f: Any) -> Any:
 # -- square roots, samples --
 
 
-@root.row("lowrank", how="U times C's, V left out", cost="O(k^3)", guard="given")
+def _c_asks(op: Any) -> Any:
+    u, v, c = op._given("U", "V", "C")
+    if not mirrored(u, v):
+        return None
+    return [] if c is None else [("sample", as_operator(c))]
+
+
+@root.row("lowrank", how="U times C's, V left out", cost="O(k^3)", guard="given", asks=_c_asks)
 def _(op: Any) -> Generator[Any, Any, Any]:
     u, v, c = op._given("U", "V", "C")
     if not mirrored(u, v):
@@ -249,11 +328,19 @@ def _two_terms(op: Any) -> Any:
     return base, _core.LowRank(u, v, c)
 
 
+def _term_asks(op: Any) -> Any:
+    terms = [as_operator(t) for t in _two_terms(op)]
+    v = op._given("V") if op._init is not None else None
+    whole = v is not None and v is not op._given("U")
+    return None if whole or not terms else [("sample", t) for t in terms]
+
+
 @root.row(
     "lowrankupdate",
     how="the base's beside U times C's, V left out",
     cost="both roots'",
-    asks=lambda op: [("sample", as_operator(t)) for t in _two_terms(op)],
+    asks=_term_asks,
+    doubt=lambda op: ("where a term is not semidefinite", [*(_term_asks(op) or ()), None]),
 )
 def _(op: Any) -> Any:
     if op._init is None:
@@ -265,7 +352,13 @@ def _(op: Any) -> Any:
 # -- by known eigenvectors --
 
 
-@power.row("lowrank", how="of A^1/2: QR of U, eigh of k x k; A^-1/2 has none", cost="O(n k^2)")
+@power.row(
+    "lowrank",
+    how="of A^1/2: QR of U, eigh of k x k; A^-1/2 has none",
+    cost="O(n k^2)",
+    guard="thin hermitian",
+    asks=lambda op, p: [] if p > 0 else None,
+)
 def _(op: Any, p: Any) -> Any:
     found = thin_hermitian(op)
     if found is None or p < 0:
@@ -319,7 +412,10 @@ def _(op: Any, full: bool) -> Any:
     return _matched(left, s, right)
 
 
-@frames.row("lowrankupdate", how="of c I + U C V^H: as svd", cost="O(n k^2)", guard="thinner_shift")
+@frames.row(
+    "lowrankupdate", how="of c I + U C V^H: as svd", cost="svd's", guard="thinner_shift",
+    asks=lambda op, want: [("svd", op, True)],
+)  # fmt: skip
 def _(op: Any, want: str) -> Any:
     found = singular(op, True)
     return found.u, found.s, found.v
@@ -329,7 +425,7 @@ def _(op: Any, want: str) -> Any:
     "lowrankupdate",
     how="of c I + U C V^H: 1/c I and a thin part, by the pinv of 2k x 2k",
     cost="O(n k^2)",
-    guard="single thin_shift",
+    guard="single thinner_shift",
 )
 def _(op: Any, how: Any) -> Any:
     found = moved(op)
@@ -350,7 +446,8 @@ def _(op: Any, how: Any) -> Any:
     "lowrankupdate",
     how="of c I + U C U^H: f(c) I and a low rank",
     cost="O(n k^2)",
-    guard="thin_shift",
+    guard="thin_shift hermitian",
+    asks=lambda op, p: [] if _is_thin_enough(op) else None,
 )
 def _(op: Any, p: Any) -> Any:
     found = shifted_thin(op)
@@ -377,6 +474,7 @@ def _(op: Any, p: Any) -> Any:
     cost="O(n k^2)",
     kept=True,
     asks=_asks,
+    doubt=lambda op, uplo: None if read_hermitian(op) else ("where it is not Hermitian", None),
 )
 def _(op: Any, uplo: str) -> Any:
     whole = as_quasiseparable(op)
@@ -388,11 +486,16 @@ def _(op: Any, uplo: str) -> Any:
     return _in_precision(factor, op)
 
 
+def _complex(op: Any) -> bool:
+    return bool(op.dtype.kind == "c")
+
+
 @ldl.row(
     "lowrankupdate",
     how="of definite ones with a diagonal base, k < n / 8: L a QuasiSeparable, D a Diag",
     cost="O(n k^2)",
-    asks=_asks,
+    asks=lambda op, low, hermitian: _asks(op) if low and (hermitian or not _complex(op)) else None,
+    doubt="where it is not Hermitian and definite",
 )
 def _(op: Any, lower: bool, hermitian: bool) -> Any:
     if not lower or not (hermitian or op.dtype.kind != "c"):

@@ -9,10 +9,10 @@ import numpy as np
 
 from ... import _core
 from ..._base.dtypes import inexact, real_of
-from ..eig import _pair, by_eigh, eigvals, pairs_row
+from ..eig import _pair, asks_eigh, by_eigh, doubt_eigh, eigvals, pairs_row
 from ..eigh import eigenbasis
 from ..lu import lu
-from ..matrix_functions import functions_row
+from ..matrix_functions import functions_row, named
 from ..norms import sums
 from ..pinv import _relative
 from ..qr import identity_of
@@ -120,10 +120,11 @@ def _(op: Any, uplo: str) -> Any:
 # -- eig --
 
 
-@pairs_row("permutation", how="roots of unity, a DFT a cycle length", cost="O(n)", calls=10)
+@pairs_row(
+    "permutation", how="roots of unity, a DFT a cycle length", cost="O(n)", calls=10,
+    guard="single", asks=asks_eigh, doubt=doubt_eigh,
+)  # fmt: skip
 def _(op: Any, vectors: bool) -> Any:
-    if op.ndim != 2:
-        return NotImplemented
     check_permutation(op)
     if hermitian(op):
         return by_eigh(op, vectors)
@@ -154,16 +155,22 @@ def _(op: Any) -> tuple[Any, Any, Any]:
 # -- exp, log, powers --
 
 
+def _turn(k: int, op: Any) -> Any:
+    """One cycle of k rows."""
+    first = np.zeros(k, inexact(op.dtype))
+    first[-1] = 1
+    return _core.Circulant(first)
+
+
 @functions_row(
-    "permutation", how="a circulant a cycle length", cost="O(n log n)", guard="single", calls=25
-)
+    "permutation", how="a circulant a cycle length", cost="O(n log n)", guard="single", calls=15,
+    asks=lambda op, f: [(named(f), _turn(k, op), f) for k in cycles_of(op)[1]],
+)  # fmt: skip
 def _(op: Any, f: Any) -> Generator[Any, Any, Any]:
     op.diagonal()  # each index once
-    dtype, found = inexact(op.dtype), {}
+    found = {}
     for k in cycles_of(op)[1]:
-        first = np.zeros(k, dtype)
-        first[-1] = 1
-        found[k] = yield _core.Circulant(first), f
+        found[k] = yield _turn(k, op), f
     return by_cycles(op, lambda k: found[k])
 
 
@@ -201,10 +208,21 @@ def _(op: Any, how: Any) -> Any:
 
 @eigvals.row(
     "selection", how="roots of one by its cycles, else zeros", cost="O(n log n)",
-    guard="given single", called="selection",
+    guard="given single square", called="selection",
+    asks=lambda op: [("eigvals", _within_cycles(op)[1])],
 )  # fmt: skip
 def _(op: Any) -> Any:
     op.diagonal()
+    within, turn = _within_cycles(op)
+    w = np.zeros(op.shape[-1], complex_of(op.dtype))
+    if within.size:
+        w[: within.size] = eigvals(turn)
+    return w
+
+
+def _within_cycles(op: Any) -> tuple[Any, Any]:
+    """The indices of a square Selection that lead back to themselves, and what it does to these:
+    a Permutation."""
     n = op.shape[-1]
     to = np.asarray(op._given("index")) % n
     far = to  # 2^k steps on, at last n or more: where those lead is in a cycle
@@ -213,7 +231,4 @@ def _(op: Any) -> Any:
     within = np.unique(far)
     place = np.zeros(n, np.int64)
     place[within] = np.arange(within.size)
-    w = np.zeros(n, complex_of(op.dtype))
-    if within.size:
-        w[: within.size] = eigvals(_core.Permutation(place[to[within]]))
-    return w
+    return within, _core.Permutation(place[to[within]])

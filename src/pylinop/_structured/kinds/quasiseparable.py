@@ -29,8 +29,10 @@ def _(op: Any, uplo: str) -> Any:
 
 
 @ldl.row(
-    "quasiseparable", how="of definite ones in O(n), L a QuasiSeparable, D a Diag", cost="O(n J^2)"
-)
+    "quasiseparable", how="of definite ones in O(n), L a QuasiSeparable, D a Diag",
+    cost="O(n J^2)", doubt="where it is not definite",
+    asks=lambda op, low, hermitian: [] if low and (hermitian or op.dtype.kind != "c") else None,
+)  # fmt: skip
 def _(op: Any, lower: bool, hermitian: bool) -> Any:
     if not lower or not (hermitian or op.dtype.kind != "c") or quasiseparable.is_triangular(op):
         return NotImplemented
@@ -49,6 +51,7 @@ def _(op: Any, lower: bool, hermitian: bool) -> Any:
     how="Cholesky, a QuasiSeparable; where that fails as a dense one",
     cost="O(n J^2)",
     calls=3,
+    doubt="where it is not definite",
 )
 def _(op: Any) -> Any:
     if quasiseparable.is_triangular(op):

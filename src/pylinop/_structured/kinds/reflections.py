@@ -11,7 +11,7 @@ from ..eig import _pair, pairs_row
 from ..eigh import eigenbasis
 from ..matrix_functions import _hermitian_only, _one_apart, functions_row
 from ..norms import sums
-from ..questions import eigvalsh, hermitian, pinv, svdvals
+from ..questions import eigvalsh, hermitian, pinv, read_hermitian, svdvals
 from ..singular_values import descending, determinant, floats
 from ..svd import _ones, singular
 from ..unitary import reflector
@@ -81,7 +81,10 @@ def _(op: Any, how: Any) -> Any:
     return op.H
 
 
-@pinv.row("householder", how="itself, with its own tau", cost="O(n)")
+@pinv.row(
+    "householder", how="itself, with its own tau", cost="O(n)", guard="given",
+    asks=lambda op, how: [] if op._given("tau") is None else None,
+)  # fmt: skip
 def _(op: Any, how: Any) -> Any:
     if op._init is None or op._given("tau") is not None or np.isnan(reflection_of(op)).any():
         return NotImplemented
@@ -107,10 +110,10 @@ def reflection_parts(op: Any) -> tuple[Any, Any] | None:
     return (v, value) if np.all(good) else None
 
 
-@eigenbasis.row("householder", how="a Householder", cost="O(n)")
+@eigenbasis.row("householder", how="a Householder", cost="O(n)", guard="given hermitian")
 def _(op: Any, uplo: str) -> Any:
     found = reflection_parts(op)
-    if found is None or not hermitian(op):
+    if found is None:
         return NotImplemented
     v, value = found
     return _first(value.real, op.shape[-1]), reflector(v)
@@ -119,7 +122,7 @@ def _(op: Any, uplo: str) -> Any:
 # -- eig --
 
 
-@pairs_row("householder", how="a Householder", cost="O(n)")
+@pairs_row("householder", how="a Householder", cost="O(n)", guard="given")
 def _(op: Any, vectors: bool) -> Any:
     found = reflection_parts(op)
     if found is None:
@@ -138,7 +141,13 @@ def _(op: Any, full: bool) -> Any:
 # -- exp, log, powers --
 
 
-@functions_row("householder", how="f(1) I and one rank", cost="O(n)")
+def _apart_asks(op: Any, f: Any) -> Any:
+    if op._init is not None and op.shape[-1] > 1:
+        return []
+    return [("eigh", op, "L")] if read_hermitian(op) else None
+
+
+@functions_row("householder", how="f(1) I and one rank", cost="O(n)", asks=_apart_asks)
 def _(op: Any, f: Any) -> Any:
     found = reflection_parts(op)
     if found is None or op.shape[-1] == 1:

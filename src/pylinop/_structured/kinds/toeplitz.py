@@ -18,7 +18,8 @@ from ..eigh import eigenbasis
 from ..norms import _length, frobenius, sums
 from ..operands import announce, keep_within
 from ..properties import measured
-from ..questions import eigvalsh, hermitian, svdvals
+from ..questions import eigvalsh, hermitian, read_hermitian, svdvals
+from ..rows import GUARDS, Guard
 from ..singular_values import descending, toeplitz_of
 from ..square_roots import root
 from ..unitary import unitary
@@ -36,10 +37,20 @@ def _(op: Any) -> Any:
     return square and not np.imag(c[..., 0]).any() and np.array_equal(c[..., 1:].conj(), r[..., 1:])
 
 
+def _may_be_halved(op: Any, ask: Any) -> Any:
+    """Of several levels the dense form shows it."""
+    return op.shape[-1] > 1 and (op._head != "toeplitz" or ask(op))
+
+
+GUARDS["hermitian_levels"] = Guard(
+    "Hermitian, of two rows or more; of several levels the dense form is",
+    lambda op: _may_be_halved(op, hermitian),
+    lambda op: _may_be_halved(op, read_hermitian),
+)
+
+
 def halves(op: Any, question: Any, found: Any, uplo: str) -> Any:
     """The answer of ``found`` for a Hermitian Toeplitz matrix, else the question's dense answer."""
-    if op.shape[-1] < 2 or (op._head == "toeplitz" and not hermitian(op)):
-        return NotImplemented
     a = dense(op)
     good = np.isfinite(a).all() and measured(a, "centrohermitian")
     return found(a) if good else question.dense(a, uplo)
@@ -52,9 +63,25 @@ def halves(op: Any, question: Any, found: Any, uplo: str) -> Any:
     how="Hermitian: two real problems of half the size, or one where complex",
     cost="n^3 / 3",
     kept=True,
+    guard="hermitian_levels",
 )
 def _(op: Any, uplo: str) -> Any:
     return halves(op, eigvalsh, values, uplo)
+
+
+def _values_asks(op: Any) -> Any:
+    known = read_hermitian(op) if op._head == "toeplitz" else False
+    if known or (known is None and op.dtype.kind == "c"):
+        return [("eigvalsh", op, "L")]
+    return None if op.dtype.kind == "c" else []
+
+
+def _values_doubt(op: Any) -> Any:
+    if op._head != "toeplitz" or read_hermitian(op) is not None:
+        return None
+    if op.dtype.kind == "c":
+        return "where it is not Hermitian", None
+    return "where it is Hermitian", [("eigvalsh", op, "L")]
 
 
 @svdvals.row(
@@ -64,10 +91,12 @@ def _(op: Any, uplo: str) -> Any:
     cost="4 n^3 / 3; n^3 / 3 Hermitian",
     kept=True,
     by="dense",
+    guard="square",
+    asks=_values_asks,
+    doubt=_values_doubt,
+    instead=lambda op: "O(n)" if _values_asks(op) else None,
 )
 def _(op: Any) -> Any:
-    if op.shape[-1] != op.shape[-2]:
-        return NotImplemented
     if op._head == "toeplitz" and hermitian(op):
         return descending(np.abs(eigvalsh(op, "L")))
     if op.dtype.kind == "c":
@@ -128,6 +157,7 @@ def _(op: Any) -> Any:
     cost="9 n^3 / 4",
     kept=True,
     by="dense",
+    guard="hermitian_levels",
 )
 def _(op: Any, uplo: str) -> Any:
     def found(a: Any) -> tuple[Any, Any]:
@@ -184,11 +214,14 @@ def _embedding(c: Any) -> Any:
     how="n rows of the root of the Circulant around it (size 2 n - 2) where that is semidefinite",
     cost="O(n log n)",
     calls=3,
+    guard="hermitian",
+    asks=lambda op: [] if op.shape[-1] > 2 else None,
+    doubt="where that Circulant is not semidefinite",
 )
 def _(op: Any) -> Any:
     found = toeplitz_of(op)
     n = op.shape[-1]
-    if found is None or not hermitian(op) or n < 3:
+    if found is None or n < 3:
         return NotImplemented
     c = np.broadcast_to(found[0], (*op.shape[:-2], n))
     w = _embedding(c)
@@ -206,10 +239,10 @@ def _(op: Any) -> Any:
     how="rows of the root of the Circulant of as many levels around it (sizes 2 n - 1) where that "
     "is semidefinite",
     cost="O(n log n)",
+    guard="given single",
+    doubt="where that Circulant is not semidefinite",
 )
 def _(op: Any) -> Any:
-    if op._init is None or op.ndim != 2:
-        return NotImplemented
     t = np.asarray(op._given("t"))
     sizes = tuple((m + 1) // 2 for m in t.shape)
     odd = t.shape == tuple(2 * n - 1 for n in sizes)

@@ -16,6 +16,7 @@ from ..least_squares import frames
 from ..matrix_functions import functions_row
 from ..qr import _of, qr
 from ..questions import eigvalsh, outer, pinv
+from ..rows import GUARDS, guard_of
 from ..singular_values import _level_values, vector_room
 from ..svd import _matched, _ones, singular
 from ..unitary import unitary
@@ -76,8 +77,23 @@ def _(op: Any, full: bool) -> Any:
     return _ones(op, unit, {"ortho": 1.0, "forward": n**-0.5}.get(norm, n**0.5))
 
 
+def _has_closed_values(op: Any) -> bool:
+    if op._init is None or op._head != "dct":
+        return op._init is not None
+    return bool(op._given("norm") == "ortho" or op._given("type") != 1)
+
+
+GUARDS["closed_values"] = guard_of(
+    "its singular values have a closed form, as all but those of a scaled type 1",
+    _has_closed_values,
+)
+
+
 @singular.row(
-    "dct", how="the orthogonal DCT of its type; two values a level", cost="O(n)", guard="given"
+    "dct",
+    how="the orthogonal DCT of its type; two values a level",
+    cost="O(n)",
+    guard="closed_values",
 )
 def _(op: Any, full: bool) -> Any:
     sizes, type_, norm = op._given("n", "type", "norm")
@@ -86,10 +102,7 @@ def _(op: Any, full: bool) -> Any:
     s = np.ones(1)
     vector_room(op)
     for n in sizes:
-        values = _level_values("dct", n, type_, norm)
-        if values is None:
-            return NotImplemented
-        s = outer(s, values)
+        s = outer(s, _level_values("dct", n, type_, norm))
     unit = _core.DCT(sizes, type_, "ortho", None if op._weak else op.dtype)
     return _matched(eye(op), s, unit.T) if type_ == 2 else _matched(unit, s, eye(op))
 
@@ -99,18 +112,36 @@ def _(op: Any, full: bool) -> Any:
 
 @qr.row(
     "hadamard",
-    how="Q is itself / sqrt(n), R a multiple of the Identity",
-    cost="O(1)",
+    "dft",
+    called="transforms",
+    how="Q is itself, scaled to be unitary, R a multiple of the Identity",
+    cost="O(n)",
     guard="given",
 )
 def _(op: Any, mode: str) -> Any:
     n, dtype = op.shape[-1], inexact(op.dtype)
-    root = float(np.sqrt(n))
-    r = _core.Diag(np.full(n, root, dtype))
-    return _of(mode, (1 / root) * (op if op.dtype == dtype else op.astype(dtype)), r)
+    if op._head == "dft":
+        size, norm = op._given("n", "norm")
+        scale = {"ortho": 1.0, "forward": n**-0.5}.get(norm, n**0.5)
+        q = _core.DFT(size, "ortho", dtype)
+        if scale == 1:
+            return _of(mode, q, _core.Identity(n, dtype))
+    else:
+        scale = float(np.sqrt(n))
+        q = (1 / scale) * (op if op.dtype == dtype else op.astype(dtype))
+    return _of(mode, q, _core.Diag(np.full(n, scale, dtype)))
 
 
 # -- by known eigenvectors --
+
+
+@frames.row(
+    "dft", "dct", called="transforms", how="by svd, what is known of its type", cost="svd's",
+    guard="closed_values", asks=lambda op, want: [("svd", op, True)],
+)  # fmt: skip
+def _(op: Any, want: str) -> Any:
+    found = singular(op, True)
+    return found.u, found.s.astype(real_of(op.dtype), copy=False), found.v
 
 
 @frames.row("hadamard", how="itself over sqrt(n)", cost="a product", guard="given")

@@ -22,17 +22,29 @@ from ..eig import _pair, _split, eigvals, pairs, pairs_row
 from ..eigh import eigenbasis, has_basis
 from ..least_squares import frames
 from ..lu import _itself, ldl, lu
-from ..matrix_functions import functions_row
+from ..matrix_functions import functions_row, named
 from ..norms import frobenius, sums
 from ..operands import _view, factors_of, modulus, within
 from ..qr import _of, identity_of, qr
-from ..questions import cond, eigvalsh, hermitian, norm, pinv, svdvals
+from ..questions import (
+    cond,
+    eigvalsh,
+    hermitian,
+    looks_hermitian,
+    norm,
+    pinv,
+    read_hermitian,
+    svdvals,
+)
+from ..rows import GUARDS, guard_of
 from ..singular_values import check_permutation
 from ..square_roots import by_basis, power, root
 from ..svd import Matched, singular
 from ..unitary import is_unitary
 
 _COMPOSED = heads("composed")
+GUARDS["real_multiple"] = guard_of("c is real", lambda op: not complex(op._operands[1]).imag)
+GUARDS["not_turned"] = guard_of("rows remain rows", lambda op: not op._mode & TRANSPOSED)
 
 # -- singular values, norms, eigenvalues --
 
@@ -85,11 +97,9 @@ def _(op: Any) -> Generator[Any, Any, Any]:
     return (yield (op._operands[0],))
 
 
-@eigvalsh.row("scaled", how="c times A's, c real", cost="A's")
+@eigvalsh.row("scaled", how="c times A's, c real", cost="A's", guard="real_multiple")
 def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     c = complex(op._operands[1])
-    if c.imag:
-        return NotImplemented
     return np.sort(c.real * (yield within(op), uplo), axis=-1)
 
 
@@ -138,11 +148,11 @@ def _(op: Any) -> Generator[Any, Any, Any]:
 # -- eigh --
 
 
-@eigenbasis.row("scaled", how="A's Q, c times its values, c real", cost="that of A")
+@eigenbasis.row(
+    "scaled", how="A's Q, c times its values, c real", cost="that of A", guard="real_multiple"
+)
 def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     c = complex(op._operands[1])
-    if c.imag:
-        return NotImplemented
     w, q = yield within(op), uplo
     return c.real * w, q
 
@@ -165,8 +175,32 @@ def _(op: Any, vectors: bool) -> Generator[Any, Any, Any]:
     return _pair(op._operands[1] * w, lambda: v, vectors)
 
 
-@pairs.row("view", how="A's V, conjugated; of .T where V is known to be unitary", cost="that of A")
+def _left_asks(op: Any) -> Any:
+    """The vectors of A; not of a transposed array whose vectors are no basis for it."""
+    below = op._operands[0]
+    held = below._head == "dense" and below._init is not None
+    return (
+        None if op._mode & TRANSPOSED and held and not looks_hermitian(below) else [("eig", below)]
+    )
+
+
+def _left_doubt(op: Any) -> Any:
+    sure = not op._mode & TRANSPOSED or looks_hermitian(op._operands[0])
+    return (
+        None if sure else ("where V is not known to be unitary", [("eig", op._operands[0]), None])
+    )
+
+
+@pairs.row(
+    "view",
+    how="A's V, conjugated; of .T where V is known to be unitary",
+    cost="that of A",
+    asks=_left_asks,
+    doubt=_left_doubt,
+)
 def _(op: Any) -> Generator[Any, Any, Any]:
+    if _left_asks(op) is None:
+        return NotImplemented
     w, v = yield (op._operands[0],)
     mode = op._mode
     if mode & TRANSPOSED and not is_unitary(v):
@@ -274,12 +308,31 @@ def _(op: Any, mode: str) -> Generator[Any, Any, Any]:
     return c * found if mode == "r" else (found[0], c * found[1])
 
 
-@qr.row("view", how="of `.conj()` A's, conjugated; of a triangle turned upper, itself", cost="A's")
+def _is_turned_upper(op: Any) -> bool:
+    """Is it a lower triangle turned upper?"""
+    below = op._operands[0]
+    lower = op._head == "triangular" and below._init is not None and below._given("lower")
+    return bool(lower and op._mode & TRANSPOSED and op.dtype.kind in "fc")
+
+
+def _qr_asks(op: Any, mode: str) -> Any:
+    if not op._mode & TRANSPOSED:
+        return [(qr, op._operands[0], mode)]
+    known = _is_turned_upper(op) or bands_within(op) or op._head == "permutation" or is_unitary(op)
+    return [] if known else None
+
+
+def _qr_price(op: Any) -> str | None:
+    banded = op._mode & TRANSPOSED and not _is_turned_upper(op) and bands_within(op)
+    return "4 n l (l + u)" if banded else None
+
+
+@qr.row(
+    "view", how="of `.conj()` A's, conjugated; of a triangle turned upper, itself", cost="A's",
+    asks=_qr_asks, instead=_qr_price,
+)  # fmt: skip
 def _(op: Any, mode: str) -> Generator[Any, Any, Any]:
-    triangle = op._head == "triangular" and op._operands[0]._init is not None
-    if triangle and op._operands[0]._given("lower") and op._mode & TRANSPOSED:
-        if op.dtype.kind not in "fc":
-            return NotImplemented
+    if _is_turned_upper(op):
         return _of(mode, identity_of(op, op.shape[-1], op.shape[-1]), op)
     if op._mode & TRANSPOSED:
         if (bands := bands_within(op)) is not None:
@@ -300,34 +353,45 @@ def _(op: Any) -> Generator[Any, Any, Any]:
     return p, low, op._operands[1] * up
 
 
-@lu.row("view", how="of `.conj()` A's, conjugated; of a triangle turned upper, itself", cost="A's")
+def _lu_asks(op: Any) -> Any:
+    if not op._mode & TRANSPOSED:
+        return [("lu", op._operands[0])]
+    return [] if op._head == "permutation" or _is_turned_upper(op) else None
+
+
+@lu.row(
+    "view", how="of `.conj()` A's, conjugated; of a triangle turned upper, itself", cost="A's",
+    asks=_lu_asks,
+)  # fmt: skip
 def _(op: Any) -> Generator[Any, Any, Any]:
     if op._mode & TRANSPOSED:
-        below = op._operands[0]
         if op._head == "permutation":
             check_permutation(op)
             one = identity_of(op, op.shape[-1], op.shape[-1])
             return op, one, one
-        if op._head != "triangular" or below._init is None or not below._given("lower"):
-            return NotImplemented
-        return _itself(op) if op.dtype.kind in "fc" else NotImplemented
+        return _itself(op) if _is_turned_upper(op) else NotImplemented
     p, low, up = yield (op._operands[0],)
     return p, low.conj(), up.conj()
 
 
-@ldl.row("scaled", how="A's, D times c; c real", cost="A's")
-def _(op: Any, lower: bool, hermitian: bool) -> Generator[Any, Any, Any]:
+def _ldl_asks(op: Any, lower: bool, hermitian: bool) -> Any:
     c = complex(op._operands[1])
     if (hermitian and c.imag) or not 0 < abs(c) < np.inf:  # 0 A is Hermitian, whatever A is
+        return None
+    return [("ldl", within(op), lower, hermitian)]
+
+
+@ldl.row("scaled", how="A's, D times c; c real", cost="A's", asks=_ldl_asks)
+def _(op: Any, lower: bool, hermitian: bool) -> Generator[Any, Any, Any]:
+    c = complex(op._operands[1])
+    if _ldl_asks(op, lower, hermitian) is None:
         return NotImplemented
     outer, middle, order = yield within(op), lower, hermitian
     return outer, (c if c.imag else c.real) * middle, order
 
 
-@ldl.row("view", how="of `.conj()` A's, conjugated", cost="A's")
+@ldl.row("view", how="of `.conj()` A's, conjugated", cost="A's", guard="not_turned")
 def _(op: Any, lower: bool, hermitian: bool) -> Generator[Any, Any, Any]:
-    if op._mode & TRANSPOSED:
-        return NotImplemented
     outer, middle, order = yield op._operands[0], lower, hermitian
     return outer.conj(), middle.conj(), order
 
@@ -347,7 +411,12 @@ def _(op: Any, want: str) -> Generator[Any, Any, Any]:
     return u, size * s, v
 
 
-@frames.row("view", how="A's, exchanged for a transpose", cost="A's")
+def _frames_asks(op: Any, want: str) -> Any:
+    turned = want == "null" and op._mode & TRANSPOSED
+    return None if turned else [(frames, op._operands[0], want)]
+
+
+@frames.row("view", how="A's, exchanged for a transpose", cost="A's", asks=_frames_asks)
 def _(op: Any, want: str) -> Generator[Any, Any, Any]:
     if want == "null" and op._mode & TRANSPOSED:
         return NotImplemented
@@ -361,14 +430,32 @@ def _(op: Any, want: str) -> Generator[Any, Any, Any]:
 # -- exp, log, powers --
 
 
-@functions_row("scaled", how="of A, the multiple within the function", cost="that of A")
+@functions_row(
+    "scaled", how="of A, the multiple within the function", cost="that of A",
+    asks=lambda op, f: [(named(f), within(op), f.scaled(op._operands[1]))],
+)  # fmt: skip
 def _(op: Any, f: Any) -> Generator[Any, Any, Any]:
     return (yield within(op), f.scaled(op._operands[1]))
 
 
+def _seen_asks(op: Any, f: Any) -> Any:
+    below = op._operands[0]
+    if not op._mode & CONJUGATED or f.name == "exp":
+        return [(named(f), below, f.conj() if op._mode & CONJUGATED else f)]
+    held = below._head == "dense" and below._init is not None
+    known = looks_hermitian(below) if held else read_hermitian(below)
+    return None if known is False else [(named(f), below, f)]
+
+
+def _seen_doubt(op: Any, f: Any) -> Any:
+    cut = op._mode & CONJUGATED and f.name != "exp" and not looks_hermitian(op._operands[0])
+    return ("where A is not Hermitian", None) if cut else None
+
+
 @functions_row(
-    "view", how="of A, seen so; .conj() beside a branch cut only of Hermitian A", cost="A's"
-)
+    "view", how="of A, seen so; .conj() beside a branch cut only of Hermitian A", cost="A's",
+    asks=_seen_asks, doubt=_seen_doubt,
+)  # fmt: skip
 def _(op: Any, f: Any) -> Generator[Any, Any, Any]:
     mode, below = op._mode, op._operands[0]
     if mode & CONJUGATED and f.name != "exp":
