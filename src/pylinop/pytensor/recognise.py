@@ -126,7 +126,8 @@ def _alloc(v: Any, leaves: Any) -> Any:
 def _specified(v: Any, leaves: Any) -> Any:
     """Of a size that is said: a diagonal and W W' have it themselves, and it is checked there."""
     x, *sizes = v.owner.inputs
-    if v.ndim != 2 or not all(isinstance(n, Constant) and n.ndim == 0 for n in sizes):
+    told = [np.ndim(n.data) == 0 and n.data is not None for n in sizes if isinstance(n, Constant)]
+    if v.ndim != 2 or len(told) != 2 or not all(told):
         return None
     n, m = (int(size.data) for size in sizes)
     if n != m or x.owner is None:

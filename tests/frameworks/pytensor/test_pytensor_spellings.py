@@ -201,6 +201,11 @@ def test_sizes_that_are_said_are_checked():
     for f in (on, off):
         with pytest.raises((AssertionError, ValueError)):
             f(0.3, np.ones(5), np.ones(5))
+    for shape in ((N, N), (N, None), (None, N)):
+        of_low = pt.specify_shape(pt.specify_shape(LOW, shape) + 0 * D, shape) + D
+        on, off = compiled([W, d, y], graphs.by_cholesky(of_low, y), [W, d, y])
+        given = numbers()[5], numbers()[2], np.ones(N)
+        same(on, off, *given)
 
 
 def test_a_right_hand_side_that_is_wider():
