@@ -79,7 +79,7 @@ def test_models_fire_unasked(build):
     with pp.off():
         off = density(model)
     if build is factors:  # made anew, whatever was compiled and thrown away since
-        assert pp.explain(model)[:1] == [report]
+        assert [r[:5] for r in pp.explain(model)] == [report[:5]]
     start = DictToArrayBijection.map(model.initial_point())
     for scale in (0.0, 0.5, -0.7):
         x = start.data + scale * np.random.default_rng(1).standard_normal(start.data.shape)
