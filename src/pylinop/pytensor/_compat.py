@@ -12,7 +12,7 @@ from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.features import ReplaceValidate
 from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.op import Op
-from pytensor.graph.replace import vectorize_graph
+from pytensor.graph.replace import clone_replace, vectorize_graph
 from pytensor.graph.rewriting.basic import GraphRewriter
 from pytensor.graph.rewriting.utils import rewrite_graph
 from pytensor.graph.traversal import ancestors
@@ -22,6 +22,7 @@ from pytensor.link.numba.dispatch.basic import numba_njit, register_funcify_defa
 from pytensor.scalar import basic as scalars
 from pytensor.tensor.basic import Alloc, AllocDiag, ExtractDiag, Eye
 from pytensor.tensor.blockwise import Blockwise
+from pytensor.tensor.einsum import Einsum
 from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 from pytensor.tensor.linalg.constructors import BlockDiagonal
 from pytensor.tensor.linalg.decomposition.cholesky import Cholesky
@@ -35,9 +36,16 @@ from pytensor.tensor.linalg.solvers.psd import CholeskySolve
 from pytensor.tensor.linalg.solvers.triangular import SolveTriangular
 from pytensor.tensor.linalg.summary import Det
 from pytensor.tensor.math import Dot
-from pytensor.tensor.subtensor import AdvancedSubtensor
+from pytensor.tensor.shape import Shape, SpecifyShape
+from pytensor.tensor.subtensor import (
+    AdvancedIncSubtensor,
+    AdvancedSubtensor,
+    IncSubtensor,
+    Subtensor,
+)
 
 __all__ = [
+    "AdvancedIncSubtensor",
     "AdvancedSubtensor",
     "Alloc",
     "AllocDiag",
@@ -52,22 +60,28 @@ __all__ = [
     "DimShuffle",
     "DisconnectedType",
     "Dot",
+    "Einsum",
     "Elemwise",
     "ExtractDiag",
     "Eye",
     "FunctionGraph",
     "GraphRewriter",
+    "IncSubtensor",
     "KroneckerProduct",
     "MatrixInverse",
     "OTHERS",
     "Op",
     "ReplaceValidate",
+    "Shape",
     "Solve",
     "SolveTriangular",
+    "SpecifyShape",
+    "Subtensor",
     "TypeCastingOp",
     "Variable",
     "ancestors",
     "call_cached_ptr",
+    "clone_replace",
     "compile_numba_function_src",
     "numba_njit",
     "optdb",

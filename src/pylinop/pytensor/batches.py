@@ -58,7 +58,7 @@ class Batch:
         if isinstance(op, Blockwise) and op.batch_ndim(v.owner) == lead:
             return op.core_op(*(self._one(x, lead) for x in inputs))
         if isinstance(op, AllocDiag) and (op.axis1, op.axis2) == (v.ndim - 2, v.ndim - 1) != (0, 1):
-            return AllocDiag(op.offset)(self._one(inputs[0], lead)) if v.ndim == lead + 2 else None
+            return pt.diag(self._one(inputs[0], lead), op.offset) if v.ndim == lead + 2 else None
         return None
 
     def _of_shuffled(self, v: Any, lead: int) -> Any:

@@ -118,7 +118,7 @@ def _same(a: Any, b: Any, size: float, dtype: Any = None) -> bool:
 def lags(a: Any) -> tuple[Any, bool] | None:
     """(the first column, False) of a symmetric Toeplitz matrix, (it, True) of one whose entries
     have the other sign above the diagonal; None for other ones."""
-    if a.ndim != 2 or a.shape[0] != a.shape[1] or not a.size or a.dtype.kind not in "fiu":
+    if a.ndim != 2 or a.shape[0] != a.shape[1] or not a.size or a.dtype.kind not in "fiub":
         return None
     size = float(np.abs(a).max())
     if not np.isfinite(size) or not _same(a[1:, 1:], a[:-1, :-1], size):

@@ -9,7 +9,15 @@ from typing import Any
 import numpy as np
 import pytensor.tensor as pt
 
-from ._compat import CAReduce, Constant, DimShuffle, Dot, Elemwise, ancestors
+from ._compat import (
+    AdvancedSubtensor,
+    CAReduce,
+    Constant,
+    DimShuffle,
+    Dot,
+    Elemwise,
+    ancestors,
+)
 
 __all__ = ["factors"]
 
@@ -70,6 +78,8 @@ def _made(v: Any, part: _Part, known: dict[Any, Any]) -> Any:
         over = [inputs[0].type.shape[k] for k in axes]
     elif isinstance(op, Elemwise | DimShuffle) and len(v.owner.outputs) == 1:
         over = []
+    elif isinstance(op, AdvancedSubtensor) and op.idx_list == (0, 1):
+        over = list(inputs[0].type.shape)  # B[i, j], as `pm.gp.cov.Coregion` writes it
     else:
         raise _Other
     if part.n in over or None in over:

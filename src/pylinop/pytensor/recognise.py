@@ -10,6 +10,8 @@ import pytensor.tensor as pt
 
 from . import constants
 from ._compat import (
+    AdvancedIncSubtensor,
+    AdvancedSubtensor,
     Alloc,
     AllocDiag,
     BlockDiagonal,
@@ -17,16 +19,34 @@ from ._compat import (
     Constant,
     DimShuffle,
     Dot,
+    Einsum,
     Elemwise,
     Eye,
+    IncSubtensor,
     KroneckerProduct,
     MatrixInverse,
+    Shape,
     SolveTriangular,
+    SpecifyShape,
+    Subtensor,
+    clone_replace,
     scalars,
 )
+from .bands import by_entries, gram
+from .framing import framed, paired
+from .gathers import gathered
 from .products import factors
 from .stationary import lags
-from .views import are_transposes, is_scalar_op, number_of, op_of, plain, seen, transposed
+from .views import (
+    are_transposes,
+    is_scalar_op,
+    number_of,
+    op_of,
+    plain,
+    seen,
+    transposed,
+    vector_of,
+)
 
 __all__ = ["Refused", "by_precision", "kinds", "recognise"]
 
@@ -77,9 +97,72 @@ class Leaves:
 def _eye(v: Any, leaves: Leaves) -> Any:
     n, m, k = v.owner.inputs
     same = n is m or (isinstance(n, Constant) and isinstance(m, Constant) and n.data == m.data)
-    if not same or not isinstance(k, Constant) or k.data != 0:
+    if not (same or _are_of_a_square(n, m)) or not isinstance(k, Constant) or k.data != 0:
         return None
     return ("identity", leaves.at(pt.constant(np.ones((), v.dtype))))
+
+
+def _are_of_a_square(n: Any, m: Any) -> bool:
+    """Are they the lengths of one product W W', as `identity_like` asks for them?"""
+    lengths = []
+    for k, v in enumerate((n, m)):
+        if not isinstance(op_of(v), Subtensor) or not isinstance(op_of(v.owner.inputs[0]), Shape):
+            return False
+        shape, *at = v.owner.inputs
+        if len(at) != 1 or not isinstance(at[0], Constant) or at[0].data != k:
+            return False
+        lengths.append(shape.owner.inputs[0])
+    x, y = lengths
+    return x is y and isinstance(op_of(x), Dot) and x.ndim == 2 and are_transposes(*x.owner.inputs)
+
+
+def _alloc(v: Any, leaves: Any) -> Any:
+    number = number_of(v.owner.inputs[0])
+    if number is None or v.ndim != 2 or any(v.type.broadcastable):
+        return None
+    return ("constant", leaves.at(number))
+
+
+def _specified(v: Any, leaves: Any) -> Any:
+    """Of a size that is said: a diagonal and W W' have it themselves, and it is checked there."""
+    x, *sizes = v.owner.inputs
+    told = [np.ndim(n.data) == 0 and n.data is not None for n in sizes if isinstance(n, Constant)]
+    if v.ndim != 2 or len(told) != 2 or not all(told):
+        return None
+    n, m = (int(size.data) for size in sizes)
+    if n != m or x.owner is None:
+        return None
+    op, inner = op_of(x), x.owner.inputs
+    if isinstance(op, AllocDiag) and inner[0].ndim == 1:
+        d = pt.specify_shape(inner[0], (n - abs(op.offset),))
+        return _alloc_diag(pt.diag(d, op.offset), leaves)
+    if isinstance(op, Dot) and are_transposes(*inner):
+        W = pt.specify_shape(inner[0], (n, None))
+        return _dot(pt.dot(W, W.T), leaves)
+    return None
+
+
+def _gathered(v: Any, leaves: Any) -> Any:
+    """Of groups."""
+    found = gathered(v)
+    if found is None:
+        return None
+    name, X, Y = found
+    if name == "congruence":
+        return ("congruence", leaves.at(X), leaves.at(Y))
+    return _by_columns(X, Y, True, leaves)
+
+
+def _einsum(v: Any, leaves: Any) -> Any:
+    """As what it is made of."""
+    inner = v.owner.op.fgraph.unfreeze()
+    given = dict(zip(inner.inputs, v.owner.inputs, strict=True))
+    return _tree(clone_replace(inner.outputs[0], given), leaves) if v.ndim == 2 else None
+
+
+def _entries(v: Any, leaves: Any) -> Any:
+    tree = _tree(v.owner.inputs[0], leaves) if v.ndim == 2 else None
+    return None if tree is None else by_entries(v, tree, leaves)
 
 
 def _alloc_diag(v: Any, leaves: Leaves) -> Any:
@@ -117,7 +200,7 @@ def _blocks(v: Any, leaves: Leaves) -> Any:
         core = plain(x)
         if core is None:
             return None
-        made.append(_tree(core, leaves) or ("dense", leaves.at(core)))
+        made.append(_sized(core, _tree(core, leaves), leaves) or ("dense", leaves.at(core)))
     return ("blocks", *made)
 
 
@@ -126,7 +209,7 @@ def _dot(v: Any, leaves: Leaves) -> Any:
     if left.ndim != 2 or right.ndim != 2:
         return None
     if are_transposes(left, right):
-        return ("root", leaves.at(left))
+        return _product(left, right, leaves)
     if isinstance(op_of(left), Dot):
         W, C = left.owner.inputs
         if are_transposes(W, right):
@@ -138,12 +221,47 @@ def _dot(v: Any, leaves: Leaves) -> Any:
         C, back = right.owner.inputs
         if are_transposes(left, back):
             return ("congruence", leaves.at(left), leaves.at(C))
-    if is_scalar_op(left, scalars.Mul) and len(left.owner.inputs) == 2:
-        for W, c in (left.owner.inputs, left.owner.inputs[::-1]):
-            is_row = isinstance(op_of(c), DimShuffle) and c.owner.op.new_order == ("x", 0)
-            if is_row and W.ndim == 2 and are_transposes(W, right):
-                return ("weighted", leaves.at(W), leaves.at(c.owner.inputs[0]))
-    return None
+    return _by_columns(left, right, True, leaves) or _by_columns(right, left, False, leaves)
+
+
+def _product(left: Any, right: Any, leaves: Leaves) -> Any:
+    """W W', of a band as a band."""
+    whole = Leaves()
+    tree = _tree(left, whole) if left.ndim == 2 else None
+    band = None if tree is None else gram(tree, whole, left)
+    if band is None:
+        return ("root", leaves.at(transposed(right) if transposed(right) is not None else left))
+    return _moved(band, whole, leaves)
+
+
+def _moved(tree: Any, source: Leaves, leaves: Leaves) -> Any:
+    """The tree with its numbers among other variables."""
+    *most, last = tree
+    if not isinstance(last, tuple):
+        return (*most, leaves.at(source.variables[last]))
+    return (tree[0], *(_moved(t, source, leaves) for t in tree[1:]))
+
+
+def _by_columns(W: Any, back: Any, is_left: bool, leaves: Leaves) -> Any:
+    """W diag(c) W' where the columns of W, or the rows of its transpose, are multiplied."""
+    if is_scalar_op(W, scalars.Mul):
+        given = list(W.owner.inputs)
+    elif is_scalar_op(W, scalars.TrueDiv):
+        given = [W.owner.inputs[0], pt.reciprocal(W.owner.inputs[1])]
+    else:
+        return None
+    at = next((k for k, x in enumerate(given) if are_transposes(x, back)), None)
+    if at is None:
+        return None
+    own = given.pop(at)
+    if not all(x.type.broadcastable[0 if is_left else 1] for x in given):
+        return None
+    c = pt.mul(*given) if len(given) > 1 else given[0]
+    whole = leaves.at(own if is_left else back)
+    number = number_of(c)
+    if number is not None:
+        return _multiple(number, ("root", whole), leaves)
+    return ("weighted", whole, leaves.at(vector_of(c)))
 
 
 def _half_of(left: Any, right: Any) -> Any:
@@ -197,11 +315,31 @@ def _mul(v: Any, leaves: Leaves) -> Any:
         number = number_of(x)
         (rest if number is None else numbers).append(x if number is None else number)
     if len(rest) > 1:
+        by = _by_pair(rest, numbers, leaves)
+        if by is not None:
+            return by
         masked = _masked(rest, numbers, leaves) if len(rest) == 2 else None
         return masked or _on_pairs(rest, numbers, leaves)
     if len(rest) != 1 or not numbers or (core := seen(rest[0])) is None:
         return None
     return _times(pt.mul(*numbers) if len(numbers) > 1 else numbers[0], core, leaves)
+
+
+def _by_pair(rest: list[Any], numbers: list[Any], leaves: Leaves) -> Any:
+    """u_i u_j, alone or times the entries of a matrix."""
+    found = paired(rest)
+    if found is None or len(found[1]) > 1:
+        return None
+    u, inner = found
+    if inner:
+        core = seen(inner[0])
+        tree = None if core is None else _tree(core, leaves)
+        tree = None if tree is None else framed(u, leaves, tree)
+    else:
+        tree = ("root", leaves.at(u[:, None]))
+    if tree is None or not numbers:
+        return tree
+    return _multiple(pt.mul(*numbers) if len(numbers) > 1 else numbers[0], tree, leaves)
 
 
 def _masked(rest: list[Any], numbers: list[Any], leaves: Leaves) -> Any:
@@ -231,8 +369,13 @@ def _on_pairs(rest: list[Any], numbers: list[Any], leaves: Leaves) -> Any:
 def _divided(v: Any, leaves: Leaves) -> Any:
     x, y = v.owner.inputs
     number, core = number_of(y), seen(x)
-    if number is None or core is None:
+    if core is None:
         return None
+    if number is None:
+        by = y.owner.inputs if is_scalar_op(y, scalars.Mul) else []
+        below = [pt.reciprocal(v) for v in by if number_of(v) is None]
+        numbers = [pt.reciprocal(number_of(v)) for v in by if number_of(v) is not None]
+        return _by_pair([x, *below], numbers, leaves) if below else None
     return _times(pt.reciprocal(number), core, leaves)
 
 
@@ -254,7 +397,22 @@ def _inverse(v: Any, leaves: Leaves) -> Any:
     """Of a precision matrix."""
     core = seen(v.owner.inputs[0])
     tree = None if core is None else _tree(core, leaves)
-    return None if tree is None else ("inverse", tree)
+    return None if tree is None else ("inverse", _sized(core, tree, leaves))
+
+
+def _sized(v: Any, tree: Any, leaves: Leaves) -> Any:
+    """The tree of v with its number of rows in it: numbers alone, c I and c 1 1', have none."""
+    if tree is None or not kinds(tree) <= {"sum", "identity", "constant"}:
+        return tree
+    terms = list(tree[1:]) if tree[0] == "sum" else [tree]
+    n = v.shape[-1]
+    kind, i = terms[0]
+    c = leaves.variables[i]
+    if kind == "identity":
+        terms[0] = ("diagonal", leaves.at(pt.alloc(c, n)))
+    else:
+        terms[0] = ("weighted", leaves.at(pt.ones((n, 1), c.dtype)), leaves.at(c[None]))
+    return ("sum", *terms) if tree[0] == "sum" else terms[0]
 
 
 def _flipped(tree: Any) -> Any:
@@ -266,10 +424,15 @@ def _flipped(tree: Any) -> Any:
 
 _ROWS: tuple[tuple[Any, Callable[[Any, Leaves], Any]], ...] = (
     (Eye, _eye),
+    (Alloc, _alloc),
     (AllocDiag, _alloc_diag),
     (KroneckerProduct, _kron),
     (BlockDiagonal, _blocks),
     (Dot, _dot),
+    (Einsum, _einsum),
+    (SpecifyShape, _specified),
+    (IncSubtensor, _entries),
+    (AdvancedIncSubtensor, _entries),
     (MatrixInverse, _inverse),
 )
 _SCALAR_ROWS: tuple[tuple[Any, Callable[[Any, Leaves], Any]], ...] = (
@@ -305,6 +468,8 @@ def _tree(v: Any, leaves: Leaves) -> Any:
     for kind, row in _ROWS:
         if isinstance(op_of(v), kind):
             return row(v, leaves)
+    if isinstance(op_of(v), AdvancedSubtensor) and (found := _gathered(v, leaves)) is not None:
+        return found
     if isinstance(op_of(v), Elemwise):
         for kind, row in _SCALAR_ROWS:
             if is_scalar_op(v, kind):
@@ -344,7 +509,7 @@ def recognise(K: Any) -> tuple[Any, list[Any]]:
     if core is None:
         raise Refused("a batch of matrices")
     leaves = Leaves()
-    tree = _tree(core, leaves)
+    tree = _sized(core, _tree(core, leaves), leaves)
     if tree is None:
         raise Refused(f"no structure is known of {core.owner.op if core.owner else core}")
     if not kinds(tree) & PAYS:

@@ -98,7 +98,11 @@ def _row(tag: str, texts: Any) -> str:
 
 
 def _flops(r: Report) -> str:
-    return f"about {r.after:.2g} flops in place of {r.before:.2g}"
+    before, after = r.before or 0.0, r.after or 0.0
+    said = f"about {after:.2g} flops in place of {before:.2g}"
+    if after < before or r.structure == "dense":
+        return said
+    return f"{said}: no way by this structure is cheaper than a dense factor"
 
 
 def named(K: Any) -> str:

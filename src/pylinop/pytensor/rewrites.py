@@ -133,7 +133,11 @@ def _program(
         values = [pt.switch(pt.isnan(values[-1]), np.nan, x).astype(x.dtype) for x in values]
     if batch is not None:
         values = batch.repeated(values)
-    return (spec, arrays), [w.made(values[k]) for w, k in zip(found, places, strict=True)]
+    made = [w.made(values[k]) for w, k in zip(found, places, strict=True)]
+    return (spec, arrays), [  # of a float32 matrix there may be a right-hand side that is wider
+        x if x.dtype == w.old.dtype else x.astype(w.old.dtype)
+        for w, x in zip(found, made, strict=True)
+    ]
 
 
 class _Rewriter(GraphRewriter):  # type: ignore[misc]

@@ -1,4 +1,5 @@
-"""Variables without what is around them: dimensions of 1, Blockwise, transposes."""
+"""Variables without what is around them: dimensions of 1, Blockwise, transposes; and whether two
+are written alike."""
 
 from __future__ import annotations
 
@@ -9,7 +10,16 @@ import pytensor.tensor as pt
 
 from ._compat import Blockwise, Constant, DimShuffle, Elemwise
 
-__all__ = ["are_transposes", "is_scalar_op", "number_of", "op_of", "plain", "seen", "transposed"]
+__all__ = [
+    "are_transposes",
+    "is_scalar_op",
+    "number_of",
+    "op_of",
+    "plain",
+    "seen",
+    "transposed",
+    "vector_of",
+]
 
 
 def op_of(v: Any) -> Any:
@@ -62,9 +72,60 @@ def transposed(v: Any) -> Any:
     return v.owner.inputs[0] if is_one else None
 
 
+class _Keys:
+    """Numbers of variables that are written alike, whatever transposes and dimensions of 1 are
+    within. `order` says which axis of the whole each axis of v is."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[Any, int] = {}
+        self.known: dict[Any, int] = {}
+
+    def of(self, v: Any, order: tuple[int, ...]) -> int:
+        """That of v: the same for what is alike."""
+        if (v, order) not in self.known:
+            made = self._made(v, order)
+            self.known[v, order] = self.numbers.setdefault(made, len(self.numbers))
+        return self.known[v, order]
+
+    def _made(self, v: Any, order: tuple[int, ...]) -> Any:
+        op = op_of(v)
+        if isinstance(op, DimShuffle):
+            inner = v.owner.inputs[0]
+            at = {source: order[k] for k, source in enumerate(op.new_order) if source != "x"}
+            return self.of(inner, tuple(at.get(k, -1) for k in range(inner.ndim)))
+        if isinstance(op, Elemwise) and len(v.owner.outputs) == 1:
+            return op, *(self.of(x, order) for x in v.owner.inputs)
+        one = v.type.broadcastable
+        own = tuple(o for k, o in enumerate(order) if not one[k])
+        if not isinstance(v, Constant):
+            return v, own
+        data = np.asarray(v.data)
+        data = data.reshape([n for k, n in enumerate(data.shape) if not one[k]])
+        if own == (1, 0):
+            data, own = data.T, (0, 1)
+        return data.dtype.str, data.shape, own, data.tobytes()
+
+
 def are_transposes(a: Any, b: Any) -> bool:
     """Is one written as the transpose of the other?"""
-    return transposed(a) is b or transposed(b) is a
+    if transposed(a) is b or transposed(b) is a:
+        return True
+    if a.ndim != 2 or b.ndim != 2 or a.type.dtype != b.type.dtype:
+        return False
+    if a.type.broadcastable != b.type.broadcastable[::-1]:
+        return False
+    if isinstance(a, Constant) != isinstance(b, Constant):
+        return False
+    keys = _Keys()
+    return keys.of(a, (1, 0)) == keys.of(b, (0, 1))
+
+
+def vector_of(v: Any) -> Any:
+    """A row or a column as a vector."""
+    inner = v.owner.inputs[0] if isinstance(op_of(v), DimShuffle) else v
+    if inner.ndim == 1:
+        return inner
+    return v.dimshuffle(0 if v.type.broadcastable[1] else 1)
 
 
 def is_scalar_op(v: Any, kind: Any) -> bool:
