@@ -90,7 +90,7 @@ static const lop_node *parallel(gen *g, bool diagonal) {
 
 /* B + U U^H, or P^-1 + U U^H, with U a quarter as wide. */
 static const lop_node *update(gen *g, bool sums) {
-    const int64_t n = sums ? 90 : 8 + pick(g, 3), r = 1 + pick(g, 2);
+    const int64_t n = sums ? 32 : 8 + pick(g, 3), r = 1 + pick(g, 2);
     const lop_node *b = pick(g, 2) && !sums ? inverse(g, positive(g, n))
                                             : t_one_of(g->w, "diag", NULL, gen_array(g, 1, n, 1)),
                    *u = dense(g, n, r);
@@ -106,7 +106,7 @@ const lop_node *gen_identity_of_inverses(gen *g, const char *rule) {
     gen one = *g;
     one.batch = (lop_shape){0};
     one.exprs = 0;
-    one.dtype = pick(g, 3) ? LOP_c128 : LOP_f64;
+    one.dtype = pick(g, 3) || strstr(rule, "thin") ? LOP_c128 : LOP_f64; /* where it pays */
     return asked(&one, rule,
                  strstr(rule, "spelled")    ? spelled(&one)
                  : strstr(rule, "parallel") ? parallel(&one, false)

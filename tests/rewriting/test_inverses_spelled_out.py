@@ -1,5 +1,5 @@
 """Formulas that spell out an inverse, by Woodbury or as a parallel sum, and covariances by their
-precision, cost what the inverse itself does, and are as accurate as the formula as it is written."""
+precision, cost what the inverse itself does, and are as accurate as what is written."""
 
 import numpy as np
 import pytest
@@ -119,7 +119,7 @@ def test_a_posterior_by_its_precision(noise, dtype):
 @pytest.mark.parametrize("power", [0, 4, 8, 12])
 @pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
 def test_graded_priors(rng, power, scale):
-    """The backward error is no larger than what the formula as written may have, or a direct one."""
+    """The backward error is one that the formula as written may have, or a direct one."""
     n, m = 80, 5
     q = np.linalg.qr(rng.standard_normal((n, n)))[0]
     p = scale * q * 10.0 ** -np.linspace(0, power, n) @ q.T
