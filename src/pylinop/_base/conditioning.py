@@ -155,7 +155,7 @@ def instead_of_dense(op: Any, seconds: float, act: int | None) -> str:
     if inverse and act is not None and act < _DENSE:
         return text + '; pl.solve(..., method="cg") or "gmres" needs products alone'
     estimate = None if act is None else _ESTIMATES.get(act)
-    return text + f'; {estimate} estimates it from products' if estimate else text
+    return text + f"; {estimate} estimates it from products" if estimate else text
 
 
 def instead_of_all(name: str) -> str:
