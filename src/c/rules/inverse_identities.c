@@ -30,7 +30,7 @@ typedef struct spelled {
     const lop_sym *f;
     int nu, at, to;                 /* U is f[nu .. at), V f[at + 1 .. to) */
     bool sure;                      /* B^-1 and W are to be known to have inverses */
-    const lop_node *rest, *inverse; /* owned: W and its inverse */
+    const lop_node *rest; /* owned: W */
 } spelled;
 
 /* Of a Diag over reciprocals, which is how its inverse is written: the Diag. NULL: it is none. */
