@@ -208,3 +208,14 @@ def test_sums_within_thin_products(dtype):
             )(a, *args)
             for got, w in zip(np.atleast_1d(x), np.atleast_1d(want), strict=True):
                 np.testing.assert_allclose(got, w, rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize("p", [1, -1, np.inf, -np.inf, "fro", 2])
+@pytest.mark.parametrize("dtype", ["int16", "int64", "float64"])
+def test_norms_of_inverses_of_inverses(p, dtype):
+    """Of integers they stay as written: 1-norms were n over those of the inverse."""
+    a = np.array([[5, 2], [4, 0]], dtype)
+    got = pl.matrix_norm(inv(inv(pl.Dense(a))), p)
+    np.testing.assert_allclose(got, np.linalg.norm(a.astype(float), p), rtol=1e-13)
+    F = pl.DFT(5)
+    np.testing.assert_allclose(pl.matrix_norm(inv(F), 1), 1.0, rtol=1e-14)

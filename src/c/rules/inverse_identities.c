@@ -28,8 +28,8 @@ typedef struct spelled {
     lop_sym base;  /* B^-1; LOP_CH_PROXY: the identity */
     lop_coef a, g; /* a: of the whole; g: of U W^-1 V */
     const lop_sym *f;
-    int nu, at, to;                 /* U is f[nu .. at), V f[at + 1 .. to) */
-    bool sure;                      /* B^-1 and W are to be known to have inverses */
+    int nu, at, to;       /* U is f[nu .. at), V f[at + 1 .. to) */
+    bool sure;            /* B^-1 and W are to be known to have inverses */
     const lop_node *rest; /* owned: W */
 } spelled;
 
