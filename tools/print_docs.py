@@ -126,6 +126,16 @@ PARTS = {
     ),
     "diagonal-inverse-scaled": ("multiples", "over the number", "O(n) more"),
     "diagonal-inverse-blockdiag": ("`BlockDiag` of square blocks", "block by block", "theirs"),
+    "diagonal-inverse-spelled": (
+        "the inverse of an update spelled out by Woodbury's formula",
+        "the diagonal of the update",
+        "O(n k)",
+    ),
+    "diagonal-inverse-parallel": (
+        "`a inv(P) + b inv(Q)` of definite P and Q (or Q the identity)",
+        "`P inv(a Q + b P) Q`",
+        "a factor of one sum",
+    ),
     "diagonal-inverse-line-sum": (
         "Matern `Kernel`s of points on a line, sums of them and of diagonals, the main diagonal",
         "as of the `QuasiSeparable` of the sorted points",

@@ -243,6 +243,9 @@ static const lop_node *fill(draw *d, int id, const lop_op *parent, int place) {
 /* Left sides that random filling would hardly ever make. */
 static const lop_node *by_name(gen *g, const char *rule) {
     if (!strcmp(rule, "solve-thin-sum")) return gen_thin_solve(g);
+    if (strstr(rule, "spelled") || strstr(rule, "parallel") || strstr(rule, "beside-inverse") ||
+        !strcmp(rule, "dense-inverse-update") || !strcmp(rule, "dense-inverse-thin-sum"))
+        return gen_identity_of_inverses(g, rule);
     if (strstr(rule, "dense-results")) return gen_results(g);
     if (!strcmp(rule, "solve-normal")) return gen_normal(g);
     if (!strcmp(rule, "scaledet-thin-sum") || !strcmp(rule, "diagonal-inverse-thin-sum"))

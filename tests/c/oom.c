@@ -160,6 +160,19 @@ static const lop_node *two_krons(bool solve) {
     return solve ? t_two_of(&w, "solve", a, operand(4)) : t_one_of(&w, "scaledet", NULL, a);
 }
 
+/* Formulas that spell out an inverse, and a covariance by its precision. */
+static const lop_node *of_inverses(int which) {
+    static const char *const rule[] = {"solve-spelled-inverse", "scaledet-parallel",
+                                       "solve-beside-inverse", "dense-inverse-update"};
+    const lop_node *a = NULL;
+    gen g = {.w = &w, .dtype = LOP_f64, .solves = true, .largest = 3};
+    for (int i = 0; i < 40 && !a; i++) {
+        world_leaves(&w);
+        a = gen_identity_of_inverses(&g, rule[which]);
+    }
+    return a;
+}
+
 /* Spectrum; factor; a batch that falls back; Kron; a workspace beyond the frame's own room. */
 static const lop_node *fixed(int which) {
     const lop_node *f[3], *a = NULL;
@@ -194,6 +207,10 @@ static const lop_node *fixed(int which) {
     case 10: return stein();
     case 11:
     case 12: return two_krons(which == 11);
+    case 13:
+    case 14:
+    case 15:
+    case 16: return of_inverses(which - 13);
     default: return bordered(which == 8);
     }
 }
@@ -395,7 +412,7 @@ int main(int argc, char **argv) {
     cotangents_alone();
     tests_of_assumptions();
     kinds_as_declared();
-    places += fixed_scenes(0, 13);
+    places += fixed_scenes(0, 17);
     w.ctx.mixed = true; /* solves by a factor, and a batch in which it fails */
     places += fixed_scenes(1, 3);
     w.ctx.mixed = false;

@@ -15,6 +15,8 @@ QUESTIONS = {
     "solve": (lambda A: pl.solve(A, np.ones(A.shape[0]), method="direct"), 'method="cg"'),
     "columns": (lambda A: pl.inv(A) @ np.ones((A.shape[0], 100)), 'method="cg"'),
     "logdet": (pl.logdet, 'method="slq"'),
+    "variances": (lambda A: pl.inv(A).diagonal(), 'pl.diagonal(..., method="hutch++")'),
+    "trace": (lambda A: pl.inv(A).trace(), 'pl.trace(..., method="hutch++")'),
     "eigh": (pl.eigh, "pl.eigh(A, k=6)"),
     "eigvalsh": (pl.eigvalsh, "pl.eigsh"),
     "svd": (pl.svd, "pl.svds"),

@@ -201,6 +201,29 @@ def test_products_with_an_inverse_go_as_its_solves_do(product, dtype):
     np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-9 * np.abs(want).max())
 
 
+SUMS = {
+    "plus the identity": lambda A, X: A + pl.Identity(SIZE),
+    "a multiple taken off": lambda A, X: pl.Identity(SIZE) - 0.5 * A,
+    "a product among them": lambda A, X: pl.Diag(D) @ A + 2 * pl.Identity(SIZE),
+    "under a view": lambda A, X: (A @ pl.Diag(D) + pl.Diag(D)).T,
+    "three terms": lambda A, X: pl.LowRank(X) + (pl.Diag(D) - A),
+}
+
+
+@pytest.mark.parametrize("columns", [None, 3])
+@pytest.mark.parametrize("name", SUMS)
+def test_sums_with_an_inverse_go_as_its_solves_do(name, columns):
+    r = rng(8)
+    x, b = r.standard_normal((SIZE, 2)), r.standard_normal((SIZE, columns) if columns else SIZE)
+    with pl.config(warn_limit=1 << 40), pl.explaining() as e:
+        got = SUMS[name](pl.inv(SUM), x) @ b
+    names = {step["name"] for plan in e.plans for step in plan.steps}
+    assert names & {"cg", "minres"} and not names & {"getrf", "potrf", "sytrf"}
+    want = SUMS[name](known_inverse(), x) @ b
+    assert got.dtype == want.dtype and got.shape == want.shape
+    assert np.abs(got - want).max() <= 1e-11 * np.abs(want).max()
+
+
 def test_quadratic_forms_of_lazy_arrays():
     b = rng(24).standard_normal(SIZE)
     K, y = pl.lazy(SUM), pl.lazy(b)

@@ -228,6 +228,14 @@ LOP_BUILD(det_update);
 LOP_BUILD(update_inverse_diagonal);
 LOP_BUILD(between_update_diagonal);
 LOP_BUILD(between_update_trace);
+/* inverse_identities.c */
+LOP_BUILD(solve_spelled_inverse);
+LOP_BUILD(spelled_inverse);
+LOP_BUILD(inverse_parallel);
+LOP_BUILD(det_parallel);
+/* precision.c */
+LOP_BUILD(update_inverse_dense);
+LOP_BUILD(solve_beside_inverse);
 /* product_values.c */
 LOP_BUILD(value_prod_krons);
 LOP_BUILD(value_prod_blocks);
@@ -331,6 +339,7 @@ LOP_BUILD(det_grid);
 /* solve_woodbury.c */
 LOP_BUILD(solve_thin_sum);
 LOP_BUILD(inverse_diagonal_thin_sum);
+LOP_BUILD(inverse_dense_thin_sum);
 LOP_BUILD(solve_deficient);
 LOP_BUILD(det_thin_sum);
 /* solve_eigenbasis.c */

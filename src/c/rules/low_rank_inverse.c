@@ -1,21 +1,7 @@
 /* low_rank_inverse.c: Woodbury's formula, and the determinant lemma, for LowRankUpdate. */
 #include "expr/properties.h"
-#include "low_rank_parts.h"
+#include "low_rank_woodbury.h"
 #include "ops/shared/sparse_solver.h"
-
-typedef struct woodbury {
-    const lop_maker *mk;
-    const lop_node *a;            /* borrowed: the update */
-    parts p;                      /* borrowed */
-    lop_attr dt;                  /* the dtype, as an attribute */
-    const lop_node *w, *cap, *vh; /* owned: B^-1 U as an operator; I + C V^H W; V^H */
-    const lop_node *u, *inner;    /* owned: U as an array; C V^H W */
-    bool own;                     /* the small matrix is Hermitian: B is, V is U, C is c I */
-    lop_coef c;
-    /* owned, where B is a real diagonal, V is U and C c I or a real diagonal, else NULL: that as a
-     * vector, and U^H B^-1 U with the squares of U's columns */
-    const lop_node *d, *gram;
-} woodbury;
 
 enum { TRIANGLE = 16 }; /* columns from which half a product pays */
 
@@ -33,7 +19,7 @@ static bool plain_middle(const lop_node *c, lop_coef *by) {
 }
 
 /* C V^H x (C left out where there is none). */
-static lop_status through(const woodbury *s, const lop_node *x, const lop_node **out) {
+lop_status lop_woodbury_through(const woodbury *s, const lop_node *x, const lop_node **out) {
     const lop_node *t = NULL;
     lop_status st = lop_make2(s->mk, &lop_op_apply, NULL, s->vh, x, s->p.c ? &t : out);
     if (st != LOP_OK || !s->p.c) return st;
@@ -103,7 +89,7 @@ static lop_status inner_matrix(woodbury *s, const lop_node *w, const lop_node **
     } else if (st == LOP_OK && s->own && lop_cols(s->u) >= TRIANGLE) {
         st = lop_make2(s->mk, &lop_op_gemm_triangle, NULL, s->u, w, &g);
     } else if (st == LOP_OK) {
-        return through(s, w, out);
+        return lop_woodbury_through(s, w, out);
     }
     if (st != LOP_OK) return st;
     if (s->own) return times(s->mk, s->c, g, out);
@@ -113,7 +99,7 @@ static lop_status inner_matrix(woodbury *s, const lop_node *w, const lop_node **
 }
 
 /* By Cholesky where the small matrix is Hermitian, and by LU where that fails. */
-static lop_status solve_inner(const woodbury *s, const lop_node *t, const lop_node **out) {
+lop_status lop_woodbury_inner(const woodbury *s, const lop_node *t, const lop_node **out) {
     const lop_attr tried = {.i = {1, 0, 0, 0}};
     return s->own ? lop_make2(s->mk, &lop_op_cholesky_solve, &tried, s->cap, t, out)
                   : lop_make2(s->mk, &lop_op_lu_solve, NULL, s->cap, t, out);
@@ -136,7 +122,7 @@ static lop_status solved_base(const woodbury *s, const lop_node **w) {
     return st;
 }
 
-static lop_status woodbury_open(woodbury *s) {
+lop_status lop_woodbury_open(woodbury *s) {
     const lop_node *w = NULL, *eye = NULL;
     lop_dtype dt = (lop_dtype)(s->dt.i[3] - 1);
     int64_t r = lop_cols(s->p.u);
@@ -155,7 +141,7 @@ static lop_status woodbury_open(woodbury *s) {
     return st;
 }
 
-static void woodbury_close(woodbury *s) {
+void lop_woodbury_close(woodbury *s) {
     const lop_node *gone[] = {s->w, s->cap, s->vh, s->u, s->inner, s->d, s->gram};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
 }
@@ -225,14 +211,14 @@ static lop_status woodbury_solve(const woodbury *s, const lop_node *b, const lop
                                  const lop_node **out) {
     const lop_node *z = NULL, *t = NULL, *y = NULL, *wy = NULL;
     if (w) {
-        lop_status st = solve_inner(s, w, &y);
+        lop_status st = lop_woodbury_inner(s, w, &y);
         if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_apply, NULL, s->w, y, out);
         lop_node_unref(y);
         return st;
     }
     lop_status st = lop_make2(s->mk, &lop_op_solve, NULL, s->p.base, b, &z);
-    if (st == LOP_OK) st = through(s, z, &t);
-    if (st == LOP_OK) st = solve_inner(s, t, &y);
+    if (st == LOP_OK) st = lop_woodbury_through(s, z, &t);
+    if (st == LOP_OK) st = lop_woodbury_inner(s, t, &y);
     if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_apply, NULL, s->w, y, &wy);
     if (st == LOP_OK) st = lop_build_minus(s->mk, z, wy, out);
     const lop_node *gone[] = {z, t, y, wy};
@@ -245,8 +231,8 @@ static lop_status inner_and_rest(const woodbury *s, const lop_node *b, const lop
                                  const lop_node **y, const lop_node **rest) {
     const lop_node *z = NULL, *t = NULL, *uy = NULL;
     lop_status st = lop_make2(s->mk, &lop_op_solve, NULL, s->p.base, b, &z);
-    if (st == LOP_OK) st = through(s, z, &t);
-    if (st == LOP_OK) st = solve_inner(s, t, y);
+    if (st == LOP_OK) st = lop_woodbury_through(s, z, &t);
+    if (st == LOP_OK) st = lop_woodbury_inner(s, t, y);
     if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_apply, NULL, u, *y, &uy);
     if (st == LOP_OK) st = lop_build_minus(s->mk, b, uy, rest);
     const lop_node *gone[] = {z, t, uy};
@@ -258,7 +244,7 @@ static lop_status inner_and_rest(const woodbury *s, const lop_node *b, const lop
 static lop_status of_small(const woodbury *s, const lop_node *w, const lop_node *u,
                            const lop_node **y, const lop_node **rest) {
     const lop_node *v = NULL;
-    lop_status st = solve_inner(s, w, &v);
+    lop_status st = lop_woodbury_inner(s, w, &v);
     if (st == LOP_OK) st = lop_build_minus(s->mk, w, v, y);
     if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_apply, NULL, u, v, rest);
     lop_node_unref(v);
@@ -273,7 +259,7 @@ static lop_status diagonal_solve(const woodbury *s, const lop_node *b, const lop
     lop_status st = lop_make1(s->mk, &lop_op_dense, NULL, s->u, &u);
     if (st == LOP_OK) st = w ? of_small(s, w, u, &y, &rest) : inner_and_rest(s, b, u, &y, &rest);
     if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_solve, NULL, s->p.base, rest, &x);
-    if (st == LOP_OK) st = through(s, x, &again);
+    if (st == LOP_OK) st = lop_woodbury_through(s, x, &again);
     if (st == LOP_OK) st = lop_build_minus(s->mk, y, again, &e);
     const lop_node *child[8] = {x, b, y, e, s->gram, s->inner, s->d, alt};
     if (st == LOP_OK) st = lop_make_op(s->mk, &lop_op_checked_update, NULL, 8, child, NULL, out);
@@ -299,7 +285,7 @@ LOP_BUILD(solve_update) {
         lop_node_unref(w);
         return st == LOP_OK ? asked_by(m, mk, x, lop_build_solve_sparse, out) : st;
     }
-    if (st == LOP_NOMATCH) st = better_whole(&s, many) ? LOP_NOMATCH : woodbury_open(&s);
+    if (st == LOP_NOMATCH) st = better_whole(&s, many) ? LOP_NOMATCH : lop_woodbury_open(&s);
     if (st == LOP_OK) st = lop_check_open(&k, m->root->dtype);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_cast, &cast, m->root->child[1], &b);
     if (st == LOP_OK) st = behind_u(&s, rhs, &w);
@@ -311,12 +297,13 @@ LOP_BUILD(solve_update) {
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_lu_solve, NULL, dense, b, &alt);
     if (st == LOP_OK) st = lop_check_instead(&k, x2, b, alt, &second);
     if (st == LOP_OK)
-        st = s.gram ? diagonal_solve(&s, b, w, second, out)
-                    : lop_check_instead(&k, x, b, second, out);
+        st = s.gram                        ? diagonal_solve(&s, b, w, second, out)
+             : lop_is_precision(s.a) && !w ? lop_precision_solve(&s, b, alt, out)
+                                           : lop_check_instead(&k, x, b, second, out);
     const lop_node *gone[] = {b, x, r, dx, x2, dense, alt, second, w};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     lop_check_close(&k);
-    woodbury_close(&s);
+    lop_woodbury_close(&s);
     return st;
 }
 
@@ -344,7 +331,8 @@ static lop_status adjoint_solve(const woodbury *s, const lop_node *b, const lop_
     if (st == LOP_OK) st = seen(s->mk, LOP_H, s->w, &wh);
     if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_apply, NULL, wh, b, &t);
     if (st == LOP_OK)
-        st = s->own ? solve_inner(s, t, &y) : lop_make2(s->mk, &lop_op_lu_solve, &h, s->cap, t, &y);
+        st = s->own ? lop_woodbury_inner(s, t, &y)
+                    : lop_make2(s->mk, &lop_op_lu_solve, &h, s->cap, t, &y);
     if (st == LOP_OK && s->p.c) st = seen(s->mk, LOP_H, s->p.c, &ch);
     if (st == LOP_OK && s->p.c) st = lop_make2(s->mk, &lop_op_apply, NULL, ch, y, &cy);
     if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_apply, NULL, s->p.v, cy ? cy : y, &vy);
@@ -369,7 +357,7 @@ LOP_BUILD(solve_update_view) {
     turned.p.u = s.p.v;
     lop_status st = sparse_whole(mk, s.a, lop_cols(rhs), &x);
     if (st == LOP_NOMATCH && !better_whole(&s, lop_cols(rhs))) st = behind_u(&turned, rhs, &x);
-    if (st == LOP_OK && !x) st = woodbury_open(&s);
+    if (st == LOP_OK && !x) st = lop_woodbury_open(&s);
     if (x) st = LOP_NOMATCH; /* sparse, or made with V */
     lop_node_unref(x);
     x = NULL;
@@ -387,12 +375,12 @@ LOP_BUILD(solve_update_view) {
     const lop_node *gone[] = {b, x, r, dx, x2, dense, alt, second};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     lop_check_close(&k);
-    woodbury_close(&s);
+    lop_woodbury_close(&s);
     return st;
 }
 
 /* V^H B^-1 as an array: W^H where B is its own adjoint and V is U, else by a solve with B^H. */
-static lop_status from_the_right(const woodbury *s, const lop_node **out) {
+lop_status lop_woodbury_right(const woodbury *s, const lop_node **out) {
     const lop_attr h = {.i = {LOP_H, 0, 0, 0}};
     const lop_node *bh = NULL, *v = NULL, *z = NULL;
     lop_status st = LOP_OK;
@@ -414,14 +402,14 @@ static lop_status from_the_right(const woodbury *s, const lop_node **out) {
 static lop_status thin_diagonal(const woodbury *s, int64_t k, bool half, const lop_node **out) {
     const lop_attr at = {.i = {k, 0, 0, 0}}, tried = {.i = {1, 1, 0, 0}};
     const lop_node *vb = NULL, *t = NULL, *y = NULL;
-    lop_status st = from_the_right(s, &vb);
+    lop_status st = lop_woodbury_right(s, &vb);
     if (st == LOP_OK && half) {
         st = lop_make2(s->mk, &lop_op_half_solve, &tried, s->cap, vb, out);
         lop_node_unref(vb);
         return st;
     }
     if (st == LOP_OK && s->p.c) st = lop_make2(s->mk, &lop_op_apply, NULL, s->p.c, vb, &t);
-    if (st == LOP_OK) st = solve_inner(s, t ? t : vb, &y);
+    if (st == LOP_OK) st = lop_woodbury_inner(s, t ? t : vb, &y);
     if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_product_diagonal, &at, s->w->child[0], y, out);
     const lop_node *gone[] = {vb, t, y};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
@@ -443,17 +431,25 @@ static lop_status woodbury_diagonal(const woodbury *s, const lop_attr *at, bool 
 
 /* `value`, a determinant or a part of the inverse, where B^-1 and the small matrix solve A x = v
  * for the probe v with a small residual, and B is not much worse than A; else `alt`. */
-static lop_status woodbury_checked(const woodbury *s, const lop_op *op, const lop_node *value,
-                                   const lop_node *alt, const lop_node **out) {
-    lop_check k = {.mk = s->mk, .a = s->a};
-    const lop_node *x = NULL, *r = NULL;
-    lop_status st = lop_check_open(&k, (lop_dtype)(s->dt.i[3] - 1));
-    if (st == LOP_OK) st = woodbury_solve(s, k.v, NULL, &x);
-    if (st == LOP_OK) st = lop_check_residual(&k, x, k.v, &r);
+lop_status lop_woodbury_checked(const woodbury *s, const lop_op *op, const lop_node *value,
+                                const lop_node *alt, const lop_node **out) {
+    const bool precision = lop_is_precision(s->a);
+    const lop_attr signs = {.i = {0, 1, 0, 0}};
+    const lop_node *x = NULL, *r = NULL, *low = NULL, *y = NULL, *d = NULL, *told = NULL;
+    lop_status st = precision ? lop_precision_low(s, &low) : LOP_OK;
+    lop_check k = {.mk = s->mk, .a = low ? low : s->a};
+    if (st == LOP_OK) st = lop_check_open(&k, (lop_dtype)(s->dt.i[3] - 1));
+    if (st == LOP_OK && precision) st = lop_precision_solution(s, k.v, &x, &y, &r);
+    if (st == LOP_OK && !precision) st = woodbury_solve(s, k.v, NULL, &x);
+    if (st == LOP_OK && !precision) st = lop_check_residual(&k, x, k.v, &r);
     const lop_node *child[9] = {value, x, r, k.v, k.q, k.u, s->w->child[0], s->u, alt};
-    if (st == LOP_OK) st = lop_make_op(s->mk, op, NULL, 9, child, NULL, out);
-    lop_node_unref(x);
-    lop_node_unref(r);
+    if (st == LOP_OK && precision) st = lop_precision_signs(s, &d);
+    if (st == LOP_OK) st = lop_make_op(s->mk, op, NULL, 9, child, NULL, d ? &told : out);
+    const lop_node *positive[3] = {told, d, alt};
+    if (st == LOP_OK && d)
+        st = lop_make_op(s->mk, &lop_op_spectral, &signs, 3, positive, NULL, out);
+    const lop_node *gone[] = {x, r, low, y, d, told};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     lop_check_close(&k);
     return st;
 }
@@ -481,17 +477,17 @@ LOP_BUILD(update_inverse_diagonal) {
         lop_node_unref(value);
         return st == LOP_OK ? asked_by(m, mk, alt, lop_build_diagonal_sparse_inverse, out) : st;
     }
-    if (st == LOP_NOMATCH) st = woodbury_open(&s);
+    if (st == LOP_NOMATCH) st = lop_woodbury_open(&s);
     if (st == LOP_OK) st = woodbury_diagonal(&s, &m->root->attr, plain, &own, &value);
     if (st == LOP_OK) st = lop_inverse_diagonal(mk, a, &m->root->attr, m->root->dtype, &alt);
     if (st == LOP_OK)
-        st = woodbury_checked(&s, &lop_op_checked_value, value, alt, plain ? &probed : out);
+        st = lop_woodbury_checked(&s, &lop_op_checked_value, value, alt, plain ? &probed : out);
     const lop_node *child[4] = {value, own, s.cap, probed};
     if (st == LOP_OK && plain)
         st = lop_make_op(mk, &lop_op_checked_difference, NULL, 4, child, NULL, out);
     const lop_node *gone[] = {own, value, alt, probed};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
-    woodbury_close(&s);
+    lop_woodbury_close(&s);
     return st;
 }
 
@@ -521,9 +517,9 @@ static lop_status thin_between(const woodbury *s, const lop_node *x, const lop_n
     const lop_attr main_one = {.i = {0, 0, 0, 0}};
     const lop_node *w = s->w->child[0], *vb = NULL, *t = NULL, *y = NULL, *in = NULL, *xw = NULL,
                    *yo = NULL, *small = NULL, *ws = NULL;
-    lop_status st = from_the_right(s, &vb);
+    lop_status st = lop_woodbury_right(s, &vb);
     if (st == LOP_OK && s->p.c) st = lop_make2(s->mk, &lop_op_apply, NULL, s->p.c, vb, &t);
-    if (st == LOP_OK) st = solve_inner(s, t ? t : vb, &y);
+    if (st == LOP_OK) st = lop_woodbury_inner(s, t ? t : vb, &y);
     if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_product_diagonal, &main_one, w, y, once);
     if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_diag, NULL, x, &in);
     if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_apply, NULL, in, w, &xw);
@@ -546,7 +542,7 @@ LOP_BUILD(between_update_diagonal) {
     if (!a || m->root->attr.i[0] != 0 || !lop_is_blas(m->root->dtype)) return LOP_NOMATCH;
     woodbury s = {.mk = mk, .a = a, .p = parts_of(a)};
     s.dt = (lop_attr){.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
-    lop_status st = woodbury_open(&s);
+    lop_status st = lop_woodbury_open(&s);
     if (st == LOP_OK) st = vector_of(mk, &cast, x, &xv);
     if (st == LOP_OK) st = vector_of(mk, &cast, s.p.base, &b);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_recip, NULL, b, &r);
@@ -558,10 +554,10 @@ LOP_BUILD(between_update_diagonal) {
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_add, NULL, xrr, less, &sum);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_add, NULL, sum, twice, &value);
     if (st == LOP_OK) st = lop_diagonal_of_dense(mk, m->root->dtype, m->root->child[0], &alt);
-    if (st == LOP_OK) st = woodbury_checked(&s, &lop_op_checked_value, value, alt, out);
+    if (st == LOP_OK) st = lop_woodbury_checked(&s, &lop_op_checked_value, value, alt, out);
     const lop_node *gone[] = {xv, b, r, xr, xrr, once, twice, cross, less, sum, value, alt};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
-    woodbury_close(&s);
+    lop_woodbury_close(&s);
     return st;
 }
 LOP_BUILD(between_update_trace) {
@@ -581,19 +577,20 @@ LOP_BUILD(det_update) {
         lop_node_unref(base);
         return st == LOP_OK ? asked_by(m, mk, det, lop_build_det_sparse, out) : st;
     }
-    if (st == LOP_NOMATCH) st = better_whole(&s, 1) ? LOP_NOMATCH : woodbury_open(&s);
+    if (st == LOP_NOMATCH) st = better_whole(&s, 1) ? LOP_NOMATCH : lop_woodbury_open(&s);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_scaledet, &m->root->attr, s.p.base, &base);
     if (st == LOP_OK) st = det_inner(&s, &small);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_mul_det, NULL, base, small, &det);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &s.dt, s.a, &dense);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_lu_det, NULL, dense, &alt);
     if (st == LOP_OK)
-        st = woodbury_checked(&s, &lop_op_checked_det, det, alt, s.own && s.gram ? &probed : out);
+        st = lop_woodbury_checked(&s, &lop_op_checked_det, det, alt,
+                                  s.own && s.gram ? &probed : out);
     const lop_node *child[5] = {det, s.gram, s.inner, s.d, probed};
     if (st == LOP_OK && s.own && s.gram)
         st = lop_make_op(mk, &lop_op_checked_update_det, NULL, 5, child, NULL, out);
     const lop_node *gone[] = {base, small, det, dense, alt, probed};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
-    woodbury_close(&s);
+    lop_woodbury_close(&s);
     return st;
 }

@@ -257,6 +257,49 @@ static lop_status as_update(const lop_thin *s, const lop_node **out) {
     return st;
 }
 
+/* The same of a product as it is written, split where it is thinnest: sums may stand in it. */
+static lop_status low_written(const lop_maker *mk, const lop_node *term, int64_t most,
+                              const lop_node **out) {
+    enum { FACTORS = 8 };
+    const bool times = term->op == &lop_op_scaled;
+    const lop_node *todo[FACTORS + 1] = {times ? term->child[0] : term}, *f[FACTORS],
+                                   *part[3] = {NULL, NULL, NULL}, *vh = NULL, *eye = NULL;
+    int waiting = 1, n = 0, half = 0;
+    while (waiting > 0) {
+        const lop_node *a = todo[--waiting];
+        if (a->op == &lop_op_prod && waiting + 2 <= FACTORS) {
+            todo[waiting++] = a->child[1];
+            todo[waiting++] = a->child[0];
+        } else if (n == FACTORS) {
+            return LOP_NOMATCH;
+        } else {
+            f[n++] = a;
+        }
+    }
+    for (int i = 1; i < n; i++)
+        if (half == 0 || lop_rows(f[i]) < lop_rows(f[half])) half = i;
+    if (half == 0 || lop_rows(f[half]) > most || lop_rows(f[half]) <= 0) return LOP_NOMATCH;
+    lop_status st = LOP_OK;
+    for (int side = 0; st == LOP_OK && side < 2; side++) { /* U, then V */
+        const int from = side ? half : 0, to = side ? n : half;
+        part[side] = lop_node_ref(f[to - 1]);
+        for (int i = to - 2; st == LOP_OK && i >= from; i--) {
+            const lop_node *right = part[side];
+            st = lop_make2(mk, &lop_op_prod, NULL, f[i], right, &part[side]);
+            lop_node_unref(right);
+            if (st != LOP_OK) part[side] = NULL;
+        }
+    }
+    if (st == LOP_OK) st = make_view(mk, LOP_H, part[1], &vh);
+    if (st == LOP_OK && times) st = lop_thin_identity(mk, lop_rows(f[half]), &eye);
+    if (st == LOP_OK && times) st = lop_thin_multiple(mk, lop_coef_of(&term->attr), eye, &part[2]);
+    const lop_node *child[3] = {part[0], vh, part[2]};
+    if (st == LOP_OK) st = lop_make(mk, "lowrank", NULL, times ? 3 : 2, child, NULL, out);
+    const lop_node *gone[] = {part[0], part[1], part[2], vh, eye};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
 /* A product whose rank is at most `most`, and multiples of it, as a LowRank. */
 static lop_status low_product(const lop_maker *mk, const lop_node *term, int64_t most,
                               const lop_node **out) {
@@ -265,7 +308,7 @@ static lop_status low_product(const lop_maker *mk, const lop_node *term, int64_t
     lop_chain_tidy(&s.ch, &s.ch.state);
     const lop_chgroup *g = &s.ch.state.group[0];
     if (g->n != 1 || s.ch.state.term[g->term[0]].n < 2 || !split(&s, &s.ch.state.term[g->term[0]]))
-        return LOP_NOMATCH;
+        return low_written(mk, term, most, out);
     s.eye = true; /* nothing is made of a base */
     lop_status st = s.rank <= 0 || s.rank > most ? LOP_NOMATCH : open(&s);
     if (st == LOP_OK) st = as_update(&s, out);
@@ -381,19 +424,24 @@ LOP_BUILD(det_thin_sum) {
     return st;
 }
 
-/* The diagonal of the inverse likewise. */
-LOP_BUILD(inverse_diagonal_thin_sum) {
+/* The root's action on the inverse of the sum as an update, where k columns pay. */
+static lop_status inverse_as_update(const lop_match *m, const lop_maker *mk, int64_t part,
+                                    const lop_node **out) {
     lop_thin s;
     const lop_node *all = NULL, *inverse = NULL, *sum = m->root->child[0]->child[0];
     if (!read_update(&s, mk, m->root->dtype, sum) || !s.half || !pays(&s, s.rank) ||
-        (!lop_sym_inverse(s.base) && better_whole(&s, 1)))
+        s.rank > s.n / part || (!lop_sym_inverse(s.base) && better_whole(&s, 1)))
         return LOP_NOMATCH;
     lop_status st = open(&s);
     if (st == LOP_OK) st = as_update(&s, &all);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_inverse, NULL, all, &inverse);
-    if (st == LOP_OK) st = lop_make1(mk, &lop_op_diagonal, &m->root->attr, inverse, out);
+    if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, inverse, out);
     lop_node_unref(all);
     lop_node_unref(inverse);
     close(&s);
     return st;
 }
+
+/* The diagonal of the inverse likewise, and its dense form. */
+LOP_BUILD(inverse_diagonal_thin_sum) { return inverse_as_update(m, mk, 1, out); }
+LOP_BUILD(inverse_dense_thin_sum) { return inverse_as_update(m, mk, 4, out); }

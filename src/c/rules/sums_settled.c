@@ -100,12 +100,27 @@ static lop_status part(const lop_maker *mk, const lop_node *const *term, int n, 
     return st;
 }
 
+/* Is it a product with a sum in it, U (C + D) V? */
+static bool has_sum_within(const lop_node *a) {
+    int left = TERMS;
+    while (a->op == &lop_op_scaled) a = a->child[0];
+    for (; a->op == &lop_op_prod && left > 0; left--) {
+        const lop_node *right = a->child[1];
+        while (right->op == &lop_op_scaled || right->op == &lop_op_view) right = right->child[0];
+        if (right->op == &lop_op_sum) return true;
+        a = a->child[0];
+        if (a->op == &lop_op_sum) return true;
+    }
+    return false;
+}
+
 /* An update of what is cheap to solve with only together, for k right sides. */
 static lop_status one_update(const lop_maker *mk, const lop_node *all, const lop_node *const *term,
                              int n, int64_t k, bool keep_bands, const lop_node **out) {
     const lop_node *base = NULL, *low = NULL, *update = NULL;
     bool updates = n > 2;
-    for (int i = 0; i < n; i++) updates = updates || term[i]->op == &lop_op_lowrankupdate;
+    for (int i = 0; i < n; i++)
+        updates = updates || term[i]->op == &lop_op_lowrankupdate || has_sum_within(term[i]);
     if (!updates) return LOP_NOMATCH; /* two terms: solve_woodbury.c */
     lop_status st = part(mk, term, n, keep_bands, &low, &base);
     if (st == LOP_OK && (!low || (!base && low->op == &lop_op_lowrank))) st = LOP_NOMATCH;

@@ -154,9 +154,8 @@ def instead_of_dense(op: Any, seconds: float, act: int | None) -> str:
     inverse = any(o._head == "inverse" or o._by == "inverse" for o in errors.parts(op, 100))
     if inverse and act is not None and act < _DENSE:
         return text + '; pl.solve(..., method="cg") or "gmres" needs products alone'
-    if act == _DETERMINANT:
-        return text + '; pl.logdet(..., method="slq") estimates it from products'
-    return text
+    estimate = None if act is None else _ESTIMATES.get(act)
+    return text + f"; {estimate} estimates it from products" if estimate else text
 
 
 def instead_of_all(name: str) -> str:
@@ -175,4 +174,9 @@ _FEWER = {
     "lstsq": 'pl.lstsq(A, b, method="lsmr")',
     "expm": "pl.expm_multiply(A, v)",
 }
-_DENSE, _DETERMINANT = 8, 12  # the core's numbers of actions; less: applied to an array
+_DENSE = 8  # of the core's numbers of actions; less: applied to an array
+_ESTIMATES = {
+    9: 'pl.diagonal(..., method="hutch++")',
+    10: 'pl.trace(..., method="hutch++")',
+    12: 'pl.logdet(..., method="slq")',
+}

@@ -170,9 +170,12 @@ def product_iterated(op: Any, x: Any, act: int, seconds: float) -> Any:
     """A product with inverses times x (None: its dense form, where it has few columns or rows),
     factor by factor, where one of its solves may go by iteration; None: run the plan. A hook of
     the core's."""
-    factors = _factors(op)
     if not config.get("iterate") or getattr(_busy, "on", False) or act not in (0, 8):
         return None
+    terms = _parts(op, "sum")
+    if len(terms) > 1:
+        return None if x is None else _sum_iterated(op, terms, x, seconds)
+    factors = _parts(op, "prod")
     right = x is None and factors[-1].shape[1] > _COLUMNS
     if x is None:
         x = factors.pop(0 if right else -1)
@@ -192,17 +195,33 @@ def product_iterated(op: Any, x: Any, act: int, seconds: float) -> Any:
     return np.ascontiguousarray(y)
 
 
-def _factors(op: Any) -> list[Any]:
-    """The factors of a product as it is written, with the views of what is within them."""
+def _sum_iterated(op: Any, terms: list[Any], x: Any, seconds: float) -> Any:
+    """Term by term, where a solve in one of them may go by iteration; None: run the plan."""
+    columns = x.shape[1] if x.ndim == 2 else 1
+    if op.dtype is None:
+        return None
+    dtype = np.result_type(op.dtype, x.dtype)
+    if not 0 < columns <= _COLUMNS or x.dtype.kind not in "fc" or dtype.kind not in "fc":
+        return None
+    factors = [f for term in terms for f in _parts(term, "prod")]
+    if not any(_is_offered(f, columns, dtype, seconds) for f in factors):
+        return None
+    parts = [np.asarray(term @ x) for term in terms]
+    return np.ascontiguousarray(sum(parts[1:], start=parts[0]).astype(dtype, copy=False))
+
+
+def _parts(op: Any, how: str) -> list[Any]:
+    """The factors of a product ("prod") or the terms of a sum as they are written, with the views
+    of what is within them."""
     found, stack = [], [(op, 0)]
     while stack:
         f, mode = stack.pop()
         inner, seen = f, mode
         while written(inner, "view"):
             inner, seen = inner._operands[0], seen ^ inner._mode
-        if written(inner, "prod"):
+        if written(inner, how):
             parts = [(g, seen) for g in inner._operands]
-            stack += parts[::-1] if seen & 1 else parts
+            stack += parts[::-1] if how == "prod" and seen & 1 else parts
         else:
             found.append((f, f.T, f.conj(), f.H)[mode] if mode else f)
     return found[::-1]

@@ -32,9 +32,10 @@ sums = Question(lambda a, axis: np.abs(a).sum(axis=axis))
 @sums.row("inverse", "dft", "hadamard")
 def _(op: Any, axis: int) -> Generator[Any, Any, Any]:
     if op._init is None:
-        if op._by != "inverse" or sums.row_of(op._operands[0]) is not sums.rows["inverse"]:
-            return NotImplemented
-        return op.shape[-1] / (yield op._operands[0], axis)  # moduli are all the same
+        of = op._operands[0] if op._by == "inverse" else None
+        if of is None or of._init is None or sums.row_of(of) is not sums.rows["inverse"]:
+            return NotImplemented  # of a transform alone
+        return op.shape[-1] / (yield of, axis)  # moduli are all the same
     n = op.shape[-1]
     norm: Any = op._given("norm") if op._head == "dft" else None
     return np.full(n, {"ortho": math.sqrt(n), "forward": 1.0}.get(norm, float(n)))

@@ -18,9 +18,9 @@
  *                errors of det B and W (some u cond(B)) are those that LU of A has. Else, or where
  *                det is 0, alt.
  *
- *   checked_value  likewise where `det` is a vector or a number made of B^-1, W and the small
- * matrix, such as the diagonal of A^-1: what cancels in B^-1 - W S^-1 V^H B^-1 is no larger than
- * the errors of an LU of A, some u |A^-1| cond(A).
+ *   checked_value  likewise where `det` is a matrix, a vector or a number made of B^-1, W and the
+ * small matrix, such as A^-1 or its diagonal: what cancels in B^-1 - W S^-1 V^H B^-1 is no larger
+ * than the errors of an LU of A, some u |A^-1| cond(A).
  *
  *   checked_difference  children x, d, s, alt: x = d - diag(W S^-1 W^H), the diagonals of
  *                (B + U U^H)^-1 and B^-1, S = I + U^H W, W = B^-1 U, B diagonal, where
@@ -145,7 +145,7 @@ static lop_status infer_by_probe(lop_node *n, lop_err *err) {
     bool same = lop_nbatch(x) == lop_nbatch(value) && lop_cols(w) == lop_cols(n->child[7]);
     for (int i = 0; same && i < lop_nbatch(x); i++) same = x->shape.dim[i] == value->shape.dim[i];
     same = same && (det ? lop_node_is_pair(value) && lop_node_is_pair(alt)
-                        : value->core < 2 && value->core == alt->core && !value->weak &&
+                        : value->core <= 2 && value->core == alt->core && !value->weak &&
                               !alt->weak && value->dtype == x->dtype);
     if (!same || !lop_is_blas(x->dtype) || value->dtype != alt->dtype ||
         !lop_shape_equal(&value->shape, &alt->shape))

@@ -453,6 +453,8 @@ PyObject *py_given(PyObject *self, PyObject *const *names, Py_ssize_t n); /* new
 /* py_constructors.c */
 const lop_op *py_op_of_type(py_state *s, PyTypeObject *type); /* the kind whose class it is */
 PyObject *py_construct(PyTypeObject *type, PyObject *args, PyObject *kwargs);
+/* The same for a call of the class itself, tp_vectorcall. */
+PyObject *py_construct_fast(PyObject *type, PyObject *const *args, size_t nargs, PyObject *names);
 PyObject *py_as_operator(py_state *s, PyObject *o); /* new: the operator itself, or wrapped */
 PyObject *py_dense(py_state *s, PyArrayObject *a);  /* new: Dense(a) */
 

@@ -200,30 +200,65 @@ PyObject *py_as_operator(py_state *s, PyObject *o) {
     return py_call_hook(s, "as_operator", &o, 1);
 }
 
-/* The constructor for one plain matrix, without its reading of arguments: the same object. */
-PyObject *py_dense(py_state *s, PyArrayObject *a) {
+/* The constructor of a Dense or a Diag for one plain array, without its reading of arguments: the
+ * same object. NULL without an exception: it is for the constructor. */
+static PyObject *of_plain_array(py_state *s, const lop_op *op, PyArrayObject *a) {
     lop_err err;
     lop_err_open(&err);
-    lop_dtype dt = py_dtype(a);
-    PyTypeObject *type = s->type[LOP_ID_dense];
+    const bool dense = op == &lop_op_dense;
+    const lop_dtype dt = py_dtype(a);
     lop_shape shape = {.ndim = PyArray_NDIM(a)};
-    if (!type || !PyArray_CheckExact(a) || dt == LOP_NO_DTYPE || shape.ndim < 2 ||
-        shape.ndim > LOP_MAXDIM)
-        return type ? PyObject_CallOneArg((PyObject *)type, (PyObject *)a)
-                    : PyErr_Format(PyExc_RuntimeError, "pylinop is not set up");
+    if (dt == LOP_NO_DTYPE || shape.ndim < (dense ? 2 : 1) || shape.ndim > LOP_MAXDIM - !dense)
+        return NULL;
     for (int i = 0; i < shape.ndim; i++) shape.dim[i] = PyArray_DIM(a, i);
-    const lop_node *node = NULL;
-    lop_status st;
-    const lop_node *leaf = py_matrix_leaf(s, a, dt, &shape, &st, &err);
-    if (st == LOP_OK) st = lop_node_make(&s->ctx, &lop_op_dense, NULL, 1, &leaf, NULL, &node, &err);
-    uint64_t serial = leaf ? leaf->serial : 0;
+    const lop_node *node = NULL, *leaf = NULL;
+    lop_status st = LOP_OK;
+    if (dense)
+        leaf = py_matrix_leaf(s, a, dt, &shape, &st, &err);
+    else
+        st = lop_node_leaf(&s->ctx, dt, 1, &shape, &leaf, &err);
+    if (st == LOP_OK) st = lop_node_make(&s->ctx, op, NULL, 1, &leaf, NULL, &node, &err);
+    const uint64_t serial = leaf ? leaf->serial : 0;
     lop_node_unref(leaf);
     if (st != LOP_OK) return py_raise(s, st, &err, NULL, "build");
     py_op *self = (py_op *)py_wrap(s, node, NULL, 0, NULL, NULL);
     if (!self) return NULL;
     self->serial = serial;
-    self->init = PyTuple_Pack(2, (PyObject *)a, Py_None);
+    PyObject *main_one = PyLong_FromLong(0);
+    self->init = dense      ? PyTuple_Pack(2, (PyObject *)a, Py_None)
+                 : main_one ? PyTuple_Pack(3, (PyObject *)a, main_one, Py_None)
+                            : NULL;
+    Py_XDECREF(main_one);
     self->arrays = PyTuple_Pack(1, (PyObject *)a);
     if (!self->init || !self->arrays) Py_CLEAR(self);
     return (PyObject *)self;
+}
+
+PyObject *py_dense(py_state *s, PyArrayObject *a) {
+    PyTypeObject *type = s->type[LOP_ID_dense];
+    if (!type) return PyErr_Format(PyExc_RuntimeError, "pylinop is not set up");
+    PyObject *self = PyArray_CheckExact(a) ? of_plain_array(s, &lop_op_dense, a) : NULL;
+    return self || PyErr_Occurred() ? self : PyObject_CallOneArg((PyObject *)type, (PyObject *)a);
+}
+
+PyObject *py_construct_fast(PyObject *callable, PyObject *const *args, size_t nargs,
+                            PyObject *names) {
+    PyTypeObject *type = (PyTypeObject *)callable;
+    const Py_ssize_t n = PyVectorcall_NARGS(nargs), more = names ? PyTuple_GET_SIZE(names) : 0;
+    if (n == 1 && more == 0 && PyArray_CheckExact(args[0])) {
+        py_state *s = py_state_of_type(type);
+        const lop_op *op = s ? py_op_of_type(s, type) : NULL;
+        const bool plain = op == &lop_op_dense || op == &lop_op_diag;
+        PyObject *self = plain ? of_plain_array(s, op, (PyArrayObject *)args[0]) : NULL;
+        if (self || PyErr_Occurred()) return self;
+    }
+    PyObject *tuple = PyTuple_New(n), *kwargs = more ? PyDict_New() : NULL, *self = NULL;
+    for (Py_ssize_t i = 0; tuple && i < n; i++) PyTuple_SET_ITEM(tuple, i, Py_NewRef(args[i]));
+    bool ok = tuple && (kwargs || more == 0);
+    for (Py_ssize_t i = 0; ok && i < more; i++)
+        ok = PyDict_SetItem(kwargs, PyTuple_GET_ITEM(names, i), args[n + i]) == 0;
+    if (ok) self = py_construct(type, tuple, kwargs);
+    py_drop(tuple);
+    py_drop(kwargs);
+    return self;
 }

@@ -179,6 +179,8 @@ static PyTypeObject *make_type(PyObject *module, PyObject *root, const char *tit
     PyObject *bases = PyTuple_Pack(1, root);
     PyObject *type = bases ? PyType_FromModuleAndSpec(module, &spec, bases) : NULL;
     Py_XDECREF(bases);
+    if (type && (op == &lop_op_dense || op == &lop_op_diag)) /* subclasses do not inherit it */
+        ((PyTypeObject *)type)->tp_vectorcall = py_construct_fast;
     if (type && PyModule_AddObjectRef(module, title, type) < 0) Py_CLEAR(type);
     return (PyTypeObject *)type;
 }

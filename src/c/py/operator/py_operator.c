@@ -265,10 +265,16 @@ static PyObject *op_toarray(PyObject *self, PyObject *const *args, Py_ssize_t n,
     return py_call_hook(s, "toarray", all, 2);
 }
 
-static PyObject *op_diagonal(PyObject *self, PyObject *args, PyObject *kwargs) {
-    static char *names[] = {"offset", NULL};
-    long long k = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|L:diagonal", names, &k)) return NULL;
+static PyObject *op_diagonal(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names) {
+    const Py_ssize_t more = names ? PyTuple_GET_SIZE(names) : 0;
+    if (n + more > 1)
+        return PyErr_Format(PyExc_TypeError, "diagonal() takes at most 1 argument (%zd given)",
+                            n + more);
+    if (more && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "offset") != 0)
+        return PyErr_Format(PyExc_TypeError, "'%U' is an invalid keyword argument for diagonal()",
+                            PyTuple_GET_ITEM(names, 0));
+    const long long k = n + more ? PyLong_AsLongLong(args[0]) : 0;
+    if (k == -1 && PyErr_Occurred()) return NULL;
     py_config_here(py_state_of(self));
     PyObject *offset = PyLong_FromLongLong(k), *all[2] = {self, offset};
     if (!offset) return NULL;
@@ -417,7 +423,7 @@ static PyMethodDef op_methods[] = {
      "toarray($self, *, out=None)\n--\n\nThe dense form, computed now; MaterializationError when "
      "it would "
      "not fit in memory."},
-    {"diagonal", (PyCFunction)(void (*)(void))op_diagonal, METH_VARARGS | METH_KEYWORDS,
+    {"diagonal", (PyCFunction)(void (*)(void))op_diagonal, METH_FASTCALL | METH_KEYWORDS,
      "diagonal($self, offset=0)\n--\n\nThe diagonal at an offset, computed now by the cheapest "
      "known "
      "way."},

@@ -2,7 +2,8 @@
  *
  * inverse(A), or a view or multiple of it, applied to an array, whose plan makes a dense form that
  * nobody asked for and is not cheap: Python compares the plan's price with that of A's products,
- * and where iterating is the cheaper way tries it, within a bounded number of them. Entries, rows,
+ * and where iterating is the cheaper way tries it, within a bounded number of them. So do products
+ * with such a factor, and sums with such a term, part by part. Entries, rows,
  * columns and corners of such an inverse are products with unit vectors, and go the same way. All
  * others pay for two comparisons. */
 #include "py/module/py.h"
@@ -16,7 +17,7 @@ static bool is_large_inverse(const lop_node *a) {
     return a->op == &lop_op_inverse && a->shape.ndim == 2 && lop_rows(a) >= LEAST_ROWS;
 }
 
-/* A product with such a factor. */
+/* A product with such a factor, or a sum with such a term. */
 static bool is_product_with_inverse(const lop_node *a) {
     const lop_node *at[MOST_FACTORS] = {a};
     if (a->shape.ndim != 2 || is_large_inverse(a)) return false;
@@ -24,7 +25,7 @@ static bool is_product_with_inverse(const lop_node *a) {
         const lop_node *f = at[--n];
         if (is_large_inverse(f)) return true;
         while (f->op == &lop_op_view) f = f->child[0];
-        if (f->op == &lop_op_prod && n + 2 <= MOST_FACTORS) {
+        if ((f->op == &lop_op_prod || f->op == &lop_op_sum) && n + 2 <= MOST_FACTORS) {
             at[n++] = f->child[0];
             at[n++] = f->child[1];
         }

@@ -1,0 +1,301 @@
+/* inverse_identities.c: inverses that a formula spells out, known as what they are before they are
+ * solved with.
+ *
+ *   a (B^-1 - B^-1 U S^-1 V B^-1)   with   S = W + g V B^-1 U,   written so that it is
+ *   a (B + g U W^-1 V)^-1
+ *
+ * Woodbury's formula as papers have it. S^-1 undoes nothing that was not inverted already: B^-1 and
+ * W^-1 stand in the formula, or W is known to have an inverse. What solves with it is then a
+ * product with the sum, as of any inverse of an inverse, and its determinant and the diagonal of
+ * its inverse are the sum's.
+ *
+ *   (a P^-1 + b Q^-1)^-1 = P (a Q + b P)^-1 Q        P and Q positive definite (Q = I too)
+ *
+ * for the values of the inverse: neither P nor Q is factored. As lambda(P + Q) lies between the
+ * sums of the extremes, cond(a Q + b P) <= max(cond P, cond Q): the errors are u cond(a Q + b P)
+ * |P| |Q| |(a Q + b P)^-1|, no more than the u cond^2 of the formula as it is written, which takes
+ * three inverses. */
+#include "thin_sum.h"
+#include "expr/properties.h"
+#include "rewrite/guards.h"
+
+enum { TERMS = 8 };
+
+/* -- Woodbury's formula, written out */
+
+typedef struct spelled {
+    lop_thin s;
+    lop_sym base;  /* B^-1; LOP_CH_PROXY: the identity */
+    lop_coef a, g; /* a: of the whole; g: of U W^-1 V */
+    const lop_sym *f;
+    int nu, at, to;       /* U is f[nu .. at), V f[at + 1 .. to) */
+    bool sure;            /* B^-1 and W are to be known to have inverses */
+    const lop_node *rest; /* owned: W */
+} spelled;
+
+/* Of a Diag over reciprocals, which is how its inverse is written: the Diag. NULL: it is none. */
+static const lop_node *undone_diag(const lop_node *a) {
+    return a->op == &lop_op_diag && a->child[0]->op == &lop_op_recip ? a->child[0]->child[0] : NULL;
+}
+
+static bool is_identity(const lop_thin *s, lop_sym f) {
+    const lop_node *a = lop_thin_node(s, f);
+    return a && a->op == &lop_op_identity && lop_nbatch(a) == 0;
+}
+
+/* May B^-1, or W, be inverted without a doubt? Where they may not, what is written has no inverse
+ * either, as its determinant is a^n det W / (det B det S): solves say so, determinants would not.
+ */
+static bool is_invertible(const lop_node *a) {
+    while (a->op == &lop_op_scaled) {
+        if (!lop_coef_test(a->ctx, lop_coef_of(&a->attr), LOP_COEF_MODEST)) return false;
+        a = a->child[0];
+    }
+    return a->op == &lop_op_identity || a->op == &lop_op_inverse || undone_diag(a) ||
+           lop_infer_regular(a) == LOP_TRUE;
+}
+
+/* a^-1, closed, owned. */
+static lop_status undone(const lop_maker *mk, const lop_node *a, const lop_node **out) {
+    const lop_node *d = undone_diag(a), *inner = NULL;
+    if (a->op == &lop_op_inverse) {
+        *out = lop_node_ref(a->child[0]);
+        return LOP_OK;
+    }
+    if (d) return lop_make1(mk, &lop_op_diag, NULL, d, out);
+    if (a->op != &lop_op_scaled) return lop_inverse_closed(mk, a, out);
+    const lop_coef c = lop_coef_over(mk->ctx, lop_coef_const(1, 0), lop_coef_of(&a->attr));
+    lop_status st = undone(mk, a->child[0], &inner);
+    if (st == LOP_OK) st = lop_thin_multiple(mk, c, inner, out);
+    lop_node_unref(inner);
+    return st;
+}
+
+static lop_status added(const lop_maker *mk, const lop_node *term, const lop_node **sum) {
+    const lop_node *both = NULL;
+    if (!*sum) {
+        *sum = lop_node_ref(term);
+        return LOP_OK;
+    }
+    lop_status st = lop_make2(mk, &lop_op_sum, NULL, *sum, term, &both);
+    if (st != LOP_OK) return st;
+    lop_node_unref(*sum);
+    *sum = both;
+    return LOP_OK;
+}
+
+/* Is the term t of S the product V B^-1 U? */
+static bool is_between(const spelled *w, const lop_chterm *t) {
+    const int nv = w->to - w->at - 1, nu = w->at - w->nu, b = w->base != LOP_CH_PROXY;
+    if (t->n != nv + b + nu) return false;
+    for (int i = 0; i < nv; i++)
+        if (t->f[i] != w->f[w->at + 1 + i]) return false;
+    for (int i = 0; i < nu; i++)
+        if (t->f[nv + b + i] != w->f[w->nu + i]) return false;
+    return !b || t->f[nv] == w->base;
+}
+
+/* Sets g, and W as the rest of S. NOMATCH: S is not so. */
+static lop_status take_out(spelled *w, const lop_node *sum) {
+    const lop_node *term[TERMS];
+    const int n = lop_terms_of(sum, term, TERMS);
+    bool found = false;
+    lop_status st = LOP_OK;
+    for (int i = 0; st == LOP_OK && i < n; i++) {
+        lop_chterm t = {.c = {.re = 1}};
+        if (!lop_chain_term(&w->s.ch, term[i], false, &t)) return LOP_NOMATCH;
+        if (!found && is_between(w, &t)) {
+            found = true;
+            w->g = t.c;
+        } else {
+            st = added(w->s.mk, term[i], &w->rest);
+        }
+    }
+    return st == LOP_OK && (!found || !w->rest) ? LOP_NOMATCH : st;
+}
+
+/* The two terms as B^-1 and - B^-1 U S^-1 V B^-1, one or the other first. */
+static lop_status read_terms(spelled *w, const lop_chterm *whole, const lop_chterm *less) {
+    const lop_maker *mk = w->s.mk;
+    const int n = less->n;
+    if (whole->n != 1 || n < 3) return LOP_NOMATCH;
+    const bool eye = is_identity(&w->s, whole->f[0]);
+    const lop_node *b = lop_thin_node(&w->s, whole->f[0]);
+    if (!b || lop_nbatch(b) > 0) return LOP_NOMATCH;
+    if (!eye && (less->f[0] != whole->f[0] || less->f[n - 1] != whole->f[0])) return LOP_NOMATCH;
+    if (!eye && !lop_sym_inverse(whole->f[0]) && !undone_diag(b) &&
+        !(lop_cheap_to_solve(b) && (!w->sure || lop_infer_regular(b) == LOP_TRUE)))
+        return LOP_NOMATCH;
+    w->base = eye ? LOP_CH_PROXY : whole->f[0];
+    w->a = whole->c;
+    w->f = less->f;
+    w->nu = !eye;
+    w->to = n - !eye;
+    for (w->at = w->nu + 1; w->at + 1 < w->to; w->at++) {
+        const lop_node *s = lop_thin_node(&w->s, less->f[w->at]);
+        if (!s || !lop_sym_inverse(less->f[w->at]) || lop_sym_mode(less->f[w->at]) ||
+            s->op != &lop_op_sum)
+            continue;
+        lop_status st = take_out(w, s);
+        /* c = - a g */
+        if (st == LOP_OK &&
+            lop_coef_test(mk->ctx,
+                          lop_coef_plus(mk->ctx, less->c, lop_coef_times(mk->ctx, w->a, w->g)),
+                          LOP_COEF_ZERO) &&
+            (is_invertible(w->rest) || (!w->sure && lop_cheap_to_solve(w->rest))))
+            return LOP_OK;
+        lop_node_unref(w->rest);
+        w->rest = NULL;
+        if (st != LOP_OK && st != LOP_NOMATCH) return st;
+    }
+    return LOP_NOMATCH;
+}
+
+/* B + g U W^-1 V. */
+static lop_status undone_sum(const spelled *w, const lop_node **out) {
+    const lop_maker *mk = w->s.mk;
+    const lop_node *u = NULL, *v = NULL, *mid = NULL, *uw = NULL, *low = NULL, *term = NULL,
+                   *b = NULL, *seen = NULL;
+    lop_status st = lop_thin_product(&w->s, w->f + w->nu, w->at - w->nu, &u);
+    if (st == LOP_OK) st = lop_thin_product(&w->s, w->f + w->at + 1, w->to - w->at - 1, &v);
+    if (st == LOP_OK) st = undone(mk, w->rest, &mid);
+    if (st == LOP_OK && mid->op == &lop_op_identity)
+        uw = lop_node_ref(u);
+    else if (st == LOP_OK)
+        st = lop_make2(mk, &lop_op_prod, NULL, u, mid, &uw);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_prod, NULL, uw, v, &low);
+    if (st == LOP_OK) st = lop_thin_multiple(mk, w->g, low, &term);
+    if (st == LOP_OK && w->base == LOP_CH_PROXY)
+        st = lop_thin_identity(mk, lop_rows(u), &b);
+    else if (st == LOP_OK)
+        st = lop_thin_factor(&w->s, w->base, false, &seen);
+    if (st == LOP_OK && seen) st = undone(mk, seen, &b);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_sum, NULL, b, term, out);
+    const lop_node *gone[] = {u, v, mid, uw, low, term, b, seen};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
+/* c^-1 (B + g U W^-1 V), what the sum is the inverse of; NOMATCH: it is not spelled so. */
+static lop_status spelled_inverse(const lop_maker *mk, const lop_node *sum, bool sure, lop_coef *c,
+                                  const lop_node **out) {
+    spelled w = {.s = {.mk = mk, .dt = sum->dtype, .sum = sum, .n = lop_rows(sum)}, .sure = sure};
+    if (lop_nbatch(sum) > 0 || !lop_is_blas(sum->dtype) || !lop_is_square(sum) ||
+        !lop_chain_read(&w.s.ch, mk->ctx, sum->dtype, sum, NULL))
+        return LOP_NOMATCH;
+    lop_chain_tidy(&w.s.ch, &w.s.ch.state);
+    const lop_chgroup *g = &w.s.ch.state.group[0];
+    if (g->n != 2) return LOP_NOMATCH;
+    const lop_chterm one = w.s.ch.state.term[g->term[0]], two = w.s.ch.state.term[g->term[1]];
+    lop_status st = read_terms(&w, &one, &two);
+    if (st == LOP_NOMATCH) st = read_terms(&w, &two, &one);
+    *c = w.a;
+    if (st == LOP_OK) st = undone_sum(&w, out);
+    lop_node_unref(w.rest);
+    if (st == LOP_OK && (*out)->dtype != sum->dtype) {
+        lop_node_unref(*out);
+        *out = NULL;
+        st = LOP_NOMATCH;
+    }
+    return st;
+}
+
+/* (a T^-1)^-1 x = T x / a. */
+LOP_BUILD(solve_spelled_inverse) {
+    lop_coef a;
+    const lop_node *t = NULL, *x = NULL, *tx = NULL;
+    lop_status st = spelled_inverse(mk, m->root->child[0], false, &a, &t);
+    if (st == LOP_OK) st = lop_build_cast_x(m, mk, &x);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, t, x, &tx);
+    if (st == LOP_OK) {
+        const lop_attr by = lop_coef_attr(lop_coef_over(mk->ctx, lop_coef_const(1, 0), a));
+        st = lop_make1(mk, &lop_op_scale, &by, tx, out);
+    }
+    lop_node_unref(t);
+    lop_node_unref(x);
+    lop_node_unref(tx);
+    return st;
+}
+
+/* The root's action on a T^-1, or, where it is on the inverse of the sum, on T / a. */
+LOP_BUILD(spelled_inverse) {
+    const lop_node *root = m->root, *inner = root->child[0];
+    const bool below = inner->op == &lop_op_inverse;
+    lop_coef a;
+    const lop_node *t = NULL, *inverse = NULL, *times = NULL;
+    lop_status st = spelled_inverse(mk, below ? inner->child[0] : inner, !below, &a, &t);
+    if (st == LOP_OK && !below) st = lop_make1(mk, &lop_op_inverse, NULL, t, &inverse);
+    if (st == LOP_OK && below) a = lop_coef_over(mk->ctx, lop_coef_const(1, 0), a);
+    if (st == LOP_OK) st = lop_thin_multiple(mk, a, inverse ? inverse : t, &times);
+    if (st == LOP_OK) st = lop_make1(mk, root->op, &root->attr, times, out);
+    lop_node_unref(t);
+    lop_node_unref(inverse);
+    lop_node_unref(times);
+    return st;
+}
+
+/* -- parallel sums */
+
+/* P of a term c P^-1, P positive definite and not solved with at once, c > 0; the term's identity
+ * with `eye`. NULL: it is not that. */
+static const lop_node *covariance_of(const lop_node *term, lop_coef *c, bool *eye) {
+    *c = lop_coef_const(1, 0);
+    if (term->op == &lop_op_scaled) {
+        *c = lop_coef_of(&term->attr);
+        term = term->child[0];
+    }
+    *eye = term->op == &lop_op_identity;
+    if (lop_nbatch(term) > 0 || !lop_coef_test(term->ctx, *c, LOP_COEF_POSITIVE)) return NULL;
+    if (*eye) return term;
+    if (term->op != &lop_op_inverse || lop_cheap_to_solve(term->child[0]) ||
+        !lop_infer_semidefinite(term->child[0]) || lop_infer_regular(term->child[0]) != LOP_TRUE)
+        return NULL;
+    return term->child[0];
+}
+
+/* P (a Q + b P)^-1 Q, and the sum in it, owned. */
+static lop_status parallel_of(const lop_maker *mk, const lop_node *sum, const lop_node **out) {
+    const lop_node *p, *q, *ap = NULL, *bq = NULL, *both = NULL, *inverse = NULL, *left = NULL;
+    lop_coef a, b;
+    bool eye[2];
+    if (lop_nbatch(sum) > 0 || !lop_is_blas(sum->dtype)) return LOP_NOMATCH;
+    p = covariance_of(sum->child[0], &a, &eye[0]);
+    q = covariance_of(sum->child[1], &b, &eye[1]);
+    if (!p || !q || (eye[0] && eye[1])) return LOP_NOMATCH;
+    lop_status st = lop_thin_multiple(mk, a, q, &ap);
+    if (st == LOP_OK) st = lop_thin_multiple(mk, b, p, &bq);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_sum, NULL, ap, bq, &both);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_inverse, NULL, both, &inverse);
+    if (st == LOP_OK && !eye[0]) st = lop_make2(mk, &lop_op_prod, NULL, p, inverse, &left);
+    if (st == LOP_OK && eye[1]) *out = lop_node_ref(left);
+    if (st == LOP_OK && !eye[1])
+        st = lop_make2(mk, &lop_op_prod, NULL, left ? left : inverse, q, out);
+    const lop_node *gone[] = {ap, bq, both, inverse, left};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    if (st == LOP_OK && (*out)->dtype != sum->dtype) {
+        lop_node_unref(*out);
+        *out = NULL;
+        st = LOP_NOMATCH;
+    }
+    return st;
+}
+
+/* The root's action on the inverse of the sum. */
+LOP_BUILD(inverse_parallel) {
+    const lop_node *product = NULL;
+    lop_status st = parallel_of(mk, m->root->child[0]->child[0], &product);
+    if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, product, out);
+    lop_node_unref(product);
+    return st;
+}
+
+/* det(a P^-1 + b Q^-1) = 1 / det of that. */
+LOP_BUILD(det_parallel) {
+    const lop_node *product = NULL, *inverse = NULL;
+    lop_status st = parallel_of(mk, m->root->child[0], &product);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_inverse, NULL, product, &inverse);
+    if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, inverse, out);
+    lop_node_unref(product);
+    lop_node_unref(inverse);
+    return st;
+}

@@ -1,0 +1,51 @@
+/* low_rank_woodbury.h: what Woodbury's formula is made of, for low_rank_inverse.c and precision.c.
+ */
+#ifndef LOP_LOW_RANK_WOODBURY_H
+#define LOP_LOW_RANK_WOODBURY_H
+
+#include "low_rank_parts.h"
+
+typedef struct woodbury {
+    const lop_maker *mk;
+    const lop_node *a;            /* borrowed: the update */
+    parts p;                      /* borrowed */
+    lop_attr dt;                  /* the dtype, as an attribute */
+    const lop_node *w, *cap, *vh; /* owned: B^-1 U as an operator; I + C V^H W; V^H */
+    const lop_node *u, *inner;    /* owned: U as an array; C V^H W */
+    bool own;                     /* the small matrix is Hermitian: B is, V is U, C is c I */
+    lop_coef c;
+    /* owned, where B is a real diagonal, V is U and C c I or a real diagonal, else NULL: that as a
+     * vector, and U^H B^-1 U with the squares of U's columns */
+    const lop_node *d, *gram;
+} woodbury;
+
+/* low_rank_inverse.c: fills what is owned from mk, a, p and dt; gives it up. */
+lop_status lop_woodbury_open(woodbury *s) LOP_MUST_CHECK;
+void lop_woodbury_close(woodbury *s);
+/* V^H B^-1 as an array. Owned in *out. */
+lop_status lop_woodbury_right(const woodbury *s, const lop_node **out) LOP_MUST_CHECK;
+/* `value`, a determinant or what is made of the inverse, as op says, else alt. Owned in *out. */
+lop_status lop_woodbury_checked(const woodbury *s, const lop_op *op, const lop_node *value,
+                                const lop_node *alt, const lop_node **out) LOP_MUST_CHECK;
+/* C V^H x (C left out where there is none); the small matrix's solution. Owned in *out. */
+lop_status lop_woodbury_through(const woodbury *s, const lop_node *x,
+                                const lop_node **out) LOP_MUST_CHECK;
+lop_status lop_woodbury_inner(const woodbury *s, const lop_node *t,
+                              const lop_node **out) LOP_MUST_CHECK;
+
+/* precision.c. Is it P^-1 + U C U^H, neither part negative, of a P that is not solved with at once?
+ * Then x = P y with y = b - U cap^-1 C U^H P b, and y stands for P^-1 x: nothing is factored. */
+bool lop_is_precision(const lop_node *a);
+/* The numbers that have to be positive for that, as a vector: of a diagonal C, else *out is NULL.
+ * Owned. */
+lop_status lop_precision_signs(const woodbury *s, const lop_node **out) LOP_MUST_CHECK;
+/* U C V^H alone. Owned in *out. */
+lop_status lop_precision_low(const woodbury *s, const lop_node **out) LOP_MUST_CHECK;
+/* x, y and the residual b - y - U C V^H x. Owned. */
+lop_status lop_precision_solution(const woodbury *s, const lop_node *b, const lop_node **x,
+                                  const lop_node **y, const lop_node **r) LOP_MUST_CHECK;
+/* x, or alt where it is not accurate. Owned in *out. */
+lop_status lop_precision_solve(const woodbury *s, const lop_node *b, const lop_node *alt,
+                               const lop_node **out) LOP_MUST_CHECK;
+
+#endif

@@ -1,0 +1,115 @@
+/* gen_identities.c: formulas that spell out an inverse, and covariances by their precision; a part
+ * of gen.h. */
+#include "gen.h"
+
+#include <string.h>
+
+static int64_t pick(gen *g, int64_t n) { return world_pick(g->w, 0, n); }
+static const lop_node *keep(const lop_node *a) { return a ? lop_node_ref(a) : NULL; }
+static const lop_node *dense(gen *g, int64_t m, int64_t n) {
+    return t_one_of(g->w, "dense", NULL, gen_array(g, 2, m, n));
+}
+static const lop_node *adjoint(gen *g, const lop_node *a) {
+    const lop_attr turn = t_ints(LOP_H, 0, 0, 0);
+    return t_one_of(g->w, "view", &turn, a);
+}
+static const lop_node *positive(gen *g, int64_t n) {
+    for (int i = 0; i < 60; i++) {
+        const lop_node *a = gen_assumed(g, n);
+        if (a && a->attr.i[0] == LOP_ASSUME_POSITIVE) return a;
+        lop_node_unref(a);
+    }
+    return NULL;
+}
+static const lop_node *inverse(gen *g, const lop_node *a) {
+    return t_one_of(g->w, "inverse", NULL, a);
+}
+static const lop_node *identity(gen *g, int64_t n) {
+    const lop_node like = {
+        .shape = {.ndim = 2, .dim = {n, n}}, .dtype = LOP_f64, .weak = LOP_WEAK, .core = 2};
+    const lop_node *out = NULL;
+    if (lop_node_make(&g->w->ctx, &lop_op_identity, NULL, 0, NULL, &like, &out, &g->w->err) !=
+        LOP_OK)
+        return NULL;
+    return out;
+}
+static const lop_node *times(gen *g, double c, const lop_node *a) {
+    const lop_attr by = lop_attr_coef(c, 0);
+    return t_one_of(g->w, "scaled", &by, a);
+}
+static const lop_node *sum(gen *g, const lop_node *a, const lop_node *b) {
+    return pick(g, 2) ? t_two_of(g->w, "sum", a, b) : t_two_of(g->w, "sum", b, a);
+}
+static const lop_node *prod(gen *g, const lop_node *a, const lop_node *b) {
+    return t_two_of(g->w, "prod", a, b);
+}
+
+/* What the rule is on: a solve with a, its determinant, the diagonal or dense form of its inverse.
+ */
+static const lop_node *asked(gen *g, const char *rule, const lop_node *a) {
+    const lop_attr main_one = t_ints(0, 0, 0, 0),
+                   d = t_ints(0, 0, 0, a ? (int64_t)a->dtype + 1 : 0);
+    if (!a) return NULL;
+    if (!strncmp(rule, "solve", 5)) {
+        const int64_t n = lop_rows(a);
+        return t_two_of(g->w, "solve", a, gen_array(g, 2, n, 1 + pick(g, 2)));
+    }
+    if (!strncmp(rule, "scaledet", 8)) return t_one_of(g->w, "scaledet", NULL, a);
+    if (!strncmp(rule, "dense", 5)) return t_one_of(g->w, "todense", &d, inverse(g, a));
+    return t_one_of(g->w, "diagonal", &main_one, inverse(g, a));
+}
+
+/* c (B^-1 - B^-1 U (W + V^H B^-1 U)^-1 V^H B^-1), with B or W perhaps the identity. */
+static const lop_node *spelled(gen *g) {
+    const int64_t n = 3 + pick(g, 3), r = 1 + pick(g, 2);
+    const bool eye = pick(g, 3) == 0;
+    const lop_node *b = eye ? identity(g, n) : inverse(g, positive(g, n)), *u = dense(g, n, r),
+                   *v = adjoint(g, pick(g, 2) ? keep(u) : dense(g, n, r)),
+                   *w = pick(g, 2) ? identity(g, r) : inverse(g, positive(g, r)),
+                   *bu = eye ? keep(u) : prod(g, keep(b), keep(u)),
+                   *vb = eye ? keep(v) : prod(g, keep(v), keep(b)),
+                   *s = sum(g, w, prod(g, keep(v), keep(bu))),
+                   *less = prod(g, prod(g, bu, inverse(g, s)), vb), *all;
+    lop_node_unref(u);
+    lop_node_unref(v);
+    const double c = pick(g, 2) ? 1 : 2;
+    all = sum(g, c == 1 ? b : times(g, c, b), times(g, -c, less));
+    return all;
+}
+
+/* a P^-1 + b Q^-1 of definite ones, Q perhaps the identity, or a diagonal D. */
+static const lop_node *parallel(gen *g, bool diagonal) {
+    const int64_t n = diagonal ? 4 + pick(g, 6) : 2 + pick(g, 3);
+    const lop_node *p = inverse(g, positive(g, n)),
+                   *q = pick(g, 3) == 0 ? identity(g, n)
+                        : diagonal      ? t_one_of(g->w, "diag", NULL, gen_array(g, 1, n, 1))
+                                        : inverse(g, positive(g, n));
+    if (pick(g, 2)) p = times(g, 0.5, p);
+    return sum(g, p, pick(g, 2) ? times(g, 2, q) : q);
+}
+
+/* B + U U^H, or P^-1 + U U^H, with U a quarter as wide. */
+static const lop_node *update(gen *g, bool sums) {
+    const int64_t n = sums ? 32 : 8 + pick(g, 3), r = 1 + pick(g, 2);
+    const lop_node *b = pick(g, 2) && !sums ? inverse(g, positive(g, n))
+                                            : t_one_of(g->w, "diag", NULL, gen_array(g, 1, n, 1)),
+                   *u = dense(g, n, r);
+    if (sums) return sum(g, b, prod(g, keep(u), adjoint(g, u)));
+    const lop_node *child[3] = {b, u, u},
+                   *out = b && u ? t_node(g->w, "lowrankupdate", NULL, 3, child) : NULL;
+    lop_node_unref(b);
+    lop_node_unref(u);
+    return out;
+}
+
+const lop_node *gen_identity_of_inverses(gen *g, const char *rule) {
+    gen one = *g;
+    one.batch = (lop_shape){0};
+    one.exprs = 0;
+    one.dtype = pick(g, 3) || strstr(rule, "thin") ? LOP_c128 : LOP_f64; /* where it pays */
+    return asked(&one, rule,
+                 strstr(rule, "spelled")    ? spelled(&one)
+                 : strstr(rule, "parallel") ? parallel(&one, false)
+                 : strstr(rule, "beside")   ? parallel(&one, true)
+                                            : update(&one, strstr(rule, "thin") != NULL));
+}
