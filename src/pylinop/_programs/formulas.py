@@ -179,6 +179,12 @@ def operations(
         words = _argument(kwargs, taken) if kwargs else _NO_KEYWORDS
         given = _argument(args, taken)
         if traced is not None and traced():
+            for x in (*given.parts, *(y for _, y in words.parts)):
+                if type(x) is Held:
+                    raise TypeError(
+                        f"{name} of a {type(x.held).__name__}, which is no part of a graph: "
+                        "compile a function that calls a program(f), with it in f"
+                    )
             return Node(name, (given, words))
         return _shaped(name, given, words)
 
