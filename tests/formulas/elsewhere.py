@@ -29,6 +29,17 @@ LIBRARIES = {
 }
 
 
+def native(a):
+    """In an order, of entries and of bytes, that all of them take."""
+    return np.ascontiguousarray(a, a.dtype.newbyteorder("=")).reshape(a.shape)
+
+
+def tolerance(op, action, x):
+    """Of answers: single precision within an operator is not computed by both in the same places."""
+    leaves = dict(op._canonical(action, x, 0, 0)[1]).values()
+    return 1e-2 if any(np.asarray(a).dtype.char in "fF" for a in leaves) else 1e-7
+
+
 class Library:
     """How arrays come in and out."""
 
@@ -47,7 +58,7 @@ class Library:
 
     def walked(self, op, action, x=None):
         canonical = op._canonical(action, x, 0, 0)
-        leaves = {k: self.put(np.ascontiguousarray(a)) for k, a in dict(canonical[1]).items()}
+        leaves = {k: self.put(native(a)) for k, a in dict(canonical[1]).items()}
         if x is not None:
             leaves[canonical[2]] = self.put(x)
         found = walk.run(self.namespace, canonical, leaves)
@@ -57,7 +68,7 @@ class Library:
 def questions(A, rng):
     """(what is asked, of which operator, action, array, C's answer)."""
     dense = A.toarray()
-    if not np.all(np.isfinite(dense)):
+    if not np.all(np.abs(dense) < 1e5):  # by inverses of what is near to singular
         return
     x, y = (rng.standard_normal((n, 2)).astype(A.dtype) for n in A.shape[:-3:-1])
     yield "product", A, APPLY, x, A @ x
@@ -101,14 +112,19 @@ def compared(library, seed, count):
                 count[f"no form: {str(e).partition(' of shape')[0]}"] += 1
                 continue
             except Exception as e:
+                if "promoted together" in str(e):  # of small integers, which strict's do not mix
+                    count["refused by strict"] += 1
+                    continue
                 got, raised = np.empty((0,) * 9), f" ({type(e).__name__}: {e})"
             else:
                 raised = ""
             count[what] += 1
             size = max(1.0, float(np.max(np.abs(due), initial=0)))
             off = float(np.max(np.abs(got - due), initial=0)) if got.shape == due.shape else np.inf
-            if not off <= 1e-7 * size:
-                wrong.append(f"{library.name}, seed {seed}: {what} of {A!r} is off by {off:.1e}{raised}")
+            if not off <= tolerance(op, action, x) * size:
+                wrong.append(
+                    f"{library.name}, seed {seed}: {what} of {A!r} is off by {off:.1e}{raised}"
+                )
     return wrong
 
 
