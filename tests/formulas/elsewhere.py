@@ -35,7 +35,7 @@ def native(a):
 
 
 def tolerance(op, action, x):
-    """Of answers: single precision within an operator is not computed by both in the same places."""
+    """Of answers: single precision is not met by both in the same places."""
     leaves = dict(op._canonical(action, x, 0, 0)[1]).values()
     return 1e-2 if any(np.asarray(a).dtype.char in "fF" for a in leaves) else 1e-7
 
