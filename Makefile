@@ -41,7 +41,7 @@ PY_DIRS = $(wildcard src tests tools benchmarks examples docs)
 SOURCES := CMakeLists.txt pyproject.toml $(shell find src tests/c -not -name '__pycache__' -not -name '*.pyc')
 
 .PHONY: help sweep formulas exhaustive long build demo test pytest check check-release asan cov bench sparse-large large test-cores test-simd fuzz mutants fmt fmt-check lint \
-	types layers stubs stubtest pages docs site-test rules clean distclean test-all-pythons test-other-pythons test-oldest test-wheel-blas test-system-blas test-verified test-frameworks test-packages gpu test-pytensor test-clients wheel one-wheel wheel-test sdist sdist-test
+	types layers stubs stubtest pages docs site-test rules clean distclean test-all-pythons test-other-pythons test-oldest test-wheel-blas test-system-blas test-verified test-frameworks namespaces test-packages gpu test-pytensor test-clients wheel one-wheel wheel-test sdist sdist-test
 .DELETE_ON_ERROR:
 
 help:
@@ -78,6 +78,7 @@ help:
 	@echo "test-system-blas   pytest on the system's OpenBLAS (SYSTEM_BLAS=/path/to/libopenblas.so is another)"
 	@echo "test-frameworks    pylinop.torch and pylinop.jax with PyTorch and JAX (gigabytes); FRAMEWORKS='jax lineax equinox' are some"
 	@echo "test-packages      operators beside pandas, polars, xarray, scikit-learn, statsmodels, joblib, PyLops"
+	@echo "namespaces         random formulas on arrays of NumPy, PyTorch, JAX and array-api-strict against C, T=60 seconds each (after test-frameworks)"
 	@echo "gpu                pylinop.torch on tensors of a GPU, where there is one"
 	@echo "test-pytensor      pylinop.pytensor with PyTensor, PyMC, nutpie (Python 3.12 or newer)"
 	@echo "test-clients       ptgp's tests with pylinop.pytensor and without, PyTensor's and PyMC's of checkouts (PYTENSOR=folder PYMC=folder)"
@@ -229,6 +230,10 @@ long: sweep
 test-frameworks:
 	@$(MAKE) VENV=.venvs/frameworks BUILD=build/frameworks PYTEST="tests/frameworks -r s" \
 		FEW="pytest pytest-xdist hypothesis scipy $(FRAMEWORKS)" pytest
+
+# Random formulas on the arrays of other libraries, walked, against C; T seconds each.
+namespaces:
+	@cd tests && OPENBLAS_NUM_THREADS=1 ../.venvs/frameworks/bin/python -m formulas.elsewhere $(or $(T),60) numpy torch jax strict
 
 # On a machine with a GPU, whose PyTorch is installed by test-frameworks: tensors on it against C; JAX's arrays, and CuPy's where it is.
 gpu:

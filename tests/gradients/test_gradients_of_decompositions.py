@@ -135,3 +135,40 @@ def test_where_a_pseudo_inverse_that_cuts_values_has_no_derivative():
     with pytest.raises(np.linalg.LinAlgError, match="cuts no singular value; it cuts 3 of 5"):
         pl.hvp(g)(cut_matrix("f", 5, 5), x)
     check_second(lambda a: np.sum(x * np.linalg.pinv(a, rcond=1e-9)), matrix("f"), rtol=1e-6)
+
+
+def test_second_derivatives_where_values_are_equal_and_their_slope_is_zero():
+    """Of sums of squares they are 2, of a projection 0: what the first derivative is does not tell
+    which, and 0 came out of both."""
+    a = np.diag([3.0, 2.0, 0.0, 0.0])
+    squares = {
+        "eigvalsh": lambda a: np.sum(np.linalg.eigvalsh((a + a.T) / 2) ** 2),
+        "eigh": lambda a: np.sum(np.linalg.eigh((a + a.T) / 2)[0] ** 2),
+        "svdvals": lambda a: np.sum(np.linalg.svdvals(a) ** 2),
+        "svd": lambda a: np.sum(np.linalg.svd(a)[1] ** 2),
+        "shifted": lambda a: np.sum((np.linalg.eigvalsh((a + a.T) / 2) - 1.0) ** 2),
+        "tall": lambda a: np.sum(np.linalg.svdvals(a[:, :3]) ** 2),
+    }
+    v = np.arange(16.0).reshape(4, 4) - 7
+    for name, f in squares.items():
+        at = np.eye(4) if name == "shifted" else a
+        with pytest.raises(np.linalg.LinAlgError, match="repeated"):
+            pl.hvp(f)(at, v)
+    b = np.diag([3.0, 2.0, 1.0, 0.0])
+    np.testing.assert_allclose(pl.hvp(squares["svdvals"])(b, v), 2 * v, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(pl.hvp(squares["svd"])(b, v), 2 * v, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(pl.hvp(squares["eigvalsh"])(b, v), v + v.T, rtol=1e-9, atol=1e-9)
+
+
+def test_second_derivatives_of_a_low_rank():
+    """Which moves no zero."""
+    c = np.random.default_rng(7).standard_normal((5, 2))
+    v = np.random.default_rng(8).standard_normal((5, 2))
+    gram = lambda c: np.sum((c.T @ c) ** 2)
+    for f in (
+        lambda c: np.sum(np.linalg.svdvals(c @ c.T) ** 2),
+        lambda c: np.sum(np.linalg.svdvals(c @ c.T)[:2] ** 2),
+        lambda c: np.sum(np.linalg.eigvalsh(c @ c.T)[3:] ** 2),
+    ):
+        due = pl.hvp(gram)(c, v)
+        np.testing.assert_allclose(pl.hvp(f)(c, v), due, rtol=1e-8, atol=1e-8)

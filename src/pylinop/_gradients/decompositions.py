@@ -54,17 +54,75 @@ def cholesky(y: Any, g: Any, upper: Any = False) -> Any:
 def eigvalsh(y: Any, g: Any) -> Any:
     """Q diag(g) Q^H."""
     found: Any = np.linalg.eigh(y._args[0], **y._more[1])
-    Q = found[1]
+    w, Q = found
     D: Any = _core.Diag(g)
-    return Q @ D @ view(Q, 3)
+    return _of_values(Q @ D @ view(Q, 3), Q, Q, w, g)
 
 
 def svdvals(y: Any, g: Any) -> Any:
     """U diag(g) V^H."""
     found: Any = np.linalg.svd(y._args[0], full_matrices=False)
-    U, _, Vh = found
+    U, S, Vh = found
     D: Any = _core.Diag(g)
-    return U @ D @ Vh
+    return _of_values(U @ D @ Vh, U, view(Vh, 3), S, g)
+
+
+class OfValues:
+    """U diag(g) V^H, the cotangent of a matrix from the g of its eigenvalues or singular values.
+    Its own derivative goes through the vectors; on a space of equal values whose g are zero it is
+    either zero, as of a projection, or that of g, as of a function: that cannot be told from g."""
+
+    __name__ = "spectral cotangent"
+
+    def __call__(self, made: Any, *unused: Any) -> Any:
+        return made
+
+    def cotangent(self, y: Any, h: Any, k: int) -> Any:
+        if k:
+            return None
+        return call(_AS_IT_IS, (h, *y._args[1:]), h.shape, h.dtype)
+
+
+class AsItIs(OfValues):
+    """A direction, in which the derivative can be told."""
+
+    def __call__(self, h: Any, *about: Any) -> Any:
+        _told(h, *about)
+        return h
+
+    def cotangent(self, y: Any, h: Any, k: int) -> Any:
+        return None if k else h
+
+
+_OF_VALUES, _AS_IT_IS = OfValues(), AsItIs()
+
+
+def _of_values(made: Any, U: Any, V: Any, values: Any, g: Any) -> Any:
+    return call(_OF_VALUES, (made, U, V, values, g), made.shape, made.dtype)
+
+
+def _told(h: Any, U: Any, V: Any, values: Any, g: Any) -> None:
+    """An error where a derivative in the direction h depends on more than g."""
+    small = 1e3 * np.finfo(values.dtype).eps
+    top = np.max(np.abs(values), axis=-1, keepdims=True, initial=0.0)
+    flat = np.abs(g) <= small * np.max(np.abs(g), axis=-1, keepdims=True, initial=0.0)
+    near = np.abs(values[..., :, None] - values[..., None, :]) <= small * top[..., None]
+    near &= flat[..., :, None] & flat[..., None, :] & ~np.eye(values.shape[-1], dtype=bool)
+    zero = flat & (np.abs(values) <= small * top) & (V.shape[-2] != U.shape[-2])
+    if not (near.any() or zero.any()):
+        return
+    across = h @ V
+    inner = np.conj(np.swapaxes(U, -1, -2)) @ across
+    size = small * np.max(np.abs(h), initial=0.0)
+    beyond = np.max(np.abs(across - U @ inner), axis=-2, initial=0.0)
+    other = h.conj().swapaxes(-1, -2) @ U
+    beside = np.max(np.abs(other - V @ inner.conj().swapaxes(-1, -2)), axis=-2, initial=0.0)
+    if (near & (np.abs(inner) > size)).any() or (zero & (np.maximum(beyond, beside) > size)).any():
+        raise errors.LinAlgError(
+            "repeated eigenvalues or singular values at which the first derivative is zero have no "
+            "second one that could be told from it: write what is made of them by functions of the "
+            "matrix (np.sum(A * A), trace(A @ A), expm, ...)"
+        )
 
 
 def pinv(y: Any, g: Any, given: Any) -> Any:
@@ -122,9 +180,14 @@ def _skew_over(S: Any, W: Any) -> Any:
     return _quotients(W, W - view(W, 3), S, gap)
 
 
+def _or_zero(a: Any, b: Any) -> Any:
+    """a / b, 0 for 0 / 0."""
+    return a / np.where((a == 0) & (b == 0), 1.0, b)
+
+
 def _phases(W: Any, S: Any) -> Any:
     """What the phases of complex vectors add: nothing for results that do not depend on them."""
-    turn = np.imag(diagonal(W)) / (2 * S)
+    turn = _or_zero(np.imag(diagonal(W)), 2 * S)
     D: Any = _core.Diag(turn * 1j)
     return D
 
@@ -146,7 +209,7 @@ def singular_vectors(left: bool, U: Any, S: Any, Vh: Any, g: Any) -> Any:
     if g.dtype.kind == "c":
         inner = inner + sign * _phases(W, S)
     made = U @ inner @ Vh
-    over = g / _rows(S)
+    over = _or_zero(g, _rows(S))
     if left and U.shape[-2] > k:
         made = made + (over - U @ (view(U, 3) @ over)) @ Vh
     if not left and Vh.shape[-1] > k:
@@ -283,7 +346,8 @@ def part(y: Any, g: Any) -> Any:
     if name == "eigh":
         w, Q = found
         D: Any = _core.Diag(g) if at == 0 else None
-        return Q @ D @ view(Q, 3) if at == 0 else eigenvectors(w, Q, g)
+        made = Q @ D @ view(Q, 3) if at == 0 else None
+        return eigenvectors(w, Q, g) if at else _of_values(made, Q, Q, w, g)
     if name == "eig" and at == 0:
         return _of_eigenvalues(found[1], g)
     if name == "svd":
@@ -294,7 +358,7 @@ def part(y: Any, g: Any) -> Any:
         D = _core.Diag(g)
         if max(U.shape[-1], Vh.shape[-2]) > k:
             U, Vh = U[..., :k], Vh[..., :k, :]
-        return U @ D @ Vh
+        return _of_values(U @ D @ Vh, U, view(Vh, 3), S, g)
     if name == "qr":
         return qr(y, at == 0, found[0], found[1], g)
     raise NotImplementedError(f"result {at} of {name} has no derivative here" + errors.built(y))

@@ -283,7 +283,7 @@ def _call(y: Any, g: Any, k: int) -> Any:
         return times(view(inverse(a), 3), phase)
     if decompositions.is_part(y):
         return decompositions.part(y, g)
-    if isinstance(f, Differentiated):
+    if isinstance(f, (Differentiated, decompositions.OfValues)):
         return f.cotangent(y, g, k)
     if isinstance(f, Deferred):
         return contractions.cotangent(y, g, k)

@@ -65,7 +65,11 @@ class Namespace:
         return self.xp.eye(m, n, k=k, dtype=self.dtype(dtype), **self._there())
 
     def cast(self, x: Any, dtype: str) -> Any:
-        return x if self.name_of(x) == dtype else self._cast(x, self.dtype(dtype))
+        name = self.name_of(x)
+        if name.startswith("complex") and not dtype.startswith("complex"):
+            x = self.real(x)
+            name = self.name_of(x)
+        return x if name == dtype else self._cast(x, self.dtype(dtype))
 
     def _cast(self, x: Any, dtype: Any) -> Any:
         return self.xp.astype(x, dtype)

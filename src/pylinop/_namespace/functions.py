@@ -93,6 +93,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "sign_of": lambda run, a, kwargs, x: x[0],
     "logabs_of": lambda run, a, kwargs, x: x[1],
     "stop": lambda run, a, kwargs, x: x,
+    "spectral cotangent": lambda run, a, kwargs, x, *about: x,
     "add": _binary(lambda x, y: x + y),
     "subtract": _binary(lambda x, y: x - y),
     "multiply": _binary(lambda x, y: x * y),

@@ -188,7 +188,8 @@ def _quasi_triangular_solve(w: Any, row: Any) -> Any:
     ns, n, b, mode = w.ns, row.shape[-2], w.whole(row, 4), row.i[0]
     shape = (*_batch(w, row, 4), n, n)
     a = kinds.form(w, row._replace(head="quasiseparable", shape=shape, i=(1, *row.i[1:])))
-    a = ns.expand(a, (*b.shape[:-2], n, n))
+    batch = np.broadcast_shapes(tuple(a.shape[:-2]), tuple(b.shape[:-2]))
+    a, b = ns.expand(a, (*batch, n, n)), ns.expand(b, (*batch, *b.shape[-2:]))
     return ns.substitute(kinds.seen(ns, a, mode), b, not mode & _T)
 
 
@@ -279,6 +280,8 @@ def _mul_det(w: Any, row: Any) -> Any:
 def _pow_det(w: Any, row: Any) -> Any:
     s, a = w.value(row.children[0])
     p = row.i[0]
+    if not p:
+        return _one(w, row)
     powered = w.ns.ones((), w.ns.name_of(s)) + 0 * s
     base = s if p >= 0 else w.ns.conj(s)
     for bit in bin(abs(p))[2:]:
@@ -306,7 +309,7 @@ def _scale_det(w: Any, row: Any) -> Any:
         return (s * 0, a * 0 - np.inf) if n else (s, a)
     turn = (c / size) ** n
     turn = turn if row.dtype.startswith("complex") else turn.real
-    return s * turn, a + n * np.log(size)
+    return s * turn, a + n * float(np.log(size))
 
 
 def _const_det(w: Any, row: Any) -> Any:
@@ -319,7 +322,7 @@ def _closed_det(w: Any, row: Any) -> Any:
     turn = 1j**t
     one, zero = _one(w, row)
     turn = turn if row.dtype.startswith("complex") else turn.real
-    return one * turn, zero + h / 2 * np.log(b) + s / 2 * np.log(2)
+    return one * turn, zero + float(h / 2 * np.log(b) + s / 2 * np.log(2))
 
 
 def _circulant_det(w: Any, row: Any) -> Any:

@@ -17,7 +17,7 @@ from .. import _core
 from .._lazy.leaves import lazy
 from . import table
 
-__all__ = ["Node", "Parts", "flat", "leaf", "nodes_of", "operations", "run"]
+__all__ = ["Node", "Parts", "flat", "leaf", "nodes_of", "operand", "operations", "run"]
 
 
 class Ref(NamedTuple):
@@ -93,6 +93,7 @@ def leaf(array: Any) -> Node:
     return Node("", array)
 
 
+_WORDS: tuple[Any, ...] = (bool, int, float, complex, str)
 _NO_KEYWORDS = Several(dict, ())
 _LEAF = Shape()
 _MOST = 4096  # shapes that are kept
@@ -132,6 +133,14 @@ def _again(name: str, args: Any) -> Node:
     return _shaped(name, *args) if name else Node("", args, _LEAF, (args,))
 
 
+def _word(x: Any) -> Any:
+    """NumPy's words, and JAX's numbers, as those of Python."""
+    for own in _WORDS:
+        if isinstance(x, own):
+            return own(x)
+    return x
+
+
 def _argument(x: Any, taken: Callable[[Any], Any]) -> Any:
     if type(x) is tuple:
         return Several(tuple, tuple([_argument(y, taken) for y in x]))
@@ -150,7 +159,7 @@ def _argument(x: Any, taken: Callable[[Any], Any]) -> Any:
     if type(x) is slice:
         return Several(slice, tuple(_argument(y, taken) for y in (x.start, x.stop, x.step)))
     if x is None or x is Ellipsis or isinstance(x, (bool, int, float, complex, str)):
-        x = str(x) if isinstance(x, str) else x  # NumPy's words are those of Python
+        x = _word(x)
         return Number(type(x), repr(x), x)
     if isinstance(x, np.dtype) or (isinstance(x, type) and issubclass(x, np.generic)):
         dtype = np.dtype(x)
@@ -170,6 +179,12 @@ def operations(
         words = _argument(kwargs, taken) if kwargs else _NO_KEYWORDS
         given = _argument(args, taken)
         if traced is not None and traced():
+            for x in (*given.parts, *(y for _, y in words.parts)):
+                if type(x) is Held:
+                    raise TypeError(
+                        f"{name} of a {type(x.held).__name__}, which is no part of a graph: "
+                        "compile a function that calls a program(f), with it in f"
+                    )
             return Node(name, (given, words))
         return _shaped(name, given, words)
 
@@ -238,6 +253,32 @@ def flat(roots: list[Node], merged: bool) -> tuple[Parts, list[Any]]:
             stack += [(x, False) for x in _below(node)[::-1]]
     asked = tuple(places[id(r)] for r in roots)
     return Parts(tuple(code), asked, len(held)), held
+
+
+def _places(x: Any) -> list[Slot]:
+    """The places of arrays in an argument, each time that they are there."""
+    if type(x) is Slot:
+        return [x]
+    if type(x) is Several:
+        return [s for y in x.parts for s in _places(y[1] if x.type is dict else y)]
+    return []
+
+
+def operand(parts: Parts) -> frozenset[int]:
+    """The array that an operator is applied to by a product or a solve, if nothing else is asked
+    for, nor made of this array: the value is linear in it."""
+    if len(parts.asked) != 1 or parts.asked[0] != Ref(len(parts.code) - 1):
+        return frozenset()
+    name, args, words = parts.code[-1]
+    if name not in ("matmul", "solve") or words.parts:
+        return frozenset()
+    a, b = args.parts
+    slot = a if name == "matmul" and type(b) is Ref else b
+    other = b if slot is a else a
+    if type(slot) is not Slot or type(other) is not Ref:
+        return frozenset()
+    used = [s for _, *given in parts.code for x in given for s in _places(x)]
+    return frozenset([slot.at] if used.count(slot) == 1 else [])
 
 
 def _filled(x: Any, nodes: list[Any], arrays: Any, made: bool) -> Any:

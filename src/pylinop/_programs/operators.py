@@ -28,6 +28,7 @@ class Face(NamedTuple):
     run: Callable[[Program, Any], list[Any]]
     kind: Callable[[formulas.Parts, Any], Any] | None = None  # of a value, where not by `Formula`
     traced: Callable[[], bool] | None = None  # into a graph, where shapes may be open yet?
+    number: Callable[[Any, Operator], Any] | None = None  # one by which an operator is multiplied
 
 
 def computed(face: Face, node: Node, items: int = 0) -> list[Any]:
@@ -109,7 +110,10 @@ class Operator:
         return len(self.shape)
 
     def __repr__(self) -> str:
-        shape = "x".join(map(str, self.shape))
+        try:
+            shape = "x".join(map(str, self.shape))
+        except AttributeError:  # a pytree of other things
+            return f"<{self.face.name} operator without its arrays: {self._node.name}>"
         return f"<{shape} {self.face.name} operator with dtype={self.dtype}: {self._node.name}>"
 
     # -- operations -------------------------------------------------------------------------------
@@ -241,6 +245,7 @@ def _sum(op: Operator, name: str, a: Any, b: Any) -> Any:
 def _scaled(name: str, a: Operator, c: Any) -> Any:
     face = a.face
     if _is_scalar(face, c):
+        c = c if face.number is None else face.number(c, a)
         return type(a)(face.operation(name, a, c))
     if isinstance(c, Operator):
         raise ValueError(

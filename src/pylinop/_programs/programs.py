@@ -143,6 +143,9 @@ class Formula(Program):
         super().__init__(parts)
         self.flat, self.arrays = parts, parts.arrays
 
+    def linear(self) -> frozenset[int]:
+        return formulas.operand(self.flat)
+
     def build(self, leaves: Any) -> list[Any]:
         return formulas.run(self.flat, leaves)
 

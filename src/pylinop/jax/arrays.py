@@ -10,9 +10,10 @@ import numpy as np
 
 from .._programs.formulas import operations
 
-__all__ = ["as_leaf", "is_array", "narrow", "operation", "out_dtype"]
+__all__ = ["as_leaf", "is_array", "narrow", "operation", "out_dtype", "strong"]
 
 _WIDE = ("float64", "complex128")
+_TAKEN = frozenset(map(np.dtype, "?bBhHiIlLqQfdFD"))
 
 
 def is_array(x: Any) -> bool:
@@ -28,6 +29,11 @@ def narrow() -> bool:
 def as_leaf(x: Any) -> Any:
     """An array of JAX. One of NumPy in double precision is refused where JAX would round it."""
     if isinstance(x, jax.Array):
+        if x.dtype not in _TAKEN:
+            raise TypeError(
+                f"pylinop.jax has no arrays of dtype {x.dtype} (this one has shape "
+                f"{tuple(x.shape)}): use x.astype('float32')"
+            )
         return x
     a = x if isinstance(x, np.ndarray) else np.asarray(x)
     if a.dtype.kind not in "biufc":
@@ -40,6 +46,13 @@ def as_leaf(x: Any) -> Any:
             f"array, or give x.astype('{small}')"
         )
     return jnp.asarray(a)
+
+
+def strong(c: Any, operator: Any) -> Any:
+    """A number by which an operator is multiplied. One whose dtype is weak takes JAX's for both."""
+    if not getattr(c, "weak_type", False):
+        return c
+    return jax.lax.convert_element_type(c, jnp.result_type(operator.dtype, c))
 
 
 def out_dtype(dtype: Any) -> Any:

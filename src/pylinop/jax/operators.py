@@ -10,13 +10,20 @@ import numpy as np
 from .._programs import formulas
 from .._programs import operators as neutral
 from .._programs.functions import Functions
-from .arrays import is_array, operation, out_dtype
+from .arrays import is_array, operation, out_dtype, strong
 from .primitive import run
 
 __all__ = ["FUNCTIONS", "Operator", "kind"]
 
 FACE = neutral.Face(
-    "pylinop.jax", "JAX", is_array, operation, lambda a: np.dtype(a.dtype), out_dtype, run
+    "pylinop.jax",
+    "JAX",
+    is_array,
+    operation,
+    lambda a: np.dtype(a.dtype),
+    out_dtype,
+    run,
+    number=strong,
 )
 
 

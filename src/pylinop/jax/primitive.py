@@ -36,7 +36,33 @@ def run(program: Program, arrays: Any) -> list[Any]:
     return found
 
 
+def _varying(aval: Any) -> frozenset[Any]:
+    """The axes of the mesh of a `shard_map` along which what is abstracted so differs."""
+    found: frozenset[Any] = getattr(aval, "vma", None) or frozenset()
+    return found or getattr(getattr(aval, "mat", None), "varying", frozenset())
+
+
+def _alike(arrays: Any) -> Any:
+    """All of them varying where one is, as JAX's own functions do it: only so has the cotangent of
+    one that does not vary its sum over the devices."""
+    if not any(isinstance(a, jax.core.Tracer) for a in arrays):
+        return arrays
+    axes = [_varying(jax.typeof(a)) for a in arrays]
+    whole = frozenset().union(*axes)
+    if not whole:
+        return arrays
+    lacking = [tuple(sorted(whole - own, key=str)) for own in axes]
+    return [a if not more else _cast(a, more) for a, more in zip(arrays, lacking, strict=True)]
+
+
+def _cast(a: Any, axes: Any) -> Any:
+    if hasattr(jax.lax, "pcast"):
+        return jax.lax.pcast(a, axes, to="varying")
+    return jax.lax.pvary(a, axes)
+
+
 def _bound(program: Program, arrays: Any, sizes: Any, flags: Any) -> Any:
+    arrays = _alike(arrays)
     return _run.bind(*arrays, program=program, sizes=tuple(sizes), flags=tuple(flags))
 
 
@@ -79,7 +105,12 @@ def _at_once(*arrays: Any, program: Program, sizes: Any, flags: Any) -> list[Any
 
 def _abstract(*arrays: Any, program: Program, sizes: Any, flags: Any) -> list[Any]:
     kinds = program.kinds(_avals(arrays, flags))
-    return [ShapedArray((*sizes, *shape), out_dtype(dtype)) for shape, dtype in kinds]
+    made = ShapedArray
+    if arrays and _varying(arrays[0]):
+        mesh = arrays[0].sharding.mesh
+        whole = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
+        made = functools.partial(arrays[0].update, weak_type=False, sharding=whole)
+    return [made((*sizes, *shape), out_dtype(dtype)) for shape, dtype in kinds]
 
 
 _run.def_impl(_at_once)
@@ -183,10 +214,13 @@ def _in_front(t: Any, sizes: Any, flag: Any) -> Any:
 
 def _transposed(cts: Any, *arrays: Any, program: Program, sizes: Any, flags: Any) -> Any:
     asked = [k for k, a in enumerate(arrays) if ad.is_undefined_primal(a)]
-    if not isinstance(program, (Pullback, Pushforward)) or not set(asked) <= program.linear():
+    if not set(asked) <= program.linear():
         raise NotImplementedError(f"a program of {program!r} is not linear: it has no transpose")
-    base = program.base
-    own = list(arrays[: base.arrays])
+    base = program.base if isinstance(program, (Pullback, Pushforward)) else program
+    own = [
+        ad.instantiate_zeros(ad.Zero(a.aval)) if ad.is_undefined_primal(a) else a for a in arrays
+    ]
+    own = own[: base.arrays]
     whole = (True,) * len(sizes)
     kinds = program.kinds(
         tuple(
@@ -200,14 +234,14 @@ def _transposed(cts: Any, *arrays: Any, program: Program, sizes: Any, flags: Any
         jnp.zeros((*sizes, *shape), out_dtype(dtype)) if _is_zero(ct) else ct
         for ct, (shape, dtype) in zip(cts, kinds, strict=True)
     ]
-    numbers = [k - base.arrays for k in asked]
+    numbers = [k - base.arrays for k in asked]  # among the tangents or cotangents
     more = (*flags[: base.arrays], *(whole for _ in given))
-    if isinstance(program, Pushforward):
-        by = tuple(program.by[j] for j in numbers)
-        found = _bound(Pullback(base, by, len(given)), [*own, *given], sizes, more)
-    else:
+    if isinstance(program, Pullback):
         values = _bound(Pushforward(base, program.by), [*own, *given], sizes, more)
         found = [values[j] for j in numbers]
+    else:
+        by = tuple(program.by[j] for j in numbers) if isinstance(program, Pushforward) else asked
+        found = _bound(Pullback(base, tuple(by), len(given)), [*own, *given], sizes, more)
     made: list[Any] = [None] * len(arrays)
     for k, value in zip(asked, found, strict=True):
         axes = tuple(i for i, on in enumerate(flags[k]) if not on)

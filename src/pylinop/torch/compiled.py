@@ -34,6 +34,7 @@ _library = torch.library.Library("pylinop", "FRAGMENT")
 _library.define("run(str program, SymInt[] sizes, str flags, Tensor[] tensors) -> Tensor[]")
 _op: Any = torch.ops.pylinop.run.default
 _C: Any = torch._C
+_is_batch = _C._functorch.is_legacy_batchedtensor
 
 
 def _words(flags: str, tensors: Any) -> tuple[str, ...]:
@@ -138,6 +139,23 @@ def _batched(info: Any, dims: Any, text: str, sizes: Any, flags: str, tensors: A
 
 
 torch.library.register_vmap("pylinop::run", _batched, lib=_library)
+
+
+def called_of_batches(program: Program, tensors: Any) -> list[Any]:
+    """The values of a program, of tensors of which some are batches of autograd's own map
+    (`is_grads_batched`, `vectorize=True`), which has no rules that an operator could register."""
+    level = _C._vmapmode_increment_nesting() - 1
+    _C._vmapmode_decrement_nesting()
+    if level > 1:
+        raise NotImplementedError(
+            "pylinop.torch within is_grads_batched or vectorize=True within another one: "
+            "torch.func.vmap, or torch.func.jacrev and hessian, nest"
+        )
+    whole = [torch._remove_batch_dim(x, level, 1, 0) if _is_batch(x) else x for x in tensors]
+    flags = ["1" if _is_batch(x) else "0" for x in tensors]
+    size = next(x.shape[0] for x, on in zip(whole, flags, strict=True) if on == "1")
+    found = _bound(program, (size,), flags, whole)
+    return [torch._add_batch_dim(x, 0, level) for x in found]
 
 
 # -- within torch.compile, whose tracer reads this: constants and calls alone ----------------------

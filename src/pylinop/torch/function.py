@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 from torch._subclasses.functional_tensor import FunctionalTensor
+from torch.autograd import forward_ad
 
 from .. import _core
 from .._programs import tapes
@@ -28,6 +29,7 @@ __all__ = ["kind_of", "run"]
 _Function: Any = torch.autograd.Function
 _C: Any = torch._C
 _PROXY = _C._TorchDispatchModeKey.PROXY
+_is_batch = _C._functorch.is_legacy_batchedtensor
 
 
 class _How(NamedTuple):
@@ -64,7 +66,7 @@ class _Plain(_Function):  # type: ignore[misc]
     @staticmethod
     def backward(ctx: Any, *cotangents: Any) -> Any:
         asked = ctx.needs_input_grad[3:]
-        if ctx.known and not torch.is_grad_enabled():
+        if ctx.known and not torch.is_grad_enabled() and forward_ad._current_level < 0:
             return None, None, None, *derived.by_gradients(ctx, asked, cotangents)
         bound = functools.partial(_known, ctx, cotangents) if ctx.known else _bound
         return None, None, None, *derived.backward(ctx, bound, asked, cotangents)
@@ -94,16 +96,24 @@ def _computed(how: _How, held: Any, tensors: Any) -> list[Any]:
 
 
 def _transformed() -> bool:
-    return bool(_C._are_functorch_transforms_active() or _C._get_dispatch_mode(_PROXY) is not None)
+    """Is the call to be seen by a transform, or to stand in a graph? (That of `torch.jit.trace`
+    would have the values as constants.)"""
+    return bool(
+        _C._are_functorch_transforms_active()
+        or _C._get_dispatch_mode(_PROXY) is not None
+        or _C._get_tracing_state() is not None
+    )
 
 
 def _bound(program: Program, sizes: Any, flags: Any, tensors: Any) -> list[Any]:
     """The values, with derivatives; there are no batches."""
     if _transformed():
         return compiled.called(program, tensors)
+    held = _core._foreign_all(tensors)
+    if held is None and any(map(_is_batch, tensors)):
+        return compiled.called_of_batches(program, tensors)
     asked = derived.asking(tensors)
     how = _how(program, tuple([(x.shape, x.dtype) for x in tensors]), asked)
-    held = _core._foreign_all(tensors)
     if held is None:
         return list(_Plain.apply(program, how, None, *tensors))
     if not asked:  # nor are there tangents
@@ -115,9 +125,9 @@ def _known(
     ctx: Any, cotangents: Any, program: Program, sizes: Any, flags: Any, tensors: Any
 ) -> Any:
     """The pullback's values, of gradients that are known: its derivatives are the program's."""
-    if _transformed():
+    if _transformed() or any(map(_is_batch, tensors)):
         return _bound(program, sizes, flags, tensors)
-    with torch.no_grad():
+    with torch.no_grad(), forward_ad._set_fwd_grad_enabled(False):
         whole = derived.by_gradients(ctx, [True] * len(ctx.flags), cotangents)
         values = [conj(whole[k]) for k in program.parts[1]]
     return list(_Given.apply(program, values, None, *tensors))

@@ -352,5 +352,10 @@ def test_matrices_of_scipy_break_the_graph():
     (due,) = torch.autograd.grad(f(x), x)
     (found,) = torch.autograd.grad(torch.compile(f, backend="aot_eager")(x), x)
     assert torch.equal(found, due) and torch.count_nonzero(due) == 4
-    with pytest.raises(torch._dynamo.exc.Unsupported):
+    torch._dynamo.reset()
+    with pytest.raises(torch._dynamo.exc.Unsupported, match=r"csr_array.*a program\(f\)"):
         torch.compile(f, backend="eager", fullgraph=True)(x)
+    product, ones = pt.program(lambda x, v: pl.Sparse(S, x) @ v), v.clone()
+    f = lambda x: product(x, ones).square().sum()
+    (found,) = torch.autograd.grad(torch.compile(f, backend="aot_eager", fullgraph=True)(x), x)
+    assert torch.equal(found, due)
