@@ -396,6 +396,7 @@ lop_truth lop_when_same_sizes(const lop_match *m) {
             return LOP_FALSE;
     return truth(lop_attr_equal(&a->attr, &b->attr));
 }
+lop_truth lop_when_one_level(const lop_match *m) { return truth(HOLE(m, 's')->shape.ndim == 1); }
 lop_truth lop_when_array_real(const lop_match *m) {
     return truth(!lop_is_complex(HOLE(m, 'a')->dtype));
 }

@@ -70,6 +70,7 @@ lop_truth lop_when_indefinite(const lop_match *m); /* a Dense assumed symmetric 
 lop_truth lop_when_no_rows(const lop_match *m);    /* of no rows, the result of ?x's shape */
 lop_truth lop_when_deficient(const lop_match *m);  /* of rank below its size, as it is written */
 lop_truth lop_when_same_sizes(const lop_match *m); /* the root's two children have the same sizes */
+lop_truth lop_when_one_level(const lop_match *m);  /* the Circulant of sizes ?s has one level */
 lop_truth lop_when_low_update(
     const lop_match *m); /* the root solves with a low rank added to what is cheap to solve for */
 lop_truth lop_when_diagonals(const lop_match *m); /* all the root's operands are Diag */
