@@ -46,7 +46,8 @@ def nonnegative(
         words = "not positive semidefinite" if singular else "not positive definite"
         raise not_definite(
             bad,
-            f"is {words}: its least eigenvalue is {least[where]:.3g}, its largest {top[where]:.3g}",
+            f"is {words}: its least eigenvalue is {least[where]:.3g}, the largest in modulus "
+            f"{top[where]:.3g}",
         )
     if (least < 0).any():
         worst = np.max(-least / np.where(top > 0, top, 1))
