@@ -202,7 +202,7 @@ static lop_status if_sound(const lop_kron_sum *s, const lop_node *x, const lop_n
 }
 
 /* The view that all factors are seen by. */
-static int common_view(const lop_kron_sum *s) {
+int lop_kron_sum_view(const lop_kron_sum *s) {
     int mode = -1;
     for (int t = 0; t < s->nt; t++) {
         for (int i = 0; i < s->n; i++) {
@@ -217,7 +217,7 @@ static int common_view(const lop_kron_sum *s) {
 /* A sum of views is factored as what it is a view of: the determinant, and solves from the other
  * side, take that factor. */
 static lop_status solved_as_view(const lop_kron_sum *s, const lop_node *b, const lop_node **out) {
-    const lop_attr d = value_attr(s), view = {.i = {common_view(s), 0, 0, 0}};
+    const lop_attr d = value_attr(s), view = {.i = {lop_kron_sum_view(s), 0, 0, 0}};
     const lop_node *seen = NULL, *dense = NULL;
     lop_status st = lop_make1(s->mk, &lop_op_view, &view, s->sum, &seen);
     if (st == LOP_OK) st = lop_settle(s->mk, &seen);
@@ -234,7 +234,7 @@ lop_status lop_kron_sum_directly(const lop_kron_sum *s, const lop_node *b, const
     const lop_op *ops[2][2] = {{&lop_op_lu_det, &lop_op_lu_solve},
                                {&lop_op_cholesky_det, &lop_op_cholesky_solve}};
     const bool hermitian = lop_infer_hermitian(s->sum);
-    if (b && !hermitian && common_view(s) != LOP_N) return solved_as_view(s, b, out);
+    if (b && !hermitian && lop_kron_sum_view(s) != LOP_N) return solved_as_view(s, b, out);
     lop_status st = lop_make1(s->mk, &lop_op_todense, &d, s->sum, &dense);
     if (st != LOP_OK) return st;
     const lop_node *child[2] = {dense, b};

@@ -58,6 +58,8 @@ lop_status lop_partial_between(const lop_kron_sum *s, const lop_kron_sum *x, con
 lop_status lop_trace_between(const lop_kron_sum *s, const lop_kron_sum *x,
                              const lop_node **out) LOP_MUST_CHECK;
 
+/* The view that all its factors are seen by, LOP_N where they are not. */
+int lop_kron_sum_view(const lop_kron_sum *s);
 /* Cholesky or LU of the dense form; b NULL: its determinant (solve_eigenbasis.c). */
 lop_status lop_kron_sum_directly(const lop_kron_sum *s, const lop_node *b,
                                  const lop_node **out) LOP_MUST_CHECK;

@@ -8,7 +8,8 @@
  * others pay for two comparisons. */
 #include "py/module/py.h"
 
-enum { LEAST_DENSE = 1 << 20, LEAST_ROWS = 363, MOST_FACTORS = 16 }; /* bytes; of a product */
+/* bytes; of a product; nodes */
+enum { LEAST_DENSE = 1 << 20, LEAST_ROWS = 363, MOST_FACTORS = 16, LOOKED = 64 };
 static const double least_seconds = 5e-3; /* a try takes 1 ms at the least */
 
 /* An inverse under views and multiples, with a dense form that is worth to be left out. */
@@ -17,11 +18,12 @@ static bool is_large_inverse(const lop_node *a) {
     return a->op == &lop_op_inverse && a->shape.ndim == 2 && lop_rows(a) >= LEAST_ROWS;
 }
 
-/* A product with such a factor, or a sum with such a term. */
+/* A product with such a factor, or a sum with such a term, among the first: what is shared is met
+ * again. */
 static bool is_product_with_inverse(const lop_node *a) {
     const lop_node *at[MOST_FACTORS] = {a};
     if (a->shape.ndim != 2 || is_large_inverse(a)) return false;
-    for (int n = 1; n > 0;) {
+    for (int n = 1, looked = 0; n > 0 && looked < LOOKED; looked++) {
         const lop_node *f = at[--n];
         if (is_large_inverse(f)) return true;
         while (f->op == &lop_op_view) f = f->child[0];
@@ -34,7 +36,6 @@ static bool is_product_with_inverse(const lop_node *a) {
 }
 
 bool py_holds_large_inverse(const lop_node *a) {
-    enum { LOOKED = 64 };
     const lop_node *at[LOOKED] = {a};
     for (int n = 1, looked = 0; n > 0 && looked < LOOKED; looked++) {
         const lop_node *f = at[--n];
