@@ -36,7 +36,7 @@ PARTS = {
     "Sliced": {"toeplitz-factor": 1, "potrf": 1, "getrf": 1},  # likewise
     # the small matrix again, where the plan holds more than 64 values to be kept
     "Toeplitz + LowRank": {"getrf": 3, "toeplitz-factor": 1},
-    # a pencil is tried, then by LU and Schur forms; the latter are of what LU gives, once more for c
+    # a pencil is tried, then LU and Schur forms; again where the plan holds more than 64 values
     "Kron + Kron": {"hegvd": 1, "getrf": 2, "gees": 4},
     "Kron + LowRank": {"getrf": 3},
     "BlockDiag + LowRank": {"getrf": 3},
