@@ -24,7 +24,6 @@ SAME = {
     "a part": lambda P: P[5:, 5:],
     "the first": lambda P: P[:3, :3],
     "every other": lambda P: P[::2, ::2],
-    "backwards": lambda P: P[::-1, ::-1],
     "over a number": lambda P: P / 3,
     "over NumPy's": lambda P: P / np.float64(3),
     "over an array of none": lambda P: P / np.array(3.0),
@@ -50,6 +49,7 @@ def test_definite_ones_go_by_cholesky(name, rng):
 
 
 GONE = {
+    "backwards": lambda P: P[::-1, ::-1],  # the triangle that is read is the other one then
     "off the diagonal": lambda P: P[5:10, 6:11],
     "rows alone": lambda P: P[2:7] @ P[2:7].T,
     "other steps": lambda P: P[::2, 1::2],
@@ -79,6 +79,22 @@ def test_triangles_turn_round_when_read_backwards(rng):
             np.testing.assert_allclose(x, np.linalg.solve(L[::-1, ::-1], b), rtol=1e-11)
             x = pl.solve(A[3:, 3:], b[3:])
             np.testing.assert_allclose(x, np.linalg.solve(L[3:, 3:], b[3:]), rtol=1e-11)
+
+
+@pytest.mark.parametrize("word", ["sym", "her", "pos"])
+def test_what_is_read_does_not_turn_round(word, rng):
+    """Read backwards, the triangle that solves read is the one that they must not."""
+    a = definite(rng)
+    half = np.triu(a) + np.tril(100 * rng.standard_normal((N, N)), -1)
+    b = rng.standard_normal(N)
+    for A in (pl.lazy(half, assume_a=word), pl.Dense(half, assume_a=word)):
+        x = np.asarray(pl.solve(A[3:, 3:], b[3:]))
+        assert np.linalg.norm(a[3:, 3:] @ x - b[3:]) <= 1e-11 * np.linalg.norm(b)
+        turned = half[::-1, ::-1]  # as written: nothing is assumed of it
+        np.testing.assert_array_equal(np.asarray(A[::-1, ::-1]), turned)
+        x = np.asarray(pl.solve(A[::-1, ::-1], b))
+        size = np.linalg.norm(turned, 2) * np.linalg.norm(x)
+        assert np.linalg.norm(turned @ x - b) <= 1e-12 * (size + 1)
 
 
 def test_the_conditional_covariance_is_one_cholesky(rng):

@@ -131,3 +131,16 @@ def test_selected_numbers_have_no_dtype():
         wanted = np.select([np.asarray(a) > 1, np.asarray(a) < -0.5], plain, rest)
         assert found.dtype == wanted.dtype
         np.testing.assert_array_equal(np.asarray(found), wanted)
+
+
+def test_polynomials_of_a_poly1d_have_all_terms(rng):
+    """Whose length is its degree."""
+    x = rng.standard_normal((3, 4))
+    for p in (np.poly1d([2.0, -1.0, 3.0]), np.poly1d([4.0])):
+        got = np.asarray(np.polyval(p, pl.lazy(x)))
+        np.testing.assert_allclose(got, np.polyval(p, x), rtol=0, atol=1e-13)
+
+
+def test_a_gradient_along_an_axis_twice_raises(rng):
+    with pytest.raises(ValueError, match="axis"):
+        np.gradient(pl.lazy(rng.standard_normal((3, 4))), axis=(1, 1))

@@ -435,3 +435,12 @@ def test_empty_triangles_under_a_limit(shape):
         want = pl.matrix_norm(op, p)
         with pl.config(memory_limit=10**6):
             np.testing.assert_array_equal(pl.matrix_norm(op, p), want)
+
+
+@pytest.mark.parametrize("ord", ["fro", 1, np.inf, 2, "nuc"])
+def test_sums_of_integer_toeplitz_matrices_do_not_wrap(ord):
+    """They close to a Toeplitz of the integers' dtype, in which entries read one by one wrap."""
+    c, r = np.array([100, 50, 90, 3], np.int8), np.array([100, 7, -90, 3], np.int8)
+    A = pl.Toeplitz(c, r) + pl.Toeplitz(c, r)
+    want = np.linalg.norm(2.0 * np.asarray(pl.Toeplitz(c, r)), ord)
+    assert abs(pl.matrix_norm(A, ord=ord) - want) <= 1e-13 * want

@@ -196,3 +196,39 @@ def test_gradients_of_a_mixed_model(rng):
         by_t, np.diagonal(z.T @ inv @ z) - (z.T @ x) ** 2, rtol=0, atol=1e-10
     )
     np.testing.assert_allclose(by_d, np.diagonal(inv) - x**2, rtol=0, atol=1e-10)
+
+
+def test_what_failed_before_changes_no_bit(rng, monkeypatch):
+    """Right-hand sides that the update is no good for go by the assembled form; others, and the
+    determinant, as if they had not been."""
+    kinds = made(monkeypatch)
+    z, d = groups(rng, 90, 60), 1e-12 * rng.uniform(1, 2, N)
+    z.data = rng.uniform(0.5, 1.5, len(z.data))
+    good, bad = np.ones(N), z @ (z.T @ np.ones(N))
+    one, other = (pl.Sparse(z.copy()) @ pl.Sparse(z.copy()).T + pl.Diag(d) for _ in range(2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        first = pl.solve(one, good), pl.slogdet(one)
+        x = pl.solve(other, bad)
+        again = pl.solve(other, good), pl.slogdet(other)
+    A = np.asarray(one)
+    left = np.linalg.norm(A @ x - bad)
+    assert left <= 1e-13 * (np.linalg.norm(A, 2) * np.linalg.norm(x) + np.linalg.norm(bad))
+    assert kinds == [True, True]
+    np.testing.assert_array_equal(first[0], again[0])
+    assert first[1] == again[1]
+
+
+@pytest.mark.parametrize("c", [1e-200, 1e150])
+def test_scales_whose_squares_leave_the_range(c, rng, monkeypatch):
+    kinds = made(monkeypatch)
+    z, d = groups(rng, 90, 60), rng.uniform(1, 2, N)
+    A, plain = (t * pl.Sparse(z) @ pl.Sparse(z).T + pl.Diag(t * d) for t in (c, 1.0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        sign, log = pl.slogdet(A)
+    assert sign == 1
+    assert abs(log - N * np.log(c) - pl.logdet(plain)) <= 1e-12 * abs(log)
+    x, wanted = pl.solve(A, c * np.ones(N)), pl.solve(plain, np.ones(N))
+    assert np.linalg.norm(x - wanted) <= 1e-11 * np.linalg.norm(wanted)
+    assert kinds and all(kinds)

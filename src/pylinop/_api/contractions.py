@@ -20,7 +20,8 @@ __all__ = ["einsum", "einsum_path"]
 # Equations of letters alone, for calls that ask for nothing else; of all others, those of each
 # outside=, sizes= and shapes.
 _known: dict[str, Any] = {}
-_MOST, _MOST_SHAPES = 1024, 64
+_MOST, _MOST_SHAPES, _MOST_KEPT = 1024, 64, 8192  # of 2 kB each
+_kept = [0]
 
 
 def _learn(text: str) -> None:
@@ -57,13 +58,15 @@ def _learn_shapes(args: Any, sizes: Any, outside: Any, task: equations.Task, arr
     found = equations.direct(task.equation, shapes, task.sizes, outside, None)
     if found is None:
         return
-    if len(_known) >= _MOST:
+    if len(_known) >= _MOST or _kept[0] >= _MOST_KEPT:
         _known.clear()
+        _kept[0] = 0
     of_shapes = _known.setdefault(args[0], {})
     if type(of_shapes) is dict and all(hasattr(a, "shape") for a in args[1:]):
         if len(of_shapes) >= _MOST_SHAPES:
             of_shapes.clear()
         of_shapes[_key(args, sizes, outside)] = found
+        _kept[0] += 1
 
 
 def _again(of_shapes: dict[Any, Any], args: Any, sizes: Any, outside: Any, out: Any) -> Any:

@@ -231,7 +231,7 @@ def _gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: Any = 1) -> A
     axes = [_axis(k, a.ndim) for k in given]
     steps = list(varargs) * (len(axes) if len(varargs) == 1 else 1) or [1.0] * len(axes)
     plain = all(type(h) in (int, float) for h in steps) and len(steps) == len(axes)
-    if not plain or not axes or any(a.shape[k] < 2 for k in axes):
+    if not plain or not axes or len(set(axes)) < len(axes) or any(a.shape[k] < 2 for k in axes):
         return NotImplemented
     found = tuple([_slopes(a, k, h) for k, h in zip(axes, steps, strict=True)])
     return found[0] if len(found) == 1 else found
@@ -258,11 +258,13 @@ def _ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
 
 @row("polyval")
 def _polyval(p: Any, x: Any) -> Any:
-    parts = _nodes([p, x])
-    if parts is None or parts[0].ndim != 1 or len(p) == 0 or parts[0].dtype.kind not in "fc":
+    if isinstance(x, np.poly1d):  # put into p, a poly1d
+        return NotImplemented
+    parts = _nodes([p, x])  # the length of a poly1d is its degree
+    if parts is None or parts[0].ndim != 1 or parts[0].size == 0 or parts[0].dtype.kind not in "fc":
         return NotImplemented
     found = parts[0][0] + 0.0 * parts[1]
-    for k in range(1, len(p)):
+    for k in range(1, parts[0].size):
         found = found * parts[1] + parts[0][k]
     return found
 

@@ -155,17 +155,14 @@ def _merged(inner: Any, outer: Any) -> tuple[Any, ...] | None:
     return tuple(steps[axis] for axis in sorted(steps))
 
 
-_OF_ANY_ORDER = {"sym", "symmetric", "her", "hermitian", "pos", "positive definite", "diagonal"}
-
-
 def _of_dense(op: Any, steps: Any) -> Any:
     """A Dense on a view of the same memory."""
     a, word = op._given("a", "assume_a")
     view = taken(a, steps)
     core = [s[1:] for s in steps if s[0] < 2]
     principal = not core or (len(core) == 2 and core[0] == core[1])
-    if principal and core and core[0][1] < 0:  # a triangle is the other one then
-        principal = word in _OF_ANY_ORDER
+    if principal and core and core[0][1] < 0:  # the triangle that is read is the other one then
+        principal = word == "diagonal"
     return _core.Dense(view, word if principal and word != "orthogonal" else None)
 
 

@@ -90,7 +90,8 @@ def _assembled(head: str, t: _Term, below: Any) -> Any:
 def _apart(head: str, t: _Term, below: Any) -> Any:
     """As `terms_of` says; what is neither sum, product nor a multiple or view of one is whole."""
     if head == "sum":
-        return below[0] + below[1]
+        below[0].extend(below[1])  # of no other: a long chain is linear
+        return below[0]
     if head == "scaled":
         return [(t.number * c, factors) for c, factors in below[0]]
     if head == "view":

@@ -52,7 +52,8 @@ def _read(program: Any, arrays: Any) -> Update | None:
     VH = _sp().csr_array(_sp().vstack(right), copy=True)
     if not _pays(d, U, VH):
         return None
-    made = Update(d, U, VH)
+    with np.errstate(all="ignore"):  # what is not finite goes by the assembled form
+        made = Update(d, U, VH)
     return None if made.small.singular or not made.finite else made
 
 
@@ -115,6 +116,20 @@ def _pairs(A: Any, axis: int) -> float:
     return float(np.square(count.astype(np.float64)).sum())
 
 
+def _length(x: Any) -> Any:
+    """The 2-norm, whose squares neither over- nor underflow."""
+    top = np.abs(x).max(initial=0)
+    return top * np.linalg.norm(x / top) if 0 < top < np.inf else top
+
+
+def _lengths(A: Any) -> Any:
+    """The 2-norms of the columns, by the largest entry of all."""
+    size = abs(A)
+    top = size.max() if size.nnz else 0
+    scaled = size / top if 0 < top < np.inf else size
+    return top * np.sqrt(scaled.power(2).sum(axis=0))
+
+
 class Update(Factor):
     """D + U V^H by the factor of its small matrix, or of the assembled form if that fails."""
 
@@ -164,15 +179,17 @@ class Update(Factor):
         x = b / self.d[:, None] - U @ self.small._raw(t, mode & 1)
         return x.conj() if mode & 2 else x
 
+    def _updated(self, b: Any, mode: Any) -> Any:
+        """The solution by the update, None where it is not as good as a direct one."""
+        try:
+            x, eta = self._solved(b, mode)
+        except np.linalg.LinAlgError:  # of a small band
+            return None
+        return x if self.sound(eta) else None
+
     def _accurate(self, b: Any, mode: Any) -> Any:
-        if self.whole is None:
-            try:
-                x, eta = self._solved(b, mode)
-                if self.sound(eta):
-                    return x
-            except np.linalg.LinAlgError:  # of a small band
-                pass
-        return self._assembled()._accurate(b, mode)
+        x = self._updated(b, mode)  # whatever earlier ones did: the same bits again
+        return self._assembled()._accurate(b, mode) if x is None else x
 
     # -- determinants and parts of the inverse
 
@@ -180,12 +197,13 @@ class Update(Factor):
         """Is a solution good, and D no nearer to a singular matrix than A, as far as U sees?"""
         if self.trusted is None:
             probe = 1 - 2 * (np.arange(self.n) * 7 // 5 % 2).astype(self.dtype)
-            x = self._accurate(probe[:, None], 0)
-            self.trusted = not isinstance(x, bool) and self.whole is None
+            x = self._updated(probe[:, None], 0)
+            self.trusted = x is not None
             if self.trusted:
-                grown, size = (np.sqrt(abs(a).power(2).sum(axis=0)) for a in (self.WU, self.U))
-                most = 10 * self.n * float(np.linalg.norm(x)) / np.sqrt(self.n)
-                self.trusted = bool(np.all(grown <= most * size))
+                with np.errstate(all="ignore"):
+                    most = 10 * self.n * float(_length(x)) / np.sqrt(self.n)
+                    grown, size = (_lengths(a) for a in (self.WU, self.U))
+                    self.trusted = bool(np.all(grown <= most * size))
         return self.trusted
 
     def det(self) -> Any:

@@ -257,6 +257,8 @@ class Question:
         for name in row.guards:
             guard = GUARDS[name]
             holds = guard.holds(op) if runs else guard.known(op)
+            if holds is None and node is None:
+                continue
             if holds is None:
                 node.note = f"if {name}, looked at when it runs"
                 node.unsure = f"where the guard {name} does not hold"

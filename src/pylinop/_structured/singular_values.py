@@ -225,10 +225,12 @@ def bands_of(op: Any) -> list[Any] | None:
 
 def toeplitz_of(op: Any) -> tuple[Any, Any] | None:
     """The first column and first row, as floats; of what sums and multiples closed to, read off it.
-    None where they are not available."""
+    None where they are not available, and of sums of integers: entries wrap, dense forms do not."""
     if op._head != "toeplitz" or 0 in op.shape:
         return None
     if op._init is None:
+        if op.dtype.kind in "biu":
+            return None
         return floats(op[..., :, 0]), floats(op[..., 0, :])
     c, r = op._given("c", "r")
     c = floats(c)
