@@ -139,6 +139,9 @@ def test_other_views_of_an_array():
     for other in (d, d[:], d.view()):
         np.testing.assert_allclose(pl.gradients(_value(d, other), d), 2 * d + 3 * d**2)
         np.testing.assert_allclose(pl.gradients(np.sum(pl.lazy(d) * other), d), 2 * d)
+    for wrt in ([d, d[:]], [d[:], d, d]):
+        for g in pl.evaluate(*pl.gradients(_value(wrt[0], wrt[1]), wrt)):
+            np.testing.assert_allclose(g, 2 * d + 3 * d**2)
     apart = np.arange(6.0)
     np.testing.assert_allclose(
         pl.gradients(_value(apart[::2], apart[1::2]), apart[::2]).toarray(), 2 * apart[::2]
