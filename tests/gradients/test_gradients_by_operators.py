@@ -63,6 +63,19 @@ def test_made_by_operations():
     np.testing.assert_allclose(pl.grad(f)(S).toarray(), g.toarray())
 
 
+def test_of_many_operations():
+    """However many they are, without recursion."""
+    A, T = pl.Diag(D), pl.Toeplitz(np.array([4.0, 1.0, 0.5]))
+    S, x = A @ T, np.ones(3)
+    for _ in range(2000):
+        S = S + T
+    value = np.sum(pl.lazy(S) @ x)
+    by_S, by_A, by_T = pl.evaluate(*pl.gradients(value, [S, A, T]))
+    np.testing.assert_allclose(by_S.args[1].toarray(), by_T.toarray())
+    assert pl.grad(lambda S: np.sum(S @ x))(S).args[1].shape == (3, 3)
+    np.testing.assert_allclose(by_A.diagonal(), T @ x)
+
+
 def test_each_place_by_itself():
     """One array in two arguments, in two parameters, in the function as well."""
     A, B = pl.Diag(D), pl.Diag(D)
@@ -139,6 +152,9 @@ def test_other_views_of_an_array():
     for other in (d, d[:], d.view()):
         np.testing.assert_allclose(pl.gradients(_value(d, other), d), 2 * d + 3 * d**2)
         np.testing.assert_allclose(pl.gradients(np.sum(pl.lazy(d) * other), d), 2 * d)
+    for wrt in ([d, d[:]], [d[:], d, d]):
+        for g in pl.evaluate(*pl.gradients(_value(wrt[0], wrt[1]), wrt)):
+            np.testing.assert_allclose(g, 2 * d + 3 * d**2)
     apart = np.arange(6.0)
     np.testing.assert_allclose(
         pl.gradients(_value(apart[::2], apart[1::2]), apart[::2]).toarray(), 2 * apart[::2]

@@ -154,6 +154,9 @@ def test_second_derivatives_where_values_are_equal_and_their_slope_is_zero():
         at = np.eye(4) if name == "shifted" else a
         with pytest.raises(np.linalg.LinAlgError, match="repeated"):
             pl.hvp(f)(at, v)
+    stack = lambda a: np.sum(np.linalg.svdvals(a) ** 2)
+    with pytest.raises(np.linalg.LinAlgError, match="repeated"):
+        pl.hvp(stack)(np.stack([a, a]), np.stack([1e15 * a, v]))
     b = np.diag([3.0, 2.0, 1.0, 0.0])
     np.testing.assert_allclose(pl.hvp(squares["svdvals"])(b, v), 2 * v, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(pl.hvp(squares["svd"])(b, v), 2 * v, rtol=1e-9, atol=1e-9)

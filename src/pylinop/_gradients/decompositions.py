@@ -113,11 +113,12 @@ def _told(h: Any, U: Any, V: Any, values: Any, g: Any) -> None:
         return
     across = h @ V
     inner = np.conj(np.swapaxes(U, -1, -2)) @ across
-    size = small * np.max(np.abs(h), initial=0.0)
+    size = small * np.max(np.abs(h), axis=(-2, -1), keepdims=True, initial=0.0)
     beyond = np.max(np.abs(across - U @ inner), axis=-2, initial=0.0)
     other = h.conj().swapaxes(-1, -2) @ U
     beside = np.max(np.abs(other - V @ inner.conj().swapaxes(-1, -2)), axis=-2, initial=0.0)
-    if (near & (np.abs(inner) > size)).any() or (zero & (np.maximum(beyond, beside) > size)).any():
+    away = np.maximum(beyond, beside) > size[..., 0]
+    if (near & (np.abs(inner) > size)).any() or (zero & away).any():
         raise errors.LinAlgError(
             "repeated eigenvalues or singular values at which the first derivative is zero have no "
             "second one that could be told from it: write what is made of them by functions of the "

@@ -16,7 +16,7 @@ from .contents import inside
 from .pieces import stop
 from .rules import Formula
 
-__all__ = ["others"]
+__all__ = ["alike", "others"]
 
 _WORK = 10**6  # steps of the search for a number in both
 
@@ -59,6 +59,15 @@ def _meet(a: Any, b: Any) -> bool:
 
 def _layout(a: Any) -> tuple[Any, ...]:
     return a.__array_interface__["data"][0], a.shape, a.strides, a.dtype
+
+
+def alike(wanted: list[Any]) -> dict[int, Any]:
+    """The first of the wanted ones that is the same array as each of them, by id."""
+    found = {}
+    first: dict[Any, Any] = {}
+    for a in wanted:
+        found[id(a)] = first.setdefault(_layout(a), a) if isinstance(a, np.ndarray) else a
+    return found
 
 
 def others(value: Any, wanted: list[Any]) -> dict[int, Any]:

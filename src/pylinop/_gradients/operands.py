@@ -42,7 +42,25 @@ def filled(op: Any, values: Any) -> Any:
 def _rebuilt(op: Any, value: Callable[[Any], Any], shared: dict[int, Any] | None = None) -> Any:
     """An operator of the same kind, or made by the same operations, with a value in place of each
     of its arrays."""
-    if op._init is None and op._by not in _AGAIN:
+    shared = {} if shared is None else shared
+    if op._init is not None:
+        return type(op)(*_again(op, matrices.given(op), value, shared))
+    stack = [op]
+    while stack:
+        x = stack[-1]
+        below = [y for y in _made(x) if id(y) not in shared] if id(x) not in shared else []
+        if below:
+            stack += below
+            continue
+        if id(x) not in shared:
+            shared[id(x)] = _AGAIN[x._by](x, *_again(x, x._operands, value, shared))
+        stack.pop()
+    return shared[id(op)]
+
+
+def _made(op: Any) -> list[Any]:
+    """The operands that operations made."""
+    if op._by not in _AGAIN:
         how = (
             f"made by '{op._by}': give the operators" if op._by else "of callables: give the arrays"
         )
@@ -50,8 +68,12 @@ def _rebuilt(op: Any, value: Callable[[Any], Any], shared: dict[int, Any] | None
             f"a gradient by a {type(op).__name__} {op.shape}, {how} that it is made of"
             + errors.built(op)
         )
+    return [x for x in op._operands if isinstance(x, _core.Operator) and x._init is None]
+
+
+def _again(op: Any, given: Any, value: Callable[[Any], Any], shared: dict[int, Any]) -> list[Any]:
+    """What the operator is made of, of other arrays."""
     places = {id(x) for _, x in matrices.parts(op)}
-    shared = {} if shared is None else shared
 
     def again(x: Any) -> Any:
         if type(x) is list:
@@ -64,9 +86,7 @@ def _rebuilt(op: Any, value: Callable[[Any], Any], shared: dict[int, Any] | None
             shared[id(x)] = _rebuilt(x, value, shared)
         return shared[id(x)]
 
-    if op._init is None:
-        return _AGAIN[op._by](op, *map(again, op._operands))
-    return type(op)(*map(again, matrices.given(op)))
+    return [again(x) for x in given]
 
 
 def _sliced(op: Any, A: Any, steps: Any) -> Any:

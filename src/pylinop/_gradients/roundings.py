@@ -64,7 +64,8 @@ def belong(kept: Any, now: Any) -> bool:
 def _close(kept: Any, now: Any) -> Any:
     """Which numbers are the same to half of their digits?"""
     digits = np.sqrt(np.finfo(kept.dtype).eps)
-    return np.abs(kept - now) <= digits * (np.abs(kept) + np.abs(now))
+    with np.errstate(all="ignore"):  # of infinities
+        return np.abs(kept - now) <= digits * (np.abs(kept) + np.abs(now))
 
 
 def _is_each(x: Any, known: dict[int, bool]) -> bool:

@@ -15,7 +15,7 @@ from .._base.dlpack import fixed
 from .._lazy.kinds import Kind, handed
 from .._lazy.leaves import lazy
 from . import matrices, operands
-from .held import others
+from .held import alike, others
 from .pieces import Through, ThroughGradient, one, real_of
 from .rules import RULES, Formula, sources
 from .shapes import unbroadcast
@@ -284,7 +284,8 @@ def gradients(value: Any, wrt: Any, cotangent: Any = None, allow_unused: bool = 
         )
     several = isinstance(wrt, (list, tuple))
     asked = [_checked(x) for x in (wrt if several else (wrt,))]
-    wanted = {id(x): x for x in asked}
+    first = alike(asked)
+    wanted = {id(x): x for x in first.values()}
     twins = others(value, [x for x in wanted.values() if not is_lazy(x)])
     wanted.update((at, x) for at, (x, _) in twins.items())
     order = _order(value, wanted, frozenset())
@@ -295,7 +296,7 @@ def gradients(value: Any, wrt: Any, cotangent: Any = None, allow_unused: bool = 
     unchanged = Unchanged(value, [x for x, _ in order], wanted)
     made = []
     for x in asked:
-        g = found.get(id(x))
+        g = found.get(id(first[id(x)]))
         if g is None and not allow_unused:
             raise ValueError(
                 f"the value does not depend on {_named(x)}: give allow_unused=True for zeros"

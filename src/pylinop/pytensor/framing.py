@@ -20,6 +20,8 @@ def paired(given: list[Any]) -> tuple[Any, list[Any]] | None:
     if not all(x.ndim >= 2 and all(x.type.broadcastable[:-2]) for x in given):
         return None
     cores = [x if x.ndim == 2 else x.dimshuffle(x.ndim - 2, x.ndim - 1) for x in given]
+    if any(all(x.type.broadcastable) for x in cores):
+        return None
     columns = [x for x in cores if x.type.broadcastable == (False, True)]
     rows = [x for x in cores if x.type.broadcastable == (True, False)]
     if not columns or len(columns) != len(rows):

@@ -375,7 +375,10 @@ def _divided(v: Any, leaves: Leaves) -> Any:
         by = y.owner.inputs if is_scalar_op(y, scalars.Mul) else []
         below = [pt.reciprocal(v) for v in by if number_of(v) is None]
         numbers = [pt.reciprocal(number_of(v)) for v in by if number_of(v) is not None]
-        return _by_pair([x, *below], numbers, leaves) if below else None
+        above = [x]
+        if (number := number_of(x)) is not None:  # s / (u_i u_j)
+            numbers, above = [number, *numbers], []
+        return _by_pair([*above, *below], numbers, leaves) if below else None
     return _times(pt.reciprocal(number), core, leaves)
 
 
@@ -509,7 +512,10 @@ def recognise(K: Any) -> tuple[Any, list[Any]]:
     if core is None:
         raise Refused("a batch of matrices")
     leaves = Leaves()
-    tree = _sized(core, _tree(core, leaves), leaves)
+    try:
+        tree = _sized(core, _tree(core, leaves), leaves)
+    except RecursionError:
+        raise Refused("its graph is too deep to be read") from None
     if tree is None:
         raise Refused(f"no structure is known of {core.owner.op if core.owner else core}")
     if not kinds(tree) & PAYS:

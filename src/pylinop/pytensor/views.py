@@ -72,6 +72,18 @@ def transposed(v: Any) -> Any:
     return v.owner.inputs[0] if is_one else None
 
 
+def _parts(v: Any, order: tuple[int, ...]) -> list[tuple[Any, tuple[int, ...]]]:
+    """What v is made of, element by element, and which axes of the whole theirs are."""
+    op = op_of(v)
+    if isinstance(op, DimShuffle):
+        inner = v.owner.inputs[0]
+        at = {source: order[k] for k, source in enumerate(op.new_order) if source != "x"}
+        return [(inner, tuple(at.get(k, -1) for k in range(inner.ndim)))]
+    if isinstance(op, Elemwise) and len(v.owner.outputs) == 1:
+        return [(x, order) for x in v.owner.inputs]
+    return []
+
+
 class _Keys:
     """Numbers of variables that are written alike, whatever transposes and dimensions of 1 are
     within. `order` says which axis of the whole each axis of v is."""
@@ -82,28 +94,37 @@ class _Keys:
 
     def of(self, v: Any, order: tuple[int, ...]) -> int:
         """That of v: the same for what is alike."""
-        if (v, order) not in self.known:
-            made = self._made(v, order)
-            self.known[v, order] = self.numbers.setdefault(made, len(self.numbers))
+        stack = [(v, order)]
+        while stack:
+            at = stack[-1]
+            parts = _parts(*at)
+            lacking = [] if at in self.known else [x for x in parts if x not in self.known]
+            if lacking:
+                stack += lacking
+                continue
+            if at not in self.known:
+                self.known[at] = self._number(*at, [self.known[x] for x in parts])
+            stack.pop()
         return self.known[v, order]
 
-    def _made(self, v: Any, order: tuple[int, ...]) -> Any:
-        op = op_of(v)
-        if isinstance(op, DimShuffle):
-            inner = v.owner.inputs[0]
-            at = {source: order[k] for k, source in enumerate(op.new_order) if source != "x"}
-            return self.of(inner, tuple(at.get(k, -1) for k in range(inner.ndim)))
-        if isinstance(op, Elemwise) and len(v.owner.outputs) == 1:
-            return op, *(self.of(x, order) for x in v.owner.inputs)
-        one = v.type.broadcastable
-        own = tuple(o for k, o in enumerate(order) if not one[k])
-        if not isinstance(v, Constant):
-            return v, own
-        data = np.asarray(v.data)
-        data = data.reshape([n for k, n in enumerate(data.shape) if not one[k]])
-        if own == (1, 0):
-            data, own = data.T, (0, 1)
-        return data.dtype.str, data.shape, own, data.tobytes()
+    def _number(self, v: Any, order: tuple[int, ...], parts: list[int]) -> int:
+        if isinstance(op_of(v), DimShuffle):
+            return parts[0]
+        made = (op_of(v), *parts) if parts else _alone(v, order)
+        return self.numbers.setdefault(made, len(self.numbers))
+
+
+def _alone(v: Any, order: tuple[int, ...]) -> Any:
+    """What tells a variable that is taken as it is from others."""
+    one = v.type.broadcastable
+    own = tuple(o for k, o in enumerate(order) if not one[k])
+    if not isinstance(v, Constant):
+        return v, own
+    data = np.asarray(v.data)
+    data = data.reshape([n for k, n in enumerate(data.shape) if not one[k]])
+    if own == (1, 0):
+        data, own = data.T, (0, 1)
+    return data.dtype.str, data.shape, own, data.tobytes()
 
 
 def are_transposes(a: Any, b: Any) -> bool:

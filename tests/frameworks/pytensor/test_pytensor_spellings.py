@@ -99,6 +99,11 @@ SPELLINGS = {
         pt.diag(d) @ (LOW + 0.2 * pt.eye(N) + t) @ pt.diag(d),
         "sum(root, diagonal, weighted)",
     ),
+    "a number divided": (s / (d[:, None] * d[None, :]) + D, "sum(scaled(root), diagonal)"),
+    "a number of two axes": (
+        np.full((1, 1), 3.0) * s / (d[:, None] * d[None, :]) + D,
+        "sum(scaled(root), diagonal)",
+    ),
     "divided": ((s * LOW + pt.eye(N)) / pt.outer(d, d), "sum(scaled(root), diagonal)"),
     "around others": (
         framed(W @ pt.diag(c) @ W.T + W @ C @ W.T + D),
@@ -240,6 +245,18 @@ def test_products_of_a_kernel_and_a_covariance_of_outputs():
     same(on, off, *numbers(), np.random.default_rng(0).standard_normal(N))
 
 
+def test_graphs_of_many_steps():
+    """Whether two of them are alike is seen; what is too deep to be read is dense."""
+    left, right = W, W.T
+    for _ in range(400):
+        left, right = left + 0.01 * s, right + 0.01 * s
+    assert pp.explain(graphs.by_cholesky(left @ right + D, v))[0].structure == "sum(root, diagonal)"
+    for _ in range(800):
+        left = 1.01 * pt.tanh(left)
+    [report] = pp.explain(graphs.by_cholesky(left @ left.T + D, v))
+    assert report.structure == "dense"
+
+
 TERMS = [
     LOW,
     t * LOW,
@@ -290,15 +307,18 @@ def test_a_compiled_function_in_a_forked_child():
         before = on(*sets[0])
     child = os.fork()
     if child == 0:
-        found = [on(*values) for values in sets for _ in range(3)]
-        fine = all(
-            np.array_equal(a, b) for x in found[:3] for a, b in zip(x, before, strict=True)
-        ) and all(
-            np.allclose(a, b, rtol=1e-9, atol=1e-9)
-            for x in found[3:]
-            for a, b in zip(x, due[1], strict=True)
-        )
-        os._exit(0 if fine else 1)
+        fine = False
+        try:
+            found = [on(*values) for values in sets for _ in range(3)]
+            fine = all(
+                np.array_equal(a, b) for x in found[:3] for a, b in zip(x, before, strict=True)
+            ) and all(
+                np.allclose(a, b, rtol=1e-9, atol=1e-9)
+                for x in found[3:]
+                for a, b in zip(x, due[1], strict=True)
+            )
+        finally:
+            os._exit(0 if fine else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     same(on, off, *sets[0])
     assert any(road(f"pytensor\n{n.op.text}") == "from C" for n in _nodes(on))
