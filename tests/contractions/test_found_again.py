@@ -120,6 +120,12 @@ def test_the_core_takes_no_view_that_leaves_its_array(views):
         _core._Equation(((0,),), (0,), None, False, views)
 
 
+@pytest.mark.parametrize("view", ["abc", ((4,), (0,), ([0, 1, 2],)), ((4,), (0,), (None,))])
+def test_the_core_takes_no_view_that_is_no_tuple(view):
+    with pytest.raises(TypeError, match="a view"):
+        _core._Equation(((0,),), (0,), None, False, (view,))
+
+
 def test_the_core_looks_at_shapes(rng):
     made = _core._Equation(((0, 1),), (0,), None, False, (((5,), (1,), ((0, 1, 3), (0, 1, 2))),))
     x = rng.normal(size=5)

@@ -219,3 +219,42 @@ def test_norms_of_inverses_of_inverses(p, dtype):
     np.testing.assert_allclose(got, np.linalg.norm(a.astype(float), p), rtol=1e-13)
     F = pl.DFT(5)
     np.testing.assert_allclose(pl.matrix_norm(inv(F), 1), 1.0, rtol=1e-14)
+
+
+# P is only solved with as these are written, so that one triangle of it is read.
+ONE_TRIANGLE = {
+    "beside a small D": lambda P, g: pl.solve(inv(P) + 1e-30 * g.D, g.b),
+    "a product by one": lambda P, g: pl.solve(inv(P) + g.u @ g.u.H, g.b),
+    "by one, logdet": lambda P, g: pl.logdet(inv(P) + g.u @ g.u.H),
+    "by one, dense": lambda P, g: inv(inv(P) + pl.LowRank(g.u)).toarray(),
+    "by one, diagonal": lambda P, g: inv(inv(P) + pl.LowRank(g.u)).diagonal(),
+    "shifted": lambda P, g: pl.solve(inv(P + g.I) + g.u @ g.u.H, g.b),
+    "parallel": lambda P, g: inv(inv(P) + 2.0 * inv(g.Q)).toarray(),
+    "parallel, diagonal": lambda P, g: inv(inv(P) + inv(g.Q)).diagonal(),
+    "parallel, logdet": lambda P, g: pl.logdet(inv(P) + inv(g.Q)),
+    "beside I": lambda P, g: inv(inv(P) + g.I).toarray(),
+    "spelled out": lambda P, g: pl.solve(
+        inv(P) - inv(P) @ g.U @ inv(g.J + g.U.H @ inv(P) @ g.U) @ g.U.H @ inv(P), g.b
+    ),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("ask", ONE_TRIANGLE.values(), ids=list(ONE_TRIANGLE))
+def test_the_named_triangle_alone_is_read(ask, dtype):
+    g = Given(dtype)
+    r = np.random.default_rng(12)
+    g.b, g.u = values(r, N, dtype), pl.Dense(values(r, (N, 1), dtype))
+    whole = g.P.toarray()
+    half = np.where(np.tri(N, k=-1, dtype=bool), 7, whole)
+    want = ask(pl.Dense(whole, "pos"), g)
+    got = ask(pl.Dense(half, "pos"), g)
+    np.testing.assert_allclose(got, want, rtol=0, atol=1e-9 * np.abs(want).max())
+
+
+def test_of_a_covariance_that_has_no_inverse(rng):
+    G = pl.Dense(rng.standard_normal((N, 5)))
+    A = inv(G @ G.T) + pl.LowRank(rng.standard_normal((N, 2)))
+    for ask in (lambda: inv(A).toarray(), lambda: inv(A).diagonal(), lambda: A.solve(np.ones(N))):
+        with pytest.raises(np.linalg.LinAlgError, match="rank at most"):
+            ask()

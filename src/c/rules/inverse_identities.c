@@ -55,9 +55,11 @@ static bool is_invertible(const lop_node *a) {
            lop_infer_regular(a) == LOP_TRUE;
 }
 
-/* a^-1, closed, owned. */
-static lop_status undone(const lop_maker *mk, const lop_node *a, const lop_node **out) {
+/* a^-1, closed, owned; what is only multiplied by is what solves with it take it to be. */
+static lop_status undone(const lop_maker *mk, const lop_node *a, bool multiplied,
+                         const lop_node **out) {
     const lop_node *d = undone_diag(a), *inner = NULL;
+    if (a->op == &lop_op_inverse && multiplied) return lop_as_solved(mk, a->child[0], out);
     if (a->op == &lop_op_inverse) {
         *out = lop_node_ref(a->child[0]);
         return LOP_OK;
@@ -65,7 +67,7 @@ static lop_status undone(const lop_maker *mk, const lop_node *a, const lop_node 
     if (d) return lop_make1(mk, &lop_op_diag, NULL, d, out);
     if (a->op != &lop_op_scaled) return lop_inverse_closed(mk, a, out);
     const lop_coef c = lop_coef_over(mk->ctx, lop_coef_const(1, 0), lop_coef_of(&a->attr));
-    lop_status st = undone(mk, a->child[0], &inner);
+    lop_status st = undone(mk, a->child[0], multiplied, &inner);
     if (st == LOP_OK) st = lop_thin_multiple(mk, c, inner, out);
     lop_node_unref(inner);
     return st;
@@ -158,7 +160,7 @@ static lop_status undone_sum(const spelled *w, const lop_node **out) {
                    *b = NULL, *seen = NULL;
     lop_status st = lop_thin_product(&w->s, w->f + w->nu, w->at - w->nu, &u);
     if (st == LOP_OK) st = lop_thin_product(&w->s, w->f + w->at + 1, w->to - w->at - 1, &v);
-    if (st == LOP_OK) st = undone(mk, w->rest, &mid);
+    if (st == LOP_OK) st = undone(mk, w->rest, !w->sure, &mid);
     if (st == LOP_OK && mid->op == &lop_op_identity)
         uw = lop_node_ref(u);
     else if (st == LOP_OK)
@@ -169,7 +171,7 @@ static lop_status undone_sum(const spelled *w, const lop_node **out) {
         st = lop_thin_identity(mk, lop_rows(u), &b);
     else if (st == LOP_OK)
         st = lop_thin_factor(&w->s, w->base, false, &seen);
-    if (st == LOP_OK && seen) st = undone(mk, seen, &b);
+    if (st == LOP_OK && seen) st = undone(mk, seen, !w->sure, &b);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_sum, NULL, b, term, out);
     const lop_node *gone[] = {u, v, mid, uw, low, term, b, seen};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
@@ -253,9 +255,11 @@ static const lop_node *covariance_of(const lop_node *term, lop_coef *c, bool *ey
     return term->child[0];
 }
 
-/* P (a Q + b P)^-1 Q, and the sum in it, owned. */
-static lop_status parallel_of(const lop_maker *mk, const lop_node *sum, const lop_node **out) {
-    const lop_node *p, *q, *ap = NULL, *bq = NULL, *both = NULL, *inverse = NULL, *left = NULL;
+/* P (a Q + b P)^-1 Q, owned, to multiply with or for its determinant. */
+static lop_status parallel_of(const lop_maker *mk, const lop_node *sum, bool multiplied,
+                              const lop_node **out) {
+    const lop_node *p, *q, *ap = NULL, *bq = NULL, *both = NULL, *inverse = NULL, *left = NULL,
+                           *seen[2] = {NULL, NULL};
     lop_coef a, b;
     bool eye[2];
     if (lop_nbatch(sum) > 0 || !lop_is_blas(sum->dtype)) return LOP_NOMATCH;
@@ -266,11 +270,17 @@ static lop_status parallel_of(const lop_maker *mk, const lop_node *sum, const lo
     if (st == LOP_OK) st = lop_thin_multiple(mk, b, p, &bq);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_sum, NULL, ap, bq, &both);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_inverse, NULL, both, &inverse);
-    if (st == LOP_OK && !eye[0]) st = lop_make2(mk, &lop_op_prod, NULL, p, inverse, &left);
+    for (int i = 0; st == LOP_OK && i < 2; i++) {
+        if (multiplied)
+            st = lop_as_solved(mk, i ? q : p, &seen[i]);
+        else
+            seen[i] = lop_node_ref(i ? q : p);
+    }
+    if (st == LOP_OK && !eye[0]) st = lop_make2(mk, &lop_op_prod, NULL, seen[0], inverse, &left);
     if (st == LOP_OK && eye[1]) *out = lop_node_ref(left);
     if (st == LOP_OK && !eye[1])
-        st = lop_make2(mk, &lop_op_prod, NULL, left ? left : inverse, q, out);
-    const lop_node *gone[] = {ap, bq, both, inverse, left};
+        st = lop_make2(mk, &lop_op_prod, NULL, left ? left : inverse, seen[1], out);
+    const lop_node *gone[] = {ap, bq, both, inverse, left, seen[0], seen[1]};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     if (st == LOP_OK && (*out)->dtype != sum->dtype) {
         lop_node_unref(*out);
@@ -283,7 +293,7 @@ static lop_status parallel_of(const lop_maker *mk, const lop_node *sum, const lo
 /* The root's action on the inverse of the sum. */
 LOP_BUILD(inverse_parallel) {
     const lop_node *product = NULL;
-    lop_status st = parallel_of(mk, m->root->child[0]->child[0], &product);
+    lop_status st = parallel_of(mk, m->root->child[0]->child[0], true, &product);
     if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, product, out);
     lop_node_unref(product);
     return st;
@@ -292,7 +302,7 @@ LOP_BUILD(inverse_parallel) {
 /* det(a P^-1 + b Q^-1) = 1 / det of that. */
 LOP_BUILD(det_parallel) {
     const lop_node *product = NULL, *inverse = NULL;
-    lop_status st = parallel_of(mk, m->root->child[0], &product);
+    lop_status st = parallel_of(mk, m->root->child[0], false, &product);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_inverse, NULL, product, &inverse);
     if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, inverse, out);
     lop_node_unref(product);

@@ -112,11 +112,12 @@ static lop_status det_inner(const woodbury *s, const lop_node **out) {
 }
 
 /* B^-1 U as an array; of B = P^-1 it is P U, a product with what U is. */
-static lop_status solved_base(const woodbury *s, const lop_node **w) {
+static lop_status solved_base(woodbury *s, const lop_node **w) {
     const lop_node *base = s->p.base, *product = NULL;
     if (base->op != &lop_op_inverse || base->child[0]->dtype != s->u->dtype)
         return lop_make2(s->mk, &lop_op_solve, NULL, base, s->u, w);
-    lop_status st = lop_make2(s->mk, &lop_op_prod, NULL, base->child[0], s->p.u, &product);
+    lop_status st = lop_as_solved(s->mk, base->child[0], &s->covariance);
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_prod, NULL, s->covariance, s->p.u, &product);
     if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_todense, &s->dt, product, w);
     lop_node_unref(product);
     return st;
@@ -142,7 +143,7 @@ lop_status lop_woodbury_open(woodbury *s) {
 }
 
 void lop_woodbury_close(woodbury *s) {
-    const lop_node *gone[] = {s->w, s->cap, s->vh, s->u, s->inner, s->d, s->gram};
+    const lop_node *gone[] = {s->w, s->cap, s->vh, s->u, s->inner, s->covariance, s->d, s->gram};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
 }
 

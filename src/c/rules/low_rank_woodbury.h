@@ -12,6 +12,7 @@ typedef struct woodbury {
     lop_attr dt;                  /* the dtype, as an attribute */
     const lop_node *w, *cap, *vh; /* owned: B^-1 U as an operator; I + C V^H W; V^H */
     const lop_node *u, *inner;    /* owned: U as an array; C V^H W */
+    const lop_node *covariance;   /* owned: of B = P^-1, P as solves with it take it; else NULL */
     bool own;                     /* the small matrix is Hermitian: B is, V is U, C is c I */
     lop_coef c;
     /* owned, where B is a real diagonal, V is U and C c I or a real diagonal, else NULL: that as a

@@ -28,7 +28,8 @@ static bool is_diagonal(const lop_node *c) {
 
 static bool is_covariance(const lop_node *inverse) {
     return inverse->op == &lop_op_inverse && !lop_cheap_to_solve(inverse->child[0]) &&
-           lop_infer_semidefinite(inverse);
+           lop_infer_semidefinite(inverse) &&
+           lop_infer_regular(inverse->child[0]) != LOP_FALSE; /* else solves with P say so */
 }
 
 bool lop_is_precision(const lop_node *a) {
@@ -51,8 +52,8 @@ lop_status lop_precision_low(const woodbury *s, const lop_node **out) {
 
 lop_status lop_precision_solution(const woodbury *s, const lop_node *b, const lop_node **x,
                                   const lop_node **y, const lop_node **r) {
-    const lop_node *p = s->p.base->child[0], *z = NULL, *t = NULL, *w = NULL, *uw = NULL,
-                   *again = NULL, *low = NULL, *rest = NULL;
+    const lop_node *p = s->covariance, *z = NULL, *t = NULL, *w = NULL, *uw = NULL, *again = NULL,
+                   *low = NULL, *rest = NULL;
     lop_status st = lop_make2(s->mk, &lop_op_apply, NULL, p, b, &z);
     if (st == LOP_OK) st = lop_woodbury_through(s, z, &t);
     if (st == LOP_OK) st = lop_woodbury_inner(s, t, &w);
@@ -97,8 +98,8 @@ lop_status lop_precision_solve(const woodbury *s, const lop_node *b, const lop_n
     if (st == LOP_OK) st = lop_precision_low(s, &low);
     if (st == LOP_OK) st = lop_precision_signs(s, &d);
     if (st == LOP_OK)
-        st = accepted(s->mk, (lop_dtype)(s->dt.i[3] - 1), x, r, y, y, s->p.base->child[0], low, d,
-                      alt, out);
+        st = accepted(s->mk, (lop_dtype)(s->dt.i[3] - 1), x, r, y, y, s->covariance, low, d, alt,
+                      out);
     const lop_node *gone[] = {x, y, r, low, d};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     return st;
@@ -111,10 +112,13 @@ LOP_BUILD(update_inverse_dense) {
                    *t = NULL, *y = NULL, *wy = NULL, *value = NULL, *alt = NULL;
     woodbury s = {.mk = mk, .a = a, .p = parts_of(a)};
     s.dt = (lop_attr){.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
-    if (!lop_is_blas(m->root->dtype) || lop_nbatch(a) > 0 || 4 * lop_cols(s.p.u) > lop_rows(a))
+    if (!lop_is_blas(m->root->dtype) || lop_nbatch(a) > 0 || 4 * lop_cols(s.p.u) > lop_rows(a) ||
+        (s.p.base->op == &lop_op_inverse && lop_infer_regular(s.p.base->child[0]) == LOP_FALSE))
         return LOP_NOMATCH;
     lop_status st = lop_woodbury_open(&s);
-    if (st == LOP_OK && s.p.base->op == &lop_op_inverse)
+    if (st == LOP_OK && s.covariance)
+        inverse = lop_node_ref(s.covariance);
+    else if (st == LOP_OK && s.p.base->op == &lop_op_inverse)
         inverse = lop_node_ref(s.p.base->child[0]);
     else if (st == LOP_OK)
         st = lop_inverse_closed(mk, s.p.base, &inverse);
@@ -158,7 +162,8 @@ static bool read_beside(const lop_node *sum, const lop_node **p, lop_coef *c, co
 LOP_BUILD(solve_beside_inverse) {
     const lop_node *sum = m->root->child[0], *p = NULL, *d = NULL, *b = NULL, *over = NULL,
                    *times = NULL, *small = NULL, *z = NULL, *y = NULL, *x = NULL, *dx = NULL,
-                   *cy = NULL, *rest = NULL, *r = NULL, *signs = NULL, *dense = NULL, *alt = NULL;
+                   *cy = NULL, *rest = NULL, *r = NULL, *signs = NULL, *dense = NULL, *alt = NULL,
+                   *seen = NULL;
     lop_coef c;
     if (lop_nbatch(sum) > 0 || sum->dtype != m->root->dtype ||
         4 * lop_cols(m->root->child[1]) > lop_rows(sum) || !read_beside(sum, &p, &c, &d))
@@ -171,7 +176,8 @@ LOP_BUILD(solve_beside_inverse) {
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_sum, NULL, p, times, &small);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_solve, NULL, d, b, &z);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_solve, NULL, small, z, &y);
-    if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, p, y, &x);
+    if (st == LOP_OK) st = lop_as_solved(mk, p, &seen);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, seen, y, &x);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, d, x, &dx);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_scale, &by, y, &cy);
     if (st == LOP_OK) st = lop_build_minus(mk, b, cy, &rest);
@@ -179,8 +185,9 @@ LOP_BUILD(solve_beside_inverse) {
     if (st == LOP_OK && !lop_infer_semidefinite(sum)) st = lop_make_diagonal(mk, d, &signs);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &dt, sum, &dense);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_cholesky_solve, &tried, dense, b, &alt);
-    if (st == LOP_OK) st = accepted(mk, sum->dtype, x, r, cy, y, p, d, signs, alt, out);
-    const lop_node *gone[] = {b, over, times, small, z, y, x, dx, cy, rest, r, signs, dense, alt};
+    if (st == LOP_OK) st = accepted(mk, sum->dtype, x, r, cy, y, seen, d, signs, alt, out);
+    const lop_node *gone[] = {b,  over, times, small, z,     y,   x,   dx,
+                              cy, rest, r,     signs, dense, alt, seen};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     return st;
 }

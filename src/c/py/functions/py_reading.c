@@ -25,6 +25,10 @@ static bool within(const py_reading *r, int labels) {
 
 py_reading *py_reading_new(PyObject *view, int labels) {
     PyObject *shape, *starts, *along;
+    if (!PyTuple_Check(view)) {
+        PyErr_SetString(PyExc_TypeError, "a view is three tuples");
+        return NULL;
+    }
     if (!PyArg_ParseTuple(view, "O!O!O!;a view is three tuples", &PyTuple_Type, &shape,
                           &PyTuple_Type, &starts, &PyTuple_Type, &along))
         return NULL;
@@ -43,8 +47,10 @@ py_reading *py_reading_new(PyObject *view, int labels) {
     bool ok = !PyErr_Occurred();
     for (int j = 0; ok && j < labels; j++) {
         long long by, size;
-        ok = PyArg_ParseTuple(PyTuple_GET_ITEM(along, j), "iLL;a label is three numbers",
-                              &r->axis[j], &by, &size);
+        ok = PyTuple_Check(PyTuple_GET_ITEM(along, j));
+        if (!ok) PyErr_SetString(PyExc_TypeError, "a label of a view is three numbers");
+        ok = ok && PyArg_ParseTuple(PyTuple_GET_ITEM(along, j), "iLL;a label is three numbers",
+                                    &r->axis[j], &by, &size);
         if (!ok) break;
         r->by[j] = by;
         r->size[j] = size;
