@@ -70,6 +70,28 @@ static const tv *kronsum(ip *p, const lop_node *node) {
     return all;
 }
 
+/* schur_solve and schur_det: by the dense form of the sum, each part under its view. */
+static const tv *by_schur(ip *p, const lop_node *node, const char *s) {
+    const bool solves = !strcmp(s, "schur_solve");
+    const int64_t *how = node->attr.i;
+    const tv *all = NULL;
+    for (int i = 0; i < 2; i++) {
+        const int64_t mode =
+            solves ? (how[i] ? LOP_H : LOP_N) ^ (how[2] ? LOP_C : LOP_N) : (how[i] ? LOP_C : LOP_N);
+        const lop_node view = {.attr = {.i = {mode, 0, 0, 0}}};
+        const tv *a = ip_eval(p, node->child[i]);
+        if (!a) return NULL;
+        const tv *f = zip(p, &view, a, NULL, 2, a->m, a->n, do_mode),
+                 *eye = eye_like(p, lop_rows(node->child[1 - i])), *left = i ? eye : f,
+                 *right = i ? f : eye;
+        const tv *term = zip(p, NULL, left, right, 2, f->m * eye->m, f->n * eye->n, do_kron);
+        all = all ? sum_of(p, all, term) : term;
+    }
+    if (!solves) return zip(p, node, all, NULL, 1, 2, 1, do_det);
+    const tv *c = ip_eval(p, node->child[2]);
+    return c ? solve(p, all, c) : NULL;
+}
+
 static void do_khatri(ip *p, const lop_node *node, mv y, mv a, mv b) {
     (void)node;
     for (int64_t i = 0; i < y.m; i++)
@@ -176,6 +198,8 @@ static bool is_composed(const char *s) {
                                         "rowmix",
                                         "shift",
                                         "spectral",
+                                        "schur_solve",
+                                        "schur_det",
                                         "normal_equations_solve",
                                         "toeplitz_solve",
                                         "toeplitz_det",
@@ -266,6 +290,7 @@ static const tv *composed(ip *p, const lop_node *node, const char *s) {
         return ip_eval(p, node->child[0]);
     /* eigenvectors are not known here: the second */
     if (!strcmp(s, "spectral")) return ip_eval(p, node->child[node->n - 1]);
+    if (!strncmp(s, "schur_", 6)) return by_schur(p, node, s);
     if (!strcmp(s, "normal_equations_solve")) {
         const tv *a = ip_eval(p, node->child[0]), *b = ip_eval(p, node->child[1]);
         return a && b ? solve(p, a, b) : NULL;
