@@ -418,11 +418,15 @@ def _sized(v: Any, tree: Any, leaves: Leaves) -> Any:
     return ("sum", *terms) if tree[0] == "sum" else terms[0]
 
 
-def _flipped(tree: Any) -> Any:
-    """The transpose: all but vectors beside the diagonal are symmetric."""
-    if tree[0] == "off":
-        return ("off", str(-int(tree[1])), tree[2])
-    return tuple(_flipped(t) if isinstance(t, tuple) else t for t in tree)
+def _flipped(tree: Any, leaves: Leaves) -> Any:
+    """The transpose: vectors beside the diagonal change sides, and factors of which nobody said
+    that they are symmetric are transposed. All others are symmetric."""
+    kind, *rest = tree
+    if kind == "off":
+        return ("off", str(-int(rest[0])), rest[1])
+    if kind in ("dense", "symmetric", "congruence"):
+        return (kind, *rest[:-1], leaves.at(leaves.variables[rest[-1]].mT))
+    return tuple(_flipped(t, leaves) if isinstance(t, tuple) else t for t in tree)
 
 
 _ROWS: tuple[tuple[Any, Callable[[Any, Leaves], Any]], ...] = (
@@ -467,7 +471,7 @@ def _tree(v: Any, leaves: Leaves) -> Any:
     turned = transposed(v)
     if turned is not None:
         tree = _tree(turned, leaves)
-        return None if tree is None else _flipped(tree)
+        return None if tree is None else _flipped(tree, leaves)
     for kind, row in _ROWS:
         if isinstance(op_of(v), kind):
             return row(v, leaves)

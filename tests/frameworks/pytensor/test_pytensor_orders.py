@@ -81,3 +81,24 @@ def test_the_graph_that_is_made():
     shown = [pytensor.dprint(x, file="str", print_type=True) for x in (found, due)]
     assert shown[0] == shown[1]
     assert equal_computations([found], [due])
+
+
+def test_gradient_of_a_solve_by_factors_that_are_not_symmetric():
+    """PyTensor's gradient solves with the transpose: its factors were read without transposing."""
+    A, B, b = (
+        pt.tensor("A", shape=(4, 4)),
+        pt.tensor("B", shape=(4, 4)),
+        pt.tensor("b", shape=(16,)),
+    )
+    r = np.random.default_rng(19)
+    values = [r.normal(size=(4, 4)), r.normal(size=(4, 4)), r.normal(size=16)]
+    for K in (pt.eye(16) - pt.linalg.kron(A, B), pt.eye(16) + pt.linalg.kron(A, B).T):
+        x = pt.linalg.solve(K, b, b_ndim=1)
+        asked = [x, *pytensor.grad((x * np.arange(16.0)).sum(), [A, B, b])]
+        function = pytensor.function([A, B, b], asked)
+        ops = [str(node.op) for node in function.maker.fgraph.toposort()]
+        assert sum("Structured" in op for op in ops) == 2
+        with pp.off():
+            wanted = pytensor.function([A, B, b], asked)(*values)
+        for found, w in zip(function(*values), wanted, strict=True):
+            np.testing.assert_allclose(found, w, rtol=1e-8, atol=1e-8 * np.abs(w).max())
