@@ -28,7 +28,7 @@ MEASURE = {
     "root": lambda a: 3 * a + 5,
     "eigen": lambda a, d: 3 * a + d + 9,
     "lowrank": lambda *a: 2 * sum(a) + 8,
-    "circulant": lambda c, s: c + 1,
+    "circulant": lambda c, s: 4 * c + 10,
     # arrays
     "add": lambda a, b: a + b + 1,
     "mul": lambda a, b: a + b + 3,
