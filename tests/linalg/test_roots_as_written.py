@@ -5,9 +5,10 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import pylinop as pl
-from pylinop._structured import square_roots
+from pylinop._structured import dispatch, square_roots
 
 N, K = 60, 4
 
@@ -58,6 +59,22 @@ def test_others_are_no_squares(rng):
         with pytest.raises(np.linalg.LinAlgError), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             pl.sample(A, rng=0)
+
+
+def test_sparse_factors_are_compared_as_they_are(rng):
+    """Neither U nor V is made dense to see that they hold the same numbers."""
+    u = sp.random_array((N, K), density=0.5, rng=7, format="csr")
+    A = pl.LowRank(pl.Sparse(u), pl.Sparse(u.copy()))
+    other = pl.LowRank(pl.Sparse(u), pl.Sparse(2 * u))
+    with pl.explaining() as e:
+        assert dispatch.mirrored(*A._given("U", "V"))
+        assert not dispatch.mirrored(*other._given("U", "V"))
+    assert not e.plans
+    assert dispatch.mirrored(pl.Sparse(u), pl.Dense(u.toarray()))
+    R = square_roots.root(A).toarray()
+    np.testing.assert_allclose(R @ R.T, A.toarray(), rtol=0, atol=1e-13)
+    with pytest.raises(np.linalg.LinAlgError):
+        pl.cholesky(other)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 17])

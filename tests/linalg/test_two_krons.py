@@ -8,25 +8,13 @@ import warnings
 import numpy as np
 import pytest
 import scipy.linalg as sla
+from drawn import DTYPES, values
+from test_stein import VIEWS, taken
 
 import pylinop as pl
 
-DTYPES = [np.float32, np.float64, np.complex64, np.complex128]
-VIEWS = {
-    "N": lambda a: a,
-    "T": lambda a: a.T,
-    "C": lambda a: a.conj(),
-    "H": lambda a: a.conj().T,
-}
 # On both sides of where Schur forms pay, and of 16.
 SIZES = [(1, 1), (1, 17), (3, 4), (7, 6), (15, 16), (16, 17), (17, 15), (33, 6)]
-
-
-def values(rng, shape, dtype):
-    a = rng.standard_normal(shape)
-    if np.dtype(dtype).kind == "c":
-        a = a + 1j * rng.standard_normal(shape)
-    return a.astype(dtype)
 
 
 def square(rng, n, dtype):
@@ -39,12 +27,6 @@ def singular(rng, n):
     a = square(rng, n, float)
     a[:, -1] = a[:, 0]
     return a
-
-
-def taken(call):
-    with pl.explaining() as e:
-        call()
-    return [s["name"] for p in e.plans for s in p.steps if s["took"] is not None]
 
 
 def check(A, D, X):
@@ -102,6 +84,46 @@ def test_sylvester_written_with_arrays_takes_no_dense_form(rng):
         assert "trsyl" in names and not {"kronarray", "potrf"} & set(names)
         np.testing.assert_allclose(pl.solve(A, f.ravel()), want, rtol=0, atol=1e-12)
         assert "schur_det" in taken(lambda A=A: pl.slogdet(A))
+
+
+def _read_only(a):
+    a.flags.writeable = False
+    return a
+
+
+GIVEN = {
+    "integers": lambda a: np.rint(a).astype(int),
+    "Fortran's order": np.asfortranarray,
+    "backwards": lambda a: a[::-1, ::-1],
+    "read-only": lambda a: _read_only(a.copy()),
+    "a batch": lambda a: np.stack([a, 2 * a, a.T]),
+}
+
+
+@pytest.mark.parametrize("given", GIVEN)
+def test_arrays_as_they_come(given, rng):
+    m, n = 19, 21
+    a, b, c, d = (GIVEN[given](square(rng, k, float)) for k in (m, m, n, n))
+    A = pl.Kron(a, c) + pl.Kron(b, d)
+    D, X = A.toarray().astype(float), values(rng, (m * n, 3), float)
+    x = pl.solve(A, X)
+    left = np.linalg.norm(D @ x - X, axis=(-2, -1))
+    size = np.linalg.norm(D, axis=(-2, -1)) * np.linalg.norm(x, axis=(-2, -1))
+    assert (left <= 1e-13 * (size + np.linalg.norm(X))).all()
+    np.testing.assert_allclose(pl.logdet(A), np.linalg.slogdet(D)[1], rtol=1e-13)
+    assert pl.solve(A, X[:, :0]).shape == (*A.shape[:-1], 0)
+
+
+def test_nan_passes_through(rng):
+    a, b, c, d = (square(rng, k, float) for k in (19, 19, 21, 21))
+    x = values(rng, (19 * 21, 2), float)
+    x[3, 0] = np.nan
+    A = pl.Kron(a, c) + pl.Kron(b, d)
+    y = pl.solve(A, x)
+    assert np.isnan(y[:, 0]).all()
+    assert np.linalg.norm(A @ y[:, 1] - x[:, 1]) <= 1e-12 * np.linalg.norm(x[:, 1])
+    a[0, 0] = np.nan
+    assert np.isnan(pl.solve(pl.Kron(a, c) + pl.Kron(b, d), np.ones(19 * 21))).all()
 
 
 def test_one_form_for_each_factor_whatever_is_asked(rng):

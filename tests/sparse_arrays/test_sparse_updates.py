@@ -99,6 +99,37 @@ def test_complex_ones(rng, monkeypatch):
     assert kinds and all(kinds)
 
 
+@pytest.mark.parametrize("dtype", ["bool", "int8", "int64", "float32", "complex64"])
+@pytest.mark.parametrize("form", ["csr", "csc", "coo"])
+def test_designs_as_they_come(form, dtype, rng, monkeypatch):
+    """One-hot columns are often of bools or small integers, which must not wrap in Z Z'."""
+    kinds = made(monkeypatch)
+    z = groups(rng, 90, 60).astype(dtype).asformat(form)
+    d, t, b = rng.uniform(1, 2, N), rng.uniform(0.2, 2, 150), rng.standard_normal((N, 2))
+    A = pl.Sparse(z) @ pl.Diag(t) @ pl.Sparse(z).T + pl.Diag(d)
+    Z = z.toarray().astype(complex).real
+    D = Z @ np.diag(t) @ Z.T + np.diag(d)
+    x = pl.solve(A, b)
+    left = np.linalg.norm(b - D @ x)
+    assert left <= 1e-13 * (np.linalg.norm(D, 2) * np.linalg.norm(x) + np.linalg.norm(b))
+    assert pl.solve(A, b[:, :0]).shape == (N, 0)
+    assert pl.logdet(A) == pytest.approx(np.linalg.slogdet(D)[1], rel=1e-12)
+    assert kinds and all(kinds)
+
+
+def test_integers_among_themselves_wrap_as_numpys(rng, monkeypatch):
+    """Of int8 Z Z' is one, whatever stands beside it."""
+    kinds = made(monkeypatch)
+    Z = pl.Sparse(sp.random_array((N, 60), density=0.1, rng=0, format="csr", dtype=np.int8))
+    A = 0.5 * (Z @ Z.T) + 200 * pl.Identity(N)
+    M, b = A.toarray(), rng.standard_normal(N)
+    exact = Z.toarray().astype(int) @ Z.toarray().T.astype(int)
+    assert (M != 0.5 * exact + 200 * np.eye(N)).any()
+    assert np.linalg.norm(M @ pl.solve(A, b) - b) <= 1e-11 * np.linalg.norm(b)
+    assert pl.logdet(A) == pytest.approx(np.linalg.slogdet(M)[1])
+    assert not kinds
+
+
 def test_the_patterns_decide(rng, monkeypatch):
     """Differences have as few entries in a column as in a row, and the assembled form is a band."""
     kinds = made(monkeypatch)

@@ -168,7 +168,7 @@ lop_status lop_two_krons_build(const lop_kron_sum *s, const lop_node *b, const l
     /* a determinant's factors are not conjugated afterwards */
     const int seen = lop_kron_sum_view(s), view = b || !(seen & LOP_C) ? seen : LOP_N;
     const lop_node *alt = NULL;
-    const int first = identities(s, 1) > identities(s, 0); /* the last that is put before `alt` */
+    const int first = identities(s, 1) > identities(s, 0); /* the way that is tried first */
     lop_status st = lop_kron_sum_directly(s, b, &alt);
     if (st == LOP_OK) st = lop_check_open(&k, s->dt);
     for (int i = 0; st == LOP_OK && i < 2; i++) {

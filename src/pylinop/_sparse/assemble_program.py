@@ -51,12 +51,12 @@ def form_of(program: Any, arrays: Any) -> Any:
     return _as_form(_replayed(program, arrays, _assembled))
 
 
-def has_product(program: Any) -> bool:
-    """Is there a sum, and a product in it, at all?"""
-    if not _HEADS:
-        _HEADS.extend(_core._heads())
-    heads = {_HEADS[i] for i in np.frombuffer(program, np.int64)[::_WORDS].tolist() if i >= 0}
-    return {"sum", "prod"} <= heads
+def has_thin_product(program: Any) -> bool:
+    """May there be a product in a sum with fewer columns within than rows? Told by the program."""
+    words = _words(program)
+    operators = words[words[:, 0] >= 0]
+    heads = {_HEADS[i] for i in operators[:, 0].tolist()}
+    return {"sum", "prod"} <= heads and bool(operators[:, 9].min() < operators[-1, 8])
 
 
 def terms_of(program: Any, arrays: Any) -> list[tuple[complex | float, list[Any]]]:
@@ -67,13 +67,16 @@ def terms_of(program: Any, arrays: Any) -> list[tuple[complex | float, list[Any]
     ]
 
 
-def _replayed(program: Any, arrays: Any, run: Callable[[str, _Term, Any], Any]) -> Any:
-    """What ``run`` makes of the last operator, given its head, its numbers and what is below it."""
+def _words(program: Any) -> Any:
     if not _HEADS:
         _HEADS.extend(_core._heads())
-    words = np.frombuffer(program, dtype=np.int64).reshape(-1, _WORDS)
+    return np.frombuffer(program, dtype=np.int64).reshape(-1, _WORDS)
+
+
+def _replayed(program: Any, arrays: Any, run: Callable[[str, _Term, Any], Any]) -> Any:
+    """What ``run`` makes of the last operator, given its head, its numbers and what is below it."""
     stack: list[Any] = []
-    for w in words:
+    for w in _words(program):
         if w[0] < 0:
             stack.append(arrays[w[1]] if w[0] == -1 else tuple(int(n) for n in w[2 : 2 + w[1]]))
             continue

@@ -13,17 +13,10 @@ import numpy as np
 
 from .. import _core
 from .._base import conditioning, config, errors
-from . import assemble_program, cholmod, fill, selected_inverse
+from . import cholmod, fill, selected_inverse
+from .checked import DECLINED, EPS, SINGULAR, Checked, probe, scipy_sparse
 
-_EPS = float(np.finfo(np.float64).eps)
 _BAND = 16  # up to so many diagonals the solver of bands is quicker
-DECLINED, SINGULAR = False, True  # the core's codes for "no answer" and "there is none"
-
-
-def _sp() -> Any:
-    import scipy.sparse  # type: ignore[import-untyped, unused-ignore]
-
-    return scipy.sparse
 
 
 def _sla() -> Any:
@@ -32,11 +25,12 @@ def _sla() -> Any:
     return scipy.sparse.linalg
 
 
-class Factor:
+class Factor(Checked):
     """A square sparse matrix and the factor that solves with it, made when first needed."""
 
     def __init__(self, A: Any) -> None:
-        A = _sp().csc_array(A)
+        super().__init__()
+        A = scipy_sparse().csc_array(A)
         A.sum_duplicates()
         self.A = A
         self.dtype = A.dtype
@@ -47,9 +41,6 @@ class Factor:
         self.band: Any = None
         self.order: Any = None  # for a band: the order of its rows and columns
         self.pivoted = False
-        self.singular = False
-        self.trusted: bool | None = None
-        self.rcond: dict[float, float] = {}
         self._looked_at()
         at = A.indices, np.repeat(np.arange(self.n), np.diff(A.indptr))
         size = np.abs(A.data)
@@ -98,7 +89,7 @@ class Factor:
             pattern = A
             if not self.alike:
                 ones = np.ones(A.nnz, np.int8)
-                pattern = _sp().csr_matrix((ones, A.indices, A.indptr), shape=A.shape)
+                pattern = scipy_sparse().csr_matrix((ones, A.indices, A.indptr), shape=A.shape)
                 pattern = pattern + pattern.T
             order = reverse_cuthill_mckee(pattern, True)
             rank = np.empty(n, np.int64)
@@ -163,20 +154,7 @@ class Factor:
 
     def solves(self, eps: Any) -> bool:
         """Does `near` take solves? Of a band in double precision its own solve tells."""
-        return self.lu is not None or (self.band is not None and eps > _EPS)
-
-    def near(self, eps: Any) -> Any:
-        """How near A is to a singular matrix, found once for each rounding unit: the reciprocal
-        condition number by this factor, for a band by its pivots; 1.0 where it is far from eps."""
-        if eps not in self.rcond and self.solves(eps) and self.n:
-            self.rcond[eps] = conditioning.by_solves(
-                lambda b, adjoint: self._raw(b[:, None], 3 if adjoint else 0)[:, 0],
-                self.n,
-                self.dtype,
-                self.norms[1],
-                eps,
-            )
-        return self.rcond.get(eps, 1.0)
+        return self.lu is not None or (self.band is not None and eps > EPS)
 
     def _raw(self, b: Any, mode: Any) -> Any:
         """mode(A)^-1 b without a check, for b of A's dtype."""
@@ -185,7 +163,7 @@ class Factor:
             op = _core._build("view", self.band, None, mode) if mode else self.band
             with conditioning.collecting() as found:
                 x = _core._build("solver", op) @ b
-            self.rcond[_EPS] = min([*found, self.rcond.get(_EPS, 1.0)])
+            self.rcond[EPS] = min([*found, self.rcond.get(EPS, 1.0)])
             if self.order is not None:
                 back = np.empty_like(x)
                 back[self.order] = x
@@ -200,46 +178,6 @@ class Factor:
             self.op = _core.Sparse(self.A)
         return (_core._build("view", self.op, None, mode) if mode else self.op) @ x
 
-    def sound(self, eta: float) -> bool:
-        """Is a backward error as of a direct solve?"""
-        return bool(eta <= 4 * _EPS * np.sqrt(self.n))
-
-    def _solved(self, b: Any, mode: Any) -> tuple[Any, float]:
-        """The solution by this factor after at most two refinements, and its backward error."""
-        norm = self.norms[mode & 1]
-        x, top = self._raw(b, mode), _top(b)
-        for step in range(3):
-            with np.errstate(all="ignore"):
-                r = b - self._apply(x, mode)
-                size = norm * _top(x) + top
-                eta = _top(r) / np.where(size > 0, size, 1)  # r is 0 where all terms are
-            worst = float(eta.max(initial=0))
-            if self.sound(worst) or step == 2 or np.isnan(worst):
-                return x, worst
-            x = x + self._raw(r, mode)
-        raise AssertionError("the third step gives its answer")
-
-    def solve(self, b: Any, mode: Any) -> Any:
-        """mode(A)^-1 b for b of shape (n, k)."""
-        if b.dtype.kind == "c" and self.dtype.kind != "c":
-            k = b.shape[1]
-            x = self.solve(np.hstack([b.real, b.imag]), mode)
-            return x if isinstance(x, bool) else x[:, :k] + 1j * x[:, k:]
-        b = b.astype(self.dtype, copy=False)
-        if not self.finite or b.shape[1] == 0:
-            return DECLINED
-        good = np.isfinite(b)
-        if good.all():
-            return self._accurate(b, mode)
-        good = good.all(axis=0)
-        x = np.full(b.shape, np.nan, b.dtype)  # NaN and inf pass through
-        if good.any():
-            part = self._accurate(b[:, good], mode)
-            if isinstance(part, bool):
-                return part
-            x[:, good] = part
-        return x
-
     def _accurate(self, b: Any, mode: Any) -> Any:
         best = None
         while not self.singular:
@@ -253,7 +191,7 @@ class Factor:
             if best is None or eta < best[1]:
                 best = x, eta
             if not self._again():
-                return best[0] if best[1] <= 5 * self.n * _EPS else self._decline()
+                return best[0] if best[1] <= 5 * self.n * EPS else self._decline()
         return SINGULAR
 
     def _decline(self) -> bool:
@@ -273,8 +211,7 @@ class Factor:
         """Does a solve with this factor pass the check? Tested once; the factor may be made anew
         for it."""
         if self.trusted is None:
-            probe = 1 - 2 * (np.arange(self.n) * 7 // 5 % 2).astype(self.dtype)
-            x = self._accurate(probe[:, None], 0)
+            x = self._accurate(probe(self.n, self.dtype)[:, None], 0)
             self.trusted = not isinstance(x, bool)
         return self.trusted
 
@@ -309,14 +246,6 @@ class Factor:
         at = np.arange(max(n - abs(k), 0))
         return self.entries(at + max(-k, 0), at + max(k, 0))
 
-    def trace(self, program: Any, arrays: Any) -> Any:
-        """tr(A^-1 B)."""
-        B = _sp().coo_array(assemble_program.form_of(program, arrays))
-        B.sum_duplicates()
-        row, col = B.coords
-        x = self.entries(col, row)
-        return x if isinstance(x, bool) else np.asarray(np.sum(x * B.data))
-
     def entries(self, row: Any, col: Any) -> Any:
         """Entries of the inverse."""
         if not self.finite:
@@ -344,13 +273,7 @@ def _small_indices(A: Any) -> Any:
     if A.nnz >= 2**31 - 1 or A.shape[0] >= 2**31 - 1:
         raise MemoryError(f"SuperLU takes fewer than 2^31 entries, got {A.nnz}")
     parts = A.data, A.indices.astype(np.int32), A.indptr.astype(np.int32)
-    return _sp().csc_array(parts, shape=A.shape)
-
-
-def _top(x: Any) -> Any:
-    """The largest modulus of each column."""
-    size = np.abs(x)
-    return size.max(initial=0) if x.shape[1] == 1 else size.max(axis=0, initial=0)
+    return scipy_sparse().csc_array(parts, shape=A.shape)
 
 
 def product_of(v: Any) -> tuple[complex, int]:
@@ -375,6 +298,6 @@ def _parity(p: Any) -> int:
     n = len(p)
     if n == 0:
         return 1
-    graph = _sp().csr_matrix((np.ones(n, np.int8), p, np.arange(n + 1)), shape=(n, n))
+    graph = scipy_sparse().csr_matrix((np.ones(n, np.int8), p, np.arange(n + 1)), shape=(n, n))
     cycles = connected_components(graph, directed=False, return_labels=False)
     return -1 if (n - cycles) % 2 else 1

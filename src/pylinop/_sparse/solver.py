@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .factor import DECLINED
+from .checked import DECLINED
 from .thin_update import factor_of
 
 

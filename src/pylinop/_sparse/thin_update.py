@@ -12,84 +12,93 @@ Solutions are checked as all are; what fails goes by the assembled form."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._base.lengths import length
 from . import assemble_program
-from .factor import DECLINED, Factor, _sp, product_of
+from .checked import DECLINED, Checked, probe, scipy_sparse
+from .factor import Factor, product_of
 
 _GAIN = 2.0  # so many times fewer pairs
 _GRADED = 1e8  # the largest of D over the least, at most
 
 
-def factor_of(program: Any, arrays: Any) -> Factor:
+def factor_of(program: Any, arrays: Any) -> Checked:
     """The factor of what the core wrote down: of an update where that is sooner."""
-    update = _read(program, arrays)
+    update = _read(program, arrays) if assemble_program.has_thin_product(program) else None
     return update or Factor(assemble_program.form_of(program, arrays))
 
 
+class _Thin(NamedTuple):
+    """The term c U W V^H, W the diagonal between (None: the identity)."""
+
+    c: complex | float
+    u: Any
+    weights: Any
+    vh: Any
+
+
 def _read(program: Any, arrays: Any) -> Update | None:
-    if not assemble_program.has_product(program):
-        return None
     d: Any = 0.0
-    left: list[Any] = []
-    right: list[Any] = []
+    thin = []
     for c, factors in assemble_program.terms_of(program, arrays):
-        if len(factors) == 1:
-            line = _diagonal(factors[0])
-            if line is None:
-                return None
+        line = _diagonal(factors[0]) if len(factors) == 1 else None
+        if line is not None:
             d = d + c * line
-            continue
-        u, vh = _halves(c, factors)
-        left.append(u)
-        right.append(vh)
-    if not left or np.ndim(d) == 0:
+        elif len(factors) > 1 and min(f.shape[1] for f in factors[:-1]) < factors[0].shape[0]:
+            thin.append(_split(c, factors))
+        else:
+            return None
+    if not thin or np.ndim(d) == 0 or not _pays(d, thin):
         return None
+    left, right = zip(*map(_halves, thin), strict=True)
     # copies: the arrays are the core's, for this call
-    U = _sp().csr_array(_sp().hstack(left), copy=True)
-    VH = _sp().csr_array(_sp().vstack(right), copy=True)
-    if not _pays(d, U, VH):
-        return None
+    U = scipy_sparse().csr_array(scipy_sparse().hstack(left), copy=True)
+    VH = scipy_sparse().csr_array(scipy_sparse().vstack(right), copy=True)
     with np.errstate(all="ignore"):  # what is not finite goes by the assembled form
         made = Update(d, U, VH)
     return None if made.small.singular or not made.finite else made
 
 
 def _diagonal(A: Any) -> Any:
-    A = _sp().coo_array(A)
-    row, col = A.coords
-    if A.shape[0] != A.shape[1] or not np.array_equal(row, col):
+    """Of a matrix without other entries, else None."""
+    if A.shape[0] != A.shape[1] or A.nnz > A.shape[0]:
         return None
-    return np.bincount(row, A.data.real, A.shape[0]) + (
-        1j * np.bincount(row, A.data.imag, A.shape[0]) if A.dtype.kind == "c" else 0.0
-    )
+    A = scipy_sparse().coo_array(A)
+    row, col = A.coords
+    if not np.array_equal(row, col):
+        return None
+    d = np.zeros(A.shape[0], A.dtype)
+    np.add.at(d, row, A.data)
+    return d
 
 
-def _halves(c: Any, factors: list[Any]) -> tuple[Any, Any]:
-    """c F1 F2 ... as U and V^H at its thinnest, a positive middle by its root on both sides."""
-    at = min(range(1, len(factors)), key=lambda k: factors[k].shape[0])
-    u, vh = _product(factors[:at]), _product(factors[at:])
-    middle = len(factors) // 2
-    if len(factors) % 2 and len(factors) > 1:
-        weights = _diagonal(factors[middle])
-        outer = _product(factors[:middle]), _product(factors[middle + 1 :])
-        if weights is not None and _mirrored(*outer) and np.isreal(c):
-            weights = np.real(c) * weights
-            if np.isrealobj(weights) and (weights >= 0).all():
-                root = _sp().diags_array(np.sqrt(weights))
-                return outer[0] @ root, root @ outer[1]
-    elif np.isreal(c) and np.real(c) > 0 and _mirrored(u, vh):
-        root = float(np.sqrt(np.real(c)))
-        return u * root, vh * root
-    return u * c, vh
+def _split(c: Any, factors: list[Any]) -> _Thin:
+    """At the diagonal in the middle, or where the product is thinnest."""
+    at, odd = divmod(len(factors), 2)
+    weights = _diagonal(factors[at]) if odd else None
+    if weights is None:
+        at = min(range(1, len(factors)), key=lambda k: factors[k].shape[0])
+        odd = 0
+    return _Thin(c, _product(factors[:at]), weights, _product(factors[at + odd :]))
+
+
+def _halves(t: _Thin) -> tuple[Any, Any]:
+    """c U W and V^H; where V is U and c W not negative, the root of c W on both sides."""
+    by = np.broadcast_to(t.c if t.weights is None else t.c * t.weights, t.u.shape[1])
+    positive = bool(np.isreal(by).all() and (by.real >= 0).all())
+    if not positive or not _mirrored(t.u, t.vh):
+        return t.u @ scipy_sparse().diags_array(by), t.vh
+    root = scipy_sparse().diags_array(np.sqrt(by.real))
+    return t.u @ root, root @ t.vh
 
 
 def _product(factors: list[Any]) -> Any:
-    one = _sp().csr_array(factors[0])
+    one = scipy_sparse().csr_array(factors[0])
     for f in factors[1:]:
-        one = one @ _sp().csr_array(f)
+        one = one @ scipy_sparse().csr_array(f)
     return one
 
 
@@ -99,27 +108,24 @@ def _mirrored(u: Any, vh: Any) -> bool:
     return bool((u != vh.T.conj()).nnz == 0)
 
 
-def _pays(d: Any, U: Any, VH: Any) -> bool:
-    n, q = U.shape
-    size = np.abs(d)
+def _pays(d: Any, thin: list[_Thin]) -> bool:
+    size, n = np.abs(d), len(d)
+    q = sum(t.u.shape[1] for t in thin)
     if q >= n or not (size.min(initial=np.inf) > 0 and size.max() <= _GRADED * size.min()):
         return False
-    within = _pairs(U, 1) + _pairs(VH, 0)
-    across = _pairs(U, 0) + _pairs(VH, 1)
+    rows = sum(_counts(t.u, 1) for t in thin), sum(_counts(t.vh, 0) for t in thin)
+    within = _pairs(*rows)
+    across = sum(_pairs(_counts(t.u, 0), _counts(t.vh, 1)) for t in thin)
     return bool(_GAIN * (within + 2 * q) < across)
 
 
-def _pairs(A: Any, axis: int) -> float:
-    """The squares of how many entries there are in each row (axis 1) or column."""
-    A = _sp().csr_array(A)
-    count = np.diff(A.indptr) if axis else np.bincount(A.indices, minlength=A.shape[1])
-    return float(np.square(count.astype(np.float64)).sum())
+def _counts(A: Any, axis: int) -> Any:
+    """How many entries there are in each row (axis 1) or column."""
+    return np.diff(A.indptr) if axis else np.bincount(A.indices, minlength=A.shape[1])
 
 
-def _length(x: Any) -> Any:
-    """The 2-norm, whose squares neither over- nor underflow."""
-    top = np.abs(x).max(initial=0)
-    return top * np.linalg.norm(x / top) if 0 < top < np.inf else top
+def _pairs(*counts: Any) -> float:
+    return float(sum(np.square(c.astype(np.float64)).sum() for c in counts))
 
 
 def _lengths(A: Any) -> Any:
@@ -130,22 +136,22 @@ def _lengths(A: Any) -> Any:
     return top * np.sqrt(scaled.power(2).sum(axis=0))
 
 
-class Update(Factor):
+class Update(Checked):
     """D + U V^H by the factor of its small matrix, or of the assembled form if that fails."""
 
     def __init__(self, d: Any, U: Any, VH: Any) -> None:
+        super().__init__()
         self.dtype = np.result_type(d, U.dtype, VH.dtype)
         self.n, self.d, self.U, self.VH = len(d), d, U, VH
         self.whole: Factor | None = None
-        self.singular = False
-        self.trusted = None
-        self.rcond = {}
-        self.WU, self.VW = _sp().csr_array(U / d[:, None]), _sp().csr_array(VH / d)
-        small = VH @ self.WU + _sp().eye_array(U.shape[1])
+        self.WU, self.VW = (
+            scipy_sparse().csr_array(U / d[:, None]),
+            scipy_sparse().csr_array(VH / d),
+        )
+        small = VH @ self.WU + scipy_sparse().eye_array(U.shape[1])
         self.finite = bool(np.isfinite(small.data).all() and np.isfinite(d).all())
         self.small = Factor(small)
-        signs = 1.0 - 2.0 * (np.arange(self.n) * 7 // 5 % 2)
-        probes = np.stack([np.ones(self.n), signs], axis=1)  # norms from below
+        probes = np.stack([np.ones(self.n), probe(self.n, float)], axis=1)  # norms from below
         self.norms = [float(np.abs(self._apply(probes, mode)).max(initial=0)) for mode in (0, 1)]
 
     @property
@@ -163,7 +169,7 @@ class Update(Factor):
     def _assembled(self) -> Factor:
         """The factor of the assembled form, made once."""
         if self.whole is None:
-            self.whole = Factor(_sp().diags_array(self.d) + self.U @ self.VH)
+            self.whole = Factor(scipy_sparse().diags_array(self.d) + self.U @ self.VH)
         return self.whole
 
     def _apply(self, x: Any, mode: Any) -> Any:
@@ -196,12 +202,11 @@ class Update(Factor):
     def _serves(self) -> bool:
         """Is a solution good, and D no nearer to a singular matrix than A, as far as U sees?"""
         if self.trusted is None:
-            probe = 1 - 2 * (np.arange(self.n) * 7 // 5 % 2).astype(self.dtype)
-            x = self._updated(probe[:, None], 0)
+            x = self._updated(probe(self.n, self.dtype)[:, None], 0)
             self.trusted = x is not None
             if self.trusted:
                 with np.errstate(all="ignore"):
-                    most = 10 * self.n * float(_length(x)) / np.sqrt(self.n)
+                    most = 10 * self.n * float(length(x[:, 0])) / np.sqrt(self.n)
                     grown, size = (_lengths(a) for a in (self.WU, self.U))
                     self.trusted = bool(np.all(grown <= most * size))
         return self.trusted
@@ -223,12 +228,12 @@ class Update(Factor):
 
     def _main_diagonal(self) -> Any:
         """1 / d - diag(D^-1 U S^-1 V^H D^-1): entries of S^-1 where a row of U meets one of V."""
-        places = _sp().coo_array(abs(self.U.T) @ abs(self.VH.T))  # the pattern of S^T
+        places = scipy_sparse().coo_array(abs(self.U.T) @ abs(self.VH.T))  # the pattern of S^T
         row, col = places.coords
         found = self.small.entries(row, col)
         if isinstance(found, bool):
             return None
-        inner = _sp().csr_array((found, (row, col)), shape=places.shape)
+        inner = scipy_sparse().csr_array((found, (row, col)), shape=places.shape)
         out = 1 / self.d - np.asarray((self.WU @ inner).multiply(self.VW.T).sum(axis=1)).ravel()
         return out.astype(self.dtype, copy=False)
 

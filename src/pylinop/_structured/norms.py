@@ -13,6 +13,7 @@ import numpy as np
 
 from .._base import config
 from .._base.kind_flags import BAND, OF_PARTS, heads
+from .._base.lengths import length
 from .._operators.convert import inverse
 from .dispatch import Question
 from .operands import blocks_of, factors_of, within
@@ -51,13 +52,6 @@ def _root_of_squares(parts: Any) -> Any:
     return functools.reduce(np.hypot, parts, np.zeros(()))
 
 
-def _length(v: Any) -> Any:
-    """The 2-norm along the last axis, which neither over- nor underflows."""
-    top = np.abs(v).max(axis=-1, keepdims=True, initial=0)
-    scale = np.where((top > 0) & np.isfinite(top), top, 1)
-    return scale[..., 0] * np.linalg.norm(v / scale, axis=-1)
-
-
 _BY_VALUES = frozenset(
     ["inverse", "offdiag", "eigen", "root", "laplacian", "permutation", "householder"]
     + ["reflections", *TRANSFORMS]
@@ -76,7 +70,7 @@ def _length_of_values(op: Any) -> Any:
     if not _has_values(op):
         return NotImplemented
     try:
-        return _length(svdvals(op))
+        return length(svdvals(op))
     except np.linalg.LinAlgError:  # of entries that are not finite: so is their norm
         return NotImplemented
 

@@ -135,10 +135,13 @@ static bool only_diagonal(const lop_node *a) {
     return a->op != &lop_op_sparse && a->op != &lop_op_laplacian && a->op != &lop_op_difference &&
            a->op != &lop_op_convolution && !is_composite(a->op);
 }
-/* Integers wrap where they stand: only one matrix of such is taken. */
+/* Integers wrap where they meet others of such: a sparse matrix of them is taken beside floats, as
+ * a design of zeros and ones is, and whatever only moves its entries. */
 static bool floats(const lop_node *a) {
-    if (is_composite(a->op) && !a->weak && !lop_is_blas(a->dtype)) return false;
-    if (a->op == &lop_op_sparse || a->n == 0) return a->weak || lop_is_blas(a->dtype);
+    const bool moves = a->op == &lop_op_view || a->op == &lop_op_sliced;
+    if (is_composite(a->op) && !moves && !a->weak && !lop_is_blas(a->dtype)) return false;
+    if (a->op == &lop_op_sparse) return true;
+    if (a->n == 0) return a->weak || lop_is_blas(a->dtype);
     const bool indexed =
         a->op == &lop_op_permutation || a->op == &lop_op_selection || a->op == &lop_op_sliced;
     for (int i = 0; i < a->n; i++) {

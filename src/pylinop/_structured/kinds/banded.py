@@ -11,11 +11,12 @@ from ... import _core
 from ..._base import memory
 from ..._base.dtypes import inexact, real_of
 from ..._base.kind_flags import BAND
+from ..._base.lengths import length
 from .. import banded_lu, banded_svd
 from ..cholesky import NotDefinite, cholesky, not_definite, real_diagonal
 from ..eigh import eigenbasis
 from ..lu import inverse_order, ldl, lu
-from ..norms import _length, _root_of_squares, frobenius, sums
+from ..norms import _root_of_squares, frobenius, sums
 from ..properties import known
 from ..questions import eigvalsh, hermitian, read_hermitian, svdvals
 from ..singular_values import bands_of, descending, floats
@@ -127,11 +128,11 @@ def _(op: Any) -> Any:
         lower, diag, upper = op._given("lower", "diag", "upper")
         parts = (floats(x) for x in (lower, diag, lower if upper is None else upper))
         flat = (x.reshape(*x.shape[:-3], math.prod(x.shape[-3:])) for x in parts)
-        return _root_of_squares([_length(x) for x in flat]) + np.zeros(op.shape[:-2])
+        return _root_of_squares([length(x) for x in flat]) + np.zeros(op.shape[:-2])
     bands = bands_of(op)
     if bands is None:
         return NotImplemented
-    return _root_of_squares([_length(d) for _, d in bands]) + np.zeros(op.shape[:-2])
+    return _root_of_squares([length(d) for _, d in bands]) + np.zeros(op.shape[:-2])
 
 
 # -- eigh --

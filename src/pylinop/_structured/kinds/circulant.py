@@ -9,12 +9,13 @@ import numpy as np
 
 from ... import _core
 from ..._base.dtypes import inexact, real_of
+from ..._base.lengths import length
 from ..cholesky import not_definite
 from ..eig import _pair, asks_eigh, by_eigh, doubt_eigh, pairs_row
 from ..eigh import eigenbasis
 from ..least_squares import frames
 from ..matrix_functions import functions_row
-from ..norms import _length, frobenius, sums
+from ..norms import frobenius, sums
 from ..pinv import _reciprocals, _relative
 from ..questions import eigvalsh, hermitian, pinv, svdvals
 from ..singular_values import (
@@ -71,9 +72,9 @@ def _(op: Any, axis: int) -> Any:
 @frobenius.row("circulant")
 def _(op: Any) -> Any:
     if op._init is None:
-        return _length(eigenvalues_of(op))  # it is normal
+        return length(eigenvalues_of(op))  # it is normal
     c = floats(op._given("c")).reshape(*op.shape[:-2], op.shape[-1])
-    return math.sqrt(op.shape[-1]) * _length(c)
+    return math.sqrt(op.shape[-1]) * length(c)
 
 
 # -- pseudo-inverses --

@@ -12,13 +12,14 @@ import numpy as np
 
 from ... import _core
 from ..._base.dtypes import inexact, real_of
+from ..._base.lengths import length
 from ..cholesky import cholesky, not_definite, real_diagonal
 from ..eig import _pair, pairs_row
 from ..eigh import eigenbasis, eye
 from ..least_squares import frames
 from ..lu import ldl, lu
 from ..matrix_functions import _one_apart, functions_row
-from ..norms import _length, frobenius, sums
+from ..norms import frobenius, sums
 from ..operands import diagonal_of, modulus
 from ..pinv import _reciprocals, _relative
 from ..qr import _of, identity_of, qr
@@ -159,7 +160,7 @@ def _(op: Any, axis: int) -> Any:
 
 @frobenius.row("diag", "identity")
 def _(op: Any) -> Any:
-    return _length(diagonal_of(op))
+    return length(diagonal_of(op))
 
 
 @frobenius.row("zeros")

@@ -14,6 +14,7 @@ from ... import _core
 from ..._base import memory
 from ..._base.dtypes import real_of
 from ..._base.kind_flags import DIAGONAL
+from ..._base.lengths import length
 from .. import mixed_shapes
 from ..cholesky import cholesky, is_hermitian, not_definite
 from ..dispatch import dense
@@ -33,7 +34,7 @@ from ..least_squares import frames
 from ..lu import _joined as lu_joined
 from ..lu import ldl, lu
 from ..matrix_functions import _by_basis, expm, functions_row, funm, logm, power
-from ..norms import _length, _root_of_squares, frobenius, sums
+from ..norms import _root_of_squares, frobenius, sums
 from ..operands import factors_of, small_array
 from ..properties import ROUNDED, measured
 from ..qr import _joined, alike, qr, qr_asks
@@ -188,7 +189,7 @@ def _(op: Any) -> Any:
         np.fill_diagonal(beside, 0)
         parts.append(math.sqrt(op.shape[-1] / a.shape[-1]) * norm.dense(beside, "fro"))
         main = np.add.outer(main, np.diagonal(a)).ravel()
-    return _root_of_squares([*parts, _length(main)])
+    return _root_of_squares([*parts, length(main)])
 
 
 # -- eigh --

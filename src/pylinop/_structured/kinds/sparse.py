@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..._base import scipy_bridge, sparse_arrays
-from ..norms import _length, frobenius, sums
+from ..._base.lengths import length
+from ..norms import frobenius, sums
 from ..questions import hermitian
 from ..singular_values import floats
 
@@ -49,4 +50,4 @@ def _(op: Any, axis: int) -> Any:
 def _(op: Any) -> Any:
     if op._init is None or not scipy_bridge.issparse(op._given("A")) or op.dtype.kind in "bui":
         return NotImplemented
-    return _length(_entries(op)[2])
+    return length(_entries(op)[2])

@@ -9,13 +9,14 @@ import numpy as np
 
 from ... import _core
 from ..._base.dtypes import inexact
+from ..._base.lengths import length
 from .. import centrohermitian
 from ..centrohermitian import values
 from ..cholesky import cholesky, not_definite, real_diagonal, refuse_where_symmetric
 from ..cholesky_toeplitz import _ROWS, ends_of, schur
 from ..dispatch import dense
 from ..eigh import eigenbasis
-from ..norms import _length, frobenius, sums
+from ..norms import frobenius, sums
 from ..operands import announce, keep_within
 from ..properties import measured
 from ..questions import eigvalsh, hermitian, read_hermitian, svdvals
@@ -145,7 +146,7 @@ def _(op: Any) -> Any:
     (c, r), (m, n) = found, op.shape[-2:]
     down = np.minimum(m - np.arange(m), n)  # how often each occurs
     across = np.minimum(n - np.arange(1, n), m)
-    return np.hypot(_length(c * np.sqrt(down)), _length(r[..., 1:] * np.sqrt(across)))
+    return np.hypot(length(c * np.sqrt(down)), length(r[..., 1:] * np.sqrt(across)))
 
 
 # -- eigh --

@@ -10,12 +10,13 @@ import numpy as np
 from ... import _core
 from ..._base import config
 from ..._base.dtypes import inexact, real_of
+from ..._base.lengths import length
 from ..dispatch import dense
 from ..eig import eigvals
 from ..lu import _itself, lu
 from ..matrix_functions import functions_row
 from ..matrix_functions_dense import general
-from ..norms import _length, _root_of_squares, frobenius, sums
+from ..norms import _root_of_squares, frobenius, sums
 from ..qr import _of, identity_of, qr
 from ..singular_values import floats
 
@@ -57,7 +58,7 @@ def _(op: Any, axis: int) -> Any:
 def _(op: Any) -> Any:
     if op._init is None:
         return NotImplemented
-    return _root_of_squares([_length(_length(rows)) for _, rows in _row_blocks(op)])
+    return _root_of_squares([length(length(rows)) for _, rows in _row_blocks(op)])
 
 
 # -- eig --
