@@ -136,7 +136,15 @@ def _elsewhere(x: Any) -> Any:
 def as_array(x: Any) -> Any:
     """An argument as an array: arrays of other libraries in place, or refused with the reason."""
     if isinstance(x, np.ndarray):
-        return x if type(x) is np.ndarray else np.asarray(x)
+        if type(x) is np.ndarray:
+            return x
+        if type(x).__array_ufunc__ is not np.ndarray.__array_ufunc__:  # as a unit has
+            _refuse(
+                x,
+                "has an arithmetic of its own (units, say), which results would not have: give its "
+                "numbers as an array, np.asarray(x)",
+            )
+        return np.asarray(x)
     if given(x):
         return taken(x)
     a = np.asarray(x)

@@ -150,7 +150,9 @@ def _as_number(x: Any) -> Any:
     """The number that x holds, of no dimensions."""
     if is_lazy(x):
         return x[(0,) * x.ndim] if x.ndim else x
-    return np.asarray(x).reshape(())[()] if np.ndim(x) or isinstance(x, np.ndarray) else x
+    if np.ndim(x) or isinstance(x, np.ndarray):
+        return dlpack.as_array(x).reshape(())[()]
+    return x
 
 
 def _is_matrix_form(x: Any) -> Any:
@@ -293,8 +295,15 @@ def by_value(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return func(*(value_of(a) for a in args), **{k: value_of(v) for k, v in kwargs.items()})
 
 
+def as_plain(x: Any) -> Any:
+    """An argument as a node keeps it: no operator, no subclass of NumPy's arrays."""
+    if isinstance(x, np.ndarray):
+        return dlpack.as_array(x)
+    return lazy(x) if isinstance(x, _core.Operator) else x
+
+
 def _elementwise(ufunc: Any, method: Any, inputs: Any, kwargs: dict[str, Any]) -> Any:
-    args = tuple(lazy(x) if isinstance(x, _core.Operator) else x for x in inputs)
+    args = tuple(map(as_plain, inputs))
     if method == "__call__" and ufunc.__name__ in _CONTRACTED and not kwargs:
         return _contracted(ufunc.__name__, [node(x) for x in args])
     plain = method == "__call__" and ufunc.nout == 1 and ufunc.signature is None

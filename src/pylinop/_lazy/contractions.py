@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from .._base import dlpack
 from .._base.checks import is_lazy
 from .._contractions import equations
 from .._contractions.equations import Deferred, Task
@@ -72,7 +73,7 @@ def structured(task: Task, operands: Sequence[Any]) -> Any:
 def contraction(task: Task, operands: Sequence[Any]) -> Any:
     """The result as a LazyArray."""
     operands = [
-        x if is_lazy(x) else lazy(x if isinstance(x, _core.Operator) else np.asarray(x))
+        x if is_lazy(x) else lazy(x if isinstance(x, _core.Operator) else dlpack.as_array(x))
         for x in operands
     ]
     made = structured(task, operands)

@@ -16,6 +16,7 @@ from .._structured import determinants
 from . import contraction_parts, decompositions, evaluate, matrix_functions
 from .build import (
     apply_ufunc,
+    as_plain,
     by_value,
     inner_fits,
     inverse,
@@ -408,6 +409,7 @@ def _clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, **more:
 def _where(condition: Any, *choices: Any) -> Any:
     if len(choices) != 2:
         return NotImplemented
+    condition, *choices = map(as_plain, (condition, *choices))
     shape = together(np.where, (condition, *choices))
     dtype = ufunc_dtype(np.add, *choices)
     return _core._LazyArray("call", (condition, *choices), shape, dtype, (np.where, {}))

@@ -169,14 +169,18 @@ def rmatmul(op: Any, x: Any, out: Any = None) -> Any:
     return y
 
 
+_TO_NUMPY = ("__array__", "__array_interface__", "__array_struct__", "__dlpack__")
+
+
 def _defers(x: Any) -> bool:
-    """Does x handle @ and + itself: is it no array, and has it a reflected method?"""
+    """Does x handle @ and + itself: is it no array, and has it a reflected method (as variables of
+    modelling languages have)?"""
     if isinstance(x, _core.Lazy):
         return True
     if isinstance(x, (np.ndarray, list, tuple)):
         return False
-    own = getattr(x, "__array_ufunc__", 0) is None and not hasattr(x, "__array__")
-    return own or is_symbolic(x)
+    own = hasattr(type(x), "__rmatmul__") or getattr(x, "__array_ufunc__", 0) is None
+    return (own and not any(hasattr(x, name) for name in _TO_NUMPY)) or is_symbolic(x)
 
 
 def multiply(op: Any, x: Any) -> Any:
@@ -197,7 +201,7 @@ def _times(op: Any, x: Any) -> Any:
         raise TypeError(
             f"an operator is scaled by numbers of Python and NumPy, got {type(x).__name__}"
         )
-    return op * (x[()] if isinstance(x, np.ndarray) else x)
+    return op * (dlpack.as_array(x)[()] if isinstance(x, np.ndarray) else x)
 
 
 def scale(op: Any, number: Any) -> Any:

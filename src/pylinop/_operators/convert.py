@@ -75,7 +75,7 @@ def as_operator(A: Any) -> LinearOperator:
         if getattr(A, "_head", None) == "leaf" and A._form is not None:
             as_assumed: LinearOperator = A._form  # with what lazy() was told of the array
             return as_assumed
-        a = np.asarray(A)
+        a = dlpack.as_array(A) if isinstance(A, np.ndarray) else np.asarray(A)
         return _core.Dense(a if a.ndim >= 2 else np.atleast_2d(a))
     if hasattr(A, "shape") and hasattr(A, "matvec"):
         return make_matvec(A)

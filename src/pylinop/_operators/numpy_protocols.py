@@ -19,11 +19,24 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+def _is_operand_of_sparse(frame: Any) -> bool:
+    """Does a sparse array of SciPy look what it is added to or multiplied with? A constructor of
+    one, which wants the entries, looks alike."""
+    within = False
+    for _ in range(3):  # lil_array asks by a function of its base
+        if frame is None or not frame.f_globals.get("__name__", "").startswith("scipy.sparse._"):
+            break
+        if frame.f_code.co_name == "__init__":
+            return False
+        within, frame = True, frame.f_back
+    return within
+
+
 def as_dense(op: Any, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
     """op.__array__: the dense form; but a 0-d object for scipy.sparse's dispatch, so that it
     defers."""
     __tracebackhide__ = True
-    if sys._getframe(2).f_globals.get("__name__", "").startswith("scipy.sparse._"):
+    if _is_operand_of_sparse(sys._getframe(2)):
         hidden = np.empty((), dtype=object)
         hidden[()] = op
         return hidden

@@ -217,9 +217,9 @@ static int read_foreign(py_parts *p, int at, PyObject *o) {
 static int read_scalar(py_parts *p, const lop_param *param, PyObject *o) {
     int known = py_coefficient(o, &p->attr);
     if (known < 0) return -1;
-    bool number =
-        PyArray_IsScalar(o, Number) || (PyArray_Check(o) && PyArray_NDIM((PyArrayObject *)o) == 0 &&
-                                        PyTypeNum_ISNUMBER(PyArray_TYPE((PyArrayObject *)o)));
+    bool number = PyArray_IsScalar(o, Number) ||
+                  (PyArray_CheckExact(o) && PyArray_NDIM((PyArrayObject *)o) == 0 &&
+                   PyTypeNum_ISNUMBER(PyArray_TYPE((PyArrayObject *)o)));
     p->foreign |= known == 0;
     return known || number ? 0
                            : fail(PyExc_TypeError, "%s(%s=%R): expected a number", p->op->title,

@@ -73,6 +73,12 @@ PyObject *py_inverse(py_state *s, py_op *self, bool once) {
 
 /* -- numbers */
 
+/* Not of a subclass, which may mean more than its number: a unit. */
+static bool is_numpy_number(PyObject *o) {
+    return PyArray_IsScalar(o, Generic) ||
+           (PyArray_CheckExact(o) && PyArray_NDIM((PyArrayObject *)o) == 0);
+}
+
 static int strong_coefficient(PyObject *number, lop_attr *attr) {
     PyArrayObject *a =
         (PyArrayObject *)PyArray_FROM_OF(number, NPY_ARRAY_ALIGNED | NPY_ARRAY_NOTSWAPPED);
@@ -125,8 +131,7 @@ int py_coefficient(PyObject *number, lop_attr *attr) {
         attr->i[1] = LOP_WEAK_COMPLEX;
         return 1;
     }
-    if (PyArray_CheckAnyScalar(number)) return strong_coefficient(number, attr);
-    return 0;
+    return is_numpy_number(number) ? strong_coefficient(number, attr) : 0;
 }
 
 /* -- are two coefficients one? Where their product, as NumPy takes it, has all their digits. */
@@ -213,7 +218,7 @@ static PyObject *scale(py_state *s, PyObject *op, PyObject *number) {
 }
 
 bool py_is_number(PyObject *o) {
-    return PyFloat_Check(o) || PyLong_Check(o) || PyComplex_Check(o) || PyArray_CheckAnyScalar(o);
+    return PyFloat_Check(o) || PyLong_Check(o) || PyComplex_Check(o) || is_numpy_number(o);
 }
 
 /* -- slots */
