@@ -409,10 +409,9 @@ def _clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, **more:
 def _where(condition: Any, *choices: Any) -> Any:
     if len(choices) != 2:
         return NotImplemented
-    condition, *choices = map(as_plain, (condition, *choices))
-    shape = together(np.where, (condition, *choices))
-    dtype = ufunc_dtype(np.add, *choices)
-    return _core._LazyArray("call", (condition, *choices), shape, dtype, (np.where, {}))
+    args = tuple(map(as_plain, (condition, *choices)))
+    shape, dtype = together(np.where, args), ufunc_dtype(np.add, *args[1:])
+    return _core._LazyArray("call", args, shape, dtype, (np.where, {}))
 
 
 @row("linalg.matmul")
