@@ -121,3 +121,24 @@ def test_sparse_functions_take_operators():
     for made, dense in ((S + K, np.eye(N) + K.toarray()), (S @ K, K.toarray())):
         assert isinstance(made, pl.LinearOperator)
         np.testing.assert_allclose(made.toarray(), dense, rtol=1e-14)
+
+
+@pytest.mark.parametrize("shape", [(N,), (3, N), (1, N), (2, 3, N), (N, N)])
+@pytest.mark.parametrize("dtype", [float, complex])
+def test_products_in_place_have_structure(shape, dtype, recwarn):
+    K = _operator()
+    x = np.random.default_rng(2).standard_normal(shape).astype(dtype)
+    expected, kept, t = x @ K.toarray(), x, x.T.copy().T
+    x @= K
+    t @= K
+    assert x is kept
+    np.testing.assert_allclose(x, expected, rtol=1e-13, atol=1e-13)
+    np.testing.assert_allclose(t, expected, rtol=1e-13, atol=1e-13)
+    assert not recwarn.list
+
+
+def test_products_in_place_keep_their_dtype():
+    x = np.ones((2, N), np.float32)
+    with pytest.raises(TypeError, match="same_kind|cast"):
+        x @= 1j * _operator()
+    np.testing.assert_array_equal(x, 1)

@@ -153,6 +153,10 @@ def _reflected(name: str, a: Any, b: Any) -> Any:
     raise ValueError("Can only divide a linear operator by a scalar.")
 
 
+# The axes that x @= A names, of vectors and of matrices: those that matmul has anyway.
+_IN_PLACE = ([(-1,), (-2, -1), (-1,)], [(-2, -1)] * 3)
+
+
 def array_ufunc(
     self: Any, ufunc: Any, method: Any, *inputs: Any, out: Any = None, **kwargs: Any
 ) -> Any:
@@ -161,6 +165,8 @@ def array_ufunc(
     target = _first_out(out)
     if any(isinstance(o, _core.Operator) for o in (out if isinstance(out, tuple) else (out,))):
         raise TypeError("an operator cannot be the out= of a ufunc")
+    if kwargs.get("axes") in _IN_PLACE and name == "matmul":
+        del kwargs["axes"]
     if method == "__call__" and not kwargs:
         if name in ("matmul", "matvec", "vecmat"):
             a, b = inputs
