@@ -27,12 +27,15 @@ FUNCTIONS = {
 
 
 def products(e):
-    return sum(step["name"] == "syrk" for plan in e.plans for step in plan.steps)
+    """How many were formed: of those that a plan finds no time is told."""
+    steps = [step for plan in e.plans for step in plan.steps]
+    return sum(s["name"] in ("syrk", "herk") and s["took"] is not None for s in steps)
 
 
-def gram(x):
+def gram(x, shift=0.0):
     X = pl.lazy(x)
-    return X.T @ X
+    L = X.T.conj() @ X
+    return L + shift * pl.Identity(L.shape[0]) if shift else L
 
 
 @pytest.fixture
@@ -66,6 +69,77 @@ def test_with_each_other(x):
         limited = pl.evaluate(*(f(gram(x)) for f in FUNCTIONS.values()))
     for name, one, other in zip(FUNCTIONS, found, limited, strict=True):
         close(one, other) if name != "matrix_rank" else None
+
+
+LARGE = FUNCTIONS | {
+    "svdvals": pl.svdvals,
+    "np.linalg.eigh": lambda L: np.linalg.eigh(L)[1],
+    "sum": lambda L: np.sum(pl.eigvalsh(L)),
+    "f(A) @ b": lambda L: pl.expm(L) @ np.ones(L.shape[-1]),
+    "inv_quad_logdet": lambda L: pl.inv_quad_logdet(L, np.ones(L.shape[-1]))[0],
+}
+
+
+def large(dtype, m=400, n=200):
+    x = np.random.default_rng(4).standard_normal((m, n)) / 20
+    return x * (1 + 0.5j) if dtype == "complex128" else x
+
+
+@pytest.mark.parametrize(("dtype", "shift"), [("float64", 0.5), ("complex128", 0.0)])
+def test_large_ones_share_with_the_plan(dtype, shift):
+    """A function, a solve and a determinant form the product once, and give the bits that each
+    gives alone."""
+    x, b = large(dtype), np.ones(200)
+    solved = np.asarray(pl.solve(gram(x, shift), b))
+    logdet = np.asarray(pl.logdet(gram(x, shift)))
+    for name, f in LARGE.items():
+        pl._core._clear_store()
+        L = gram(x, shift)
+        with pl.explaining() as e:
+            found = pl.evaluate(f(L), pl.solve(L, b), pl.logdet(L))
+        assert products(e) == 1, name
+        pl._core._clear_store()
+        for one, other in zip(found, (f(gram(x, shift)), solved, logdet), strict=True):
+            np.testing.assert_array_equal(one, np.asarray(other), name)
+
+
+def test_large_ones_are_fresh_and_fail_alone():
+    """What was shared is forgotten; a matrix of too low a rank is still known as that."""
+    x, b = large("float64"), np.ones(200)
+    for _ in range(2):
+        L = gram(x)
+        w, s = pl.evaluate(pl.eigvalsh(L), pl.solve(L, b))
+        close(w, np.linalg.eigvalsh(x.T @ x))
+        close(s, np.linalg.solve(x.T @ x, b))
+        x[:5] *= 2
+    wide = large("float64", 150)
+    L = gram(wide)
+    with pytest.raises(np.linalg.LinAlgError, match="of rank at most 150"):
+        pl.evaluate(pl.matrix_norm(L), pl.solve(L, b))
+    with pl.config(memory_limit=1 << 22):
+        w, s = pl.evaluate(pl.eigvalsh(gram(x)), pl.solve(gram(x), b))
+    close(w, np.linalg.eigvalsh(x.T @ x))
+    with pl.config(verify=True):
+        L = gram(x)
+        w, s = pl.evaluate(pl.eigvalsh(L), pl.solve(L, b))
+    close(w, np.linalg.eigvalsh(x.T @ x))
+
+
+def test_small_ones_are_not_asked():
+    """Asking takes longer than forming one again."""
+    L = gram(large("float64", 40, 60))
+    with pl.explaining() as e:
+        pl.evaluate(pl.eigvalsh(L), L @ np.ones(60), pl.matrix_norm(L, 2))
+    assert products(e) == 1
+
+
+def test_numpys_singular_values_go_by_structure():
+    """So do those of LazyArrays, which are NumPy's."""
+    for values in (np.linalg.svdvals, lambda A: np.linalg.svdvals(pl.lazy(A)).toarray()):
+        with pl.explaining() as e:
+            found = values(pl.Kron(np.diag([3.0, -1.0]), np.ones((2, 2))))
+        assert any(s["name"] == "svdvals-kron" for plan in e.plans for s in plan.steps)
+        close(found, np.array([6.0, 2.0, 0.0, 0.0]))
 
 
 def test_what_is_shared_is_little(x):

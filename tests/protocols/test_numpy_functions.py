@@ -262,6 +262,7 @@ LINALG = {
     "cond": [(), (1,), (np.inf,)],
     "matrix_rank": [()],
     "eigvalsh": [()],
+    "svdvals": [()],
     "norm": [(), ("fro",), (1,), (2,), (np.inf,), ("nuc",)],
     "matrix_norm": [()],
     "inv": [()],

@@ -525,7 +525,7 @@ _WHERE_CLOSED = "where the kind has a closed form; else LU of the dense form, ke
 _row("structured", "linalg.solve", note=_WHERE_CLOSED)(_from_linalg("direct"))
 for _name in "det slogdet".split():
     _row("structured", f"linalg.{_name}", note=_WHERE_CLOSED)(_from_linalg(_name))
-for _name in "cond matrix_rank eigvalsh norm matrix_norm".split():
+for _name in "cond matrix_rank eigvalsh svdvals norm matrix_norm".split():
     _row("structured", f"linalg.{_name}", note=_IN_PART)(_from_linalg(_name))
 _FACTORS = (
     "of the kinds in [the table](factorisations.md), multiples and views; else the dense form"

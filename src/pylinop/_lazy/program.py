@@ -22,13 +22,9 @@ from .._base.lazy_import import Later
 from .._operators.parameters import written
 from .._structured import determinants, dispatch
 from . import evaluate as _evaluate
-from . import shared_contractions
-from .decompositions import Function
+from . import shared_contractions, shared_forms
 from .kinds import Handed
 from .leaves import lazy
-from .matrix_functions import OfForm, Piece
-
-_FUNCTIONS = (Function, OfForm, Piece)  # computed of a form by a function of operators
 
 _VERIFY, _BY_PRICE = Later("_verify.compare"), Later("_iterative.by_price")
 
@@ -95,8 +91,9 @@ def _is_taken(a: Any) -> bool:
     return of.ndim < 2 or of._head in ("call", "index")
 
 
-def _pieces(roots: Any) -> list[tuple[Any, int]]:
-    """What a plan may compute, outermost first, with its action."""
+def _pieces(roots: Any, functions: list[Any]) -> list[tuple[Any, int]]:
+    """What a plan may compute, outermost first, with its action. What may be made by functions of
+    operators, and operands that may be, is added to ``functions``."""
     stack, seen, found = list(roots)[::-1], set(), []
     while stack:
         a = stack.pop()
@@ -104,8 +101,16 @@ def _pieces(roots: Any) -> list[tuple[Any, int]]:
             continue
         seen.add(id(a))
         action = _asks(a)
+        if a._head == "matmul":
+            left, right = a._args
+            if left._head == "made" or right._head == "made":
+                functions += left, right
         if action is not None:
             found.append((a, action))
+            if a._head == "made":
+                functions.append(a)
+        elif a._head == "of form":
+            functions.append(a)
         elif a._head in ("call", "scale", "over") or _is_taken(a):
             stack += [x for x in a._args[::-1] if isinstance(x, _core.Lazy)]
     return found
@@ -225,7 +230,7 @@ def planned(roots: Any) -> list[explanation.Explanation]:
         explanation.Explanation._of(
             _core._results_explained([(q.op, q.action, q.offset, 0) for q in asked])
         )
-        for asked in map(_questions, _apart(_pieces(roots)))
+        for asked in map(_questions, _apart(_pieces(roots, [])))
         if asked
     ]
 
@@ -273,27 +278,41 @@ def _verified(asked: list[Asked]) -> None:
         raise
 
 
+def _tried(asked: list[Asked]) -> None:
+    """One plan for all, where one will do."""
+    try:
+        if not _is_iterated(asked):
+            (_verified if config.get("verify") else _run)(asked)
+    except (errors.Apart, errors.LinAlgError, MemoryError):
+        pass  # each by itself
+
+
 def together(roots: Any) -> None:
     """Computes several LazyArrays; what they have to do with each other is found by one plan."""
     unique = list({id(a): a for a in roots if a._value is None}.values())
     if len(unique) > 1:
         shared_contractions.compute(unique)
-    for pieces in _apart(_pieces(unique)):
-        asked = _questions(pieces)
+    functions: list[Any] = []
+    pieces = _pieces(unique, functions)
+    if functions and len(unique) > 1 and any(map(shared_forms.function_of, functions)):
+        with dispatch.one_evaluation():
+            shared_forms.ahead(pieces, functions, _apart, _questions, _tried)
+            _compute(unique, [p for p in pieces if p[0]._value is None], shared_forms.is_held_for)
+    else:
+        _compute(unique, pieces)
+
+
+def _compute(
+    unique: list[Any], pieces: list[tuple[Any, int]], held: Callable[[Any], bool] | None = None
+) -> None:
+    """What is not known yet: the pieces by plans, the rest by itself."""
+    for group in _apart(pieces):
+        asked = _questions(group)
         if sum(len(q.nodes) for q in asked) > 1:
-            try:
-                if not _is_iterated(asked):
-                    (_verified if config.get("verify") else _run)(asked)
-            except (errors.Apart, errors.LinAlgError, MemoryError):
-                pass  # each by itself, below
-    _core._lazy_run(_shared([a for a in unique if a._value is None]), None)
+            _tried(asked)
+    _core._lazy_run(_shared([a for a in unique if a._value is None], held), None)
     for a in unique:
         a._computed()
-
-
-def _is_function(a: Any) -> bool:
-    """Is it computed of a form, by a function of operators?"""
-    return a._head in ("of form", "made") and isinstance(a._more[0], _FUNCTIONS)
 
 
 def _is_outer(a: Any) -> bool:
@@ -301,9 +320,9 @@ def _is_outer(a: Any) -> bool:
     return bool(a._head == "matmul" and a.size > sum(x.size for x in a._args))
 
 
-def _shared(roots: list[Any]) -> list[Any]:
+def _shared(roots: list[Any], held: Callable[[Any], bool] | None = None) -> list[Any]:
     """Products and calls that two roots share; of those that are larger than what they are made
-    of, that."""
+    of, that. ``held``: does what a node is made of lie ready otherwise?"""
     first: set[int] = set()
     found: dict[int, Any] = {}
     for root in roots:
@@ -316,7 +335,7 @@ def _shared(roots: list[Any]) -> list[Any]:
             kept = a._head in ("matmul", "call", "of form") and not _is_outer(a)
             if kept and id(a) in first:
                 found[id(a)] = a
-            else:
+            elif held is None or not held(a):
                 stack += [x for x in a._args if isinstance(x, _core.Lazy)]
         first |= seen
     return list(found.values())
@@ -357,10 +376,7 @@ def evaluate(*expressions: Any) -> Any:
     for r in asked:  # before any of them is known
         r._guarded()
     roots = [x for r in asked for x in (r._args if _is_handed(r) else (r,))]
-    if len(roots) > 1 and any(map(_is_function, roots)):
-        with dispatch.one_evaluation():
-            together(roots)
-    elif len(roots) > 1 or (roots and roots[0]._head == "call"):
+    if len(roots) > 1 or (roots and roots[0]._head == "call"):
         together(roots)
     values = tuple(_given(r) for r in asked)
     return values[0] if len(values) == 1 else values

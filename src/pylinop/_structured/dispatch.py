@@ -132,6 +132,19 @@ def one_evaluation() -> Iterator[None]:
             _memo.reset(token)
 
 
+def may_hold(nbytes: int) -> bool:
+    """Within one evaluation: may a dense form of this size be held for its functions?"""
+    memo = _shared()
+    return isinstance(memo, _Little) and nbytes <= config.get("warn_limit")
+
+
+def hold(op: Any, array: Any) -> None:
+    """Within one evaluation: what the dense form of ``op`` is."""
+    memo = _shared()
+    if memo is not None:
+        memo[id(op)] = op, array
+
+
 def one_call(name: str) -> Callable[[Registered], Registered]:
     """A function of an operator, its first argument, within which each dense form is made once, and
     which `pl.explaining()` shows as one."""

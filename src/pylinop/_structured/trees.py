@@ -169,6 +169,13 @@ def planned(question: Any, op: Any, *args: Any) -> Node:
     return node
 
 
+def dense_forms(question: Any, op: Any, *args: Any) -> set[int]:
+    """The operators, by `id`, whose dense forms the answer takes, as it is planned."""
+    made: set[int] = set()
+    run(_asks, question, op, args, made)
+    return made
+
+
 # -- while it runs --
 
 
