@@ -88,6 +88,22 @@ def test_a_small_limit_is_obeyed(rng):
         pl.logdet(pl.Dense(rng.standard_normal((1500, 1500))))
 
 
+@pytest.mark.parametrize("shift", [0, 0.5])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex128])
+def test_hermitian_toeplitz_is_priced_by_gradients(dtype, shift):
+    """A million rows take a second by these, and 1000 s were told of, the recursion's. On both
+    sides of the size from which they are tried; a determinant, and what is not Hermitian by how it
+    is written, are the recursion's."""
+    c = (0.5 ** np.arange(1_000_000.0)).astype(dtype)
+    b = np.ones(len(c))
+    T = pl.Toeplitz(c) + shift * pl.Identity(len(c))
+    assert T.explain("solve", b).seconds < 10
+    assert T.explain("logdet").seconds > 100
+    assert pl.Toeplitz(c, c.copy()).explain("solve", b).seconds > 100
+    by = [pl.Toeplitz(c[:n]).explain("solve", b[:n]).seconds for n in (200, 400, 2000, 4000)]
+    assert by[1] > 3 * by[0] and by[3] < 3 * by[2]
+
+
 def test_what_is_wrong_of_the_option():
     for value in ("10", True, [1]):
         with pytest.raises(TypeError, match="slow_limit must be a number of seconds"):

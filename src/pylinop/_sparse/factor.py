@@ -7,6 +7,7 @@ pivoting; if that does not help, the core uses the dense form."""
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,9 @@ class Factor(Checked):
         self.band: Any = None
         self.order: Any = None  # for a band: the order of its rows and columns
         self.pivoted = False
+        self.tried: Factor | bool | None = None  # what `believed` found
+        self.safer: Factor | None = None  # the same with full pivoting, where it was needed
+        self.unbanded: Factor | None = None
         self._looked_at()
         at = A.indices, np.repeat(np.arange(self.n), np.diff(A.indptr))
         size = np.abs(A.data)
@@ -56,11 +60,16 @@ class Factor(Checked):
             kept += self.lu.nnz * (A.dtype.itemsize + 4)
         if self.band is not None:
             kept += self.band.nbytes
+        for other in (self.safer, self.unbanded):
+            if other is not None and other.lu is not None:
+                kept += other.lu.nnz * (A.dtype.itemsize + 4)
         return int(kept)
 
     @property
     def how(self) -> Any:
         """The method of the solve, for explanations."""
+        if self.safer is not None:
+            return self.safer.how
         if self.band is not None:
             return "band"
         return "CHOLMOD" if isinstance(self.lu, cholmod.Cholesky) else "SuperLU"
@@ -136,21 +145,34 @@ class Factor(Checked):
                 raise MemoryError(f"sparse LU of {A.shape} failed: {error}") from None
             self.lu = None
             if symmetric:
-                self._again()
+                self.pivoted = True
+                self._factor()
             else:
                 self.singular = True
 
-    def _again(self) -> bool:
-        """Factors again, with full pivoting. Returns False if that was done before."""
+    def again(self) -> Factor | None:
+        """The factor with full pivoting, beside this one, which stays as it is: what comes after
+        is solved as if nothing had been before. None where this one is it."""
         if self.pivoted:
-            return False
-        self.pivoted = True
-        self.band = self.order = None
-        self.rcond = {}
-        self._factor()
-        return True
+            return None
+        if self.safer is None:
+            made = self._beside()
+            made.pivoted = True
+            made._factor()
+            self.safer = made
+        return self.safer
+
+    def _beside(self) -> Factor:
+        """The same, not factored yet."""
+        made = copy.copy(self)
+        made.band = made.order = made.lu = made.tried = made.safer = made.unbanded = None
+        made.rcond = {}
+        return made
 
     # -- solves
+
+    def near(self, eps: Any) -> Any:
+        return super().near(eps) if self.safer is None else self.safer.near(eps)
 
     def solves(self, eps: Any) -> bool:
         """Does `near` take solves? Of a band in double precision its own solve tells."""
@@ -179,20 +201,25 @@ class Factor(Checked):
         return (_core._build("view", self.op, None, mode) if mode else self.op) @ x
 
     def _accurate(self, b: Any, mode: Any) -> Any:
-        best = None
-        while not self.singular:
+        return self._by_either(b, mode)[0]
+
+    def _by_either(self, b: Any, mode: Any) -> tuple[Any, Factor]:
+        """`_accurate`, and the factor that it is by."""
+        best, by = None, self
+        while not by.singular:
             try:
-                x, eta = self._solved(b, mode)
+                x, eta = by._solved(b, mode)
             except np.linalg.LinAlgError:  # of a band
-                self.singular = True
                 break
             if self.sound(eta):
-                return x
+                return x, by
             if best is None or eta < best[1]:
                 best = x, eta
-            if not self._again():
-                return best[0] if best[1] <= 5 * self.n * EPS else self._decline()
-        return SINGULAR
+            safer = by.again()
+            if safer is None:
+                return (best[0] if best[1] <= 5 * self.n * EPS else self._decline()), by
+            by = safer
+        return SINGULAR, by
 
     def _decline(self) -> bool:
         """Declines, so that the dense form is used, if there is memory for it."""
@@ -207,13 +234,12 @@ class Factor(Checked):
             )
         return DECLINED
 
-    def believed(self) -> bool:
-        """Does a solve with this factor pass the check? Tested once; the factor may be made anew
-        for it."""
-        if self.trusted is None:
-            x = self._accurate(probe(self.n, self.dtype)[:, None], 0)
-            self.trusted = not isinstance(x, bool)
-        return self.trusted
+    def believed(self) -> Factor | bool:
+        """The factor by which a solve passes the check; else the code that says what there is."""
+        if self.tried is None:
+            x, by = self._by_either(probe(self.n, self.dtype)[:, None], 0)
+            self.tried = x if isinstance(x, bool) else by
+        return self.tried
 
     # -- determinants
 
@@ -227,15 +253,14 @@ class Factor(Checked):
             m, e = self.band._scaledet().tolist()
             m, e = complex(m), e.real
             return m.real, m.imag, float(e)
-        if not self.believed():
-            return (0.0, 0.0, 0.0) if self.singular else DECLINED
-        if self.band is not None or self.lu is None:
-            return self.det()
+        by = self.believed()
+        if isinstance(by, bool):
+            return (0.0, 0.0, 0.0) if by == SINGULAR else DECLINED
         fill.refuse_entries(  # SciPy takes L and U out of SuperLU's factor, to get at the pivots
-            self.A, 2 * self.lu.nnz, "the determinant by sparse LU", "pl.estimate_logdet needs none"
+            self.A, 2 * by.lu.nnz, "the determinant by sparse LU", "pl.estimate_logdet needs none"
         )
-        m, e = product_of(self.lu.U.diagonal())
-        sign = _parity(self.lu.perm_r) * _parity(self.lu.perm_c)
+        m, e = product_of(by.lu.U.diagonal())
+        sign = _parity(by.lu.perm_r) * _parity(by.lu.perm_c)
         return sign * m.real, sign * m.imag, float(e)
 
     # -- parts of the inverse
@@ -250,16 +275,18 @@ class Factor(Checked):
         """Entries of the inverse."""
         if not self.finite:
             return DECLINED
-        if not self.believed():
-            return SINGULAR if self.singular else DECLINED
-        return selected_inverse.entries(self, row, col)
+        by = self.believed()
+        return by if isinstance(by, bool) else selected_inverse.entries(by, row, col)
 
-    def pivots(self) -> Any:
-        """The factor; made now if the solves so far used a band."""
-        if self.lu is None and not self.singular:
-            self.pivoted = False
-            self._factor()
-        return self.lu
+    def by_pivots(self) -> Factor:
+        """This one, or beside a band the same without it, made now."""
+        if self.lu is not None or self.singular:
+            return self
+        if self.unbanded is None:
+            made = self._beside()
+            made._factor()
+            self.unbanded = made
+        return self.unbanded
 
 
 def _widths(row: Any, col: Any) -> tuple[int, int]:

@@ -24,8 +24,9 @@ def entries(factor: Any, row: Any, col: Any) -> Any:
     """A^-1[row, col] for arrays of places; or the core's code where there is no good answer."""
     if len(row) == 0:
         return np.zeros(0, factor.A.dtype)
-    for _ in range(2):
-        lu = factor.pivots()
+    by = factor.by_pivots()
+    while by is not None:
+        lu = by.lu
         if lu is None:
             return True
         fill.refuse_entries(
@@ -37,8 +38,7 @@ def entries(factor: Any, row: Any, col: Any) -> Any:
         found = _selected(factor, lu, row, col)
         if found is not None:
             return found
-        if not factor._again():
-            break
+        by = by.again()
     return _by_columns(factor, row, col)
 
 

@@ -291,7 +291,9 @@ void lopk_toep_det(lopk_toep_pivots *det, lop_dtype dt, const lop_mat *c, const 
     det->known = BY_DTYPE(dt, pivots, &t, t.vector[FIRST_C], t.vector[FIRST_R], det->pivot);
 }
 
-double lopk_toep_factor_flops(int64_t n, lop_dtype dt) {
+double lopk_toep_factor_flops(int64_t n, lop_dtype dt, bool gradients) {
+    if (gradients && most_steps(n, dt) > 0) /* transforms: two of length n, two of 2 n a step */
+        return FEWEST * 15 * (double)n * log2(2 * (double)n) * (dt == LOP_f64 ? 1 : 2);
     return 2 * (double)n * (double)n * (dt == LOP_f64 ? 1 : 4);
 }
 double lopk_toep_solve_flops(int64_t n, lop_dtype dt) {

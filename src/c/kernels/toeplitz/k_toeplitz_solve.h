@@ -35,8 +35,9 @@ lop_status lopk_toep_solve(const lop_mat *y, const void *factor, bool trans, boo
 void lopk_toep_det(lopk_toep_pivots *det, lop_dtype dt, const lop_mat *c, const lop_mat *r,
                    void *scratch);
 
-/* Flops, about: of the factor by recursion, of a solve for one column. */
-double lopk_toep_factor_flops(int64_t n, lop_dtype dt);
+/* Flops, about: of the factor by recursion, or with `gradients` by as many of these as a kind
+ * spectrum takes where they are tried at all; of a solve for one column. */
+double lopk_toep_factor_flops(int64_t n, lop_dtype dt, bool gradients);
 double lopk_toep_solve_flops(int64_t n, lop_dtype dt);
 
 /* k_toeplitz_gko.c: x, y <- T^-1 e_0, T^-1 e_(n-1), n complex numbers each; `pivot` <- n + 1

@@ -72,14 +72,17 @@ static void unfold(const lop_mat *h, int64_t n, char *at, lop_mat *c, lop_mat *r
 }
 static size_t unfolded(int64_t n) { return 2 * (((size_t)n * 16 + 63) & ~(size_t)63); }
 
-/* The prepare step's attr.i: the inner dtype, Hankel or not, the size, and what is asked for. Its
+/* The prepare step's attr.i: the inner dtype, the form, the size, and what is asked for. Its
  * blob: the determinant (re, im, exponent, whether it is believed), then the factor. */
 enum { SOLVES = 1, DETERMINANT = 2, BEFORE = 64 };
+enum { GENERAL, HANKEL, HERMITIAN };
 
 static lop_parts size_of(const lop_attr *attr) {
     const int64_t n = attr->i[2], what = attr->i[3];
     const lop_dtype dt = (lop_dtype)attr->i[0];
-    lop_parts p = {BEFORE, attr->i[1] ? unfolded(n) : 0, lopk_toep_factor_flops(n, dt)};
+    const bool gradients = attr->i[1] == HERMITIAN && !(what & DETERMINANT);
+    lop_parts p = {BEFORE, attr->i[1] == HANKEL ? unfolded(n) : 0,
+                   lopk_toep_factor_flops(n, dt, gradients)};
     if (what & SOLVES) p.bytes += lopk_toep_bytes(n, dt);
     p.scratch += what & SOLVES ? lopk_toep_factor_scratch(n, dt) : lopk_toep_det_scratch(n, dt);
     if (what & DETERMINANT) p.scratch += ((size_t)n + 8) * 16;
@@ -103,7 +106,7 @@ static lop_status run_factor(const lop_call *call) {
     lop_mat c = *call->a[1], r = *call->a[2];
     lopk_toep_pivots det = {.pivot = rest};
     if (i[3] & DETERMINANT) rest += (((size_t)n + 1) * lop_dtype_size(dt) + 63) & ~(size_t)63;
-    if (i[1]) {
+    if (i[1] == HANKEL) {
         unfold(call->a[1], n, rest, &c, &r);
         rest += unfolded(n);
     }
@@ -111,15 +114,30 @@ static lop_status run_factor(const lop_call *call) {
         lopk_toep_factor(out + BEFORE, dt, &c, &r, i[3] & DETERMINANT ? &det : NULL, rest);
     else
         lopk_toep_det(&det, dt, &c, &r, rest);
-    put_det(&det, dt, n, i[1] && n / 2 % 2, (double *)(void *)out); /* odd: the rows turned round */
+    put_det(&det, dt, n, i[1] == HANKEL && n / 2 % 2,
+            (double *)(void *)out); /* odd: the rows turned round */
     return LOP_OK;
+}
+/* Is r the adjoint of c but for c[0], by how they are written? For the price alone: the kernel
+ * looks at the numbers. */
+static bool is_hermitian(const lop_node *c, const lop_node *r) {
+    while (c->op == &lop_op_cast) c = c->child[0];
+    while (r->op == &lop_op_cast || r->op == &lop_op_conjugate) r = r->child[0];
+    if (c->op != &lop_op_add) return c == r;
+    for (int i = 0; i < 2; i++) { /* T + s I */
+        const lop_node *tip = c->child[i];
+        while (tip->op == &lop_op_scale || tip->op == &lop_op_cast) tip = tip->child[0];
+        if (tip->op == &lop_op_first_unit) return is_hermitian(c->child[1 - i], r);
+    }
+    return c == r;
 }
 /* The slot of the prepared value for `what` of T of these vectors; -1. */
 static int prepared(lop_emit *e, const lop_node *const *cr, int64_t n, int64_t hankel, int64_t what,
                     lop_status *st) {
     const lop_dtype dt = inner_dtype(cr[0], cr[1]);
     const int in[2] = {lop_emit_value(e, cr[0]), lop_emit_value(e, cr[1])};
-    const lop_attr attr = {.i = {dt, hankel, n, what}};
+    const int64_t form = hankel ? HANKEL : is_hermitian(cr[0], cr[1]) ? HERMITIAN : GENERAL;
+    const lop_attr attr = {.i = {dt, form, n, what}};
     if (lopk_toep_bytes(n, dt))
         return lop_emit_derived_parts(e, "toeplitz-factor", run_factor, 2, in, &attr, size_of, st);
     *st = lop_fail(lop_emit_err(e), LOP_OVERFLOW,
