@@ -4,8 +4,8 @@
 
 n = 480; of each spelling a product, the dense form, the diagonal, the trace, a solve, the
 determinant and the diagonal of the inverse; flops as explain counts them before anything runs, with
-room for 20 n. Printed: what is above 1.3, and how many. --values: each is computed too, and compared
-with NumPy."""
+room for 20 n. Printed: what is above 1.3, and how many. --values: each is computed too, and
+compared with NumPy."""
 
 import argparse
 import fnmatch
@@ -92,53 +92,73 @@ def identity(name):
     return keep
 
 
+def about(what):
+    """Identities of one matrix k, a part of what is given by its name."""
+    return {
+        f"resolvent of {what}": lambda g, k: resolvents(k, g.I),
+        f"other resolvent of {what}": lambda g, k: (
+            lambda: inv(k) - inv(k + g.I),
+            lambda: inv(k) @ inv(k + g.I),
+            lambda: inv(k @ k + k),
+            lambda: inv(k @ (k + g.I)),
+        ),
+        f"Woodbury over {what}": lambda g, k: (
+            lambda: inv(k + g.U @ g.U.T),
+            lambda: woodbury(inv(k), g.U, g.J, g.U.T),
+            lambda: (lambda q: q @ (g.I - g.U @ inv(g.J + g.U.T @ q @ g.U) @ g.U.T @ q))(inv(k)),
+            lambda: inv(k) @ inv(g.I + g.U @ g.U.T @ inv(k)),
+            lambda: -inv(-k - g.U @ g.U.T),
+        ),
+        f"update of {what} + s I": lambda g, k: (
+            lambda: k + 0.5 * g.I + g.U @ g.U.T,
+            lambda: pl.LowRankUpdate(k + 0.5 * g.I, g.U),
+            lambda: g.U @ g.U.T + (0.5 * g.I + k),
+            lambda: (k + g.U @ g.U.T) + 0.5 * g.I,
+            lambda: 0.5 * (g.I + 2 * (g.U @ g.U.T + k)),
+        ),
+        f"{what} + {what}.T": lambda g, k: (
+            lambda: 2 * k + g.I,
+            lambda: k + k.T + g.I,
+            lambda: (k + 0.5 * g.I) * 2,
+            lambda: (k + 0.5 * g.I) + (k + 0.5 * g.I).T,
+        ),
+        f"square of {what}": lambda g, k: (
+            lambda: k @ k,
+            lambda: k**2,
+            lambda: k @ k.T,
+            lambda: (k @ k).T,
+        ),
+        f"whitened by {what}": lambda g, k: (
+            lambda: inv(g.D) @ k @ inv(g.D),
+            lambda: inv(g.D @ inv(k) @ g.D),
+            lambda: inv(g.D) @ (k @ inv(g.D)),
+            lambda: inv((g.D @ inv(k)) @ g.D),
+        ),
+    }
+
+
 for what in "S D T Z O K Y".split():
-    IDENTITIES[f"resolvent of {what}"] = lambda g, w=what: resolvents(getattr(g, w), g.I)
-    IDENTITIES[f"other resolvent of {what}"] = lambda g, w=what: (
-        lambda k=getattr(g, w): inv(k) - inv(k + g.I),
-        lambda k=getattr(g, w): inv(k) @ inv(k + g.I),
-        lambda k=getattr(g, w): inv(k @ k + k),
-        lambda k=getattr(g, w): inv(k @ (k + g.I)),
-    )
-    IDENTITIES[f"Woodbury over {what}"] = lambda g, w=what: (
-        lambda k=getattr(g, w): inv(k + g.U @ g.U.T),
-        lambda k=getattr(g, w): woodbury(inv(k), g.U, g.J, g.U.T),
-        lambda k=getattr(g, w): inv(k) @ (g.I - g.U @ inv(g.J + g.U.T @ inv(k) @ g.U) @ g.U.T @ inv(k)),
-        lambda k=getattr(g, w): inv(k) @ inv(g.I + g.U @ g.U.T @ inv(k)),
-        lambda k=getattr(g, w): -inv(-k - g.U @ g.U.T),
-    )
-    IDENTITIES[f"update of {what} + s I"] = lambda g, w=what: (
-        lambda k=getattr(g, w): k + 0.5 * g.I + g.U @ g.U.T,
-        lambda k=getattr(g, w): pl.LowRankUpdate(k + 0.5 * g.I, g.U),
-        lambda k=getattr(g, w): g.U @ g.U.T + (0.5 * g.I + k),
-        lambda k=getattr(g, w): (k + g.U @ g.U.T) + 0.5 * g.I,
-        lambda k=getattr(g, w): 0.5 * (g.I + 2 * (g.U @ g.U.T + k)),
-    )
-    IDENTITIES[f"{what} + {what}.T"] = lambda g, w=what: (
-        lambda k=getattr(g, w): 2 * k + g.I,
-        lambda k=getattr(g, w): k + k.T + g.I,
-        lambda k=getattr(g, w): (k + 0.5 * g.I) * 2,
-        lambda k=getattr(g, w): (k + 0.5 * g.I) + (k + 0.5 * g.I).T,
-    )
-    IDENTITIES[f"square of {what}"] = lambda g, w=what: (
-        lambda k=getattr(g, w): k @ k,
-        lambda k=getattr(g, w): k**2,
-        lambda k=getattr(g, w): k @ k.T,
-        lambda k=getattr(g, w): (k @ k).T,
-    )
-    IDENTITIES[f"whitened by {what}"] = lambda g, w=what: (
-        lambda k=getattr(g, w): inv(g.D) @ k @ inv(g.D),
-        lambda k=getattr(g, w): inv(g.D @ inv(k) @ g.D),
-        lambda k=getattr(g, w): inv(g.D) @ (k @ inv(g.D)),
-        lambda k=getattr(g, w): inv((g.D @ inv(k)) @ g.D),
-    )
+    for name, spell in about(what).items():
+        IDENTITIES[name] = lambda g, spell=spell, what=what: spell(g, getattr(g, what))
 
 IDENTITIES |= {
     "Woodbury with a middle": lambda g: (
         lambda: inv(g.D + g.U @ g.C @ g.U.T),
         lambda: woodbury(inv(g.D), g.U, inv(g.C), g.U.T),
-        lambda: inv(g.D) - inv(g.D) @ g.U @ g.C @ inv(g.C + g.C @ g.U.T @ inv(g.D) @ g.U @ g.C) @ g.C @ g.U.T @ inv(g.D),
-        lambda: inv(g.D) - inv(g.D) @ g.U @ g.C @ inv(g.J + g.U.T @ inv(g.D) @ g.U @ g.C) @ g.U.T @ inv(g.D),
+        lambda: (
+            inv(g.D)
+            - inv(g.D)
+            @ g.U
+            @ g.C
+            @ inv(g.C + g.C @ g.U.T @ inv(g.D) @ g.U @ g.C)
+            @ g.C
+            @ g.U.T
+            @ inv(g.D)
+        ),
+        lambda: (
+            inv(g.D)
+            - inv(g.D) @ g.U @ g.C @ inv(g.J + g.U.T @ inv(g.D) @ g.U @ g.C) @ g.U.T @ inv(g.D)
+        ),
     ),
     "Woodbury of two": lambda g: (
         lambda: inv(g.D + g.U @ g.V.T),
@@ -147,7 +167,9 @@ IDENTITIES |= {
     ),
     "Woodbury, minus": lambda g: (
         lambda: inv(g.D - 0.1 * g.U @ g.U.T),
-        lambda: inv(g.D) + inv(g.D) @ g.U @ inv(10.0 * g.J - g.U.T @ inv(g.D) @ g.U) @ g.U.T @ inv(g.D),
+        lambda: (
+            inv(g.D) + inv(g.D) @ g.U @ inv(10.0 * g.J - g.U.T @ inv(g.D) @ g.U) @ g.U.T @ inv(g.D)
+        ),
         lambda: -inv(0.1 * g.U @ g.U.T - g.D),
     ),
     "Woodbury of D on both sides": lambda g: (
@@ -207,7 +229,8 @@ IDENTITIES |= {
     "Joseph": lambda g: (
         lambda: inv(inv(g.S) + g.h.T @ inv(g.N4) @ g.h),
         lambda: (lambda k: (g.I - k @ g.h) @ g.S @ (g.I - k @ g.h).T + k @ g.N4 @ k.T)(
-            g.S @ g.h.T @ inv(g.N4 + g.h @ g.S @ g.h.T)),
+            g.S @ g.h.T @ inv(g.N4 + g.h @ g.S @ g.h.T)
+        ),
     ),
     "Schur complement, Diag": lambda g: (
         lambda: inv(g.D1 - g.m12 @ inv(g.D2) @ g.m12.T),
@@ -220,7 +243,9 @@ IDENTITIES |= {
     "Schur complement, thin": lambda g: (
         lambda: inv(g.DK - g.b1 @ inv(g.C) @ g.b1.T),
         lambda: inv(pl.Block([[g.DK, g.b1], [g.b1.T, g.C]]))[: N - K, : N - K],
-        lambda: (lambda s: inv(g.DK) + inv(g.DK) @ g.b1 @ inv(s) @ g.b1.T @ inv(g.DK))(g.C - g.b1.T @ inv(g.DK) @ g.b1),
+        lambda: (lambda s: inv(g.DK) + inv(g.DK) @ g.b1 @ inv(s) @ g.b1.T @ inv(g.DK))(
+            g.C - g.b1.T @ inv(g.DK) @ g.b1
+        ),
     ),
     "small Schur complement": lambda g: (
         lambda: inv(g.C - g.b1.T @ inv(g.DK) @ g.b1),
@@ -228,7 +253,9 @@ IDENTITIES |= {
     ),
     "off-diagonal of a Block's inverse": lambda g: (
         lambda: inv(g.DK) @ g.b1 @ inv(g.C - g.b1.T @ inv(g.DK) @ g.b1) @ g.b1.T @ inv(g.DK),
-        lambda: inv(pl.Block([[g.DK, g.b1], [g.b1.T, g.C]]))[: N - K, N - K :] @ (-g.b1.T @ inv(g.DK)),
+        lambda: (
+            inv(pl.Block([[g.DK, g.b1], [g.b1.T, g.C]]))[: N - K, N - K :] @ (-g.b1.T @ inv(g.DK))
+        ),
     ),
     "marginal of a precision": lambda g: (
         lambda: inv(g.S)[:K, :K],
@@ -240,12 +267,15 @@ IDENTITIES |= {
     ),
     "block triangle": lambda g: (
         lambda: inv(pl.Block([[g.S1, pl.Zeros((N // 2, N // 2))], [g.m12, g.D2]])),
-        lambda: pl.Block([[inv(g.S1), pl.Zeros((N // 2, N // 2))], [-inv(g.D2) @ g.m12 @ inv(g.S1), inv(g.D2)]]),
+        lambda: pl.Block(
+            [[inv(g.S1), pl.Zeros((N // 2, N // 2))], [-inv(g.D2) @ g.m12 @ inv(g.S1), inv(g.D2)]]
+        ),
     ),
     "Block by its factors": lambda g: (
         lambda: pl.Block([[g.DK, g.b1], [g.b1.T, g.C]]),
         lambda: (lambda l: l @ pl.BlockDiag(g.DK, g.C - g.b1.T @ inv(g.DK) @ g.b1) @ l.T)(
-            pl.Block([[pl.Identity(N - K), pl.Zeros((N - K, K))], [g.b1.T @ inv(g.DK), g.J]])),
+            pl.Block([[pl.Identity(N - K), pl.Zeros((N - K, K))], [g.b1.T @ inv(g.DK), g.J]])
+        ),
     ),
     "projector": lambda g: (
         lambda: g.I - g.U @ inv(g.U.T @ g.U) @ g.U.T,
@@ -341,12 +371,21 @@ IDENTITIES |= {
     ),
     "Kron of three products": lambda g: (
         lambda: pl.Kron(g.P1[:4, :4] @ g.P2[:4, :4], g.P2[:6, :6] @ g.P1[:6, :6], g.Q1 @ g.Q2),
-        lambda: pl.Kron(g.P1[:4, :4], g.P2[:6, :6], g.Q1) @ pl.Kron(g.P2[:4, :4], g.P1[:6, :6], g.Q2),
-        lambda: pl.Kron(g.P1[:4, :4], g.P2[:6, :6], g.Q1) @ pl.Kron(pl.Kron(g.P2[:4, :4], g.P1[:6, :6]), g.Q2),
+        lambda: (
+            pl.Kron(g.P1[:4, :4], g.P2[:6, :6], g.Q1) @ pl.Kron(g.P2[:4, :4], g.P1[:6, :6], g.Q2)
+        ),
+        lambda: (
+            pl.Kron(g.P1[:4, :4], g.P2[:6, :6], g.Q1)
+            @ pl.Kron(pl.Kron(g.P2[:4, :4], g.P1[:6, :6]), g.Q2)
+        ),
     ),
     "Kron by its axes": lambda g: (
         lambda: pl.Kron(g.P1[:4, :4], g.P2[:6, :6], g.Q1),
-        lambda: pl.Kron(g.P1[:4, :4], pl.Identity(120)) @ pl.Kron(pl.Identity(4), g.P2[:6, :6], g.IQ) @ pl.Kron(g.IP, g.Q1),
+        lambda: (
+            pl.Kron(g.P1[:4, :4], pl.Identity(120))
+            @ pl.Kron(pl.Identity(4), g.P2[:6, :6], g.IQ)
+            @ pl.Kron(g.IP, g.Q1)
+        ),
     ),
     "Kron, noise by rows": lambda g: (
         lambda: g.K + pl.Kron(D(np.arange(1.0, P + 1)), g.IQ),
@@ -469,11 +508,15 @@ def questions(shape):
         return
     yield "trace", lambda a: a.explain("trace").flops, lambda a: a.trace(), np.trace
     yield (
-        "solve", lambda a: a.explain("solve", x).flops, lambda a: pl.solve(a, x),
+        "solve",
+        lambda a: a.explain("solve", x).flops,
+        lambda a: pl.solve(a, x),
         lambda m: np.linalg.solve(m, x),
     )
     yield (
-        "logdet", lambda a: a.explain("logdet").flops, lambda a: pl.slogdet(a)[1],
+        "logdet",
+        lambda a: a.explain("logdet").flops,
+        lambda a: pl.slogdet(a)[1],
         lambda m: np.linalg.slogdet(m)[1],
     )
     yield (
