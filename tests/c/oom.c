@@ -415,7 +415,7 @@ int main(int argc, char **argv) {
     cotangents_alone();
     tests_of_assumptions();
     kinds_as_declared();
-    places += fixed_scenes(0, 17);
+    places += fixed_scenes(0, 19);
     w.ctx.mixed = true; /* solves by a factor, and a batch in which it fails */
     places += fixed_scenes(1, 3);
     w.ctx.mixed = false;
