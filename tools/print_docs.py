@@ -136,6 +136,16 @@ PARTS = {
         "`P inv(a Q + b P) Q`",
         "a factor of one sum",
     ),
+    "diagonal-inverse-resolvent": (
+        "`d I + a inv(K + c I)`, K definite and a < 0, or what is inverted solved with at once",
+        "`(I - q inv(G)) / d`, or `K inv(G) / d`, of `G = K + (c + q) I`, `q = a / d`",
+        "the diagonal of one inverse",
+    ),
+    "trace-smoother": (
+        "diagonals and traces of `K inv(a K + c I)`, either way round",
+        "`(1 - c diag(inv(a K + c I))) / a` where 10 a K_ii is at least c, else as a product",
+        "the diagonal of one inverse",
+    ),
     "diagonal-inverse-line-sum": (
         "Matern `Kernel`s of points on a line, sums of them and of diagonals, the main diagonal",
         "as of the `QuasiSeparable` of the sorted points",

@@ -54,6 +54,8 @@ static const lop_node *asked(gen *g, const char *rule, const lop_node *a) {
         const int64_t n = lop_rows(a);
         return t_two_of(g->w, "solve", a, gen_array(g, 2, n, 1 + pick(g, 2)));
     }
+    if (!strcmp(rule, "diagonal-smoother")) return t_one_of(g->w, "diagonal", &main_one, a);
+    if (!strcmp(rule, "trace-smoother")) return t_one_of(g->w, "trace", &d, a);
     if (!strncmp(rule, "scaledet", 8)) return t_one_of(g->w, "scaledet", NULL, a);
     if (!strncmp(rule, "dense", 5)) return t_one_of(g->w, "todense", &d, inverse(g, a));
     return t_one_of(g->w, "diagonal", &main_one, inverse(g, a));
@@ -102,14 +104,43 @@ static const lop_node *update(gen *g, bool sums) {
     return out;
 }
 
+/* d I + a (K + c I)^-1 with a = - c d, so that K is left, or a > 0 over a Diag. */
+static const lop_node *resolvent(gen *g) {
+    const int64_t n = 2 + pick(g, 3);
+    const bool less = pick(g, 2);
+    const double d = pick(g, 2) ? 1 : 2, c = pick(g, 2) ? 1 : 0.5;
+    const lop_node *eye = identity(g, n), *m, *one = keep(eye);
+    if (d != 1) one = times(g, d, one);
+    if (!less) {
+        lop_node_unref(eye);
+        m = t_one_of(g->w, "diag", NULL, gen_array(g, 1, n, 1));
+        return sum(g, one, times(g, 2, inverse(g, m)));
+    }
+    m = sum(g, positive(g, n), c == 1 ? eye : times(g, c, eye));
+    return sum(g, one, times(g, -c * d, inverse(g, m)));
+}
+
+/* p K (a K + c I)^-1, one way round or the other, of a small or a large c. */
+static const lop_node *smoother(gen *g) {
+    const int64_t n = 2 + pick(g, 3);
+    const lop_node *k = positive(g, n), *own = keep(k),
+                   *eye = times(g, pick(g, 2) ? 0.5 : 1e4, identity(g, n)), *inverted;
+    if (pick(g, 2)) own = times(g, 3, own);
+    if (pick(g, 2)) k = times(g, 2, k);
+    inverted = inverse(g, sum(g, own, eye));
+    return pick(g, 2) ? prod(g, k, inverted) : prod(g, inverted, k);
+}
+
 const lop_node *gen_identity_of_inverses(gen *g, const char *rule) {
     gen one = *g;
     one.batch = (lop_shape){0};
     one.exprs = 0;
     one.dtype = pick(g, 3) || strstr(rule, "thin") ? LOP_c128 : LOP_f64; /* where it pays */
     return asked(&one, rule,
-                 strstr(rule, "spelled")    ? spelled(&one)
-                 : strstr(rule, "parallel") ? parallel(&one, false)
-                 : strstr(rule, "beside")   ? parallel(&one, true)
-                                            : update(&one, strstr(rule, "thin") != NULL));
+                 strstr(rule, "spelled")     ? spelled(&one)
+                 : strstr(rule, "parallel")  ? parallel(&one, false)
+                 : strstr(rule, "beside")    ? parallel(&one, true)
+                 : strstr(rule, "resolvent") ? resolvent(&one)
+                 : strstr(rule, "smoother")  ? smoother(&one)
+                                             : update(&one, strstr(rule, "thin") != NULL));
 }

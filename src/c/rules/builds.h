@@ -236,6 +236,13 @@ LOP_BUILD(det_parallel);
 /* named_triangle.c. What solves with `a` take it to be, where they read one triangle. Owned. */
 lop_status lop_as_solved(const lop_maker *mk, const lop_node *a,
                          const lop_node **out) LOP_MUST_CHECK;
+/* resolvents.c */
+LOP_BUILD(power_halves);
+LOP_BUILD(solve_resolvent);
+LOP_BUILD(det_resolvent);
+LOP_BUILD(inverse_resolvent);
+LOP_BUILD(diagonal_smoother);
+LOP_BUILD(trace_smoother);
 /* precision.c */
 LOP_BUILD(update_inverse_dense);
 LOP_BUILD(solve_beside_inverse);

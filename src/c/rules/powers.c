@@ -88,6 +88,55 @@ LOP_BUILD(apply_power) {
     return st;
 }
 
+enum { CLOSED = 8 };
+
+/* A A ... A as one kind, as products of Krons close to. Owned; NOMATCH: they do not. */
+static lop_status closed_power(const lop_maker *mk, int64_t p, const lop_node *a,
+                               const lop_node **out) {
+    const lop_node *all = lop_node_ref(a);
+    lop_status st = p > CLOSED ? LOP_NOMATCH : LOP_OK;
+    for (int64_t i = 1; st == LOP_OK && i < p; i++) {
+        const lop_node *product = NULL, *one = NULL;
+        st = lop_make2(mk, &lop_op_prod, NULL, all, a, &product);
+        if (st == LOP_OK) st = lop_close_once(mk, product, &one);
+        lop_node_unref(product);
+        if (st != LOP_OK) break;
+        lop_node_unref(all);
+        all = one;
+    }
+    if (st == LOP_OK && all->dtype == a->dtype)
+        *out = lop_node_ref(all);
+    else if (st == LOP_OK)
+        st = LOP_NOMATCH;
+    lop_node_unref(all);
+    return st;
+}
+
+static lop_status power_or_base(const lop_maker *mk, int64_t p, const lop_node *a,
+                                const lop_node **out) {
+    const lop_attr attr = {.i = {p, 0, 0, 0}};
+    *out = p == 1 ? lop_node_ref(a) : NULL;
+    return p == 1 ? LOP_OK : lop_make1(mk, &lop_op_power, &attr, a, out);
+}
+
+/* The root's action on A^p where that closes, else on A^h A^(p - h). */
+LOP_BUILD(power_halves) {
+    const int64_t p = power_of(m);
+    const lop_node *left = NULL, *right = NULL, *all = NULL;
+    if (p < 2) return LOP_NOMATCH;
+    lop_status st = closed_power(mk, p, HOLE(m, 'a'), &all);
+    if (st == LOP_NOMATCH) {
+        st = power_or_base(mk, p / 2, HOLE(m, 'a'), &left);
+        if (st == LOP_OK) st = power_or_base(mk, p - p / 2, HOLE(m, 'a'), &right);
+        if (st == LOP_OK) st = lop_make2(mk, &lop_op_prod, NULL, left, right, &all);
+    }
+    if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, all, out);
+    lop_node_unref(left);
+    lop_node_unref(right);
+    lop_node_unref(all);
+    return st;
+}
+
 enum { MOST_SOLVES = 8 };
 
 /* A^-p x by p solves with one factor. */

@@ -1,0 +1,352 @@
+/* resolvents.c: A = d I + a M^-1, M = K + c I, and products P M^-1 of P = p K.
+ *
+ *   A = d M^-1 G,   G = K + (c + q) I,   q = a / d       I - s (K + s I)^-1 = K (K + s I)^-1: G = K
+ *
+ *   q < 0, K and G semidefinite, c > 0:   x = (b - q z) / d,  G z = b
+ *     With r = b - G z the residual of x is - q M^-1 r, and |q M^-1| <= |q| / c <= 1: no larger
+ * than r, which takes a product and no factor of M. |A / d| = |G| / (|G| + |q|), as its eigenvalues
+ *     are g / (g - q), at least |G| / 2 |q| or a half, whichever is less: both have to accept r. In
+ *     A^-1 = (I - q G^-1) / d nothing cancels.
+ *   else, where M is solved with at once: that, or for q > 0   x = M z / d,   checked by A itself.
+ *   det A = d^n det G / det M.
+ *
+ *   diag(P M^-1) = p (1 - c diag(M^-1)) / a,   M = a K + c I, where 10 a K_ii >= c > 0
+ *     for all i, else as a product. The product's error bound is n u (|K| |M^-1|)_ii, and as
+ *     1 <= (a |K| |M^-1|)_ii + c |M^-1|_ii <= 11 a (|K| |M^-1|)_ii   the rounding of the difference
+ *     and c times the error of M^-1_ii are no more than some ten times that. */
+#include "builds.h"
+#include "expr/properties.h"
+#include "rewrite/cheap_to_solve.h"
+#include "rewrite/guards.h"
+#include "thin_sum.h"
+
+enum { TERMS = 8, ALIKE = 8 };
+
+static const lop_node *peeled(const lop_node *a, lop_coef *c) {
+    *c = lop_coef_const(1, 0);
+    if (a->op != &lop_op_scaled) return a;
+    *c = lop_coef_of(&a->attr);
+    return a->child[0];
+}
+static bool is_eye(const lop_node *a) { return a->op == &lop_op_identity && lop_nbatch(a) == 0; }
+
+static lop_status plus(const lop_maker *mk, const lop_node *term, const lop_node **sum) {
+    const lop_node *both = NULL;
+    lop_status st = *sum ? lop_make2(mk, &lop_op_sum, NULL, *sum, term, &both) : LOP_OK;
+    if (st != LOP_OK) return st;
+    lop_node_unref(*sum);
+    *sum = both ? both : lop_node_ref(term);
+    return LOP_OK;
+}
+
+/* A vector x of add(x, c ones), or c times a first unit vector, which multiples of the identity
+ * close to; NULL: it is not that. */
+static const lop_node *plain_part(const lop_node *d, const lop_op *unit, lop_coef *c) {
+    if (d->op != &lop_op_add) return NULL;
+    for (int i = 0; i < 2; i++) {
+        const lop_node *u = d->child[i]->op == &lop_op_cast ? d->child[i]->child[0] : d->child[i];
+        const bool by = u->op == &lop_op_scale;
+        if ((by ? u->child[0] : u)->op != unit) continue;
+        *c = by ? lop_coef_of(&u->attr) : lop_coef_const(1, 0);
+        return d->child[1 - i];
+    }
+    return NULL;
+}
+
+/* Of a Tridiagonal or Toeplitz that K + c I closed to: K, owned. NOMATCH: it is none. */
+static lop_status read_closed(const lop_maker *mk, const lop_node *m, const lop_node **k,
+                              lop_coef *c) {
+    const bool band = m->op == &lop_op_tridiagonal, toeplitz = m->op == &lop_op_toeplitz;
+    if (!band && !toeplitz) return LOP_NOMATCH;
+    const lop_node *own = plain_part(m->child[band], band ? &lop_op_ones : &lop_op_first_unit, c);
+    if (!own || own->dtype != m->dtype || own->core != 1) return LOP_NOMATCH;
+    const lop_node *child[3] = {m->child[0], own, band ? m->child[2] : NULL};
+    if (toeplitz) {
+        child[0] = own;
+        child[1] = m->child[1];
+    }
+    return lop_make(mk, m->op->name, &m->attr, m->n, child, NULL, k);
+}
+
+/* M as K + c I, c 0 where no such term stands in it. K owned; NOMATCH: nothing else does. */
+static lop_status read_shift(const lop_maker *mk, const lop_node *m, const lop_node **k,
+                             lop_coef *c) {
+    const lop_node *term[TERMS];
+    const int n = m->op == &lop_op_sum ? lop_terms_of(m, term, TERMS) : 0;
+    *k = NULL;
+    lop_status st = n == 0 ? read_closed(mk, m, k, c) : LOP_OK;
+    if (n == 0 && st != LOP_NOMATCH) return st;
+    *c = lop_coef_const(0, 0);
+    if (n == 0) *k = lop_node_ref(m);
+    st = LOP_OK;
+    for (int i = 0; st == LOP_OK && i < n; i++) {
+        lop_coef by;
+        if (is_eye(peeled(term[i], &by)))
+            *c = lop_coef_plus(mk->ctx, *c, by);
+        else
+            st = plus(mk, term[i], k);
+    }
+    return st == LOP_OK && !*k ? LOP_NOMATCH : st;
+}
+
+/* K + c I. */
+static lop_status shifted(const lop_maker *mk, const lop_node *k, lop_coef c,
+                          const lop_node **out) {
+    const lop_node *eye = NULL, *times = NULL;
+    if (lop_coef_test(mk->ctx, c, LOP_COEF_ZERO)) {
+        *out = lop_node_ref(k);
+        return LOP_OK;
+    }
+    lop_status st = lop_thin_identity(mk, lop_rows(k), &eye);
+    if (st == LOP_OK) st = lop_thin_multiple(mk, c, eye, &times);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_sum, NULL, k, times, out);
+    lop_node_unref(eye);
+    lop_node_unref(times);
+    return st;
+}
+
+/* -- d I + a M^-1 */
+
+typedef struct resolvent {
+    const lop_node *sum, *m; /* borrowed */
+    lop_coef a, d, q;
+    bool less;         /* q < 0 */
+    bool sure;         /* and what the head of this file asks; else M is solved with at once */
+    const lop_node *g; /* owned */
+} resolvent;
+
+static bool is_real_number(lop_ctx *ctx, lop_coef c) {
+    return c.im == 0 && lop_coef_test(ctx, c, LOP_COEF_MODEST);
+}
+
+static lop_status read_resolvent(const lop_maker *mk, const lop_node *sum, resolvent *s) {
+    const lop_node *part[2], *k = NULL;
+    lop_coef by[2], c;
+    *s = (resolvent){.sum = sum};
+    if (sum->op != &lop_op_sum || lop_nbatch(sum) > 0 || !lop_is_blas(sum->dtype))
+        return LOP_NOMATCH;
+    for (int i = 0; i < 2; i++) part[i] = peeled(sum->child[i], &by[i]);
+    const int at = is_eye(part[0]) ? 1 : 0;
+    if (!is_eye(part[1 - at]) || part[at]->op != &lop_op_inverse) return LOP_NOMATCH;
+    s->m = part[at]->child[0];
+    s->a = by[at];
+    s->d = by[1 - at];
+    if (s->m->dtype != sum->dtype || lop_nbatch(s->m) > 0 || !is_real_number(mk->ctx, s->a) ||
+        !is_real_number(mk->ctx, s->d))
+        return LOP_NOMATCH;
+    s->q = lop_coef_over(mk->ctx, s->a, s->d);
+    s->less = !lop_coef_test(mk->ctx, s->q, LOP_COEF_POSITIVE);
+    lop_status st = read_shift(mk, s->m, &k, &c);
+    const lop_coef all = st == LOP_OK ? lop_coef_plus(mk->ctx, c, s->q) : s->q;
+    s->sure = st == LOP_OK && s->less && lop_infer_semidefinite(k) &&
+              lop_coef_test(mk->ctx, c, LOP_COEF_POSITIVE) &&
+              (lop_coef_test(mk->ctx, all, LOP_COEF_ZERO) ||
+               lop_coef_test(mk->ctx, all, LOP_COEF_POSITIVE));
+    if (st == LOP_OK && !s->sure && !lop_cheap_to_solve(s->m) && !lop_sparse_pays(s->m))
+        st = LOP_NOMATCH;
+    if (st == LOP_OK) st = shifted(mk, k, all, &s->g);
+    lop_node_unref(k);
+    if (st == LOP_OK && s->g->dtype != sum->dtype) {
+        lop_node_unref(s->g);
+        s->g = NULL;
+        st = LOP_NOMATCH;
+    }
+    return st;
+}
+
+/* c times an array, or an operator. */
+static lop_status times(const lop_maker *mk, const lop_op *op, lop_coef c, const lop_node *a,
+                        const lop_node **out) {
+    const lop_attr by = lop_coef_attr(c);
+    return lop_make1(mk, op, &by, a, out);
+}
+
+/* x where |r| is small beside |w| |x|, w an operator no larger than A; else alt. */
+static lop_status accepted(const lop_maker *mk, lop_dtype dt, lop_coef c, const lop_node *of,
+                           const lop_node *x, const lop_node *r, const lop_node *b,
+                           const lop_node *alt, const lop_node **out) {
+    const lop_node *w = NULL;
+    lop_status st = times(mk, &lop_op_scaled, c, of, &w);
+    lop_check k = {.mk = mk, .a = w};
+    if (st == LOP_OK) st = lop_check_open(&k, dt);
+    if (st == LOP_OK) st = lop_check_by(&k, x, r, b, alt, out);
+    lop_check_close(&k);
+    lop_node_unref(w);
+    return st;
+}
+
+/* (b - q z) / d, G z = b, accepted by b - G z. */
+static lop_status less_identity(const lop_maker *mk, const resolvent *s, const lop_node *b,
+                                const lop_node *alt, const lop_node **out) {
+    const lop_dtype dt = s->sum->dtype;
+    const lop_coef over = lop_coef_over(mk->ctx, lop_coef_const(1, 0), s->d),
+                   half = lop_coef_times(mk->ctx, lop_coef_const(0.5, 0), s->d),
+                   part = lop_coef_over(mk->ctx, half, s->q);
+    const lop_node *g = NULL, *eye = NULL, *z = NULL, *gz = NULL, *r = NULL, *qz = NULL, *y = NULL,
+                   *x = NULL, *once = NULL;
+    lop_status st = lop_as_solved(mk, s->g, &g);
+    if (st == LOP_OK) st = lop_thin_identity(mk, lop_rows(g), &eye);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_solve, NULL, s->g, b, &z);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, g, z, &gz);
+    if (st == LOP_OK) st = lop_build_minus(mk, b, gz, &r);
+    if (st == LOP_OK) st = times(mk, &lop_op_scale, s->q, z, &qz);
+    if (st == LOP_OK) st = lop_build_minus(mk, b, qz, &y);
+    if (st == LOP_OK) st = times(mk, &lop_op_scale, over, y, &x);
+    if (st == LOP_OK) st = accepted(mk, dt, half, eye, x, r, b, alt, &once);
+    if (st == LOP_OK) st = accepted(mk, dt, part, g, once, r, b, alt, out);
+    const lop_node *gone[] = {g, eye, z, gz, r, qz, y, x, once};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
+/* M z / d, or (b - q z) / d, G z = b, accepted by A. */
+static lop_status by_itself(const lop_maker *mk, const resolvent *s, const lop_node *b,
+                            const lop_node *alt, const lop_node **out) {
+    const lop_coef over = lop_coef_over(mk->ctx, lop_coef_const(1, 0), s->d);
+    lop_check k = {.mk = mk, .a = s->sum};
+    const lop_node *m = NULL, *z = NULL, *qz = NULL, *mz = NULL, *x = NULL;
+    lop_status st = lop_as_solved(mk, s->m, &m);
+    if (st == LOP_OK) st = lop_check_open(&k, s->sum->dtype);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_solve, NULL, s->g, b, &z);
+    if (st == LOP_OK && s->less) st = times(mk, &lop_op_scale, s->q, z, &qz);
+    if (st == LOP_OK)
+        st = s->less ? lop_build_minus(mk, b, qz, &mz)
+                     : lop_make2(mk, &lop_op_apply, NULL, m, z, &mz);
+    if (st == LOP_OK) st = times(mk, &lop_op_scale, over, mz, &x);
+    if (st == LOP_OK) st = lop_check_instead(&k, x, b, alt, out);
+    lop_check_close(&k);
+    const lop_node *gone[] = {m, z, qz, mz, x};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
+LOP_BUILD(solve_resolvent) {
+    const lop_node *sum = m->root->child[0], *b = NULL, *dense = NULL, *alt = NULL;
+    const lop_attr dt = {.i = {0, 0, 0, (int64_t)sum->dtype + 1}}, cast = {.i = {1, 0, 0, dt.i[3]}},
+                   tried = {.i = {1, 0, 0, 0}};
+    resolvent s;
+    if (m->root->dtype != sum->dtype) return LOP_NOMATCH;
+    lop_status st = read_resolvent(mk, sum, &s);
+    if (st != LOP_OK) return st;
+    st = lop_make1(mk, &lop_op_cast, &cast, m->root->child[1], &b);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &dt, sum, &dense);
+    if (st == LOP_OK)
+        st = lop_infer_hermitian(sum)
+                 ? lop_make2(mk, &lop_op_cholesky_solve, &tried, dense, b, &alt)
+                 : lop_make2(mk, &lop_op_lu_solve, NULL, dense, b, &alt);
+    if (st == LOP_OK)
+        st = s.sure ? less_identity(mk, &s, b, alt, out) : by_itself(mk, &s, b, alt, out);
+    const lop_node *gone[] = {s.g, b, dense, alt};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
+/* det(d M^-1 G). */
+LOP_BUILD(det_resolvent) {
+    const lop_node *inverse = NULL, *product = NULL, *all = NULL;
+    resolvent s;
+    lop_status st = read_resolvent(mk, m->root->child[0], &s);
+    if (st != LOP_OK) return st;
+    st = lop_make1(mk, &lop_op_inverse, NULL, s.m, &inverse);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_prod, NULL, inverse, s.g, &product);
+    if (st == LOP_OK) st = lop_thin_multiple(mk, s.d, product, &all);
+    if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, all, out);
+    const lop_node *gone[] = {s.g, inverse, product, all};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
+/* The root's action on A^-1: (I - q G^-1) / d, or M G^-1 / d. */
+LOP_BUILD(inverse_resolvent) {
+    const lop_coef one = lop_coef_const(1, 0), minus = lop_coef_const(-1, 0);
+    const lop_node *inverse = NULL, *first = NULL, *second = NULL, *whole = NULL, *all = NULL;
+    resolvent s;
+    lop_status st = read_resolvent(mk, m->root->child[0]->child[0], &s);
+    if (st != LOP_OK) return st;
+    st = lop_inverse_closed(mk, s.g, &inverse);
+    if (st == LOP_OK && s.sure) st = lop_thin_identity(mk, lop_rows(s.g), &first);
+    if (st == LOP_OK && s.sure)
+        st = lop_thin_multiple(mk, lop_coef_times(mk->ctx, minus, s.q), inverse, &second);
+    if (st == LOP_OK)
+        st = s.sure ? lop_make2(mk, &lop_op_sum, NULL, first, second, &whole)
+                    : lop_make2(mk, &lop_op_prod, NULL, s.m, inverse, &whole);
+    if (st == LOP_OK) st = lop_thin_multiple(mk, lop_coef_over(mk->ctx, one, s.d), whole, &all);
+    if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, all, out);
+    const lop_node *gone[] = {s.g, inverse, first, second, whole, all};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
+/* -- diag(P M^-1) */
+
+/* P = p K and M = a K + c I? a and c positive; K borrowed. */
+static const lop_node *read_smoother(const lop_maker *mk, const lop_node *p, const lop_node *m,
+                                     lop_coef *by, lop_coef *a, lop_coef *c) {
+    const lop_node *k = peeled(p, by), *rest = NULL, *own = NULL;
+    const bool plain = !lop_nbatch(p) && !lop_nbatch(m) && p->dtype == m->dtype && !p->weak &&
+                       lop_is_blas(p->dtype);
+    if (!plain || read_shift(mk, m, &rest, c) != LOP_OK) return NULL;
+    own = peeled(rest, a);
+    if (!lop_coef_test(mk->ctx, *c, LOP_COEF_POSITIVE)) own = NULL;
+    if (own && own != k && !lop_node_alike(own, k, ALIKE)) own = NULL;
+    if (!own && lop_node_alike(rest, p, ALIKE)) { /* K with a number of its own */
+        own = k = p;
+        *a = *by = lop_coef_const(1, 0);
+        if (!lop_coef_test(mk->ctx, *c, LOP_COEF_POSITIVE)) own = NULL;
+    }
+    if (own && !lop_coef_test(mk->ctx, *a, LOP_COEF_POSITIVE)) own = NULL;
+    lop_node_unref(rest);
+    return own ? k : NULL;
+}
+
+static const lop_node *smoother_of(const lop_match *m, const lop_maker *mk, const lop_node **shift,
+                                   lop_coef *by, lop_coef *a, lop_coef *c) {
+    const lop_node *product = m->root->child[0], *k = NULL;
+    for (int i = 0; !k && i < 2; i++) {
+        const lop_node *inverse = product->child[i];
+        if (inverse->op != &lop_op_inverse) continue;
+        *shift = inverse->child[0];
+        k = read_smoother(mk, product->child[1 - i], *shift, by, a, c);
+    }
+    return k && k->dtype == m->root->dtype ? k : NULL;
+}
+
+LOP_BUILD(diagonal_smoother) {
+    lop_ctx *ctx = mk->ctx;
+    lop_coef p, a, c;
+    const lop_node *shift = NULL, *k = smoother_of(m, mk, &shift, &p, &a, &c);
+    if (!k) return LOP_NOMATCH;
+    const lop_coef ratio = lop_coef_over(ctx, p, a), minus = lop_coef_const(-1, 0),
+                   back = lop_coef_times(ctx, minus, lop_coef_times(ctx, ratio, c)),
+                   ten = lop_coef_times(ctx, lop_coef_const(10, 0), a);
+    const lop_attr own = {.i = {0, 1, 0, 0}};
+    const lop_node like = {.shape = shift->shape, .dtype = k->dtype, .core = 2};
+    const lop_node *eye = NULL, *ones = NULL, *inverse = NULL, *d = NULL, *first = NULL,
+                   *second = NULL, *value = NULL, *kd = NULL, *large = NULL, *less = NULL,
+                   *room = NULL, *alt = NULL;
+    lop_status st = lop_make(mk, "identity", NULL, 0, NULL, &like, &eye);
+    if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, eye, &ones);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_inverse, NULL, shift, &inverse);
+    if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, inverse, &d);
+    if (st == LOP_OK) st = times(mk, &lop_op_scale, ratio, ones, &first);
+    if (st == LOP_OK) st = times(mk, &lop_op_scale, back, d, &second);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_add, NULL, first, second, &value);
+    if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, k, &kd);
+    if (st == LOP_OK) st = times(mk, &lop_op_scale, ten, kd, &large);
+    if (st == LOP_OK) st = times(mk, &lop_op_scale, lop_coef_times(ctx, minus, c), ones, &less);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_add, NULL, large, less, &room);
+    if (st == LOP_OK) st = lop_build_chain_diagonal(m, mk, &alt);
+    if (st == LOP_NOMATCH) st = lop_diagonal_of_dense(mk, k->dtype, m->root->child[0], &alt);
+    const lop_node *child[3] = {value, room, alt};
+    if (st == LOP_OK) st = lop_make_op(mk, &lop_op_spectral, &own, 3, child, NULL, out);
+    const lop_node *gone[] = {eye,   ones, inverse, d,    first, second,
+                              value, kd,   large,   less, room,  alt};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+LOP_BUILD(trace_smoother) {
+    lop_coef p, a, c;
+    const lop_node *shift = NULL;
+    return smoother_of(m, mk, &shift, &p, &a, &c) ? lop_build_trace_diagonal(m, mk, out)
+                                                  : LOP_NOMATCH;
+}

@@ -1,0 +1,162 @@
+"""Resolvents and smoothers, K (K + s I)^-1 in its spellings, cost what the cheapest does, and are
+as accurate as what is written."""
+
+import numpy as np
+import pytest
+from drawn import positive, values
+
+import pylinop as pl
+
+N, S = 96, 0.5
+inv = pl.inv
+
+
+def matrices(dtype):
+    r = np.random.default_rng(5)
+    real = np.empty(0, dtype).real.dtype
+    e = (r.random(N - 1) / 3).astype(real)
+    i = np.arange(N)
+    column = (np.exp(-i / 5.0) + (i == 0)).astype(real)
+    ring = np.exp(-np.minimum(i, N - i) / 5.0).astype(real)
+    left, right = (pl.Dense(positive(r, n, dtype), "pos") for n in (12, 8))
+    return {
+        "pos": pl.Dense(positive(r, N, dtype), "pos"),
+        "band": pl.Tridiagonal(e, (2 + r.random(N)).astype(real), e),
+        "Toeplitz": pl.Toeplitz(column),
+        "Kron": pl.Kron(left, right),
+        "Circulant": pl.Circulant(ring),
+    }
+
+
+def spellings(K, s=S):
+    eye = pl.Identity(N)
+    return (
+        K @ inv(K + s * eye),
+        inv(K + s * eye) @ K,
+        eye - s * inv(K + s * eye),
+        inv(eye + s * inv(K)),
+    )
+
+
+ASKS = {
+    "@ x": lambda A, b: A @ b,
+    "diagonal": lambda A, b: A.diagonal(),
+    "trace": lambda A, b: A.trace(),
+    "solve": pl.solve,
+    "logdet": lambda A, b: pl.slogdet(A)[1],
+    "diagonal of the inverse": lambda A, b: inv(A).diagonal(),
+}
+APART = {("Circulant", "diagonal"), ("Circulant", "trace")} | {
+    (kind, "diagonal of the inverse") for kind in ("band", "Circulant", "Toeplitz")
+}  # not proved definite: products with n columns
+
+
+def figures(ask, A, b):
+    with pl.config(check_plans=True, verify=True), pl.explaining() as e:
+        value = ask(A, b)
+    return np.asarray(value), e.explanation.flops
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128", "float32"])
+@pytest.mark.parametrize("kind", ["pos", "band", "Toeplitz", "Kron", "Circulant"])
+def test_spellings_of_a_resolvent(kind, dtype):
+    K = matrices(dtype)[kind]
+    b = values(np.random.default_rng(1), N, K.dtype)
+    wide = K.astype("complex128").toarray()
+    a = wide @ np.linalg.inv(wide + S * np.eye(N))
+    eps = np.finfo(dtype).eps * 100 * N * np.linalg.cond(wide)
+    want = (a @ b, np.diag(a), np.trace(a), np.linalg.solve(a, b), np.linalg.slogdet(a)[1])
+    want += (np.diag(np.linalg.inv(a)),)
+    for (name, ask), right in zip(ASKS.items(), want, strict=True):
+        told = [figures(ask, A, b) for A in spellings(K)]
+        for got, _ in told:
+            assert np.abs(got - right).max() <= eps * np.abs(right).max(), name
+        flops = [f for _, f in told]
+        if (kind, name) not in APART:
+            most = 4.5 * min(flops) + 60 * N if kind == "pos" else N**3 + 60 * N
+            assert max(flops) <= most, (name, flops)  # nothing is inverted, and what checks cost
+
+
+@pytest.mark.filterwarnings("ignore::pylinop.IllConditionedWarning")
+@pytest.mark.parametrize("power", [0, 4, 9, 14])
+@pytest.mark.parametrize("s", [1e-10, 1e-3, 1.0, 1e6])
+def test_graded(power, s):
+    """The backward error is at most ten times that of the formula as it is written."""
+    r = np.random.default_rng(power)
+    q = np.linalg.qr(r.standard_normal((N, N)))[0]
+    d = 10.0 ** -np.linspace(0, power, N)
+    k = q * d @ q.T
+    k = (k + k.T) / 2
+    K, b = pl.Dense(k, "pos"), r.standard_normal(N)
+    written = np.eye(N) - s * np.linalg.inv(k + s * np.eye(N))
+    a = q * (d / (d + s)) @ q.T
+    u, norm = np.finfo(float).eps, (d / (d + s)).max()
+
+    def error(x):
+        return np.linalg.norm(b - a @ x) / (norm * np.linalg.norm(x) + np.linalg.norm(b))
+
+    try:
+        x = pl.solve(pl.Identity(N) - s * inv(K + s * pl.Identity(N)), b)
+    except np.linalg.LinAlgError:
+        assert np.linalg.cond(written) > 1e13
+        return
+    # what a itself is known to: k is given to u |k|, which K (K + s I)^-1 divides by s
+    known = 10 * N * u * (1 + min(1, 1 / s) / norm)
+    assert error(x) <= 10 * error(np.linalg.solve(written, b)) + known
+
+
+@pytest.mark.parametrize("size", [1e-9, 0.04, 0.06, 1.0])
+@pytest.mark.parametrize("one", [1.0, 1e-9])
+def test_diagonals_where_the_difference_loses(size, one):
+    """K beside s on both sides of what is asked of it, also where one element of K is small: all
+    digits that the product has."""
+    r = np.random.default_rng(3)
+    x = r.standard_normal((N, N))
+    d = np.ones(N)
+    d[5] = one
+    k = size * d[:, None] * (x @ x.T / N + np.eye(N)) * d
+    K, eye = pl.Dense(k, "pos"), pl.Identity(N)
+    want = np.linalg.solve(k + eye.toarray(), k)
+    for A in (K @ inv(K + eye), inv(K + eye) @ K, (2 * K) @ inv(2 * K + 2 * eye)):
+        with pl.config(check_plans=True, verify=True):
+            near = np.abs(A.diagonal() - np.diag(want))
+            assert (near <= 1e-12 * np.diag(want)).all()
+            assert abs(A.trace() - np.trace(want)) <= 1e-12 * np.trace(want)
+
+
+def test_what_is_not_definite():
+    """Symmetric with eigenvalues of both signs, some at - s: as written."""
+    r = np.random.default_rng(4)
+    q = np.linalg.qr(r.standard_normal((N, N)))[0]
+    d = np.linspace(-3, 3, N)
+    k = q * d @ q.T
+    K, eye, b = pl.Dense((k + k.T) / 2, "sym"), pl.Identity(N), r.standard_normal(N)
+    for s in (0.5, -0.5):
+        a = np.eye(N) - s * np.linalg.inv(K.toarray() + s * np.eye(N))
+        A = eye - s * inv(K + s * eye)
+        with pl.config(check_plans=True, verify=True):
+            np.testing.assert_allclose(pl.solve(A, b), np.linalg.solve(a, b), rtol=1e-8, atol=1e-8)
+            assert abs(pl.logdet(A @ A) - np.linalg.slogdet(a @ a)[1]) < 1e-8
+            smooth = (K @ inv(K + s * eye)).diagonal()
+            np.testing.assert_allclose(smooth, np.diag(a), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("p", [2, 3, 4])
+def test_powers_are_priced_as_products(p):
+    r = np.random.default_rng(2)
+    kinds = [
+        pl.Kron(r.standard_normal((12, 12)), r.standard_normal((8, 8))),
+        pl.Dense(positive(r, N, "float64"), "pos"),
+        pl.Toeplitz(r.standard_normal(N)),
+    ]
+    for A in kinds:
+        product = A
+        for _ in range(p - 1):
+            product = product @ A
+        dense = np.linalg.matrix_power(A.toarray(), p)
+        for ask in (pl.diagonal, pl.trace):
+            x, fx = figures(lambda op, _, ask=ask: ask(op), A**p, None)
+            _, fy = figures(lambda op, _, ask=ask: ask(op), product, None)
+            np.testing.assert_allclose(x, ask(dense), rtol=1e-9, atol=1e-9 * abs(dense).max())
+            assert fx <= 1.3 * fy + 40 * N, (p, fx, fy)
+        np.testing.assert_allclose((A**p).toarray(), dense, rtol=1e-9, atol=1e-9 * abs(dense).max())
