@@ -100,7 +100,7 @@ def test_what_the_function_holds_must_not_change_in_between(rng):
 def test_the_residual_is_freed_when_dropped(rng):
     p = pl.program(lambda x: np.sin(x))
     residual = p.cut(rng.standard_normal(100))[1]
-    (kept,) = residual._arrays
+    (kept,) = residual._kept.arrays
     seen = weakref.ref(kept)
     residual(np.ones(100))
     del kept, residual
@@ -142,9 +142,9 @@ def test_a_program_runs_from_a_tape(rng):
     most = 0
     for _ in range(30):  # on a busy machine the first calls may take too long for tapes
         before = _core._tape_counts()[1]
-        p.cut(*args)[1]({"x": np.ones(20), "log": rng.standard_normal()})
+        p(*args)
         most = max(most, _core._tape_counts()[1] - before)
-    assert most == 2
+    assert most == 1
 
 
 def test_threads_get_the_same_bits(rng):

@@ -21,7 +21,6 @@ for random signs does, and how much longer its part A^-1 b is than x says what c
 
 from __future__ import annotations
 
-import itertools
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -58,7 +57,6 @@ if TYPE_CHECKING:
     from .._operators.linear_operator import LinearOperator
 
 __all__ = ["Factorized", "factorized"]
-_numbers = itertools.count(1)
 _REFINED = 2  # corrections of a solution, at the most
 _LOST = 10  # digits that may be lost beside an LU of the new matrix, in units of n u, as in solves
 _POSITIVE = ("pos", "positive definite")
@@ -110,11 +108,6 @@ def factorized(A: _OperatorLike, assume_a: str | None = None) -> Factorized:
     return Factorized(square(op))
 
 
-def _let_go(owner: dlpack.Owner) -> None:
-    held, owner.number = owner.number, 0
-    _core._release(held)
-
-
 class Factorized:
     """A factor of a matrix as it was when the object was made (`factorized`).
 
@@ -130,9 +123,9 @@ class Factorized:
     def __init__(self, op: Any) -> None:
         if op._opaque:
             op = _core.Dense(dispatch.dense(op), getattr(op, "assume_a", None))
-        owner = dlpack.Owner(next(_numbers))
+        owner = dlpack.Owner()
         self._owner = owner
-        weakref.finalize(self, _let_go, owner).atexit = False
+        weakref.finalize(self, owner.release).atexit = False
         self.A: LinearOperator = pickling.snapshot(op, owner)
         self._prepare()
 

@@ -7,8 +7,11 @@ tensor without memory would be read as whatever lies there."""
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import sys
 import weakref
+from collections.abc import Iterator
 from typing import Any, NoReturn
 
 import numpy as np
@@ -18,14 +21,31 @@ from .. import _core
 _CPU = (1, 3, 11)  # kDLCPU, and host memory pinned for CUDA and ROCm
 
 
+_numbers = itertools.count(1)
+
+
 class Owner:
-    """A factor object, as the core knows it: what is derived of its arrays is held under
-    ``number``, until that is 0."""
+    """A factor object, or the second half of a program, as the core knows it: what is derived of
+    its arrays is held under ``number``, until that is 0."""
 
     __slots__ = ("number",)
 
-    def __init__(self, number: int) -> None:
-        self.number = number
+    def __init__(self, number: int | None = None) -> None:
+        self.number = next(_numbers) if number is None else number
+
+    def release(self) -> None:
+        """Lets go of what is held."""
+        held, self.number = self.number, 0
+        _core._release(held)
+
+    @contextlib.contextmanager
+    def holding(self) -> Iterator[None]:
+        """What this thread derives in the block is held under the number, whatever it is of."""
+        before = _core._hold(self.number)
+        try:
+            yield
+        finally:
+            _core._hold(before)
 
 
 class Immutable:

@@ -21,7 +21,8 @@ from .._gradients.contents import printed
 from .._gradients.trace import OfArray
 from . import tapes
 from .freezing import Freezable
-from .programs import Cotangents, Met, Program, WithGradients, hollow
+from .halves import Kept
+from .programs import Cotangents, Met, Program, WithGradients, as_results, hollow
 from .structure import structure_of
 
 __all__ = ["NumpyProgram", "Residual", "program"]
@@ -46,15 +47,24 @@ class _Entry(NamedTuple):
 
 class Residual:
     """The second half of a program that was cut: takes cotangents of the values to those of the
-    arguments, as often as it is called. What it keeps of the first half goes when it is dropped."""
+    arguments, as often as it is called. What it keeps of the first half goes when it is dropped.
 
-    def __init__(self, entry: _Entry, arrays: list[Any], structure: Any, kinds: Any) -> None:
-        self._entry, self._arrays, self._structure, self._kinds = entry, arrays, structure, kinds
-        self._printed = [printed(a) for a in entry.held]
+    Attributes
+    ----------
+    nbytes : int
+        Bytes of the arguments, of the values and of the factors that are kept."""
+
+    def __init__(self, entry: _Entry, kept: Kept, printed: Any, structure: Any, kinds: Any) -> None:
+        self._entry, self._kept, self._structure, self._kinds = entry, kept, structure, kinds
+        self._printed = printed
+
+    @property
+    def nbytes(self) -> int:
+        return self._kept.nbytes
 
     def __repr__(self) -> str:
-        size = sum(a.nbytes for a in self._arrays)
-        return f"<the second half of a program of {len(self._arrays)} arrays, {size} bytes>"
+        count = len(self._kept.arrays)
+        return f"<the second half of a program of {count} arrays, {self.nbytes} bytes>"
 
     def __call__(self, cotangents: Any) -> Any:
         """Cotangents of the arguments, of those of the values, which are nested as the values
@@ -70,11 +80,12 @@ class Residual:
         if len(given) != len(self._kinds):
             raise ValueError(f"{len(given)} cotangents for {len(self._kinds)} values")
         made = [_cotangent(g, *kind) for g, kind in zip(given, self._kinds, strict=True)]
-        count = len(self._arrays)
-        back = Cotangents(self._entry.program, tuple(range(count)), len(made))
-        arrays = [*self._arrays, *self._entry.held, *made]
-        found = _values(back, arrays)
-        return trees.filled(self._structure, [g[()] for g in found])
+        found = self._kept.second(made) if self._kept.shares() else None
+        if found is None:
+            arrays = self._kept.arrays
+            back = Cotangents(self._entry.program, tuple(range(len(arrays))), len(made))
+            found = _values(back, [*arrays, *self._entry.held, *made])
+        return trees.filled(self._structure, [_own(g)[()] for g in found])
 
 
 def _cotangent(g: Any, shape: Any, dtype: Any) -> Any:
@@ -88,8 +99,12 @@ def _cotangent(g: Any, shape: Any, dtype: Any) -> Any:
 
 def _values(program: Program, arrays: list[Any]) -> list[Any]:
     kinds = program.kinds(tuple([(a.shape, a.dtype) for a in arrays]))
-    found = tapes.values(program, arrays, kinds, tapes.LONGEST)
-    return [a if a.flags.writeable else a.copy() for a in found]
+    return list(map(_own, tapes.values(program, arrays, kinds, tapes.LONGEST)))
+
+
+def _own(a: Any) -> Any:
+    """An array that the caller may write to."""
+    return a if a.flags.writeable else a.copy()
 
 
 class NumpyProgram:
@@ -161,22 +176,27 @@ class NumpyProgram:
         found = _values(entry.program, [*arrays, *entry.held])
         return trees.filled(entry.nested, [a[()] for a in found])
 
+    def _first(self, entry: _Entry, kept: Kept, kinds: Any) -> list[Any]:
+        """The values of the first half."""
+        if kept.shares() or kept.values is not None:
+            return [_own(a) for a in as_results(kept.first(), kinds, np.dtype)]
+        return _values(entry.program, [*kept.arrays, *entry.held])
+
     def cut(self, *args: Any) -> tuple[Any, Residual]:
         """The program in two halves: the values, and the function that takes their cotangents to
         those of the arguments, a tuple, later and as often as wanted.
 
         The arguments are copied. Of arrays that f holds the second half raises RuntimeError where
         they were written to in between."""
-        structure, given = self._read(args)
-        arrays = [np.array(a) for a in given]
-        for a in arrays:
-            a.flags.writeable = False
+        structure, arrays = self._read(args)
         entry = self._entry(structure, tuple([(a.shape, a.dtype) for a in arrays]))
+        before = [printed(a) for a in entry.held]
         whole = [*arrays, *entry.held]
         kinds = entry.program.kinds(tuple([(a.shape, a.dtype) for a in whole]))
-        found = _values(entry.program, whole)
+        kept = Kept(entry.program, arrays, entry.held)
+        found = self._first(entry, kept, kinds)
         shown = trees.filled(entry.nested, [a[()] for a in found])
-        return shown, Residual(entry, arrays, structure, kinds)
+        return shown, Residual(entry, kept, before, structure, kinds)
 
     def value_and_gradients(self, argnums: Any, args: Any) -> Any:
         """The value and the gradients by some arguments, as `pl.value_and_grad` gives them; None

@@ -175,19 +175,6 @@ static PyObject *store_info(PyObject *module, PyObject *unused) {
                          (unsigned long long)s->plans.misses);
 }
 
-/* _owned(owner): bytes of what is derived for a factor object. _release(owner): drops it. */
-static PyObject *owned(PyObject *module, PyObject *owner) {
-    const uint64_t number = PyLong_AsUnsignedLongLong(owner);
-    if (PyErr_Occurred()) return NULL;
-    return PyLong_FromLongLong(lop_store_owned(&state(module)->store, number));
-}
-static PyObject *release(PyObject *module, PyObject *owner) {
-    const uint64_t number = PyLong_AsUnsignedLongLong(owner);
-    if (PyErr_Occurred()) return NULL;
-    lop_store_release(&state(module)->store, number);
-    Py_RETURN_NONE;
-}
-
 /* _results(asked): see py_results. */
 static PyObject *results(PyObject *module, PyObject *asked) {
     return py_results(state(module), asked);
@@ -410,8 +397,9 @@ static PyMethodDef functions[] = {
     {"_remove_rule", remove_rule, METH_VARARGS, NULL},
     {"_store", store_info, METH_NOARGS, NULL},
     {"_clear_store", clear_store, METH_NOARGS, NULL},
-    {"_owned", owned, METH_O, NULL},
-    {"_release", release, METH_O, NULL},
+    {"_owned", py_owned, METH_O, NULL},
+    {"_release", py_release, METH_O, NULL},
+    {"_hold", py_hold, METH_O, NULL},
     {"_kept", kept, METH_VARARGS, NULL},
     {"_keep", keep, METH_VARARGS, NULL},
     {"_forget", forget, METH_O, NULL},

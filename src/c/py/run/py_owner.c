@@ -1,0 +1,35 @@
+/* py_owner.c: whose derived values are: those of a factor object's arrays (py_frozen), and all that
+ * a thread derives while it holds for an owner, such as the second half of a program. They stay in
+ * the store until the owner releases them. */
+#include "py/module/py.h"
+
+static _Thread_local uint64_t holder;
+
+uint64_t py_holder(void) { return holder; }
+
+static py_state *state(PyObject *module) { return *(py_state **)PyModule_GetState(module); }
+
+/* _owned(owner): bytes of what is derived for it. */
+PyObject *py_owned(PyObject *module, PyObject *owner) {
+    const uint64_t number = PyLong_AsUnsignedLongLong(owner);
+    if (PyErr_Occurred()) return NULL;
+    return PyLong_FromLongLong(lop_store_owned(&state(module)->store, number));
+}
+
+/* _release(owner): drops it. */
+PyObject *py_release(PyObject *module, PyObject *owner) {
+    const uint64_t number = PyLong_AsUnsignedLongLong(owner);
+    if (PyErr_Occurred()) return NULL;
+    lop_store_release(&state(module)->store, number);
+    Py_RETURN_NONE;
+}
+
+/* _hold(owner): what this thread derives from now on is the owner's; 0: as its arrays say. The one
+ * before. */
+PyObject *py_hold(PyObject *module, PyObject *owner) {
+    (void)module;
+    const uint64_t number = PyLong_AsUnsignedLongLong(owner), before = holder;
+    if (PyErr_Occurred()) return NULL;
+    holder = number;
+    return PyLong_FromUnsignedLongLong(before);
+}

@@ -1,0 +1,224 @@
+"""Programs in two halves: what the first half factors the second one does not factor again."""
+
+import gc
+
+import numpy as np
+import pytest
+
+import pylinop as pl
+from pylinop import _core
+
+PROGRAMS = {}
+
+
+def program(f):
+    PROGRAMS[f.__name__] = f
+    return f
+
+
+def likelihood(K, y):
+    quad, log = pl.inv_quad_logdet(K, y)
+    return 0.5 * (quad + log)
+
+
+def definite(rng, n):
+    A = rng.standard_normal((n, n))
+    return A @ A.T / n + np.eye(n)
+
+
+@program
+def dense(rng):
+    y = rng.standard_normal(60)
+    return lambda A: likelihood(pl.Dense(A, "pos"), y), (definite(rng, 60),)
+
+
+@program
+def general(rng):
+    A, b = rng.standard_normal((60, 60)) + 9 * np.eye(60), rng.standard_normal(60)
+    return lambda A: np.sum(pl.solve(A, b) ** 2) + pl.slogdet(A)[1], (A,)
+
+
+@program
+def kernel(rng):
+    X, y = rng.standard_normal((60, 2)), rng.standard_normal(60)
+
+    def f(p):
+        K = pl.Kernel("rbf", X, variance=np.exp(p[0]), length_scale=np.exp(p[1]))
+        return likelihood(K + np.exp(p[2]) * pl.Identity(60), y)
+
+    return f, (np.array([0.1, -0.2, -1.0]),)
+
+
+@program
+def low_rank(rng):
+    y = rng.standard_normal(300)
+    return (
+        lambda d, U: likelihood(pl.Diag(np.exp(d)) + pl.LowRank(U), y),
+        (0.3 * rng.standard_normal(300), rng.standard_normal((300, 4))),
+    )
+
+
+@program
+def band(rng):
+    ab = rng.standard_normal((5, 200)) / 4
+    ab[2] += 5
+    y = rng.standard_normal(200)
+    return (
+        lambda ab: (
+            np.sum(pl.solve(pl.Banded((2, 2), ab), y) ** 2) + pl.slogdet(pl.Banded((2, 2), ab))[1]
+        ),
+        (ab,),
+    )
+
+
+@program
+def markov(rng):
+    t = np.sort(rng.random(200)) * 20
+    y = np.sin(t)
+
+    def f(p):
+        K = pl.quasiseparable("matern32", t, variance=np.exp(p[0]), length_scale=np.exp(p[1]))
+        return likelihood(K + np.exp(p[2]) * pl.Identity(200), y)
+
+    return f, (np.array([0.1, 0.2, -1.0]),)
+
+
+@program
+def kron_and_noise(rng):
+    y = rng.standard_normal(120)
+
+    def f(A, B, s):
+        K = pl.Kron(pl.Dense(A, "pos"), pl.Dense(B, "pos")) + np.exp(s) * pl.Identity(120)
+        return likelihood(K, y)
+
+    return f, (definite(rng, 12), definite(rng, 10), np.array(-0.3))
+
+
+@program
+def kron(rng):
+    y = rng.standard_normal(120)
+    return (
+        lambda A, B: likelihood(pl.Kron(pl.Dense(A, "pos"), pl.Dense(B, "pos")), y),
+        (definite(rng, 12), definite(rng, 10)),
+    )
+
+
+@program
+def batch(rng):
+    A, y = np.stack([definite(rng, 20) for _ in range(30)]), rng.standard_normal((30, 20, 1))
+    return lambda A: np.sum(pl.inv_quad_logdet(pl.Dense(A, "pos"), y)[1]), (A,)
+
+
+@program
+def several_values(rng):
+    y = rng.standard_normal(60)
+    return (
+        lambda A: (pl.logdet(pl.Dense(A, "pos")) * 1.0, pl.solve(pl.Dense(A, "pos"), y)),
+        (definite(rng, 60),),
+    )
+
+
+def ones_like(values):
+    return tuple(np.ones_like(v) for v in values) if isinstance(values, tuple) else 1.0
+
+
+def factored(call):
+    """What derived values a call makes, and what it gives."""
+    with pl.explaining() as record:
+        found = call()
+    steps = [s for p in record.plans for s in p.steps if s["kept"] and not s["conditional"]]
+    return [s["name"] for s in steps if s["took"] is not None], found
+
+
+@pytest.mark.no_verify  # whose own plans would be counted
+@pytest.mark.parametrize("limit", [None, 0])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_one_factor_over_both_halves(name, limit, rng):
+    f, args = PROGRAMS[name](rng)
+    p = pl.program(f)
+    if limit is not None:
+        pl.config(cache_limit=limit)  # the frame holds them, not the cache
+    try:
+        for _ in range(2):
+            first, (values, residual) = factored(lambda: p.cut(*args))
+            assert first, "nothing is factored"
+            again, grads = factored(lambda: residual(ones_like(values)))
+            assert not set(first) & set(again), (first, again)
+    finally:
+        if limit is not None:
+            pl.config(cache_limit=256 << 20)
+
+    def total(*args):
+        made = f(*args)
+        return made if not isinstance(made, tuple) else made[0] + np.sum(made[1])
+
+    due = pl.grad(total, tuple(range(len(args))))(*args)
+    for g, d in zip(grads, due, strict=True):
+        assert np.abs(g - d).max() <= 1e-9 * (1 + np.abs(d).max())
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_second_half_gives_the_same_bits_whenever_it_is_run(name, rng):
+    f, args = PROGRAMS[name](rng)
+    p = pl.program(f)
+    values, residual = p.cut(*args)
+    ct = ones_like(values)
+    due = residual(ct)
+    other = p.cut(*[1.5 * a for a in args])
+    other[1](ct)
+    del other
+    gc.collect()
+    for found in (residual(ct), p.cut(*args)[1](ct)):
+        assert all(a.tobytes() == b.tobytes() for a, b in zip(found, due, strict=True))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_what_is_held_goes_with_the_second_half(name, rng):
+    f, args = PROGRAMS[name](rng)
+    p = pl.program(f)
+    p.cut(*args)
+    gc.collect()
+    before = _core._store()["held"]
+    values, residual = p.cut(*args)
+    own = sum(a.nbytes for a in args)
+    held = _core._store()["held"] - before
+    assert held > 0 and residual.nbytes >= own + held
+    residual(ones_like(values))
+    del residual
+    gc.collect()
+    assert _core._store()["held"] == before
+
+
+def test_arguments_may_change_between_the_halves(rng):
+    f, (A,) = PROGRAMS["dense"](rng)
+    p = pl.program(f)
+    _, residual = p.cut(A)
+    (due,) = residual(1.0)
+    A[:] = 2 * np.eye(len(A))
+    assert residual(1.0)[0].tobytes() == due.tobytes()
+    due[:] = 0  # what is handed out is the caller's
+    assert np.abs(residual(1.0)[0]).max() > 0
+
+
+def test_a_matrix_the_function_holds_must_not_change(rng):
+    K, y = definite(rng, 50), rng.standard_normal(50)
+    p = pl.program(lambda s: likelihood(pl.Dense(K, "pos") + s * pl.Identity(50), y))
+    _, residual = p.cut(np.array(0.3))
+    residual(1.0)
+    K[3, 3] += 1
+    with pytest.raises(RuntimeError, match=r"shape \(50, 50\)"):
+        residual(1.0)
+    K[3, 3] -= 1
+
+
+@pytest.mark.filterwarnings("ignore::pylinop.FallbackWarning")
+def test_halves_that_are_not_definite():
+    """What is false is told by the half that needs it; NaN where that is asked for."""
+    A, y = np.diag([1.0, -1.0, 2.0]), np.ones(3)
+    p = pl.program(lambda A: likelihood(pl.Dense(A, "pos"), y))
+    with pytest.raises(pl.LinAlgError):
+        p.cut(A)
+    with pl.config(not_definite="nan"):
+        value, residual = p.cut(A)
+        assert np.isnan(value)
+        assert np.isnan(residual(1.0)[0]).all()
