@@ -108,7 +108,7 @@ def test_plans_as_data_are_what_is_computed(text, shapes, char, rng):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_random_plans_as_data(seed):
-    """Random equations, read by the loops above, with plans checked: what they say is NumPy's sum."""
+    """Read by the loops above, with plans checked: what they say is NumPy's sum."""
     rng = np.random.default_rng(seed)
     temporaries = 0
     for _ in range(25):

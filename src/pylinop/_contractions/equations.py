@@ -305,8 +305,8 @@ def plan(task: Task, arrays: Sequence[Any]) -> tuple[Any, Sized, tuple[tuple[str
 
 
 def _slots(data: Any, seen: Sequence[Any], s: Sized, dtype: np.dtype[Any]) -> list[dict[str, Any]]:
-    """What the numbers `a`, `b`, `c` of a plan's steps are: operands as the equation reads them, the
-    result, and temporaries, which are written whole, without gaps."""
+    """What the numbers `a`, `b`, `c` of a plan's steps are: operands as the equation reads them,
+    the result, and temporaries, which are written whole, without gaps."""
     n = data["operands"]
     shapes = {k: tuple(a.shape) for k, (a, _) in enumerate(seen)}
     shapes[n] = tuple(s.sizes[x] for x in views.result_labels(s))
