@@ -196,6 +196,66 @@ static void spoil(const problem *p) { /* what lies in the result counts for noth
     }
 }
 
+/* -- plans that are spoiled, each number in turn: what is checked of a plan says so */
+
+static void unsound(const problem *p, lop_contraction *plan, int64_t *at, int64_t by,
+                    const char *what, int step) {
+    *at += by;
+    t_check(lop_contract_check(&w.ctx, &p->spec, plan, &w.err) == LOP_INTERNAL,
+            "%s of step %d is off by %lld: no fault", what, step, (long long)by);
+    *at -= by;
+}
+
+static void spoil_step(const problem *p, lop_contraction *plan, int i) {
+    lop_contract_step *s = &plan->step[i];
+    const bool nest = s->how == LOP_BY_NEST;
+    for (int j = 0; j < s->nloop; j++) {
+        lop_loop *l = &plan->loop[s->first + j];
+        if (l->size == 1 || (!l->c && !l->a && !l->b)) continue;
+        unsound(p, plan, &l->size, 1, "a loop's size", i);
+        unsound(p, plan, &l->size, -1, "a loop's size", i);
+        unsound(p, plan, &l->c, 1, "a loop's stride of c", i);
+        unsound(p, plan, &l->a, 1, "a loop's stride of a", i);
+        if (s->b >= 0) unsound(p, plan, &l->b, -1, "a loop's stride of b", i);
+        l->sum = !l->sum;
+        t_check(lop_contract_check(&w.ctx, &p->spec, plan, &w.err) == LOP_INTERNAL,
+                "a loop of step %d that is a sum or not", i);
+        l->sum = !l->sum;
+    }
+    int64_t *const of[] = {&s->am, &s->cm, &s->bn, &s->cn, &s->ak, &s->bk}, *const size[] = {&s->m,
+                                                                                             &s->n,
+                                                                                             &s->k};
+    for (int j = 0; !nest && j < 6; j++) {
+        if (*size[j / 2] == 1) continue;
+        unsound(p, plan, of[j], 1, "a stride of a matrix", i);
+        unsound(p, plan, size[j / 2], -1, "a size of a matrix", i);
+    }
+    if (s->group) unsound(p, plan, &s->apart, 1, "the distance of groups", i);
+}
+
+static void spoiled_plans(const problem *p, lop_contraction *plan) {
+    if (plan->zero) return;
+    for (int i = 0; i < plan->nstep; i++) {
+        spoil_step(p, plan, i);
+        lop_contract_step *s = &plan->step[i];
+        const int c = s->c;
+        s->c = c == plan->noperand ? 0 : plan->noperand;
+        t_check(lop_contract_check(&w.ctx, &p->spec, plan, &w.err) == LOP_INTERNAL,
+                "step %d into another slot", i);
+        s->c = c;
+    }
+    for (int i = plan->noperand + 1; i < plan->nslot; i++)
+        unsound(p, plan, &plan->offset[i], 1, "a place", i);
+    if (plan->workspace) unsound(p, plan, &plan->workspace, -64, "the workspace", -1);
+    plan->nstep--;
+    t_check(lop_contract_check(&w.ctx, &p->spec, plan, &w.err) == LOP_INTERNAL, "the last step");
+    plan->step++;
+    t_check(lop_contract_check(&w.ctx, &p->spec, plan, &w.err) == LOP_INTERNAL, "the first step");
+    plan->step--;
+    plan->nstep++;
+    t_check(lop_contract_check(&w.ctx, &p->spec, plan, &w.err) == LOP_OK, "a sound plan");
+}
+
 /* By one way; with every allocation of the plan failing in turn where `failing`. */
 static bool one_way(problem *p, int way, bool fails, const double _Complex *sum,
                     const double *size) {
@@ -212,6 +272,7 @@ static bool one_way(problem *p, int way, bool fails, const double _Complex *sum,
             return false;
     }
     if (!plan && lop_contract(&w.ctx, &p->spec, &plan, &w.err) != LOP_OK) return false;
+    if (fails) spoiled_plans(p, plan);
     void *room = aligned_alloc(64, (size_t)((plan->workspace + 64) & ~(int64_t)63));
     memset(room, 0xff, (size_t)plan->workspace); /* NaN */
     spoil(p);

@@ -106,6 +106,34 @@ def test_plans_as_data_are_what_is_computed(text, shapes, char, rng):
     np.testing.assert_array_equal(made, want)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_random_plans_as_data(seed):
+    """Read by the loops above, with plans checked: what they say is NumPy's sum."""
+    rng = np.random.default_rng(seed)
+    temporaries = 0
+    for _ in range(25):
+        sizes = dict(zip("abcdef", rng.choice([1, 2, 3, 5, 8], 6)))
+        labels = list("abcdef")[: rng.integers(2, 7)]
+        terms = ["".join(rng.choice(labels, rng.integers(1, 4))) for _ in range(rng.integers(1, 5))]
+        known = sorted(set("".join(terms)))
+        out = "".join(rng.permutation(known)[: rng.integers(0, len(known) + 1)])
+        arrays = [rng.integers(-3, 4, [sizes[x] for x in t]).astype(float) for t in terms]
+        text = ",".join(terms) + "->" + out
+        task, _ = equations.task_of((text, *arrays), None, None, None, "safe", True)
+        with pl.config(check_plans=True):
+            data, s, _ = equations.plan(task, arrays)
+        seen = [views.view(task.equation, s, i, a, None)[0] for i, a in enumerate(arrays)]
+        want = np.einsum(text, *arrays)
+        made = interpreted(data, arrays, seen, np.shape(want), "d")
+        np.testing.assert_array_equal(made, want, err_msg=text)
+        for slot, step in ((data["slots"][step["c"]], step) for step in data["steps"]):
+            assert slot["dtype"] == "float64"
+            temporaries += slot["name"][0] == "t"
+            if slot["name"] == "out":
+                assert slot["shape"] == np.shape(want)
+    assert temporaries > 5
+
+
 def test_windows_are_in_the_plan_and_in_its_text(rng):
     x, w = np.ones((8, 36, 36, 3), "f"), np.ones((5, 5, 3, 32), "f")
     text = "b (y + i) (x + j) c, i j c d -> b y x d"

@@ -78,6 +78,9 @@ typedef struct lop_contraction {
 lop_status lop_contract(lop_ctx *ctx, const lop_spec *spec, lop_contraction **out,
                         lop_err *err) LOP_MUST_CHECK;
 void lop_contract_free(lop_ctx *ctx, lop_contraction *plan);
+/* contract_check.c: INTERNAL where a plan is not one of `spec`, which it was made of. */
+lop_status lop_contract_check(lop_ctx *ctx, const lop_spec *spec, const lop_contraction *plan,
+                              lop_err *err) LOP_MUST_CHECK;
 
 /* operand[i] and result: the arrays' first elements; the result overlaps none. `workspace`: the
  * plan's bytes, aligned to 64. stop (may be NULL) is asked now and then; true: LOP_STOPPED, and the

@@ -120,6 +120,7 @@ lop_status lop_contract(lop_ctx *ctx, const lop_spec *spec, lop_contraction **ou
     lop_status st = lop_contract_whole(ctx, spec, &plan, err);
     if (st == LOP_OK && !spec->force && plan->workspace > NEAR)
         st = in_parts(ctx, spec, &plan, err);
+    if (st == LOP_OK && ctx->check_plans) st = lop_contract_check(ctx, spec, plan, err);
     if (st == LOP_OK)
         *out = plan;
     else

@@ -86,6 +86,7 @@ def einsum(
     dtype: Any = None,
     casting: str = "safe",
     optimize: Any = True,
+    order: str = "K",
 ) -> Any:
     """Sums of products over named axes: Einstein's convention, as `numpy.einsum`, and more.
 
@@ -112,6 +113,9 @@ def einsum(
     optimize : optional
         A path of `numpy.einsum_path` or opt_einsum is taken. All else (True, False, "greedy", ...)
         means the planner's order, which is exact up to 10 operands.
+    order : "K", "C", "F" or "A", optional
+        How the result lies in memory: as it comes, in C's or Fortran's order, in Fortran's where
+        all operands do. With one that is named the result is an array, computed now.
 
     Returns
     -------
@@ -157,6 +161,9 @@ def einsum(
     >>> pl.einsum("(o + w), w -> o", x, w, outside="wrap", sizes={"o": 8})
     array([-1., -1., -1., -1., -1., -1., -1.,  7.])
     """
+    if order != "K":
+        how = {"sizes": sizes, "outside": outside, "out": out, "dtype": dtype}
+        return _in_order(order, args, {**how, "casting": casting, "optimize": optimize})
     if args and type(args[0]) is str:
         equation = _known.get(args[0])
         if type(equation) is dict:
@@ -184,6 +191,34 @@ def einsum(
             if made is not NotImplemented:
                 return made
     return _general(args, sizes, outside, out, dtype, casting, optimize)
+
+
+def _in_order(order: Any, args: Any, how: Any) -> Any:
+    """The result as an array in the order that is asked for."""
+    if not isinstance(order, str) or order.upper() not in ("C", "F", "A", "K"):
+        raise ValueError(f"order must be 'K', 'C', 'F' or 'A', not {order!r}")
+    order = order.upper()
+    if order == "K":
+        return einsum(*args, **how)
+    if any(is_symbolic(a) for a in args):
+        raise TypeError("einsum: a formula of placeholders has no order in memory")
+    made = einsum(*args, **how)
+    if how["out"] is not None or np.ndim(made) == 0:
+        return made
+    if order == "A":
+        arrays = [a for a in args if isinstance(a, np.ndarray)]
+        order = "F" if arrays and all(a.flags.f_contiguous for a in arrays) else "C"
+    return np.asarray(made, order="F" if order == "F" else "C")
+
+
+def _stand_in(a: Any) -> Any:
+    """What is planned for: no value is computed of what has none yet."""
+    if is_symbolic(a):
+        if all(isinstance(n, int) for n in a.shape):
+            return np.zeros(a.shape, a.dtype)
+    elif is_lazy(a) and a._head != "leaf":
+        return np.zeros(a.shape, a.dtype)
+    return dlpack.as_array(a)
 
 
 def _general(
@@ -226,7 +261,7 @@ def einsum_path(
     Parameters
     ----------
     *args, sizes, outside, dtype, optimize
-        As of `einsum`.
+        As of `einsum`. Of placeholders of known sizes and of LazyArrays the shapes count.
 
     Returns
     -------
@@ -254,4 +289,4 @@ def einsum_path(
     ['einsum_path', (1, 2), (0, 1)]
     """
     task, operands = equations.task_of(args, sizes, outside, dtype, "unsafe", optimize)
-    return show.path(task, [dlpack.as_array(a) for a in operands])
+    return show.path(task, [_stand_in(a) for a in operands])

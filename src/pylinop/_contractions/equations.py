@@ -4,6 +4,7 @@ all others."""
 from __future__ import annotations
 
 import functools
+import math
 import operator
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -298,7 +299,26 @@ def plan(task: Task, arrays: Sequence[Any]) -> tuple[Any, Sized, tuple[tuple[str
     if dtype.char not in "fdFD":
         return None, s, labels
     equation = _equation(labels, views.result_labels(s), task.path, any_order(s))
-    return equation.plan(*(_normal(a) for a, _ in seen)), s, labels
+    data = equation.plan(*(_normal(a) for a, _ in seen))
+    data["slots"] = _slots(data, seen, s, dtype)
+    return data, s, labels
+
+
+def _slots(data: Any, seen: Sequence[Any], s: Sized, dtype: np.dtype[Any]) -> list[dict[str, Any]]:
+    """What the numbers `a`, `b`, `c` of a plan's steps are: operands as the equation reads them,
+    the result, and temporaries, which are written whole, without gaps."""
+    n = data["operands"]
+    shapes = {k: tuple(a.shape) for k, (a, _) in enumerate(seen)}
+    shapes[n] = tuple(s.sizes[x] for x in views.result_labels(s))
+    for step in data["steps"]:
+        if step["c"] > n:
+            kept = [loop["size"] for loop in step["loops"] if not loop["summed"]]
+            matrix = step["sizes"][:2] if step["how"] != "nest" else ()
+            shapes[step["c"]] = (math.prod((*kept, *matrix)),)
+    names = (
+        [f"a{k}" for k in range(n)] + ["out"] + [f"t{k + 1}" for k in range(len(shapes) - n - 1)]
+    )
+    return [{"name": name, "shape": shapes[k], "dtype": dtype.name} for k, name in enumerate(names)]
 
 
 class Deferred:

@@ -18,7 +18,7 @@ def _name(slot: int, operands: int) -> str:
     return "out" if slot == operands else f"t{slot - operands}"
 
 
-def _pairs(data: dict[str, Any]) -> list[tuple[int, int]]:
+def pairs(data: dict[str, Any]) -> list[tuple[int, int]]:
     n = data["operands"]
     live = list(range(n))
     made, new = [], n
@@ -81,5 +81,5 @@ def path(task: Task, arrays: Sequence[np.ndarray[Any, Any]]) -> tuple[list[Any],
     )
     result = views.merged_shape(sized)
     said.append(f"  result {result}")
-    steps: list[Any] = _pairs(data) if not data["zero"] else [(0, 1)] * (len(arrays) - 1)
+    steps: list[Any] = pairs(data) if not data["zero"] else [(0, 1)] * (len(arrays) - 1)
     return ["einsum_path", *(steps or [(0,)])], "\n".join(said)

@@ -10,6 +10,7 @@ import numpy as np
 
 from .._base.checks import is_lazy
 from .._base.dlpack import is_fixed
+from . import contractions
 
 __all__ = ["called", "is_one", "plain"]
 
@@ -126,6 +127,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "transpose": _transpose,
     "swapaxes": _swapaxes,
     "broadcast_to": lambda run, a, kwargs, x, *rest: run.ns.expand(x, a.shape),
+    "einsum": contractions.einsum,
     "matrix_transpose": lambda run, a, kwargs, x: run.ns.mT(x),
 }
 

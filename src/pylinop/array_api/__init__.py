@@ -13,7 +13,7 @@ from __future__ import annotations
 from .._programs import table as _table
 from .._programs.functions import InvQuadLogdet, SlogdetResult
 from .operators import FUNCTIONS as _F
-from .operators import Operator
+from .operators import Operator, einsum
 from .operators import kind as _kind
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "SlogdetResult",
     "det",
     "diagonal",
+    "einsum",
     "inv",
     "inv_quad_logdet",
     "logdet",

@@ -9,11 +9,12 @@ import numpy as np
 from .._namespace import formulas as in_place
 from .._namespace.arrays import namespace_of
 from .._programs import operators as neutral
+from .._programs.contractions import einsum_by
 from .._programs.formulas import operations
 from .._programs.functions import Functions
-from .._programs.programs import Program
+from .._programs.programs import Program, Written
 
-__all__ = ["FUNCTIONS", "Operator", "kind"]
+__all__ = ["FUNCTIONS", "Operator", "einsum", "kind"]
 
 
 def is_array(x: Any) -> bool:
@@ -56,7 +57,21 @@ def _run(program: Program, arrays: Any) -> list[Any]:
     return made
 
 
+def _program(function: Any) -> Any:
+    """A function of LazyArrays as one of arrays."""
+
+    def called(*arrays: Any) -> Any:
+        for x in arrays:
+            if not is_array(x):
+                raise TypeError(f"einsum takes arrays of one library, not a {type(x).__name__}")
+        made = Written(lambda leaves: [function(*leaves)], function, len(arrays))
+        return _run(made, arrays)[0]
+
+    return called
+
+
 operation = operations(_leaf)
+einsum = einsum_by(_program)
 FACE = neutral.Face(
     "pylinop.array_api", "the array API", is_array, operation, dtype_of, np.dtype, _run
 )
