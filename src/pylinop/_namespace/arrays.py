@@ -360,6 +360,11 @@ class _Torch(Namespace):
         return self.xp.tril(x, k)
 
     def fft(self, x: Any, axis: int, inverse: bool = False, length: int | None = None) -> Any:
+        n = x.shape[axis] if length is None else length
+        if not x.numel() and n:  # MKL refuses what has no numbers
+            shape = list(x.shape)
+            shape[axis] = n
+            return x.new_zeros(shape, dtype=x.dtype.to_complex())
         return (self.xp.fft.ifft if inverse else self.xp.fft.fft)(x, n=length, dim=axis)
 
     def rfft(self, x: Any, axis: int, length: int) -> Any:
