@@ -78,7 +78,7 @@ help:
 	@echo "test-system-blas   pytest on the system's OpenBLAS (SYSTEM_BLAS=/path/to/libopenblas.so is another)"
 	@echo "test-frameworks    pylinop.torch and pylinop.jax with PyTorch and JAX (gigabytes); FRAMEWORKS='jax lineax equinox' are some"
 	@echo "test-packages      operators beside pandas, polars, xarray, scikit-learn, statsmodels, joblib, PyLops"
-	@echo "namespaces         random formulas on arrays of NumPy, PyTorch, JAX and array-api-strict against C, T=60 seconds each (after test-frameworks)"
+	@echo "namespaces         random formulas and the plans of the C batteries on arrays of NumPy, PyTorch, JAX, array-api-strict against C, T=60 seconds each (after test-frameworks)"
 	@echo "gpu                pylinop.torch on tensors of a GPU, where there is one"
 	@echo "test-pytensor      pylinop.pytensor with PyTensor, PyMC, nutpie (Python 3.12 or newer)"
 	@echo "test-clients       ptgp's tests with pylinop.pytensor and without, PyTensor's and PyMC's of checkouts (PYTENSOR=folder PYMC=folder)"
@@ -234,6 +234,10 @@ test-frameworks:
 # Random formulas on the arrays of other libraries, walked, against C; T seconds each.
 namespaces:
 	@cd tests && OPENBLAS_NUM_THREADS=1 ../.venvs/frameworks/bin/python -m formulas.elsewhere $(or $(T),60) numpy torch jax strict
+	@rm -f $(BUILD)/plans.jsonl
+	@PYLINOP_RECORD=$(BUILD)/plans.jsonl $(BUILD)/tests/battery_rules >/dev/null
+	@PYLINOP_RECORD=$(BUILD)/plans.jsonl PYLINOP_RECORD_EACH=100 $(BUILD)/tests/battery_kinds >/dev/null
+	@cd tests && OPENBLAS_NUM_THREADS=1 ../.venvs/frameworks/bin/python -m formulas.batteries $(abspath $(BUILD))/plans.jsonl numpy torch strict
 
 # On a machine with a GPU, whose PyTorch is installed by test-frameworks: tensors on it against C; JAX's arrays, and CuPy's where it is.
 gpu:

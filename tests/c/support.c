@@ -1,6 +1,8 @@
 /* support.c: see support.h. Everything random follows from a world's seed. */
 #include "support.h"
 
+#include "record.h"
+
 #include "ops/shared/sparse_solver.h"
 
 #include <math.h>
@@ -373,6 +375,7 @@ bool t_agrees(world *w, const lop_node *root, int layout, double factor, const c
         if (ok && root->op == &lop_op_scaledet) unscale(&out);
         ok = ok && t_check(tv_close(want, &out.buf, factor, why, sizeof why),
                            "%s: %s: layout %d: %s", who, why, layout, text ? text : "");
+        if (ok) record_plan(w, root, &out.buf, who);
     }
     if (want) placed_free(&out);
     lop_free(&w->ctx, text);

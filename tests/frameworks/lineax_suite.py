@@ -37,6 +37,7 @@ def make_pylinop_product(getkey, matrix, tags):
 def pytest_collection(session):
     helpers = importlib.import_module("tests.helpers")  # its own, after its conftest
     helpers.make_operators[:] = [make_pylinop_matrix, make_pylinop_sum, make_pylinop_product]
+    helpers.make_jac_operator = make_pylinop_sum  # in the files that take two by name
     row = (pjl.Structured(), (), False)
     helpers.solvers_tags_pseudoinverse.append(row)
     helpers.solvers_tags.append(row[:2])

@@ -14,7 +14,7 @@ APPLY, DENSE, DIAGONAL, TRACE, ELEMENT, DET = 0, 8, 9, 10, 11, 12
 
 
 def walked(op, action, x=None, i=0, j=0):
-    canonical = op._canonical(action, x, i, j)
+    canonical = walk.canonical(op, action, x, i, j)
     leaves = dict(canonical[1])
     if x is not None:
         leaves[canonical[2]] = x
@@ -129,6 +129,45 @@ def test_coefficients_are_named():
         A._canonical(99, None, 0, 0)
     with pytest.raises(TypeError):
         A._canonical(DENSE, None, 0, 0, ("a",))
+
+
+@pytest.mark.parametrize("name", ["matern12", "matern32", "matern52"])
+def test_points_on_a_line_go_dense(name):
+    """C sorts many of them and sweeps along: there is no such form elsewhere."""
+    rng = np.random.default_rng()
+    t = rng.random((200, 1))
+    A = pl.Kernel(name, t, length_scale=0.2) + 0.1 * pl.Identity(200)
+    b = rng.standard_normal((200, 1))
+    assert "line_order" in {row[0] for row in pl.inv(A)._canonical(APPLY, b, 0, 0)[0]}
+    close(walked(pl.inv(A), APPLY, b), pl.solve(A, b))
+    close(walked(A, DET)[1], pl.slogdet(A)[1])
+    close(walked(pl.inv(A), DIAGONAL), pl.diagonal(pl.inv(A)))
+    assert "line_order" in {row[0] for row in pl.inv(A)._canonical(APPLY, b, 0, 0)[0]}
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_what_has_no_numbers(dtype):
+    """Found by the batteries: diagonals beside the matrix, boxes of nothing, no reflector."""
+    none = np.zeros(0, dtype)
+    beside = pl.Diag(none, k=-2, shape=(1, 1))
+    close(walked(beside, DENSE), np.zeros((1, 1)))
+    close(walked(beside, DIAGONAL, None, 1), none)
+    close(walked(pl.Householder(none), DET)[0], 1)
+    C = pl.Circulant(np.ones(1, dtype))
+    x = np.zeros((1, 0), dtype)
+    close(walked(C, APPLY, x), x)
+    close(walked(pl.inv(C), APPLY, x), x)
+
+
+def test_many_blocks_alike():
+    rng = np.random.default_rng()
+    a = rng.standard_normal((40, 3, 3)) + 4 * np.eye(3)
+    blocks = pl.BlockDiag(*map(pl.Dense, a))
+    b = rng.standard_normal((120, 2))
+    assert "cholesky_batch" in {row[0] for row in pl.inv(blocks)._canonical(APPLY, b, 0, 0)[0]}
+    close(walked(blocks, APPLY, b), blocks @ b)
+    close(walked(pl.inv(blocks), APPLY, b), pl.solve(blocks, b))
+    close(walked(blocks, DET)[1], pl.slogdet(blocks)[1])
 
 
 def test_what_has_no_form_says_so():

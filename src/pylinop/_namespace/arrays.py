@@ -169,7 +169,7 @@ class Namespace:
         one = self.xp.fft.ifft if inverse else self.xp.fft.fft
         wide = {"float32": "complex64", "float64": "complex128"}
         x = self.cast(x, wide.get(self.name_of(x), self.name_of(x)))
-        return one(x, n=length, axis=axis)
+        return one(x, n=length, axis=axis) if length or x.shape[axis] else x
 
     def rfft(self, x: Any, axis: int, length: int) -> Any:
         """The first half, of a real array with zeros behind it up to the length."""
@@ -360,6 +360,11 @@ class _Torch(Namespace):
         return self.xp.tril(x, k)
 
     def fft(self, x: Any, axis: int, inverse: bool = False, length: int | None = None) -> Any:
+        n = x.shape[axis] if length is None else length
+        if not x.numel():  # MKL refuses what has no numbers
+            shape = list(x.shape)
+            shape[axis] = n
+            return x.new_zeros(shape, dtype=x.dtype.to_complex())
         return (self.xp.fft.ifft if inverse else self.xp.fft.fft)(x, n=length, dim=axis)
 
     def rfft(self, x: Any, axis: int, length: int) -> Any:

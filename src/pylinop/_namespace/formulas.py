@@ -201,7 +201,7 @@ class _Evaluation:
                 )
             shape = None if x is None else tuple(x.shape)
             rhs = None if x is None else _without_memory(self.ns.name_of(x), shape)
-            canonical = op._canonical(action, rhs, k, 0, tuple(sources))
+            canonical = walk.canonical(op, action, rhs, k, 0, tuple(sources))
             if self.shared.told is not None:
                 self.shared.told.rows(op, action, rhs, k)
         finally:

@@ -154,6 +154,10 @@ def _parts(w: Any, row: Any) -> list[Any]:
     return [w.ns.expand(x, (*batch, *x.shape[x.ndim - core :])) for x in found]
 
 
+def _cholesky_batch(w: Any, row: Any) -> Any:
+    return w.ns.stack([w.whole(row, k) for k in range(len(row.children))], 0)
+
+
 def _grid(w: Any, row: Any) -> Any:
     parts = _parts(w, row)
     if row.core == 1:
@@ -386,6 +390,7 @@ HEADS: dict[str, Callable[..., Any]] = {
     "gemm_triangle": _gemm_triangle,
     "matvec_row": _line,
     "slice": _slice,
+    "cholesky_batch": _cholesky_batch,
     "grid": _grid,
     "concat": _concat,
     "blocks": _blocks,

@@ -8,9 +8,8 @@ than the matrix."""
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
-
-import numpy as np
 
 __all__ = ["matrix", "number_sums", "point_sums"]
 
@@ -64,7 +63,7 @@ def _difference(f: _Factor, c: int) -> Any:
 
 def _turn(f: _Factor, c: int) -> Any:
     """The angle between two points, of a period."""
-    return _difference(f, c) * (np.pi / _each(f.shape))
+    return _difference(f, c) * (math.pi / _each(f.shape))
 
 
 def _total(ns: Any, f: _Factor) -> Any:
@@ -104,7 +103,7 @@ def _value(ns: Any, f: _Factor, s: Any) -> Any:
     r = ns.sqrt(s)
     if f.word == _EXPONENTIAL:
         return ns.exp(-r)
-    a = r * np.sqrt(3 if f.word == _MATERN32 else 5)
+    a = r * math.sqrt(3 if f.word == _MATERN32 else 5)
     return (1 + a + (a * a / 3 if f.word == _MATERN52 else 0)) * ns.exp(-a)
 
 
@@ -123,9 +122,9 @@ def _slope(ns: Any, f: _Factor, s: Any) -> Any:
         return -((1 + s / (2 * a)) ** (-a - 1)) / 2
     r = ns.sqrt(s)
     if f.word == _MATERN32:
-        return -1.5 * ns.exp(-np.sqrt(3) * r)
+        return -1.5 * ns.exp(-math.sqrt(3) * r)
     if f.word == _MATERN52:
-        a = np.sqrt(5) * r
+        a = math.sqrt(5) * r
         return (1 + a) * ns.exp(-a) * (-5 / 6)
     safe = ns.where(r > 0, r, ns.ones((), ns.name_of(r)))  # where r is 0 so are the differences
     return ns.where(r > 0, -ns.exp(-r) / (2 * safe), ns.zeros((), ns.name_of(r)))
@@ -203,7 +202,7 @@ def point_sums(w: Any, row: Any) -> Any:
             one = other / (scale * scale)
         elif f.word == _PERIODIC:
             turn = _turn(f, c)
-            one = 2 * ns.xp.sin(turn) * ns.xp.cos(turn) * (np.pi / _each(f.shape))
+            one = 2 * ns.xp.sin(turn) * ns.xp.cos(turn) * (math.pi / _each(f.shape))
             one = one / (scale * scale)
         else:
             one = 2 * _difference(f, c) / (scale * scale)

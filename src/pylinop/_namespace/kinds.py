@@ -59,6 +59,8 @@ def _of_diagonals(w: Any, row: Any, diagonals: Any) -> Any:
     m, n = row.shape[-2:]
     total = w.ns.zeros(row.shape, row.dtype)
     for k, d in diagonals:
+        if not d.shape[-1]:  # it lies beside the matrix
+            continue
         by_rows = padded(w.ns, w.ns.cast(d, row.dtype), d.ndim - 1, max(-k, 0), m)
         total = total + by_rows[..., None] * w.ns.eye(m, n, k, row.dtype)
     return total
@@ -115,7 +117,7 @@ def toeplitz_numbers(w: Any, row: Any) -> Any:
     c, r = w.whole(row, 0), w.whole(row, 1)
     batch = tuple(row.shape[:-2])
     c, r = (w.ns.expand(x, (*batch, x.shape[-1])) for x in (c, r))
-    return w.ns.concat([w.ns.flip(r[..., 1:], (-1,)), c], -1)
+    return w.ns.concat([w.ns.flip(r[..., min(1, r.shape[-1]) :], (-1,)), c], -1)
 
 
 def hankel_numbers(w: Any, row: Any) -> Any:

@@ -69,7 +69,8 @@ def _box_product(w: Any, mode: int, t: Any, into: Any, x: Any) -> Any:
     y = convolved(ns, t[..., None], y, [(level - 1 - count, g) for level, g in enumerate(total)])
     cuts = [slice(n - 1, g) for n, g in zip(into, total, strict=True)]
     y = y[(..., *cuts, slice(None))]
-    return ns.reshape(y, (*y.shape[: y.ndim - 1 - count], -1, k))
+    levels = y.shape[y.ndim - 1 - count : -1]
+    return ns.reshape(y, (*y.shape[: y.ndim - 1 - count], math.prod(levels), k))
 
 
 def _toeplitz_apply(w: Any, row: Any, mode: int, x: Any) -> Any:
@@ -247,7 +248,7 @@ def by_spectrum(w: Any, values: Any, sizes: Any, x: Any, real: bool) -> Any:
     y = values[..., None] * y
     for axis in range(y.ndim - 1 - len(sizes), y.ndim - 1):
         y = ns.fft(y, axis, True)
-    y = ns.reshape(y, (*y.shape[: y.ndim - 1 - len(sizes)], -1, k))
+    y = ns.reshape(y, (*y.shape[: y.ndim - 1 - len(sizes)], math.prod(sizes), k))
     return ns.real(y) if real else y
 
 

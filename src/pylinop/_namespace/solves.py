@@ -353,7 +353,7 @@ def _length(w: Any, row: Any, head: str) -> int:
 def _householder_det(w: Any, row: Any) -> Any:
     if len(row.children) == 1:
         s, a = _one(w, row)
-        return s * -1, a
+        return (s * -1 if w.rows[row.children[0]].shape[-1] else s), a  # of no rows it is 1
     v, tau = w.whole(row, 0), w.whole(row, 1)
     d = 1 - tau * w.ns.sum(w.ns.conj(v) * v, -1)
     return _product(w, d[..., None])

@@ -5,14 +5,17 @@ out: of a fast way with a check and a safe one, the fast way alone is needed (`A
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from .. import _core
+from .._base import config
 from . import heads, kinds, projections, solves
 from .arrays import Namespace
 from .told import Told
 
-__all__ = ["ARMS", "Row", "Shared", "Walk", "missing", "rows_of", "run"]
+__all__ = ["ARMS", "Row", "Shared", "Walk", "canonical", "missing", "rows_of", "run"]
 
 
 class Row(NamedTuple):
@@ -62,6 +65,7 @@ ARMS = {
     "toeplitz_solve": -1,
     "toeplitz_det": -1,
     "assume": 0,
+    "check_isometry": 0,
     "assume_band": 0,
 }
 
@@ -79,6 +83,23 @@ HEADS: dict[str, Callable[..., Any]] = {
     **solves.HEADS,
     **projections.HEADS,
 }
+
+
+@functools.cache
+def _by_order() -> tuple[str, ...]:
+    """The rules that sort points on a line, and sweep along them."""
+    names = [str(row["name"]) for row in _core.rules()]
+    return tuple([name for name in names if "line" in name.split("-")])
+
+
+def canonical(op: Any, *asked: Any) -> Any:
+    """The canonical expression of an operator's action. A sweep along an order has no form on
+    arrays of a device: what would sort its points takes its dense form."""
+    found = op._canonical(*asked)
+    if all(row[0] != "line_order" for row in found[0]):
+        return found
+    with config.config(disable_rules=(*config.get("disable_rules"), *_by_order())):
+        return op._canonical(*asked)
 
 
 def rows_of(found: Any) -> list[Row]:

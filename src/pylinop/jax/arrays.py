@@ -49,7 +49,11 @@ def as_leaf(x: Any) -> Any:
 
 
 def strong(c: Any, operator: Any) -> Any:
-    """A number by which an operator is multiplied. One whose dtype is weak takes JAX's for both."""
+    """A number by which an operator is multiplied. One whose dtype is weak takes JAX's for both; an
+    integer does not widen one of single precision, as ever in JAX."""
+    whole = is_array(c) and c.dtype.kind in "iub"
+    if whole and operator.dtype in (np.float32, np.complex64):
+        return jnp.asarray(c, np.float32)
     if not getattr(c, "weak_type", False):
         return c
     return jax.lax.convert_element_type(c, jnp.result_type(operator.dtype, c))

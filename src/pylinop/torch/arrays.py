@@ -16,6 +16,7 @@ __all__ = [
     "as_leaf",
     "dtype_of",
     "is_array",
+    "narrowed",
     "numpys",
     "operation",
     "out_dtype",
@@ -33,6 +34,8 @@ _DTYPES: dict[Any, Any] = {
     torch.uint8: np.dtype(np.uint8),
     torch.bool: np.dtype(bool),
 }
+_SINGLE = {torch.float64: torch.float32, torch.complex128: torch.complex64}
+_SINGLE |= {k: torch.float32 for k, v in _DTYPES.items() if v.kind in "iub"}
 LETTERS = {k: v.str for k, v in _DTYPES.items()}
 _TORCH = {v: k for k, v in _DTYPES.items()}
 
@@ -79,6 +82,18 @@ def as_leaf(x: Any) -> Any:
         )
     dtype_of(x)
     return x
+
+
+def narrowed(c: Any, operator: Any) -> Any:
+    """A number by which an operator is multiplied: what has no dimensions does not widen one of
+    single precision, as ever in torch. (One of no dtype of its own, an identity, takes c's.)"""
+    if not is_array(c):
+        return c
+    x = as_leaf(c)
+    due = _SINGLE.get(x.dtype)
+    if due is None or operator.dtype not in (torch.float32, torch.complex64):
+        return x
+    return x.to(due)
 
 
 def as_array(x: Any) -> Any:

@@ -11,7 +11,7 @@ from .._namespace.formulas import on_one_device
 from .._programs import formulas
 from .._programs import operators as neutral
 from .._programs.functions import Functions
-from .arrays import dtype_of, is_array, operation, out_dtype
+from .arrays import dtype_of, is_array, narrowed, operation, out_dtype
 from .function import kind_of, run
 
 __all__ = ["FUNCTIONS", "Operator", "kind"]
@@ -26,6 +26,7 @@ FACE = neutral.Face(
     run,
     kind_of,
     torch.compiler.is_dynamo_compiling,
+    narrowed,
 )
 
 

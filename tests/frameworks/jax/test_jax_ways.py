@@ -99,6 +99,13 @@ def test_products_are_linear_in_forward_mode(at):
         close(both(ours), both(dense))
 
 
+def test_integers_do_not_widen():
+    a = jnp.eye(3, dtype=jnp.float32)
+    for c in (np.int64(2), jnp.asarray(2, jnp.int64), np.bool_(True), np.float32(2)):
+        assert (pj.Dense(a) * c).dtype == (a * c).dtype == jnp.float32
+        assert ((pj.Dense(a) / c) @ jnp.ones(3, jnp.float32)).dtype == jnp.float32
+
+
 def test_numbers_of_weak_dtypes():
     a, x = jnp.ones((2, 2), jnp.float32), jnp.ones(2, jnp.float32)
     for c in (2, 2.0, jnp.asarray(2.0), jnp.asarray(2), jax.lax.stop_gradient(2.0), np.float64(2)):

@@ -1,5 +1,6 @@
 """Operators of pylinop.torch have what tensors have: a device, a dtype, and others of these."""
 
+import numpy as np
 import pytest
 import scipy.sparse
 
@@ -77,6 +78,29 @@ def test_other_devices():
     else:
         with pytest.raises((RuntimeError, AssertionError), match=r"(?i)cuda|nvidia"):
             K.cuda()
+
+
+def test_numbers_do_not_widen():
+    """By torch's rules; a number that is NumPy's is one of Python to it."""
+    a = torch.eye(3)
+    A = pt.Dense(a)
+    two = torch.tensor(2.0, dtype=torch.float64, requires_grad=True)
+    for c in (
+        2.0,
+        np.float64(2),
+        np.float32(2),
+        np.int64(2),
+        two,
+        torch.tensor(2),
+        np.complex128(2),
+    ):
+        due = (a * c).dtype
+        assert (A * c).dtype is (A / c).dtype is due
+        assert ((A * c) @ torch.ones(3)).dtype is due
+    assert (pt.Dense(a.double()) * torch.tensor(2.0)).dtype is torch.float64
+    assert (A + torch.tensor(2.0) * pt.Identity(3)).dtype is torch.float32
+    pt.trace(A * two).backward()
+    assert two.grad.dtype is torch.float64 and two.grad == 3
 
 
 def test_wrong_dtypes():
