@@ -126,6 +126,14 @@ def _scaled(arrays: Any, slack: float, i: int, tree: Any) -> bool:
     return c > 0 and _proved(tree, arrays, slack / c)
 
 
+def _framed(arrays: Any, slack: float, i: int, tree: Any) -> bool:
+    return bool((arrays[i] > 0).all()) and _proved(tree, arrays, 0.0)
+
+
+def _rotated(arrays: Any, slack: float, i: int, j: int) -> bool:
+    return bool((arrays[j] > 0).all())
+
+
 def _band(arrays: Any, terms: Any) -> bool:
     """Is it symmetric? Whether it is definite its own Cholesky tells."""
     total: dict[int, Any] = {}
@@ -200,6 +208,8 @@ _KINDS: dict[str, Any] = {
     "kron": _kron,
     "blocks": _blocks,
     "scaled": _scaled,
+    "framed": _framed,
+    "rotated": _rotated,
     "sum": _sum,
     "written": lambda arrays, slack, tree: True,
     "general": lambda arrays, slack, tree: True,

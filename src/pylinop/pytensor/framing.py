@@ -73,12 +73,13 @@ def _sparse(u: Any, leaves: Any, pattern: str, i: int) -> Any:
 
 def _scaled(u: Any, leaves: Any, i: int, tree: Any) -> Any:
     inner = framed(u, leaves, tree)
-    return None if inner is None else ("scaled", i, inner)
+    return None if inner[0] == "framed" else ("scaled", i, inner)
 
 
 def _sum(u: Any, leaves: Any, *terms: Any) -> Any:
+    """Where one of them keeps its frame all of them are within one."""
     made = [framed(u, leaves, t) for t in terms]
-    return None if None in made else ("sum", *made)
+    return None if any(t[0] == "framed" for t in made) else ("sum", *made)
 
 
 _KINDS: dict[str, Callable[..., Any]] = {
@@ -96,6 +97,7 @@ _KINDS: dict[str, Callable[..., Any]] = {
 
 
 def framed(u: Any, leaves: Any, tree: Any) -> Any:
-    """The tree of u_i K_ij u_j; None where its structure is lost."""
+    """The tree of u_i K_ij u_j."""
     row = _KINDS.get(tree[0])
-    return None if row is None else row(u, leaves, *tree[1:])
+    made = None if row is None else row(u, leaves, *tree[1:])
+    return ("framed", leaves.at(u), tree) if made is None else made

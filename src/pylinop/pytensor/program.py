@@ -14,6 +14,8 @@ A tree is a tuple, its leaves numbers of arrays:
     ("off", "k", i)         a vector on the k-th diagonal
     ("sparse", "pattern", i)  symmetric, its entries row by row (patterns.py)
     ("kron", t, ...)  ("blocks", t, ...)  ("scaled", i, t)  ("sum", t, ...)  ("inverse", t)
+    ("framed", i, t)        diag(u) t diag(u)
+    ("rotated", i, j)       V diag(d) V' of an orthogonal V
     ("written", t)          t as a dense matrix, by its lower triangle
     ("general", t)          t, of which it is not said that it is symmetric or positive definite
 
@@ -187,6 +189,11 @@ def _congruence(leaves: Any, i: int, j: int) -> Any:
     return _core.LowRank(W, W @ C.T)
 
 
+def _framed(leaves: Any, i: int, tree: Tree) -> Any:
+    D: Any = _core.Diag(leaves[i])
+    return D @ operator_of(leaves, tree) @ D
+
+
 def _written(leaves: Any, tree: Tree) -> Any:
     """Its parts, such as a band whose inverse it has, need not be definite."""
     K = lazy(operator_of(_General(leaves), tree))
@@ -216,6 +223,8 @@ _KINDS: dict[str, Any] = {
     "kron": _parts(_core.Kron),
     "blocks": _parts(lambda *parts: _core.BlockDiag(list(parts))),
     "scaled": _scaled,
+    "framed": _framed,
+    "rotated": _weighted,
     "sum": _sum,
     "written": _written,
 }
@@ -289,6 +298,53 @@ class _Matrix:
         return slogdet(self.K)[1]
 
 
+class _Framed:
+    """diag(u) K diag(u) by K, of u that is positive or may be not."""
+
+    def __init__(self, u: Any, K: Any, is_positive: bool) -> None:
+        self.u, self.K, self.is_positive = u, K, is_positive
+
+    def _log(self) -> Any:
+        D: Any = _core.Diag(self.u)
+        return logdet(D) if self.is_positive else slogdet(D)[1]
+
+    def _by(self, b: Any) -> Any:
+        return b / (self.u if b.ndim == 1 else self.u[:, None])
+
+    def solve(self, b: Any) -> Any:
+        return self._by(self.K.solve(self._by(b)))
+
+    def inverse(self) -> Any:
+        return self.K.inverse() / self.u[:, None] / self.u
+
+    def squares(self, b: Any) -> Any:
+        return _squares(self.K, b / self.u)
+
+    def logdet(self) -> Any:
+        return self.K.logdet() + 2 * self._log()
+
+    def logabsdet(self) -> Any:
+        return self.K.logabsdet() + 2 * self._log()
+
+
+class _Rotated(_Matrix):
+    """V diag(d) V' of an orthogonal V, by the diagonal."""
+
+    def __init__(self, V: Any, d: Any) -> None:
+        D: Any = _core.Diag(d)
+        super().__init__(D)
+        self.V = V
+
+    def solve(self, b: Any) -> Any:
+        return self.V @ solve(self.K, self.V.T @ b)
+
+    def inverse(self) -> Any:
+        return self.V @ lazy(inv(self.K)) @ self.V.T
+
+    def squares(self, b: Any) -> Any:
+        return _squares(_Matrix(self.K), b @ self.V)
+
+
 class _Blocks:
     """A block diagonal positive definite matrix, block by block: what is asked of a block, and its
     gradient, has nothing to do with the others."""
@@ -335,6 +391,11 @@ def _asked(leaves: Any, tree: Tree, is_whole: bool = False) -> Any:
         return noisy
     if tree[0] == "inverse":
         return _Inverse(operator_of(leaves, tree[1]))
+    if tree[0] == "framed":
+        inner = _asked(leaves, tree[2], is_whole)
+        return _Framed(leaves[tree[1]], inner, not isinstance(leaves, _General))
+    if tree[0] == "rotated":
+        return _Rotated(leaves[tree[1]], leaves[tree[2]])
     if tree[0] == "blocks" and not (is_whole or isinstance(leaves, _General)):
         sizes = [operator_of(leaves, t).shape[-1] for t in tree[1:]]
         return _Blocks([_asked(leaves, t) for t in tree[1:]], sizes)
@@ -344,7 +405,7 @@ def _asked(leaves: Any, tree: Tree, is_whole: bool = False) -> Any:
 def _squares(K: Any, b: Any) -> Any:
     """b' inv(K) b of each vector, as the diagonal of one product: by half of the factor where that
     will do, and of the gradient K is asked for one solve."""
-    if isinstance(K, _Blocks):
+    if isinstance(K, _Blocks | _Framed | _Rotated):
         return K.squares(b)
     B = np.reshape(b, (math.prod(b.shape[:-1]), b.shape[-1])).mT
     return np.reshape(np.diagonal(B.mT @ K.solve(B)), b.shape[:-1])

@@ -59,6 +59,10 @@ def _rows(tree: Any) -> list[Any]:
         return _row(_CONGRUENCE, rest)
     if name == "kron" and all(t[0] in ("dense", "symmetric", "unit") for t in rest):
         return _row(_KRON, [t[1] for t in rest])
+    if name == "framed":
+        return _row(_FRESH, (), _row(_DIAGONAL, rest[:1]) + _rows(rest[1]))
+    if name == "rotated":
+        return _row(_FRESH, (), _row(_DIAGONAL, rest[1:]))
     if name == "scaled":
         return _row(_SCALED, rest[:1], _rows(rest[1]))
     if name == "sum" and any(t[0] == "off" for t in rest):

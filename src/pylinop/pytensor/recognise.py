@@ -36,6 +36,7 @@ from .bands import by_entries, gram
 from .framing import framed, paired
 from .gathers import gathered
 from .products import factors
+from .settled import eigen_pays, settled
 from .stationary import lags
 from .views import (
     are_transposes,
@@ -56,8 +57,10 @@ SIMPLE = {
     "diagonal",
     "off",
     "sparse",
+    "toeplitz",
+    "known",
 }  # multiples of them are they themselves
-PAYS = {"kron", "toeplitz", "blocks", "root", "weighted", "congruence", *SIMPLE} - {"identity"}
+PAYS = {"kron", "blocks", "root", "weighted", "congruence", "rotated", *SIMPLE} - {"identity"}
 DEFINITE = {
     "kron",
     "toeplitz",
@@ -65,6 +68,7 @@ DEFINITE = {
     "diagonal",
     "identity",
     "sparse",
+    "rotated",
 }  # others are semidefinite
 
 
@@ -200,7 +204,8 @@ def _blocks(v: Any, leaves: Leaves) -> Any:
         core = plain(x)
         if core is None:
             return None
-        made.append(_sized(core, _tree(core, leaves), leaves) or ("dense", leaves.at(core)))
+        tree = _sized(core, _tree(core, leaves), leaves)
+        made.append((tree and settled(tree, leaves)) or ("dense", leaves.at(core)))
     return ("blocks", *made)
 
 
@@ -292,7 +297,18 @@ def _add(v: Any, leaves: Leaves) -> Any:
         if tree is None:
             return None
         terms += tree[1:] if tree[0] == "sum" else [tree]
-    return ("sum", *terms)
+    return _merged(terms, leaves)
+
+
+def _merged(terms: list[Any], leaves: Leaves) -> Any:
+    """Their sum, with one Toeplitz matrix in place of several."""
+    columns = [t[1] for t in terms if t[0] == "toeplitz"]
+    if len(columns) < 2:
+        return ("sum", *terms)
+    one = ("toeplitz", leaves.at(pt.add(*(leaves.variables[k] for k in columns))))
+    at = next(k for k, t in enumerate(terms) if t[0] == "toeplitz")
+    rest = [one if k == at else t for k, t in enumerate(terms) if k == at or t[0] != "toeplitz"]
+    return ("sum", *rest) if len(rest) > 1 else one
 
 
 def _sub(v: Any, leaves: Leaves) -> Any:
@@ -305,7 +321,7 @@ def _sub(v: Any, leaves: Leaves) -> Any:
         if tree is None:
             return None
         made += tree[1:] if tree[0] == "sum" else [tree]
-    return ("sum", *made)
+    return _merged(made, leaves)
 
 
 def _mul(v: Any, leaves: Leaves) -> Any:
@@ -393,6 +409,8 @@ def _multiple(number: Any, tree: Any, leaves: Leaves) -> Any:
         return (*tree[:-1], leaves.at(number * leaves.variables[tree[-1]]))
     if tree[0] == "sum" and all(t[0] in SIMPLE for t in tree[1:]):
         return ("sum", *(_multiple(number, t, leaves) for t in tree[1:]))
+    if tree[0] == "framed":
+        return (*tree[:2], _multiple(number, tree[2], leaves))
     return ("scaled", leaves.at(number), tree)
 
 
@@ -484,7 +502,16 @@ def _tree(v: Any, leaves: Leaves) -> Any:
                 if found is not None:
                     return found
     found = lags(v)
-    return None if found is None or found.odd else ("toeplitz", leaves.at(found.values))
+    if found is not None and not found.odd:
+        return ("toeplitz", leaves.at(found.values))
+    return _known(v, leaves)
+
+
+def _known(v: Any, leaves: Leaves) -> Any:
+    """A constant, times one."""
+    if not isinstance(v, Constant) or v.ndim != 2 or not eigen_pays(np.asarray(v.data)):
+        return None
+    return ("known", leaves.at(v), leaves.at(pt.constant(np.ones((), v.dtype))))
 
 
 def kinds(tree: Any) -> set[str]:
@@ -520,6 +547,7 @@ def recognise(K: Any) -> tuple[Any, list[Any]]:
         tree = _sized(core, _tree(core, leaves), leaves)
     except RecursionError:
         raise Refused("its graph is too deep to be read") from None
+    tree = tree and settled(tree, leaves)
     if tree is None:
         raise Refused(f"no structure is known of {core.owner.op if core.owner else core}")
     if not kinds(tree) & PAYS:

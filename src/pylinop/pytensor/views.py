@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytensor.tensor as pt
 
-from ._compat import Blockwise, Constant, DimShuffle, Elemwise
+from ._compat import AllocDiag, Blockwise, Constant, DimShuffle, Elemwise, ExtractDiag
 
 __all__ = [
     "are_transposes",
@@ -145,8 +145,17 @@ def vector_of(v: Any) -> Any:
     """A row or a column as a vector."""
     inner = v.owner.inputs[0] if isinstance(op_of(v), DimShuffle) else v
     if inner.ndim == 1:
-        return inner
+        return _undone(inner)
     return v.dimshuffle(0 if v.type.broadcastable[1] else 1)
+
+
+def _undone(v: Any) -> Any:
+    """d of diag(diag(d)), whose length PyTensor does not know."""
+    D = v.owner.inputs[0] if isinstance(op_of(v), ExtractDiag) else v
+    is_own = (
+        D is not v and isinstance(op_of(D), AllocDiag) and op_of(D).offset == op_of(v).offset == 0
+    )
+    return D.owner.inputs[0] if is_own else v
 
 
 def is_scalar_op(v: Any, kind: Any) -> bool:

@@ -38,6 +38,20 @@ def known(n):
     return [s, t], t * pt.dot(X, X.T) + s**2 * pt.eye(n), [np.array(0.8), np.array(1.3)]
 
 
+def given(n):
+    """A constant covariance, as of relatives or a tree of species, and noise."""
+    s, t = pt.dscalar("s"), pt.dscalar("t")
+    K = s**2 * (t * definite(n) + (1 - t) * np.eye(n))
+    return [s, t], K, [np.array(0.8), np.array(0.4)]
+
+
+def deviations(n):
+    """Correlations along a grid between deviations that differ."""
+    u, r = pt.dvector("u"), pt.dscalar("r")
+    K = pt.diag(u) @ r ** distances(n) @ pt.diag(u)
+    return [u, r], K, [0.5 + RNG.random(n), np.array(0.4)]
+
+
 def weighted(n):
     W, d, values = _low(n)
     c = pt.dvector("c")
@@ -155,6 +169,8 @@ ROWS = {
     root: "sum(root, diagonal)",
     gram: "sum(diagonal, root)",
     known: "sum(scaled(root), identity)",
+    given: "rotated",
+    deviations: "framed(toeplitz)",
     weighted: "sum(weighted, diagonal)",
     congruence: "sum(congruence, diagonal)",
     constant: "sum(diagonal, constant)",
@@ -173,7 +189,7 @@ ROWS = {
     neighbours: "inverse(sum(diagonal, off, off))",
     dense: "dense",
 }
-LEAST = {pentadiagonal: 2, autoregression: 2, noisy: 2, known: 4, kron_sum: 2}  # rows
+LEAST = {pentadiagonal: 2, autoregression: 2, noisy: 2, known: 4, kron_sum: 2, given: 4}  # rows
 
 
 def naive(K, y):

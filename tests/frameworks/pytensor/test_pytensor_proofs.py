@@ -76,12 +76,17 @@ class Drawn:
         return ("sum", *terms)
 
     def tree(self):
-        kind = self.rng.integers(6)
+        kind = self.rng.integers(8)
         if kind == 0:
             return ("blocks", self.leaf(self.n), self.diagonal(3), self.leaf(2))
         if kind == 1:
             return ("inverse", self.band())
-        return (self.sum, self.kron, self.band, lambda: self.leaf(self.n))[kind - 2]()
+        if kind == 2:
+            u = self.rng.random(self.n) + self.rng.choice([0.1, -0.1])
+            return ("framed", self.held(u), self.rng.choice([self.leaf, self.diagonal])(self.n))
+        if kind == 3:
+            return ("rotated", self.held(self.symmetric(self.n)), self.diagonal(self.n)[1])
+        return (self.sum, self.kron, self.band, lambda: self.leaf(self.n))[kind - 4]()
 
 
 def from_c(tree, arrays):

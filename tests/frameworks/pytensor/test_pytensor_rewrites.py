@@ -84,7 +84,16 @@ def test_rows(row, form, n):
 
 
 @pytest.mark.parametrize(
-    "row", [graphs.root, graphs.kron, graphs.toeplitz, graphs.tridiagonal, graphs.dense]
+    "row",
+    [
+        graphs.root,
+        graphs.kron,
+        graphs.toeplitz,
+        graphs.tridiagonal,
+        graphs.dense,
+        graphs.given,
+        graphs.deviations,
+    ],
 )
 def test_not_definite_is_nan_as_without(row):
     inputs, K, values = row(9)

@@ -55,7 +55,7 @@ MODELS = {
     factor_model: "sum(root, diagonal)",
     process_on_a_grid: "sum(toeplitz, identity, identity)",
     kron: "sum(kron(symmetric, symmetric), identity)",
-    autoregression_and_noise: "sum(scaled(toeplitz), identity)",
+    autoregression_and_noise: "sum(toeplitz, identity)",
     random_field: "sum(diagonal, off, off)",
 }
 pytestmark = [

@@ -60,6 +60,7 @@ def with_ends(K):
 
 
 LOW, D, NOISE = W @ W.T, pt.diag(d), s**2 * pt.eye(N)
+GRID, KNOWN = pt.exp(-s * LAG), graphs.definite(N)
 BAND = pt.diag(2 + d) - 0.3 * s * LINE
 MARKOV = (1 + t**2) * pt.eye(N) - t * np.eye(N, k=1) - t * np.eye(N, k=-1)
 SPELLINGS = {
@@ -105,6 +106,23 @@ SPELLINGS = {
         "sum(scaled(root), diagonal)",
     ),
     "divided": ((s * LOW + pt.eye(N)) / pt.outer(d, d), "sum(scaled(root), diagonal)"),
+    "around a grid": (t * framed(GRID + NOISE), "framed(sum(toeplitz, identity))"),
+    "around a product": (
+        framed(pt.linalg.kron(GRID[:4, :4], KNOWN[:6, :6])),
+        "framed(kron(symmetric, symmetric))",
+    ),
+    "its precision": (pt.linalg.inv(framed(t**LAG)), "framed(inverse(toeplitz))"),
+    "a constant precision": (pt.linalg.inv(s * KNOWN + NOISE), "rotated"),
+    "around a constant": (KNOWN * pt.outer(d, d), "framed(rotated)"),
+    "a constant twice": (s * KNOWN + t * KNOWN - 0.1 * NOISE, "rotated"),
+    "blocks of these": (
+        pt.linalg.block_diag(s * KNOWN + NOISE, framed(GRID)),
+        "blocks(rotated, framed(toeplitz))",
+    ),
+    "sums along a grid": (
+        s * (GRID + t * (0.3 * s**LAG - 0.1 * t**LAG)) + t**LAG + NOISE,
+        "sum(toeplitz, identity)",
+    ),
     "around others": (
         framed(W @ pt.diag(c) @ W.T + W @ C @ W.T + D),
         "sum(weighted, congruence, diagonal)",
@@ -118,7 +136,7 @@ SPELLINGS = {
     ),
     "noise added to the diagonal": (
         pt.inc_subtensor((0.8**LAG * s)[np.diag_indices(N)], d),
-        "sum(scaled(toeplitz), diagonal)",
+        "sum(toeplitz, diagonal)",
     ),
     "(I - r L)' (I - r L)": (
         first_difference(t).T @ first_difference(t),
@@ -168,6 +186,10 @@ NEAR = {
     "a design that differs in one digit": (DESIGN * c) @ rounded(DESIGN).T + 9 * D,
     "rows weighted": (pt.exp(d)[:, None] * W) @ W.T + 9 * D,
     "an entry beside the diagonal": pt.set_subtensor(MARKOV[1, 0], 0.1),
+    "deviations beside noise": framed(GRID) + NOISE,
+    "two constants": s * KNOWN + t * graphs.definite(N, 1) + NOISE,
+    "a constant beside others": s * KNOWN + D,
+    "a constant that is not symmetric": s * np.triu(KNOWN, 1) + np.tril(KNOWN) + NOISE,
     "the diagonal of low rank set": pt.set_subtensor((LOW + D)[0, 0], 9.0),
 }
 
@@ -277,6 +299,7 @@ TERMS = [
     BAND,
     MARKOV,
     pt.linalg.inv(BAND),
+    s * KNOWN,
 ]
 Y = pt.dvector("y")
 
