@@ -1,12 +1,15 @@
 """Programs in two halves: what the first half factors the second one does not factor again."""
 
+import copy
 import gc
+import pickle
 
 import numpy as np
 import pytest
 
 import pylinop as pl
 from pylinop import _core
+from pylinop._programs.halves import _derive
 
 PROGRAMS = {}
 
@@ -222,3 +225,45 @@ def test_halves_that_are_not_definite():
         value, residual = p.cut(A)
         assert np.isnan(value)
         assert np.isnan(residual(1.0)[0]).all()
+
+
+def test_what_is_in_the_cache_already_does_not_matter():
+    """A matrix that the function holds may have been factored before: the halves give the bits
+    that they give without, also ever after."""
+    rng = np.random.default_rng(5)
+    K, y, b = definite(rng, 60), rng.standard_normal(60), rng.standard_normal(60)
+
+    def f(c, b):
+        return pl.inv_quad_logdet(pl.Dense(K, "pos"), b)[0] * c
+
+    found = []
+    for warm in (False, True):
+        _derive.clear()
+        _core._clear_store()
+        if warm:
+            pl.solve(pl.Dense(K, "pos"), y)
+        p = pl.program(f)
+        for _ in range(2):
+            value, residual = p.cut(np.array(0.7), b)
+            found.append([np.asarray(a).tobytes() for a in (value, *residual(1.0))])
+            _core._clear_store()
+    assert all(a == found[0] for a in found)
+
+
+@pytest.mark.parametrize("copied", [lambda r: pickle.loads(pickle.dumps(r)), copy.deepcopy])
+def test_copies_of_a_second_half_hold_for_themselves(copied, rng):
+    f, args = PROGRAMS["dense"](rng)
+    p = pl.program(f)
+    p.cut(*args)
+    gc.collect()
+    before = _core._store()["held"]
+    residual = p.cut(*args)[1]
+    (due,) = residual(1.0)
+    other = copied(residual)
+    del residual
+    assert _core._store()["held"] == before
+    assert other(1.0)[0].tobytes() == due.tobytes()
+    assert _core._store()["held"] > before
+    del other
+    gc.collect()
+    assert _core._store()["held"] == before

@@ -52,8 +52,10 @@ class Kept:
         self._owner = Owner()
         weakref.finalize(self, self._owner.release).atexit = False
         self.program = program
+        self._held = held
         self.arrays = [immutable_copy(a, self._owner) for a in arguments]
         self._leaves = [lazy(a) for a in [*self.arrays, *held]]
+        self._derives = False
         self._known: list[tuple[int, Any, Any]] = []
         self.values: list[Any] | None = None  # of the first half, when it has run
 
@@ -65,8 +67,12 @@ class Kept:
             self.first()
             if len(_derive) >= _MOST:
                 _derive.clear()
-            found = _derive[self.program, avals] = self._derived() > 0
+            found = _derive[self.program, avals] = self._derives
         return found
+
+    def __reduce__(self) -> Any:
+        """A copy derives anew, for an owner of its own."""
+        return Kept, (self.program, self.arrays, self._held)
 
     def _derived(self) -> int:
         return int(_core._owned(self._owner.number))
@@ -86,6 +92,7 @@ class Kept:
         values = [made[k] for k in self.program.values]
         with self._owner.holding():
             together.evaluate(*{id(x): x for x in values}.values())
+            self._derives = _core._met()
         n = len(self._leaves)
         found = [(k, made[k]._value, made[k]._form) for k in range(n, len(made))]
         self._known = [x for x in found if x[1] is not None or x[2] is not None]
@@ -98,6 +105,7 @@ class Kept:
         recipe = _back(self.program, avals, len(self.arrays))
         if recipe is None:
             return None
+        self.first()
         made = _core._lazy_replay(self.program.rows, self._leaves)
         for k, value, form in self._known:
             made[k]._value, made[k]._form = value, form

@@ -385,11 +385,13 @@ lop_status py_factor_node(const lop_node *a, int64_t what, const lop_node **out,
 int64_t py_factor_bytes(const lop_node *a); /* of the dense form to be factored; 0: it is there */
 PyObject *py_factored(PyObject *self, PyObject *what);
 
-/* py_owner.c: whose what this thread derives is; 0: as its arrays say. */
-uint64_t py_holder(void);
+/* py_owner.c: whose what this thread derives is; 0: as its arrays say. Does what is about to run
+ * derive anything? */
+uint64_t py_holder(bool derives);
 PyObject *py_owned(PyObject *module, PyObject *owner);
 PyObject *py_release(PyObject *module, PyObject *owner);
 PyObject *py_hold(PyObject *module, PyObject *owner);
+PyObject *py_met(PyObject *module, PyObject *unused);
 /* py_known.c: _known(property), what is known of it as it is written */
 PyObject *py_known(PyObject *self, PyObject *property);
 /* py_lapack.c: factors in place, as module functions */

@@ -400,6 +400,7 @@ static PyMethodDef functions[] = {
     {"_owned", py_owned, METH_O, NULL},
     {"_release", py_release, METH_O, NULL},
     {"_hold", py_hold, METH_O, NULL},
+    {"_met", py_met, METH_NOARGS, NULL},
     {"_kept", kept, METH_VARARGS, NULL},
     {"_keep", keep, METH_VARARGS, NULL},
     {"_forget", forget, METH_O, NULL},

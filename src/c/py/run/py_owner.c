@@ -4,8 +4,12 @@
 #include "py/module/py.h"
 
 static _Thread_local uint64_t holder;
+static _Thread_local bool met; /* what derives: found in the store or made */
 
-uint64_t py_holder(void) { return holder; }
+uint64_t py_holder(bool derives) {
+    met |= derives;
+    return holder;
+}
 
 static py_state *state(PyObject *module) { return *(py_state **)PyModule_GetState(module); }
 
@@ -31,5 +35,14 @@ PyObject *py_hold(PyObject *module, PyObject *owner) {
     const uint64_t number = PyLong_AsUnsignedLongLong(owner), before = holder;
     if (PyErr_Occurred()) return NULL;
     holder = number;
+    met = false;
     return PyLong_FromUnsignedLongLong(before);
+}
+
+/* _met(): has this thread run anything that derives values, since `_hold`? It does not hang on what
+ * the store has. */
+PyObject *py_met(PyObject *module, PyObject *unused) {
+    (void)module;
+    (void)unused;
+    return PyBool_FromLong(met);
 }

@@ -78,7 +78,8 @@ static int fingerprint_all(const py_state *s, PyObject *const *array, int n, tok
         frozen[count] = py_frozen(s, a, &owner) && held[count] == a;
         t->owner = count == 0 || t->owner == owner ? owner : 0;
     }
-    if (py_holder()) t->owner = py_holder();
+    const uint64_t holder = py_holder(true);
+    if (holder) t->owner = holder;
     if (rc == 1) {
         Py_BEGIN_ALLOW_THREADS;
         for (int i = 0; i < n; i++)

@@ -126,7 +126,8 @@ int py_run_exec(run *r, int rhs, const lop_buf *x, const lop_buf *out) {
         return -1;
     }
     int rc = py_run_bind(r, &frame, rhs, x, &err);
-    if (py_holder()) frame.owner = py_holder();
+    const uint64_t holder = py_holder(r->plan->nderive > 0);
+    if (holder) frame.owner = holder;
     if (rc == 0 && r->s->record) {
         frame.times = PyMem_Calloc((size_t)r->plan->nstep + 1, sizeof *frame.times);
         if (!frame.times) rc = (PyErr_NoMemory(), -1);
