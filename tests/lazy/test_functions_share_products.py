@@ -125,6 +125,16 @@ def test_large_ones_are_fresh_and_fail_alone():
     close(w, np.linalg.eigvalsh(x.T @ x))
 
 
+def test_results_do_not_keep_the_dense_form():
+    """A solution of 200 numbers lay in one block with 40,000, for as long as it lived."""
+    L, b = gram(large("float64"), 0.5), np.ones(200)
+    for value in pl.evaluate(pl.eigvalsh(L), pl.solve(L, b), pl.logdet(L), L @ b):
+        while value.base is not None:
+            value = value.base
+        assert value.nbytes <= 8 * 200
+        assert not value.flags.writeable
+
+
 def test_small_ones_are_not_asked():
     """Asking takes longer than forming one again."""
     L = gram(large("float64", 40, 60))

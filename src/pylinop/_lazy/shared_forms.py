@@ -118,6 +118,17 @@ def _seconds(asked: Any) -> float:
     return float(said["seconds"])
 
 
+def _apart(nodes: list[Any]) -> None:
+    """Values in memory of their own: beside dense forms that they would keep alive they lie in one
+    block."""
+    for a in nodes:
+        value = a._value
+        if value is not None and value.base is not None:
+            value = value.copy()
+            value.setflags(write=False)
+            a._value = value
+
+
 def ahead(
     pieces: list[_Piece],
     functions: list[Any],
@@ -142,6 +153,7 @@ def ahead(
                 asked = both
         if held:
             run(asked)
+            _apart([a for a, _ in group])
         for node, form in held:
             if node._value is not None:
                 dispatch.hold(form, node._value)
