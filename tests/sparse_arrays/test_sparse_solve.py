@@ -1,6 +1,8 @@
 """Solves and determinants of what is sparse, by SuperLU behind the core, against dense NumPy."""
 
+import gc
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -321,6 +323,28 @@ def test_a_factor_made_anew_leaves_later_calls_as_they_were():
     got = pl.slogdet(op)
     assert got.sign == want.sign
     assert abs(got.logabsdet - want.logabsdet) < 1e-8
+
+
+def test_a_factor_that_is_dropped_goes_at_once(monkeypatch):
+    """Not when the garbage collector finds a cycle."""
+    made, first = [], _factor.Factor.__init__
+
+    def noted(self, A):
+        first(self, A)
+        made.append(weakref.ref(self))
+
+    monkeypatch.setattr(_factor.Factor, "__init__", noted)
+    gc.disable()
+    try:
+        for ask in (pl.slogdet, lambda op: pl.diagonal(pl.inv(op))):
+            op = pl.Sparse(laplacian(SIDE) + sp.eye_array(SIDE * SIDE) * 0.125)
+            ask(op)
+            assert made[-1]() is not None
+            del op
+            pl._core._clear_store()
+            assert made[-1]() is None
+    finally:
+        gc.enable()
 
 
 def test_no_room_for_the_dense_form(rng, monkeypatch):

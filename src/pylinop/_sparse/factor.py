@@ -42,7 +42,7 @@ class Factor(Checked):
         self.band: Any = None
         self.order: Any = None  # for a band: the order of its rows and columns
         self.pivoted = False
-        self.tried: Factor | bool | None = None  # what `believed` found
+        self.tried: Factor | bool | str | None = None  # what `believed` found; "own": this one
         self.safer: Factor | None = None  # the same with full pivoting, where it was needed
         self.unbanded: Factor | None = None
         self._looked_at()
@@ -238,8 +238,9 @@ class Factor(Checked):
         """The factor by which a solve passes the check; else the code that says what there is."""
         if self.tried is None:
             x, by = self._by_either(probe(self.n, self.dtype)[:, None], 0)
-            self.tried = x if isinstance(x, bool) else by
-        return self.tried
+            found = "own" if by is self else by  # no cycle: what is dropped goes at once
+            self.tried = x if isinstance(x, bool) else found
+        return self if isinstance(self.tried, str) else self.tried
 
     # -- determinants
 
