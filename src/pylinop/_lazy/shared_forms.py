@@ -23,7 +23,7 @@ from .decompositions import Function
 from .matrix_functions import OfForm, Piece
 
 _LEAST = 1 << 13  # entries from which a function takes longer than to ask whether it shares
-_WORTH = 3e-4  # seconds of forming from which it is asked: twice what asking takes (2026-11-27)
+_WORTH = 3e-4  # seconds of forming from which it is asked: about what asking takes (2026-11-27)
 _GAIN = 0.5  # of forming it, that has to be saved
 
 _DENSE = 0  # the action, as in op_results.c
@@ -82,7 +82,9 @@ def _products(x: Any) -> list[Any]:
     return [a for a in found if isinstance(a, _core.Lazy) and a._value is None and a.ndim == 2]
 
 
-def _taken(functions: list[Any]) -> list[tuple[Any, Any]]:
+def _taken(
+    functions: list[Any], ask: Callable[[list[_Piece]], list[Any]]
+) -> list[tuple[Any, Any]]:
     """The products, with their forms, whose dense forms functions take; of size."""
     by: dict[int, tuple[Any, set[str]]] = {}
     for a in functions:
@@ -96,6 +98,8 @@ def _taken(functions: list[Any]) -> list[tuple[Any, Any]]:
     for x, names in by.values():
         whole = _core._lazy_operator(x)
         if x.ndim != 2 or whole is None or whole._opaque or whole.dtype.char not in "fdFD":
+            continue
+        if _seconds(ask([(_again(x), _DENSE)])) < _WORTH:  # so would be each term of it
             continue
         asked = [_ASKED[name] for name in names if name in _ASKED]
         forms: set[int] = set()
@@ -114,6 +118,8 @@ def _again(a: Any) -> Any:
 
 
 def _seconds(asked: Any) -> float:
+    if not asked:
+        return 0.0
     said = _core._results_explained([(q.op, q.action, q.offset, 0) for q in asked])
     return float(said["seconds"])
 
@@ -138,7 +144,8 @@ def ahead(
 ) -> None:
     """Computes the pieces that share a product's dense form with functions, and holds that for
     the functions. ``groups``: which pieces one plan computes, ``ask`` and ``run``: such a plan."""
-    left = [(a, form) for a, form in _taken(functions) if dispatch.may_hold(a.size * a.itemsize)]
+    taken = _taken(functions, ask)
+    left = [(a, form) for a, form in taken if dispatch.may_hold(a.size * a.itemsize)]
     if not left:
         return
     for group in groups([p for p in pieces if not _is_made(p[0])]):
@@ -146,9 +153,11 @@ def ahead(
         held: list[tuple[Any, Any]] = []
         for a, form in left if asked else ():
             node = _again(a)
-            both = ask([*group, *((n, _DENSE) for n, _ in held), (node, _DENSE)])
             alone = _seconds(ask([(node, _DENSE)]))
-            if alone >= _WORTH and _seconds(both) <= _seconds(asked) + (1 - _GAIN) * alone:
+            if alone < _WORTH:
+                continue
+            both = ask([*group, *((n, _DENSE) for n, _ in held), (node, _DENSE)])
+            if _seconds(both) <= _seconds(asked) + (1 - _GAIN) * alone:
                 held.append((node, form))
                 asked = both
         if held:
