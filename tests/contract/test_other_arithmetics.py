@@ -54,6 +54,11 @@ FORMS = {
     "where": lambda K, x, v, M, c: np.where(x > 0, x, v),
     "einsum": lambda K, x, v, M, c: np.einsum("i,i", x, v),
     "pl.einsum": lambda K, x, v, M, c: pl.einsum("ij,j", M, v),
+    "K / c": lambda K, x, v, M, c: K / c,
+    "multi_dot": lambda K, x, v, M, c: pl.multi_dot([M, np.eye(N), v]),
+    "quasiseparable": lambda K, x, v, M, c: pl.quasiseparable("matern32", v),
+    "logpdf": lambda K, x, v, M, c: pl.MultivariateNormal(np.zeros(N), K).logpdf(v),
+    "logpdf of a lazy mean": lambda K, x, v, M, c: pl.MultivariateNormal(x, K).logpdf(v),
     "gradients": lambda K, x, v, M, c: pl.grad(lambda y: (y * y).sum())(v),
 }
 

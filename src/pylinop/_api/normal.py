@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 import numpy as np
 
 from .. import _core
+from .._base import dlpack
 from .._base.checks import is_lazy, number
 from .._base.dtypes import inexact
 from .._base.kind_flags import DIAGONAL
@@ -187,7 +188,7 @@ class MultivariateNormal:
         """The squared Mahalanobis distance of each x."""
         if any(map(is_lazy, (x, self.mean, self._matrix))):
             return self._later(x)[0]
-        r = np.asarray(x)
+        r = dlpack.as_array(x)
         if r.dtype.kind not in "biufc":
             raise TypeError(f"x of dtype {r.dtype}: numbers are taken")
         r = r.reshape(1) if r.ndim == 0 and self.dim == 1 else r
@@ -220,7 +221,7 @@ class MultivariateNormal:
 
     def _later(self, x: Any) -> tuple[Any, Any]:
         """The quadratic form and the log-determinant of the covariance, deferred."""
-        x = x if is_lazy(x) else np.asarray(x, inexact(np.asarray(x).dtype))
+        x = x if is_lazy(x) else np.asarray(dlpack.as_array(x), inexact(np.asarray(x).dtype))
         self._fits(x.shape)
         r = x - self.mean
         A = self._matrix

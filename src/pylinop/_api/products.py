@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 import numpy as np
 
 from .. import _core
+from .._base import dlpack
 from .._base.dtypes import inexact
 from .._base.errors import LinAlgError
 from .._base.signatures import listed
@@ -80,7 +81,7 @@ def multi_dot(arrays: Sequence[Any], *, out: NDArray[Any] | None = None) -> Any:
 
 
 def _matrix(x: Any) -> Any:
-    a = np.asarray(x)
+    a = dlpack.as_array(x)
     if a.ndim == 0:
         raise LinAlgError("multi_dot takes matrices, and vectors at the ends, got a number")
     return a

@@ -82,9 +82,7 @@ def _products(x: Any) -> list[Any]:
     return [a for a in found if isinstance(a, _core.Lazy) and a._value is None and a.ndim == 2]
 
 
-def _taken(
-    functions: list[Any], ask: Callable[[list[_Piece]], list[Any]]
-) -> list[tuple[Any, Any]]:
+def _taken(functions: list[Any], ask: Callable[[list[_Piece]], list[Any]]) -> list[tuple[Any, Any]]:
     """The products, with their forms, whose dense forms functions take; of size."""
     by: dict[int, tuple[Any, set[str]]] = {}
     for a in functions:

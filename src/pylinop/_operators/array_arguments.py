@@ -217,6 +217,7 @@ def scale(op: Any, number: Any) -> Any:
 def divide(op: Any, number: Any) -> Any:
     if not isinstance(op, _core.Operator) or not _is_scalar(number):
         raise ValueError("Can only divide a linear operator by a scalar.")
+    number = dlpack.as_array(number) if isinstance(number, np.ndarray) else number
     return multiples.divide(op, number)
 
 

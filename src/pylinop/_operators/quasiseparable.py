@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 import numpy as np
 
 from .. import _core
+from .._base import dlpack
 from .._base.checks import is_lazy
 from .._base.config import near
 from .._base.dtypes import inexact
@@ -321,7 +322,7 @@ def _unsorted(t: Any) -> Any:
 
 def _times(t: Any, name: str) -> Any:
     """t and the dtype of its covariance."""
-    times = np.asarray(t)
+    times = dlpack.as_array(t)
     if times.ndim == 0 or times.dtype.kind not in "biuf":
         raise ValueError(
             f"quasiseparable: {name} is to be real and of one dimension or more, got {times.dtype} "
