@@ -101,7 +101,7 @@ def test_sums_that_go_by_structure(words):
 
 def test_the_fast_way_of_woodbury_is_refined_once():
     """Of a matrix that is bad enough for one step to tell, and not for the check to fail."""
-    rng = np.random.default_rng()
+    rng = np.random.default_rng(8)
     n = 40
     U = rng.standard_normal((n, 2)) * 1e4
     A = pl.Diag(1 + rng.random(n)) + pl.LowRank(U)
@@ -110,9 +110,22 @@ def test_the_fast_way_of_woodbury_is_refined_once():
     D = A.toarray()
     assert np.linalg.norm(D @ x - b) <= 1e-13 * np.linalg.norm(D) * np.linalg.norm(x)
     rows = walk.rows_of(pl.inv(A)._canonical(APPLY, b, 0, 0)[0])
-    need = walk._needed(rows)
+    need = walk._needed(rows, walk._arms(rows))
     asked = {r.head for r, wanted in zip(rows, need, strict=True) if wanted}
     assert "checked" in {r.head for r in rows} and "lu_solve" not in asked
+
+
+def test_where_the_fast_way_has_no_form_the_safe_one_is_taken():
+    """Schur's forms of sums of Kronecker products of matrices that are not symmetric."""
+    rng = np.random.default_rng(2)
+    A, B, C = (pl.Dense(rng.standard_normal((n, n)) + 4 * np.eye(n)) for n in (8, 9, 8))
+    for K in (pl.Identity(64) - 0.01 * pl.Kron(A, A), pl.Kron(A, B) + pl.Kron(C, pl.Identity(9))):
+        x = rng.standard_normal((K.shape[-1], 2))
+        heads = {row[0] for row in pl.inv(K)._canonical(APPLY, x, 0, 0)[0]}
+        assert heads & {"stein_solve", "schur_solve"}
+        close(walked(pl.inv(K), APPLY, x), pl.solve(K, x))
+        close(walked(K, DET)[1], pl.slogdet(K)[1])
+        close(walked(pl.inv(K), TRACE), pl.trace(pl.inv(K)))
 
 
 def test_coefficients_are_named():

@@ -23,15 +23,21 @@ static bool is_square(const lop_buf *b) {
     return b->shape.ndim == 2 && b->shape.dim[0] == b->shape.dim[1];
 }
 
-/* The least number of a vector; NaN where there is one. */
+/* The least number of a vector; NaN where one is not finite. */
 static double least(const lop_buf *b) {
     double found = INFINITY;
     for (int64_t i = 0; i < length(b); i++) {
         const double x = at(b, i);
-        if (isnan(x)) return NAN;
+        if (!isfinite(x)) return NAN;
         if (x < found) found = x;
     }
     return found;
+}
+
+static bool regular(const lop_buf *b) {
+    for (int64_t i = 0; i < length(b); i++)
+        if (at(b, i) == 0 || !isfinite(at(b, i))) return false;
+    return true;
 }
 
 /* -- matrices */
@@ -262,6 +268,7 @@ bool lop_proved(lop_ctx *ctx, const lop_proof *p, const lop_buf *in, double slac
     case LOP_PROOF_SUM: return sum(ctx, p, in, slack);
     case LOP_PROOF_BAND: return band(p, in);
     case LOP_PROOF_EQUAL: return equal(a, p->offset[0]);
+    case LOP_PROOF_REGULAR: return regular(a);
     case LOP_PROOF_KINDS: break;
     }
     return false;

@@ -10,7 +10,7 @@ typedef enum lop_proof_kind {
     LOP_PROOF_TRUE,
     LOP_PROOF_DENSE,       /* array 0 is symmetric: the rest its Cholesky tells */
     LOP_PROOF_SYMMETRIC,   /* array 0 + slack I has a Cholesky */
-    LOP_PROOF_DIAGONAL,    /* all numbers of array 0 are above minus the slack */
+    LOP_PROOF_DIAGONAL,    /* all numbers of array 0 are above minus the slack, and finite */
     LOP_PROOF_NONNEGATIVE, /* all numbers of array 0 */
     LOP_PROOF_CONGRUENCE,  /* W C W', of arrays W and C */
     LOP_PROOF_TOEPLITZ,    /* of its first column */
@@ -21,6 +21,7 @@ typedef enum lop_proof_kind {
     LOP_PROOF_SUM,         /* what children that are diagonals give, the others may take */
     LOP_PROOF_BAND,        /* arrays on the diagonals `offset`, symmetric */
     LOP_PROOF_EQUAL,       /* array 0 is the number whose bits are its offset */
+    LOP_PROOF_REGULAR,     /* no number of array 0 is zero, infinite or NaN */
     LOP_PROOF_KINDS
 } lop_proof_kind;
 

@@ -69,6 +69,9 @@ class Namespace:
         if name.startswith("complex") and not dtype.startswith("complex"):
             x = self.real(x)
             name = self.name_of(x)
+        if dtype.startswith("uint") and name.startswith("float"):
+            between = "int32" if dtype in ("uint8", "uint16") else "int64"
+            x = self._cast(x, self.dtype(between))  # numbers below zero wrap: JAX makes them 0
         return x if name == dtype else self._cast(x, self.dtype(dtype))
 
     def _cast(self, x: Any, dtype: Any) -> Any:

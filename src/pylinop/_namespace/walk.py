@@ -144,21 +144,31 @@ def _by_spectrum(rows: list[Row], at: int) -> bool:
     return True
 
 
-def _arm(rows: list[Row], row: Row) -> int | None:
-    """The place of the child that is taken, where only one is. Of a spectrum that is looked at
-    for its signs the child that fails where one is wrong."""
-    if row.head != "spectral":
-        return ARMS.get(row.head)
-    return 0 if not row.i[1] and _by_spectrum(rows, row.children[0]) else -1
+def _arms(rows: list[Row]) -> list[int | None]:
+    """Of each node the place of the child that is taken, where only one is. Of a spectrum that is
+    looked at for its signs the child that fails where one is wrong; where a fast way has a node
+    without a form, as Schur's, the safe one."""
+    arms: list[int | None] = []
+    formed: list[bool] = []
+    for row in rows:
+        arm = ARMS.get(row.head)
+        if row.head == "spectral":
+            arm = 0 if not row.i[1] and _by_spectrum(rows, row.children[0]) else -1
+        if arm == 0 and (row.head == "spectral" or row.head.startswith("checked")):
+            arm = arm if formed[row.children[0]] else -1
+        known = row.head == "array" or row.head in HEADS or kinds.is_operator(row.head)
+        below = row.children if arm is None else [row.children[arm]]
+        arms.append(arm)
+        formed.append((known or arm is not None) and all(formed[k] for k in below))
+    return arms
 
 
-def _needed(rows: list[Row]) -> list[bool]:
+def _needed(rows: list[Row], arms: list[int | None]) -> list[bool]:
     need = [False] * len(rows)
     need[-1] = True
     for at in range(len(rows) - 1, -1, -1):
-        row = rows[at]
         if need[at]:
-            arm = _arm(rows, row)
+            row, arm = rows[at], arms[at]
             for k in row.children if arm is None else [row.children[arm]]:
                 need[k] = True
     return need
@@ -251,13 +261,14 @@ class Walk:
 
     def run(self) -> Any:
         """The value of the last node."""
-        need = _needed(self.rows)
+        arms = _arms(self.rows)
+        need = _needed(self.rows, arms)
         for at, row in enumerate(self.rows):
             if not need[at]:
                 continue
             if row.head == "array":
                 self.values[at] = self.leaves[row.serial]
-            elif (arm := _arm(self.rows, row)) is not None:
+            elif (arm := arms[at]) is not None:
                 self.values[at] = self.values.get(row.children[arm])
                 if self.shared.told is not None:
                     self.shared.told.ways[row.head] = None

@@ -10,7 +10,7 @@ from scipy.sparse import diags_array, eye_array
 from scipy.sparse.linalg import splu
 
 from .patterns import unpacked
-from .program import BAND, innermost, offset_of
+from .program import BAND, divisors, innermost, offset_of
 
 __all__ = ["proved"]
 
@@ -57,7 +57,7 @@ def _root(arrays: Any, slack: float, i: int) -> bool:
 
 
 def _weighted(arrays: Any, slack: float, i: int, j: int) -> bool:
-    return bool((arrays[j] >= 0).all())
+    return bool((arrays[j] >= 0).all() and np.isfinite(arrays[j]).all())
 
 
 def _congruence(arrays: Any, slack: float, i: int, j: int) -> bool:
@@ -66,11 +66,11 @@ def _congruence(arrays: Any, slack: float, i: int, j: int) -> bool:
 
 
 def _constant(arrays: Any, slack: float, i: int) -> bool:
-    return bool(arrays[i] >= 0)
+    return bool(arrays[i] >= 0 and np.isfinite(arrays[i]))
 
 
 def _diagonal(arrays: Any, slack: float, i: int) -> bool:
-    return bool((arrays[i] > -slack).all())
+    return bool((arrays[i] > -slack).all() and np.isfinite(arrays[i]).all())
 
 
 def _dense(arrays: Any, slack: float, i: int) -> bool:
@@ -127,11 +127,17 @@ def _scaled(arrays: Any, slack: float, i: int, tree: Any) -> bool:
 
 
 def _framed(arrays: Any, slack: float, i: int, tree: Any) -> bool:
-    return bool((arrays[i] > 0).all()) and _proved(tree, arrays, 0.0)
+    return _diagonal(arrays, 0.0, i) and _proved(tree, arrays, 0.0)
 
 
 def _rotated(arrays: Any, slack: float, i: int, j: int) -> bool:
-    return bool((arrays[j] > 0).all())
+    return _diagonal(arrays, 0.0, j)
+
+
+def _general(arrays: Any, slack: float, tree: Any) -> bool:
+    """Of numbers by which it divides none is zero or not finite: what these make of the rest the
+    matrix as written tells."""
+    return all(bool(arrays[i].all() and np.isfinite(arrays[i]).all()) for i in divisors(tree))
 
 
 def _band(arrays: Any, terms: Any) -> bool:
@@ -185,6 +191,8 @@ def _sum(arrays: Any, slack: float, *terms: Any) -> bool:
         return all(t[0] in BAND for t in terms) and _band(arrays, terms)
     own = [t for t in terms if t[0] in ("diagonal", "identity")]
     least = sum(float(np.min(arrays[t[1]], initial=np.inf)) for t in own)
+    if not all(np.isfinite(arrays[t[1]]).all() for t in own):
+        return False
     rest = [t for t in terms if t not in own]
     if own and not (np.isfinite(least) and least + slack > 0):
         return False
@@ -212,7 +220,7 @@ _KINDS: dict[str, Any] = {
     "rotated": _rotated,
     "sum": _sum,
     "written": lambda arrays, slack, tree: True,
-    "general": lambda arrays, slack, tree: True,
+    "general": _general,
 }
 
 

@@ -41,7 +41,17 @@ from .._lazy.leaves import lazy
 from .._programs.programs import Joined, Program, Pullback, Written
 from .patterns import unpacked
 
-__all__ = ["arrays_of", "dense", "innermost", "is_open", "like", "operator_of", "parsed", "program"]
+__all__ = [
+    "arrays_of",
+    "dense",
+    "divisors",
+    "innermost",
+    "is_open",
+    "like",
+    "operator_of",
+    "parsed",
+    "program",
+]
 
 Tree = tuple[Any, ...]
 
@@ -104,6 +114,10 @@ class _General(list[Any]):
     """Leaves of matrices of which nothing is promised."""
 
 
+class _Plain(_General):
+    """Likewise, of what is to be multiplied out: infinite numbers are not divided by."""
+
+
 def _promised(leaves: Any, word: str) -> str | None:
     return None if isinstance(leaves, _General) else word
 
@@ -124,6 +138,7 @@ def _has_inverse(tree: Tree) -> bool:
 
 
 BAND = ("off", "diagonal", "identity")
+_DIVIDES = {"framed": 1, "rotated": 2}
 
 
 def offset_of(term: Tree) -> int:
@@ -189,14 +204,31 @@ def _congruence(leaves: Any, i: int, j: int) -> Any:
     return _core.LowRank(W, W @ C.T)
 
 
+def divisors(tree: Tree) -> list[int]:
+    """The arrays by whose numbers what is asked is divided."""
+    inner = [i for t in tree[1:] if isinstance(t, tuple) for i in divisors(t)]
+    return inner if tree[0] not in _DIVIDES else [tree[_DIVIDES[tree[0]]], *inner]
+
+
 def _framed(leaves: Any, i: int, tree: Tree) -> Any:
-    D: Any = _core.Diag(leaves[i])
-    return D @ operator_of(leaves, tree) @ D
+    u, K = leaves[i], operator_of(leaves, tree)
+    if isinstance(leaves, _Plain):
+        made: Any = _core.Dense(u[:, None] * lazy(K) * u)
+        return made
+    D: Any = _core.Diag(u)
+    return D @ K @ D
+
+
+def _rotated(leaves: Any, i: int, j: int) -> Any:
+    if isinstance(leaves, _Plain):
+        made: Any = _core.Dense((leaves[i] * leaves[j]) @ leaves[i].T)
+        return made
+    return _weighted(leaves, i, j)
 
 
 def _written(leaves: Any, tree: Tree) -> Any:
     """Its parts, such as a band whose inverse it has, need not be definite."""
-    K = lazy(operator_of(_General(leaves), tree))
+    K = lazy(operator_of(_Plain(leaves), tree))
     if isinstance(leaves, _General):
         made: Any = _core.Dense(K)
         return made
@@ -224,7 +256,7 @@ _KINDS: dict[str, Any] = {
     "blocks": _parts(lambda *parts: _core.BlockDiag(list(parts))),
     "scaled": _scaled,
     "framed": _framed,
-    "rotated": _weighted,
+    "rotated": _rotated,
     "sum": _sum,
     "written": _written,
 }
@@ -392,8 +424,10 @@ def _asked(leaves: Any, tree: Tree, is_whole: bool = False) -> Any:
     if tree[0] == "inverse":
         return _Inverse(operator_of(leaves, tree[1]))
     if tree[0] == "framed":
-        inner = _asked(leaves, tree[2], is_whole)
-        return _Framed(leaves[tree[1]], inner, not isinstance(leaves, _General))
+        u, n = leaves[tree[1]], operator_of(leaves, tree[2]).shape[-1]
+        if u.shape != (n,):
+            raise ValueError(f"{n} rows and columns are multiplied by numbers of shape {u.shape}")
+        return _Framed(u, _asked(leaves, tree[2], is_whole), not isinstance(leaves, _General))
     if tree[0] == "rotated":
         return _Rotated(leaves[tree[1]], leaves[tree[2]])
     if tree[0] == "blocks" and not (is_whole or isinstance(leaves, _General)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .program import BAND, innermost, offset_of
+from .program import BAND, divisors, innermost, offset_of
 
 __all__ = ["Untold", "rows"]
 
@@ -23,7 +23,9 @@ __all__ = ["Untold", "rows"]
     _FRESH,
     _SUM,
     _BAND,
-) = range(13)
+    _EQUAL,
+    _REGULAR,
+) = range(15)
 _MOST = 16  # arrays of one row
 _LEAVES = {
     "dense": _DENSE,
@@ -49,8 +51,10 @@ def _row(kind: int, arrays: Any = (), below: Any = (), offsets: Any = None) -> l
 
 def _rows(tree: Any) -> list[Any]:
     name, *rest = tree
-    if name in ("written", "general", "root"):
+    if name in ("written", "root"):
         return _row(_TRUE)
+    if name == "general":
+        return _row(_ALL, (), [row for i in divisors(rest[0]) for row in _row(_REGULAR, [i])])
     if name in _LEAVES:
         return _row(_LEAVES[name], rest)
     if name == "weighted":

@@ -36,7 +36,7 @@ from .bands import by_entries, gram
 from .framing import framed, paired
 from .gathers import gathered
 from .products import factors
-from .settled import eigen_pays, settled
+from .settled import eigen_pays, in_blocks, settled
 from .stationary import lags
 from .views import (
     are_transposes,
@@ -205,7 +205,7 @@ def _blocks(v: Any, leaves: Leaves) -> Any:
         if core is None:
             return None
         tree = _sized(core, _tree(core, leaves), leaves)
-        made.append((tree and settled(tree, leaves)) or ("dense", leaves.at(core)))
+        made.append(in_blocks(tree and settled(tree, leaves), ("dense", leaves.at(core))))
     return ("blocks", *made)
 
 

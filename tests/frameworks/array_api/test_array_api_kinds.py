@@ -5,8 +5,10 @@ import pytest
 
 xp = pytest.importorskip("array_api_strict")
 
+from formulas import elsewhere
 from frameworks.array_api.compared_kinds import NAMES, close, compared
 
+import pylinop as pl
 import pylinop.array_api as pa
 
 DEVICE = xp.Device("device1")
@@ -40,7 +42,7 @@ def test_numpy(name):
 
 
 def test_numbers_that_are_arrays():
-    c, U = 0.3, np.random.default_rng().standard_normal((6, 2))
+    c, U = 0.3, np.random.default_rng(3).standard_normal((6, 2))
     K = pa.Identity(6) * put(np.asarray(c)) + pa.LowRank(put(U))
     due = c * np.eye(6) + U @ U.T
     close(back(K.toarray()), due)
@@ -48,6 +50,17 @@ def test_numbers_that_are_arrays():
     close(back(pa.logdet(K)), np.linalg.slogdet(due)[1])
     close(back(pa.logdet(K / put(np.asarray(2.0)))), np.linalg.slogdet(due / 2)[1])
     close(back((pa.Full((2, 3), 2.0) * put(np.asarray(c))) @ put(np.ones(3))), np.full(2, 6 * c))
+
+
+@pytest.mark.parametrize("name", ["numpy", "torch", "jax", "strict"])
+def test_numbers_below_zero_wrap(name):
+    """Of a kind that has such, beside integers without a sign, as C casts them."""
+    pytest.importorskip(elsewhere.LIBRARIES[name][0].partition(".")[0])
+    library = elsewhere.Library(name)
+    for K in (pl.Hadamard(4) @ pl.Dense(np.full((4, 4), 3, "B")), pl.Hadamard(4, dtype="B")):
+        due = K.toarray()
+        found = library.walked(K, elsewhere.DENSE)
+        assert found.dtype == due.dtype == np.uint8 and np.array_equal(found, due)
 
 
 def test_results_do_not_lie_in_arguments():

@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("pytensor")
 
 from pylinop import _core
-from pylinop.pytensor import definite, proofs
+from pylinop.pytensor import definite, program, proofs
 
 SIZES = (1, 2, 15, 16, 17, 40)
 
@@ -75,6 +75,9 @@ class Drawn:
             terms.append(("off", "2", self.held(np.ones(n - 2))))
         return ("sum", *terms)
 
+    def said(self, *tree):
+        return ("general", tree) if self.rng.random() < 0.5 else tree
+
     def tree(self):
         kind = self.rng.integers(8)
         if kind == 0:
@@ -82,10 +85,11 @@ class Drawn:
         if kind == 1:
             return ("inverse", self.band())
         if kind == 2:
-            u = self.rng.random(self.n) + self.rng.choice([0.1, -0.1])
-            return ("framed", self.held(u), self.rng.choice([self.leaf, self.diagonal])(self.n))
+            u = (self.rng.random(self.n) + 0.1) * self.rng.choice([1.0, -1.0, 0.0])
+            return self.said("framed", self.held(u), self.leaf(self.n))
         if kind == 3:
-            return ("rotated", self.held(self.symmetric(self.n)), self.diagonal(self.n)[1])
+            V = self.held(self.symmetric(self.n))
+            return self.said("rotated", V, self.held(self.rng.random(self.n) - 0.1))
         return (self.sum, self.kron, self.band, lambda: self.leaf(self.n))[kind - 4]()
 
 
@@ -125,3 +129,5 @@ def test_what_is_not_finite_is_not_proved_from_c(bad, rng):
             a[place[::-1]] = bad  # as symmetric as it was
         own = definite.proved(("values", tree, (), len(drawn.arrays)), drawn.arrays)
         assert own or not from_c(tree, drawn.arrays), (tree, drawn.arrays)
+        divided = tree[0] in ("framed", "rotated", "general")
+        assert not (own and divided and at in program.divisors(tree))

@@ -61,6 +61,7 @@ def with_ends(K):
 
 LOW, D, NOISE = W @ W.T, pt.diag(d), s**2 * pt.eye(N)
 GRID, KNOWN = pt.exp(-s * LAG), graphs.definite(N)
+GRADES = 10.0 ** np.linspace(-6, 6, N)
 BAND = pt.diag(2 + d) - 0.3 * s * LINE
 MARKOV = (1 + t**2) * pt.eye(N) - t * np.eye(N, k=1) - t * np.eye(N, k=-1)
 SPELLINGS = {
@@ -118,6 +119,10 @@ SPELLINGS = {
     "blocks of these": (
         pt.linalg.block_diag(s * KNOWN + NOISE, framed(GRID)),
         "blocks(rotated, framed(toeplitz))",
+    ),
+    "blocks of these beside noise": (
+        pt.linalg.block_diag(s * KNOWN + NOISE, framed(GRID), t**LAG) + s * pt.eye(3 * N),
+        "sum(blocks(dense, dense, toeplitz), identity)",
     ),
     "sums along a grid": (
         s * (GRID + t * (0.3 * s**LAG - 0.1 * t**LAG)) + t**LAG + NOISE,
@@ -190,13 +195,16 @@ NEAR = {
     "two constants": s * KNOWN + t * graphs.definite(N, 1) + NOISE,
     "a constant beside others": s * KNOWN + D,
     "a constant that is not symmetric": s * np.triu(KNOWN, 1) + np.tril(KNOWN) + NOISE,
+    "a constant of many sizes": s * GRADES[:, None] * KNOWN * GRADES + NOISE,
+    "a constant that is nearly I": (np.eye(N) + 1e-9 * KNOWN) * (1 + s) - pt.eye(N),
     "the diagonal of low rank set": pt.set_subtensor((LOW + D)[0, 0], 9.0),
 }
 
 
 @pytest.mark.parametrize("name", NEAR)
 def test_near_misses_are_as_without(name):
-    """Lower triangles of other matrices: nothing that reads the whole may be taken."""
+    """Lower triangles of other matrices: nothing that reads the whole may be taken; nor what has
+    fewer digits."""
     y = pt.dvector("y")
     f = graphs.by_cholesky(NEAR[name], y)
     on, off = compiled([*GIVEN, y], f, [s, t, d, c, W, y])
@@ -233,6 +241,29 @@ def test_sizes_that_are_said_are_checked():
         on, off = compiled([W, d, y], graphs.by_cholesky(of_low, y), [W, d, y])
         given = numbers()[5], numbers()[2], np.ones(N)
         same(on, off, *given)
+
+
+@pytest.mark.parametrize("n", [1, N + 1])
+def test_deviations_of_another_length(n):
+    """A determinant adds up their logarithms, however many there are."""
+    for f in (pt.linalg.slogdet(framed(GRID))[1], graphs.by_cholesky(framed(GRID), pt.ones(N))):
+        on, off = compiled([d, s], f, [s])
+        assert used(*on.maker.fgraph.outputs)
+        for g in (on, off):
+            with pytest.raises(ValueError):
+                g(np.ones(n), 0.4)
+
+
+@pytest.mark.parametrize("bad", [0.0, np.inf, -np.inf, np.nan])
+def test_deviations_and_multiples_that_divide_nothing(bad):
+    """NaN in all that is asked, where PyTensor's is NaN or an error."""
+    for K, x, value in ((framed(GRID), d, np.r_[np.ones(N - 1), bad]), (s * KNOWN, s, bad)):
+        for f in (pt.linalg.slogdet(K)[1], pt.linalg.solve(K, v)[0], graphs.by_cholesky(K, v)):
+            on, _ = compiled([d, s, v], f, [x])
+            assert used(*on.maker.fgraph.outputs)
+            given = (value, 0.4) if x is d else (np.ones(N), value)
+            found = on(*given, np.ones(N))
+            assert all(np.isnan(a).any() for a in found) or (bad == 0 and found[0] == -np.inf)
 
 
 def test_a_right_hand_side_that_is_wider():
