@@ -1,6 +1,9 @@
 """Resolvents and smoothers, K (K + s I)^-1 in its spellings, cost what the cheapest does, and are
 as accurate as what is written."""
 
+import math
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from drawn import positive, values
@@ -46,9 +49,9 @@ ASKS = {
     "logdet": lambda A, b: pl.slogdet(A)[1],
     "diagonal of the inverse": lambda A, b: inv(A).diagonal(),
 }
-APART = {("Circulant", "diagonal"), ("Circulant", "trace")} | {
+APART = {(kind, name) for kind in ("Circulant", "Toeplitz") for name in ("diagonal", "trace")} | {
     (kind, "diagonal of the inverse") for kind in ("band", "Circulant", "Toeplitz")
-}  # not proved definite: products with n columns
+}  # not proved definite, or to have an inverse at all: products with n columns
 
 
 def figures(ask, A, b):
@@ -139,6 +142,69 @@ def test_what_is_not_definite():
             assert abs(pl.logdet(A @ A) - np.linalg.slogdet(a @ a)[1]) < 1e-8
             smooth = (K @ inv(K + s * eye)).diagonal()
             np.testing.assert_allclose(smooth, np.diag(a), rtol=1e-9, atol=1e-9)
+
+
+def exact_logdet(k, c, a, d):
+    """log |d I + a (k + c I)^-1| of the numbers as they are, by fractions."""
+    n = len(k)
+    m = [[Fraction(float(x)) for x in row] for row in k]
+    for i in range(n):
+        m[i][i] += Fraction(c)
+    g = [row[:] for row in m]
+    for i in range(n):
+        g[i][i] += Fraction(a) / Fraction(d)
+    ratio = Fraction(d) ** n * determinant(g) / determinant(m)
+    return math.log(abs(ratio.numerator)) - math.log(ratio.denominator)
+
+
+def determinant(m):
+    m, det = [row[:] for row in m], Fraction(1)
+    for i in range(len(m)):
+        det *= m[i][i]
+        for j in range(i + 1, len(m)):
+            by = m[j][i] / m[i][i]
+            m[j] = [y - by * x for x, y in zip(m[i], m[j], strict=True)]
+    return det
+
+
+@pytest.mark.parametrize(
+    ("kind", "a"),
+    [("pos", -1.0), ("pos", -1e-3)]
+    + [(band, a) for band in ("band", "sym band") for a in (-1.0, -1e-3, 1e-6, 1e3, 1e12)],
+)
+def test_determinants_near_one_lose_nothing(kind, a):
+    """Where A / d is near I, log det G - log det M would have the errors of both. K from 1e3 to
+    1e11, and a band with eigenvalues of both signs."""
+    r, n, d, c = np.random.default_rng(6), 12, 2.0, 0.5
+    if kind == "pos":
+        q = np.linalg.qr(r.standard_normal((n, n)))[0]
+        k = q * np.logspace(3, 11, n) @ q.T
+        K = pl.Dense((k + k.T) / 2, "pos")
+    else:
+        e = np.logspace(1, 9, n - 1)
+        K = pl.Tridiagonal(e, (2 if kind == "band" else -1) * np.logspace(3, 11, n), e)
+    eye = pl.Identity(n)
+    A = d * eye + a * inv(K + c * eye)
+    want = exact_logdet(K.toarray(), c, a, d)
+    written = d * np.eye(n) + a * np.linalg.inv(K.toarray() + c * np.eye(n))
+    error = abs(np.linalg.slogdet(written)[1] - want)
+    assert abs(pl.slogdet(A)[1] - want) <= 100 * error + 1e-14 * (n + abs(want))
+
+
+def test_what_has_no_inverse():
+    """M^-1 of a matrix without one is an error, also where A^-1 = M (M + I)^-1 has a value."""
+    kinds = [
+        pl.Tridiagonal(np.ones(1), np.ones(2), np.ones(1)),
+        pl.Tridiagonal(np.zeros(2), np.array([1.0, 0, 1]), np.zeros(2)),
+        pl.Toeplitz(np.ones(3)),
+    ]
+    for M in kinds:
+        A = pl.Identity(M.shape[0]) + inv(M)
+        for ask in ASKS.values():
+            with pytest.raises(np.linalg.LinAlgError):
+                ask(A, np.ones(M.shape[0]))
+        with pytest.raises(np.linalg.LinAlgError):
+            inv(A).trace()
 
 
 @pytest.mark.parametrize("p", [2, 3, 4])

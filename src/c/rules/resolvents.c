@@ -8,7 +8,13 @@
  *     are g / (g - q), at least |G| / 2 |q| or a half, whichever is less: both have to accept r. In
  *     A^-1 = (I - q G^-1) / d nothing cancels.
  *   else, where M is solved with at once: that, or for q > 0   x = M z / d,   checked by A itself.
- *   det A = d^n det G / det M.
+ *     A^-1 = M G^-1 / d has no check: only of M that is proved to be invertible.
+ *   det A = d^n det G / det M,   M definite, or normal and solved with at once
+ *     Errors E of M and of G, |E| <= e = n u |M|, change log det G - log det M by up to n e times
+ *     |M^-1| + |G^-1|; in the formula as written one of M counts (M^-1 - G^-1) E, as
+ *     q M^-1 G^-1 is M^-1 - G^-1. With t = |q| |M^-1| that is at least t / (2 + 3 t) of it:
+ *     little where A / d is near I. As (1 - t)^n <= |det(A / d)| <= (1 + t)^n for t < 1,
+ *     |log2 det(A / d)| > n / 8 shows t > 1 / 13; else LU or Cholesky of the dense form.
  *
  *   diag(P M^-1) = p (1 - c diag(M^-1)) / a,   M = a K + c I, where 10 a K_ii >= c > 0
  *     for all i, else as a product. The product's error bound is n u (|K| |M^-1|)_ii, and as
@@ -241,17 +247,35 @@ LOP_BUILD(solve_resolvent) {
     return st;
 }
 
-/* det(d M^-1 G). */
+/* Normal, by what is known of it? */
+static bool is_normal(const lop_node *a) {
+    return a->op == &lop_op_circulant || lop_is_circulant_sum(a) || lop_infer_hermitian(a) ||
+           lop_infer_unitary(a);
+}
+
+/* det(d M^-1 G), accepted by det(M^-1 G) unless that is 0 by how G is written. */
 LOP_BUILD(det_resolvent) {
-    const lop_node *inverse = NULL, *product = NULL, *all = NULL;
+    const lop_node *sum = m->root->child[0], *inverse = NULL, *product = NULL, *all = NULL,
+                   *part = NULL, *det = NULL, *dense = NULL, *alt = NULL;
+    const lop_attr far = {.i = {lop_rows(sum), 2, 0, 0}}, tried = {.i = {1, 0, 0, 0}};
     resolvent s;
-    lop_status st = read_resolvent(mk, m->root->child[0], &s);
+    lop_status st = read_resolvent(mk, sum, &s);
     if (st != LOP_OK) return st;
-    st = lop_make1(mk, &lop_op_inverse, NULL, s.m, &inverse);
+    if (!s.sure && !is_normal(s.m) && !is_normal(s.g)) st = LOP_NOMATCH;
+    const bool zero = st == LOP_OK && lop_infer_rank(s.g) < lop_rows(s.g);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_inverse, NULL, s.m, &inverse);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_prod, NULL, inverse, s.g, &product);
     if (st == LOP_OK) st = lop_thin_multiple(mk, s.d, product, &all);
-    if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, all, out);
-    const lop_node *gone[] = {s.g, inverse, product, all};
+    if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, all, &det);
+    if (st == LOP_OK && zero) *out = lop_node_ref(det);
+    if (st == LOP_OK && !zero) {
+        st = lop_make1(mk, m->root->op, &m->root->attr, product, &part);
+        if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &m->root->attr, sum, &dense);
+        if (st == LOP_OK) st = lop_make1(mk, &lop_op_cholesky_det, &tried, dense, &alt);
+        const lop_node *child[3] = {det, part, alt};
+        if (st == LOP_OK) st = lop_make_op(mk, &lop_op_spectral, &far, 3, child, NULL, out);
+    }
+    const lop_node *gone[] = {s.g, inverse, product, all, part, det, dense, alt};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     return st;
 }
@@ -263,7 +287,8 @@ LOP_BUILD(inverse_resolvent) {
     resolvent s;
     lop_status st = read_resolvent(mk, m->root->child[0]->child[0], &s);
     if (st != LOP_OK) return st;
-    st = lop_inverse_closed(mk, s.g, &inverse);
+    if (!s.sure && lop_infer_regular(s.m) != LOP_TRUE) st = LOP_NOMATCH;
+    if (st == LOP_OK) st = lop_inverse_closed(mk, s.g, &inverse);
     if (st == LOP_OK && s.sure) st = lop_thin_identity(mk, lop_rows(s.g), &first);
     if (st == LOP_OK && s.sure)
         st = lop_thin_multiple(mk, lop_coef_times(mk->ctx, minus, s.q), inverse, &second);

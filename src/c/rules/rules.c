@@ -528,7 +528,9 @@ const lop_rule lop_rule_table[] = {
     {"scaledet-kronsum", LOP_PUSH, "(scaledet@k (kronsum))", NULL, NULL, lop_build_det_spectral,
      "likewise"},
     {"scaledet-resolvent", LOP_PUSH, "(scaledet@k (sum ?a ?b))", NULL, lop_when_inexact,
-     lop_build_det_resolvent, "det(d I + a M^-1) = d^n det(M + q I) / det M, q = a / d"},
+     lop_build_det_resolvent,
+     "det(d I + a M^-1) = d^n det(M + q I) / det M, q = a / d, M normal; where that is far "
+     "from d^n, else dense"},
     {"scaledet-spelled-inverse", LOP_PUSH, "(scaledet@k (sum ?a ?b))", NULL, lop_when_inexact,
      lop_build_spelled_inverse, "Woodbury's formula, written out", LOP_WHOLE},
     {"scaledet-parallel", LOP_PUSH, "(scaledet@k (sum ?a ?b))", NULL, lop_when_inexact,
