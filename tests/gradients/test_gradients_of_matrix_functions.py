@@ -6,6 +6,7 @@ import pytest
 from gradients.differences import check, check_second
 
 import pylinop as pl
+from pylinop._structured import function_derivatives, matrix_functions
 
 N = 5
 
@@ -312,3 +313,59 @@ def test_inverse_roots_times_vectors_and_eigenvalues_of_complex_matrices(n, dtyp
     for eigenvalues in (np.linalg.eigvals, pl.eigvals, lambda A: np.linalg.eig(A)[0]):
         check(lambda A: np.sum(np.real(eigenvalues(A) ** 3)), A + 0j, rtol=1e-7)
         check(lambda A: np.sum(np.abs(eigenvalues(A)) ** 2), A + np.diag(3.0 * np.arange(n)) + 0j)
+
+
+PAIRED = {
+    "expm": (None, lambda m, x: m.exp(x), (-30.0, 30.0)),
+    "logm": (None, lambda m, x: m.log(x), (1e-8, 1e8)),
+    "sqrtm": (0.5, lambda m, x: m.sqrt(x), (1e-8, 1e8)),
+    "fractional_matrix_power": (-1.7, lambda m, x: m.power(x, m.mpf(-1.7)), (1e-8, 1e8)),
+}
+
+
+@pytest.mark.parametrize("name", PAIRED)
+def test_divided_differences_keep_their_digits(name, rng):
+    """At values equal, one unit apart, and as far apart as there are."""
+    mpmath = pytest.importorskip("mpmath")
+    p, f, (low, high) = PAIRED[name]
+    a = rng.uniform(low, high, 40) if low < 0 else np.exp(rng.uniform(*np.log((low, high)), 40))
+    apart = [0, 2e-16, 1e-15, 1e-12, 1e-8, 1e-4, 0.1, 0.49, 0.51, 0.9, 2.0, 50.0]
+    with mpmath.workdps(60):
+        for step in apart:
+            b = np.clip(a + step * np.abs(a) * rng.choice([-1, 1], 40), low, high)
+            found = function_derivatives._DIFFERENCES[name][0](a, b, p)
+            for x, y, got in zip(a, b, found, strict=True):
+                s, t = mpmath.mpf(float(x)), mpmath.mpf(float(y))
+                slope = mpmath.diff(lambda z: f(mpmath, z), s)
+                wanted = float(slope if s == t else (f(mpmath, s) - f(mpmath, t)) / (s - t))
+                assert abs(got - wanted) <= 5e-14 * abs(wanted), (x, y, got, wanted)
+
+
+@pytest.mark.parametrize("batch", [(), (3,)])
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
+@pytest.mark.parametrize("name", ["expm", "logm", "sqrtm", "power"])
+def test_hermitian_matrices_go_by_their_eigenvectors(name, dtype, batch, rng, monkeypatch):
+    """Also where eigenvalues repeat; as the block form finds it."""
+    n, f = 7, FUNCTIONS[name] if name == "expm" else getattr(pl, name, None)
+    f = f or (lambda a: pl.fractional_matrix_power(a, -0.3))
+    q = np.linalg.qr(matrix(rng, "c" if dtype[0] == "c" else "f", n, n))[0]
+    w = np.array([1.0, 1.0, 1.0, 1.0 + 1e-13, 2.0, 2.0, 700.0 if name != "expm" else 4.0])
+    a = np.broadcast_to((q * w) @ q.conj().T, (*batch, n, n)).astype(dtype)
+    a = (a + a.conj().swapaxes(-1, -2)) / 2
+    g = rng.standard_normal((*batch, n, n)).astype(dtype)
+    whole = np.zeros((*batch, 2 * n, 2 * n), np.result_type(dtype, "f8"))
+    whole[..., :n, :n] = whole[..., n:, n:] = a
+    whole[..., :n, n:] = g
+    wanted = np.asarray(f(pl.lazy(whole)))[..., :n, n:]
+    monkeypatch.setattr(matrix_functions, "general", None)  # what other matrices go by
+    value = lambda x: np.sum(np.real(np.conjugate(f(x)) * g))  # noqa: E731
+    found = pl.grad(value)(a)
+    assert found.dtype == dtype
+    tolerance = (2e-4 if dtype in ("f4", "c8") else 1e-11) * np.abs(wanted).max()
+    assert np.abs(found - wanted).max() <= tolerance
+
+
+def test_singular_roots_have_no_derivative(rng):
+    u = rng.standard_normal((6, 2))
+    with pytest.raises(np.linalg.LinAlgError):
+        pl.grad(lambda a: np.sum(pl.sqrtm(a)))(u @ u.T)

@@ -15,20 +15,34 @@ from .._api.spectra import sqrtm
 from .._base import errors
 from .._lazy.build import inverse, scaled, view
 from .._lazy.matrix_functions import OfForm, of_full_rank, solved
+from .._structured.function_derivatives import derivative
 from . import decompositions
 from .pieces import Through, pair
 
 
 def _frechet(y: Any, g: Any, k: int) -> Any:
     """The adjoint of a function's derivative at A is its derivative at A^H."""
-    f, n = y._more[0], y.shape[-1]
-    X = view(y._args[0], 3)
-    batch = y.shape[:-2]
+    f, A = y._more[0], y._args[0]
+    return _along(A, g, by=f.function, of=f.name, **f.kwargs)
+
+
+def _along(A: Any, g: Any, **more: Any) -> Any:
+    return solved("derivative", derivative, A, g, A.shape[-1], **more)
+
+
+def _of_derivative(y: Any, h: Any, k: int) -> Any:
+    """Of a derivative at A^H along g: by g the derivative at A; by A what a sweep through the block
+    form finds."""
+    (A, g), more = y._args, dict(y._more[0].kwargs)
+    if k == 1:
+        return _along(view(A, 3), h, **more)
+    by, _, n = more.pop("by"), more.pop("of"), A.shape[-1]
+    X, batch = view(A, 3), y.shape[:-2]
     size: Any = np.linalg.norm(np.reshape(g, (*batch, 1, n * n)), axis=-1, keepdims=True)
-    size = np.where(size == 0, 1.0, size)  # f of a block that is not too large is accurate
+    size = np.where(size == 0, 1.0, size)
     size = size if batch else np.reshape(size, ())
     whole = np.block([[X, g / size], [np.zeros((*batch, n, n)), X]])
-    return f.function(whole, **f.kwargs)[..., :n, n:] * size
+    return Through(by(whole, **more)[..., :n, n:] * size, h, (g,))
 
 
 def _cholesky(y: Any, g: Any, k: int) -> Any:
@@ -95,6 +109,7 @@ ROWS: dict[str, Callable[[Any, Any, int], Any]] = {
     "logm": _frechet,
     "sqrtm": _frechet,
     "fractional_matrix_power": _frechet,
+    "derivative": _of_derivative,
     "cholesky": _cholesky,
     "pinv": _pinv,
     "r of qr": _r_of_qr,
