@@ -118,7 +118,7 @@ def test_a_failed_check_takes_columns(rng, monkeypatch):
     )
     at = np.arange(441)
     close(selected_inverse.entries(factor, at, at), np.diagonal(np.linalg.inv(a.toarray())), 1e-9)
-    assert factor.pivoted
+    assert factor.safer.pivoted
 
 
 def test_writes_are_seen():

@@ -304,14 +304,10 @@ LOP_BUILD(det_ldl) {
     if (st != LOP_OK) return st;
     return wrap(mk, &lop_op_ldl_det, &how, dense, out);
 }
-/* The inverse itself is made as such and then seen so: of the one factor. */
+/* Not the inverse itself: seen transposed, its rows are solutions, and its columns are not. */
 LOP_BUILD(lusolve_view) {
-    const lop_node *x = HOLE(m, 'x');
-    if (x->op != &lop_op_eye) return by_factor(m, mk, &lop_op_lu_solve, &ATTR(m, 'm'), out);
-    if (lop_rows(x) < LEAST_INVERSE || !lop_shape_equal(&x->shape, &m->root->shape))
-        return LOP_NOMATCH;
-    lop_status st = by_factor(m, mk, &lop_op_lu_solve, NULL, out);
-    return st == LOP_OK ? wrap(mk, &lop_op_swap, &ATTR(m, 'm'), *out, out) : st;
+    if (HOLE(m, 'x')->op == &lop_op_eye) return LOP_NOMATCH;
+    return by_factor(m, mk, &lop_op_lu_solve, &ATTR(m, 'm'), out);
 }
 
 /* attr.i[0]: lower or not, attr.i[1]: mode; the triangle is read where it lies. */
