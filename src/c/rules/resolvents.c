@@ -22,6 +22,7 @@
  *     and c times the error of M^-1_ii are no more than some ten times that. */
 #include "builds.h"
 #include "expr/properties.h"
+#include "ops/shared/sparse_solver.h"
 #include "rewrite/cheap_to_solve.h"
 #include "rewrite/guards.h"
 #include "thin_sum.h"
