@@ -333,7 +333,7 @@ def test_divided_differences_keep_their_digits(name, rng):
     with mpmath.workdps(60):
         for step in apart:
             b = np.clip(a + step * np.abs(a) * rng.choice([-1, 1], 40), low, high)
-            found = function_derivatives._DIFFERENCES[name][0](a, b, p)
+            found = function_derivatives.DIFFERENCES[name](a, b, p)
             for x, y, got in zip(a, b, found, strict=True):
                 s, t = mpmath.mpf(float(x)), mpmath.mpf(float(y))
                 slope = mpmath.diff(lambda z: f(mpmath, z), s)
@@ -365,7 +365,44 @@ def test_hermitian_matrices_go_by_their_eigenvectors(name, dtype, batch, rng, mo
     assert np.abs(found - wanted).max() <= tolerance
 
 
-def test_singular_roots_have_no_derivative(rng):
-    u = rng.standard_normal((6, 2))
+SINGULAR = {
+    "sqrtm": pl.sqrtm,
+    "power": lambda a: pl.fractional_matrix_power(a, 0.7),
+    "logm": pl.logm,
+}
+
+
+@pytest.mark.parametrize("rank", [0, 1, 2, 4, 5])
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c16"])
+@pytest.mark.parametrize("name", SINGULAR)
+def test_singular_matrices_have_no_derivative(name, dtype, rank, rng):
+    """Where rounding decides what stands for the zeros, numbers of 1e7 to 1e291 came."""
+    u = matrix(rng, "c" if dtype[0] == "c" else "f", 6, rank)
+    # of whole numbers, so that it is singular in single precision as well
+    a = (np.round(4 * u) @ np.round(4 * u).conj().T).astype(dtype)
     with pytest.raises(np.linalg.LinAlgError):
-        pl.grad(lambda a: np.sum(pl.sqrtm(a)))(u @ u.T)
+        pl.grad(lambda a: np.sum(np.real(SINGULAR[name](a))))(a)
+
+
+def test_powers_above_one_have_one_at_singular_matrices(rng):
+    q, p = np.linalg.qr(matrix(rng, "f", 3, 3))[0], 1.7
+    w = np.array([1.0, 0.0, 2.0])
+    divided = np.array(
+        [[p, 1, 2**p - 1], [1, 0, 2 ** (p - 1)], [2**p - 1, 2 ** (p - 1), p * 2 ** (p - 1)]]
+    )
+    wanted = q @ (divided * (q.T @ np.ones((3, 3)) @ q)) @ q.T
+    a = (q * w) @ q.T
+    found = pl.grad(lambda a: np.sum(pl.fractional_matrix_power(a, p)))((a + a.T) / 2)
+    assert np.abs(found - wanted).max() <= 1e-10
+
+
+def test_small_entries_of_a_diagonal_are_no_noise():
+    d = np.array([1.0, 1e-18, 2.0])
+    found = pl.grad(lambda d: pl.trace(pl.sqrtm(pl.Diag(d))))(d)
+    np.testing.assert_allclose(found, 0.5 / np.sqrt(d), rtol=1e-13)
+
+
+def test_derivatives_of_functions_keep_the_memory_limit(rng):
+    a = matrix(rng, "f", 100, 100)
+    with pl.config(memory_limit=300_000), pytest.raises(MemoryError, match="memory_limit"):
+        pl.grad(lambda a: np.sum(pl.sqrtm(a)))(a @ a.T + np.eye(100))

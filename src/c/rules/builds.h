@@ -174,6 +174,8 @@ LOP_BUILD(between_quasi_trace);
 /* sums_settled.c */
 LOP_BUILD(sum_settled);
 LOP_BUILD(sums_inverse_settled);
+/* *sum + term in *sum, which may be NULL: nothing yet; owned. */
+lop_status lop_plus(const lop_maker *mk, const lop_node *term, const lop_node **sum) LOP_MUST_CHECK;
 /* low_rank.c: base + `low`, a lowrank or a lowrankupdate, whose own base is added to it; base NULL:
  * its own. Owned in *out. */
 lop_status lop_update_of(const lop_maker *mk, const lop_node *base, const lop_node *low,

@@ -127,12 +127,7 @@ static lop_status matrix_of(const lop_maker *mk, const place *w, const lop_node 
 
 /* *sum + one, where there is something already. Takes over `one`. */
 static lop_status plus(const lop_maker *mk, const lop_node *one, const lop_node **sum) {
-    const lop_node *both = NULL;
-    lop_status st = *sum ? lop_make2(mk, &lop_op_sum, NULL, *sum, one, &both) : LOP_OK;
-    if (st == LOP_OK) {
-        lop_node_unref(*sum);
-        *sum = both ? both : lop_node_ref(one);
-    }
+    lop_status st = lop_plus(mk, one, sum);
     lop_node_unref(one);
     return st;
 }

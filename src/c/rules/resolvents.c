@@ -37,15 +37,6 @@ static const lop_node *peeled(const lop_node *a, lop_coef *c) {
 }
 static bool is_eye(const lop_node *a) { return a->op == &lop_op_identity && lop_nbatch(a) == 0; }
 
-static lop_status plus(const lop_maker *mk, const lop_node *term, const lop_node **sum) {
-    const lop_node *both = NULL;
-    lop_status st = *sum ? lop_make2(mk, &lop_op_sum, NULL, *sum, term, &both) : LOP_OK;
-    if (st != LOP_OK) return st;
-    lop_node_unref(*sum);
-    *sum = both ? both : lop_node_ref(term);
-    return LOP_OK;
-}
-
 /* A vector x of add(x, c ones), or c times a first unit vector, which multiples of the identity
  * close to; NULL: it is not that. */
 static const lop_node *plain_part(const lop_node *d, const lop_op *unit, lop_coef *c) {
@@ -91,7 +82,7 @@ static lop_status read_shift(const lop_maker *mk, const lop_node *m, const lop_n
         if (is_eye(peeled(term[i], &by)))
             *c = lop_coef_plus(mk->ctx, *c, by);
         else
-            st = plus(mk, term[i], k);
+            st = lop_plus(mk, term[i], k);
     }
     return st == LOP_OK && !*k ? LOP_NOMATCH : st;
 }

@@ -46,7 +46,7 @@ static lop_status one_circulant(const lop_maker *mk, const lop_node *const *term
     return st;
 }
 
-static lop_status plus(const lop_maker *mk, const lop_node *term, const lop_node **sum) {
+lop_status lop_plus(const lop_maker *mk, const lop_node *term, const lop_node **sum) {
     const lop_node *both = NULL;
     lop_status st = *sum ? lop_make2(mk, &lop_op_sum, NULL, *sum, term, &both) : LOP_OK;
     if (st != LOP_OK) return st;
@@ -94,7 +94,7 @@ static lop_status part(const lop_maker *mk, const lop_node *const *term, int n, 
         else if (a->op == &lop_op_prod || a->op == &lop_op_scaled || a->op == &lop_op_kron)
             st = lop_thin_low(mk, a, &thin);
         if (st == LOP_NOMATCH) st = LOP_OK;
-        if (st == LOP_OK) st = thin ? beside(mk, thin, low) : plus(mk, a, base);
+        if (st == LOP_OK) st = thin ? beside(mk, thin, low) : lop_plus(mk, a, base);
         lop_node_unref(thin);
     }
     return st;

@@ -15,7 +15,7 @@ from .._api.spectra import sqrtm
 from .._base import errors
 from .._lazy.build import inverse, scaled, view
 from .._lazy.matrix_functions import OfForm, of_full_rank, solved
-from .._structured.function_derivatives import derivative
+from .._structured.function_derivatives import DIFFERENCES, derivative
 from . import decompositions
 from .pieces import Through, pair
 
@@ -27,7 +27,7 @@ def _frechet(y: Any, g: Any, k: int) -> Any:
 
 
 def _along(A: Any, g: Any, **more: Any) -> Any:
-    return solved("derivative", derivative, A, g, A.shape[-1], **more)
+    return solved(f"derivative of {more['of']}", derivative, A, g, A.shape[-1], **more)
 
 
 def _of_derivative(y: Any, h: Any, k: int) -> Any:
@@ -105,11 +105,8 @@ def _sqrt_inv_matmul(y: Any, g: Any, k: int) -> Any:
 
 
 ROWS: dict[str, Callable[[Any, Any, int], Any]] = {
-    "expm": _frechet,
-    "logm": _frechet,
-    "sqrtm": _frechet,
-    "fractional_matrix_power": _frechet,
-    "derivative": _of_derivative,
+    **dict.fromkeys(DIFFERENCES, _frechet),
+    **{f"derivative of {name}": _of_derivative for name in DIFFERENCES},
     "cholesky": _cholesky,
     "pinv": _pinv,
     "r of qr": _r_of_qr,

@@ -12,6 +12,7 @@ import numpy as np
 
 from .dispatch import dense
 from .eigh import eigenbasis
+from .operands import keep_within
 from .properties import GRAM, known, measured
 
 # The divided differences of f at a and b, to all digits also where these are near.
@@ -44,43 +45,65 @@ def _of_power(a: Any, b: Any, p: Any) -> Any:
     return most ** (p - 1) * ratio
 
 
-# And is f taken where eigenvalues are positive only?
-_DIFFERENCES: dict[str, tuple[Any, bool]] = {
-    "expm": (_of_exp, False),
-    "logm": (_of_log, True),
-    "sqrtm": (_of_power, True),
-    "fractional_matrix_power": (_of_power, True),
+DIFFERENCES = {
+    "expm": _of_exp,
+    "logm": _of_log,
+    "sqrtm": _of_power,
+    "fractional_matrix_power": _of_power,
 }
 
 
 def _basis(op: Any) -> Any:
-    """The eigenvalues and eigenvectors, as arrays; None where A is not Hermitian."""
-    if known(op, "hermitian"):
+    """The eigenvalues and eigenvectors, as arrays; None where A is not Hermitian. Of single
+    precision in double, as other matrices go."""
+    hermitian, is_double = known(op, "hermitian"), op.dtype.char in "dD"
+    if hermitian and is_double:
         w, q = eigenbasis(op, "L")
     else:
         a = dense(op)
-        if not measured(a, "hermitian", GRAM):
+        if not hermitian and not measured(a, "hermitian", GRAM):
             return None
-        w, q = eigenbasis.of_dense(op, "L", array=a)
+        if is_double:
+            w, q = eigenbasis.of_dense(op, "L", array=a)
+        else:
+            w, q = np.linalg.eigh(a.astype(np.result_type(a, np.float64)))
     return w, q if isinstance(q, np.ndarray) else q.toarray()
 
 
-def _by_basis(w: Any, q: Any, g: Any, divided: Any, p: Any) -> Any:
+def _regular(op: Any, w: Any, of: str, p: Any) -> Any:
+    """The eigenvalues where f is taken at positive ones; None where some are negative. Zero has a
+    derivative of powers above 1 alone."""
+    if w.size == 0 or of == "expm":
+        return w
+    most = np.abs(w).max(axis=-1, keepdims=True)
+    noise = 0 if known(op, "diagonal") else w.shape[-1] * np.finfo(w.dtype).eps * most
+    if (w < -noise).any():
+        return None
+    zero = w <= noise
+    if zero.any() and (of == "logm" or p < 1):
+        raise np.linalg.LinAlgError(
+            f"{of} of a singular matrix has no derivative: an eigenvalue of {w[zero].min():.1e} "
+            f"beside {most.max():.1e}"
+        )
+    return np.where(zero, np.maximum(w, 0), w)
+
+
+def _by_basis(w: Any, q: Any, g: Any, of: str, p: Any) -> Any:
     back = q.conj().swapaxes(-1, -2)
-    return q @ (divided(w[..., :, None], w[..., None, :], p) * (back @ g @ q)) @ back
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        divided = DIFFERENCES[of](w[..., :, None], w[..., None, :], p)
+        return q @ (divided * (back @ g @ q)) @ back
 
 
 def derivative(form: Any, g: Any, by: Any, of: str, **kwargs: Any) -> Any:
     """The derivative at A^H along g of the function of matrices `by`, whose name is `of`: the
     adjoint of that at A."""
-    divided, positive = _DIFFERENCES[of]
-    found = _basis(form)
+    keep_within(form, 7)
+    found, p = _basis(form), kwargs.get("t", 0.5)
     if found is not None:
-        w, q = found
-        least = w.shape[-1] * np.finfo(w.dtype).eps * np.abs(w).max(axis=-1, initial=0)
-        if not positive or (w.size and (w.min(axis=-1) > least).all()):
-            with np.errstate(over="ignore", invalid="ignore"):
-                return _by_basis(w, q, g, divided, kwargs.get("t", 0.5))
+        w = _regular(form, found[0], of, p)
+        if w is not None:
+            return _by_basis(w, found[1], g, of, p)
     n, adjoint = form.shape[-1], dense(form).conj().swapaxes(-1, -2)
     batch = np.broadcast_shapes(adjoint.shape[:-2], g.shape[:-2])
     size = np.linalg.norm(g, axis=(-2, -1), keepdims=True)
