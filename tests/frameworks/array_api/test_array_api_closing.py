@@ -39,9 +39,7 @@ def walked(library, head, arrays, i=(), shape=(), dtype="float64", core=1):
         leaves[k + 1] = library.put(a)
     i = (*i, *[0] * (4 - len(i)))
     rows.append((head, tuple(range(len(arrays))), i, 0j, dtype, shape, core, 0, 0))
-    return np.asarray(
-        library.back(walk.run(library.namespace, (rows, None, None, ()), leaves))
-    )
+    return np.asarray(library.back(walk.run(library.namespace, (rows, None, None, ()), leaves)))
 
 
 def close(got, due):
