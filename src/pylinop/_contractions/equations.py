@@ -147,6 +147,8 @@ def _by_plan(
 
 
 def _part(a: Any, axes: tuple[str, ...], label: str, part: slice) -> Any:
+    if not axes:
+        return a  # indexed, an array without axes is a scalar, which C does not take
     return a[tuple(part if x == label and n > 1 else slice(None) for x, n in zip(axes, a.shape))]
 
 

@@ -210,7 +210,7 @@ def _parsed(text: str) -> Equation:
     axes = [axis for t in (*operands, result or ()) for axis in t]
     for name in sorted(names):
         if any(name in labels_of(axis) for axis in axes):
-            raise fail(text, f"{name!r} is an axis, and no coefficient: 2*o + w - 1 is linear")
+            raise fail(text, f"what {name!r} multiplies is not linear, {name!r} is an axis")
     return Equation(
         operands, result, letters, text, tuple(fixed.items()), not letters, tuple(sorted(names))
     )
