@@ -212,3 +212,10 @@ def test_a_number_among_operands_goes_into_the_parts(rng):
     with pl.config(memory_limit=20000):
         got = pl.einsum(",fab,fee,dd->fdbea", *arrays)
     assert abs(got - want).max() <= 1e-13 * abs(want).max()
+
+
+@pytest.mark.parametrize("text, shapes", [("a,->", ((0,), ())), (",bc->b", ((), (3, 0)))])
+def test_a_sum_of_nothing_is_zero_whatever_multiplies_it(text, shapes):
+    arrays = [np.full(s, np.nan) for s in shapes]
+    for made in (pl.einsum(text, *arrays), pl.einsum(text, *map(pl.lazy, arrays))):
+        assert not np.asarray(made).any()
