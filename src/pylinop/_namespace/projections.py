@@ -124,7 +124,9 @@ def _picked(w: Any, row: Any, a: Any, names: Any) -> Any:
         i, j = (major, i) if where == _CSR else (i, major)
     flat = ns.reshape(a, (*a.shape[:-2], m * n))
     found = ns.take(flat, i * n + j, flat.ndim - 1)
-    return found * ns.cast(_COUNTS[row.i[1]](i, j), row.dtype) if row.i[1] else found
+    if not row.i[1]:
+        return found
+    return ns.where(_COUNTS[row.i[1]](i, j), found, ns.zeros((), ns.name_of(found)))
 
 
 def _block_entries(w: Any, row: Any, a: Any, b: int) -> Any:
