@@ -386,10 +386,30 @@ static lop_status low_kron(const lop_maker *mk, const lop_node *term, int64_t mo
     return st;
 }
 
+/* c 1 1^T, and multiples of it: the number stands in the middle. */
+static lop_status low_full(const lop_maker *mk, const lop_node *term, const lop_node **out) {
+    const bool times = term->op == &lop_op_scaled;
+    const lop_node *full = times ? term->child[0] : term, *u = NULL, *c = NULL, *mid = NULL;
+    const lop_attr one = {.re = 1, .i = {1, LOP_WEAK, 0, 0}};
+    const lop_node tall = {.shape = {.ndim = 2, .dim = {lop_rows(term), 1}}, .core = 2},
+                   cell = {.shape = {.ndim = 2, .dim = {1, 1}}, .core = 2};
+    if (full->op != &lop_op_full) return LOP_NOMATCH;
+    lop_status st = lop_make(mk, "full", &one, 0, NULL, &tall, &u);
+    if (st == LOP_OK) st = lop_make(mk, "full", &full->attr, 0, NULL, &cell, &c);
+    if (st == LOP_OK && times) st = lop_make1(mk, &lop_op_scaled, &term->attr, c, &mid);
+    const lop_node *child[3] = {u, u, mid ? mid : c};
+    if (st == LOP_OK) st = lop_make(mk, "lowrank", NULL, 3, child, NULL, out);
+    lop_node_unref(u);
+    lop_node_unref(c);
+    lop_node_unref(mid);
+    return st;
+}
+
 lop_status lop_thin_low(const lop_maker *mk, const lop_node *term, const lop_node **out) {
     const int64_t most = lop_rows(term) / 2;
     if (lop_nbatch(term) > 0 || !lop_is_square(term)) return LOP_NOMATCH;
-    lop_status st = low_kron(mk, term, most, out);
+    lop_status st = most > 0 ? low_full(mk, term, out) : LOP_NOMATCH;
+    if (st == LOP_NOMATCH) st = low_kron(mk, term, most, out);
     return st == LOP_NOMATCH ? low_product(mk, term, most, out) : st;
 }
 
