@@ -1,5 +1,5 @@
-"""D + c 1 1^T, written with Full, is an update of rank one, and multiples of sums are multiplied out
-where that is one."""
+"""D + c 1 1^T, written with Full, is an update of rank one, and multiples of sums are multiplied
+out where that is one."""
 
 import mpmath
 import numpy as np
