@@ -137,7 +137,8 @@ const lop_node *gen_identity_of_inverses(gen *g, const char *rule) {
     one.exprs = 0;
     one.dtype = pick(g, 3) || strstr(rule, "thin") ? LOP_c128 : LOP_f64; /* where it pays */
     return asked(&one, rule,
-                 strstr(rule, "spelled")     ? spelled(&one)
+                 strstr(rule, "solve-thin")  ? parallel(&one, false)
+                 : strstr(rule, "spelled")   ? spelled(&one)
                  : strstr(rule, "parallel")  ? parallel(&one, false)
                  : strstr(rule, "beside")    ? parallel(&one, true)
                  : strstr(rule, "resolvent") ? resolvent(&one)

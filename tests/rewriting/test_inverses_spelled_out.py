@@ -66,7 +66,7 @@ PAIRS = {
 }
 ASKS = {
     "solve": (pl.solve, {"parallel", "beside c I"}),
-    "logdet": (pl.logdet, {"parallel"}),  # as written: see inverse_identities.c
+    "logdet": (pl.logdet, {"parallel"}),  # of each term: cond(P) is lost otherwise
     "diagonal of the inverse": (lambda A: pl.inv(A).diagonal(), {"parallel", "beside c I"}),
 }
 

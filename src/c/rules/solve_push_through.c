@@ -312,21 +312,69 @@ lop_status lop_thin_push_through(lop_thin *s, const lop_node *rhs, lop_thin_righ
     return st;
 }
 
-/* (b B + c M)^-1 x = B^-1 (b M^-1 + c B^-1)^-1 M^-1 x, B and M inverses: neither is formed. The
- * check factors both, which is still a fraction of the inverses. */
-lop_status lop_thin_parallel(lop_thin *s, const lop_node *rhs, const lop_node **out) {
+/* x = B^-1 (b M^-1 + c B^-1)^-1 M^-1 rhs, B and M inverses: neither is formed. The check factors
+ * both, which is still a fraction of the inverses. */
+static lop_status parallel_factored(const lop_thin *s, const lop_node *b, const lop_node **out) {
     lop_check k = {.mk = s->mk, .a = s->sum};
-    lop_attr cast = {.i = {1, 0, 0, (int64_t)s->dt + 1}};
-    const lop_node *b = NULL, *x = NULL, *y = NULL, *alt = NULL;
-    lop_status st = lop_thin_hold(s);
-    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_cast, &cast, rhs, &b);
-    if (st == LOP_OK) st = pushed(s, b, false, &y, &x);
+    const lop_node *x = NULL, *y = NULL, *alt = NULL;
+    lop_status st = pushed(s, b, false, &y, &x);
     if (st == LOP_OK) st = lop_check_open(&k, s->dt);
     if (st == LOP_OK) st = directly(s, b, &alt);
     if (st == LOP_OK) st = lop_check_instead(&k, x, b, alt, out);
     lop_check_close(&k);
-    const lop_node *gone[] = {b, x, y, alt};
+    const lop_node *gone[] = {x, y, alt};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
+/* x, else alt, where neither matrix is negative: x = B^-1 y, so that y stands for B x, and what is
+ * left of the right side is c M e, e = M^-1 t - x, t = (rhs - b y) / c, M no larger than S / c.
+ * Neither B^-1 nor M^-1 is factored; products take them to be what solves do. */
+static lop_status parallel_checked(const lop_thin *s, const lop_node *b, const lop_node *alt,
+                                   const lop_node **out) {
+    const lop_attr times = lop_coef_attr(s->b),
+                   per = lop_coef_attr(lop_coef_over(s->mk->ctx, lop_coef_const(1, 0), s->c));
+    const lop_node *p = NULL, *q = NULL, *pb = NULL, *y = NULL, *x = NULL, *by = NULL, *ct = NULL,
+                   *t = NULL, *pt = NULL, *e = NULL, *f = NULL, *g = NULL;
+    lop_status st = lop_as_solved(s->mk, s->minv, &p);
+    if (st == LOP_OK) st = lop_as_solved(s->mk, s->binv, &q);
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_apply, NULL, p, b, &pb);
+    if (st == LOP_OK) st = solve_small(s, pb, &y);
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_apply, NULL, q, y, &x);
+    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_scale, &times, y, &by);
+    if (st == LOP_OK) st = lop_build_minus(s->mk, b, by, &ct);
+    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_scale, &per, ct, &t);
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_apply, NULL, p, t, &pt);
+    if (st == LOP_OK) st = lop_build_minus(s->mk, pt, x, &e);
+    if (st == LOP_OK) st = of_signs(s, q, &f);
+    if (st == LOP_OK) st = of_signs(s, p, &g);
+    const lop_node *child[7] = {x, e, y, f, g, t, alt};
+    if (st == LOP_OK) st = lop_make_op(s->mk, &lop_op_checked_parallel, NULL, 7, child, NULL, out);
+    const lop_node *gone[] = {p, q, pb, y, x, by, ct, t, pt, e, f, g};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
+/* Are both matrices inverses of what may have one, and not negative? Else solves with them say so.
+ */
+static bool are_precisions(const lop_thin *s) {
+    return lop_thin_beside(s) && lop_coef_test(s->mk->ctx, s->c, LOP_COEF_POSITIVE) &&
+           lop_infer_regular(s->binv) != LOP_FALSE && lop_infer_regular(s->minv) != LOP_FALSE;
+}
+
+lop_status lop_thin_parallel(lop_thin *s, const lop_node *rhs, const lop_node **out) {
+    const lop_attr cast = {.i = {1, 0, 0, (int64_t)s->dt + 1}};
+    const lop_node *b = NULL, *alt = NULL;
+    lop_status st = lop_thin_hold(s);
+    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_cast, &cast, rhs, &b);
+    if (st == LOP_OK) st = parallel_factored(s, b, &alt);
+    if (st == LOP_OK && are_precisions(s)) {
+        st = parallel_checked(s, b, alt, out);
+        lop_node_unref(alt);
+    } else if (st == LOP_OK) {
+        *out = alt;
+    }
+    lop_node_unref(b);
     return st;
 }
 

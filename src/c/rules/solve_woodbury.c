@@ -4,6 +4,7 @@
  *   S^-1 (b B p + U M w)   where the right side is made with U (M) and B: solve_push_through.c
  *   S^-1 x                 by Woodbury, as a LowRankUpdate, where it pays */
 #include "thin_sum.h"
+#include "rewrite/cheap_to_solve.h"
 #include "rewrite/guards.h"
 #include "expr/properties.h"
 #include "ops/shared/sparse_solver.h"
@@ -92,6 +93,13 @@ static bool mirror(const lop_thin *s, lop_sym a, lop_sym b) {
     return lop_chain_seen(&s->ch, &s->ch.state, b, LOP_H) == a;
 }
 
+/* A diagonal M beside the inverse of a narrow band, so that M^-1 is as good as given: of b M^-1 + c
+ * B^-1 the band is no wider. */
+static bool is_diagonal_beside_band(const lop_thin *s, lop_sym f) {
+    const lop_node *m = lop_thin_node(s, f), *b = lop_thin_node(s, s->base);
+    return m->op == &lop_op_diag && lop_nbatch(m) == 0 && lop_band_is_narrow(b, lop_infer_bands(b));
+}
+
 /* Splits the term where it is thinnest: U and V, with one factor M between them where the term
  * reads the same from both ends and M is inverted at once. */
 static bool split(lop_thin *s, const lop_chterm *t) {
@@ -102,8 +110,8 @@ static bool split(lop_thin *s, const lop_chterm *t) {
     s->rank = -1;
     s->half = 0;
     if (t->c.im != 0) return false;
-    if (t->n == 1 && lop_thin_node(s, t->f[0]) && lop_sym_inverse(t->f[0]) &&
-        lop_sym_inverse(s->base)) {
+    if (t->n == 1 && lop_thin_node(s, t->f[0]) && lop_sym_inverse(s->base) &&
+        (lop_sym_inverse(t->f[0]) || is_diagonal_beside_band(s, t->f[0]))) {
         s->rank = s->n; /* b B + c M, both inverses: U and V are the identity */
         s->mid = true;
         return true;
@@ -138,8 +146,9 @@ static bool read_update(lop_thin *s, const lop_maker *mk, lop_dtype dt, const lo
     const lop_chgroup *g = &s->ch.state.group[0];
     if (g->n != 2) return false;
     const lop_chterm *t = s->ch.state.term;
-    int one = is_base(s, &t[g->term[0]]) ? 0 : is_base(s, &t[g->term[1]]) ? 1 : -1;
-    return one >= 0 && split(s, &t[g->term[1 - one]]) && s->rank > 0;
+    for (int one = 0; one < 2; one++)
+        if (is_base(s, &t[g->term[one]]) && split(s, &t[g->term[1 - one]])) return s->rank > 0;
+    return false;
 }
 
 static lop_status open(lop_thin *s) {
@@ -148,7 +157,10 @@ static lop_status open(lop_thin *s) {
     lop_status st = s->half ? lop_thin_product(s, f, s->half, &s->u) : LOP_OK;
     if (st == LOP_OK && s->half) st = lop_thin_product(s, f + rest, s->term.n - rest, &s->v);
     if (st == LOP_OK && s->mid) st = lop_thin_factor(s, f[s->half], false, &s->m);
-    if (st == LOP_OK && s->mid) st = lop_thin_factor(s, f[s->half], true, &s->minv);
+    if (st == LOP_OK && s->mid && !s->half && !lop_sym_inverse(f[0]))
+        st = lop_inverse_closed(s->mk, s->m, &s->minv);
+    else if (st == LOP_OK && s->mid)
+        st = lop_thin_factor(s, f[s->half], true, &s->minv);
     if (st == LOP_OK && !s->eye) st = lop_thin_factor(s, s->base, true, &s->binv);
     if (st != LOP_OK) return st;
     if (s->eye || !s->half)
@@ -374,10 +386,30 @@ static lop_status low_kron(const lop_maker *mk, const lop_node *term, int64_t mo
     return st;
 }
 
+/* c 1 1^T, and multiples of it: the number stands in the middle. */
+static lop_status low_full(const lop_maker *mk, const lop_node *term, const lop_node **out) {
+    const bool times = term->op == &lop_op_scaled;
+    const lop_node *full = times ? term->child[0] : term, *u = NULL, *c = NULL, *mid = NULL;
+    const lop_attr one = {.re = 1, .i = {1, LOP_WEAK, 0, 0}};
+    const lop_node tall = {.shape = {.ndim = 2, .dim = {lop_rows(term), 1}}, .core = 2},
+                   cell = {.shape = {.ndim = 2, .dim = {1, 1}}, .core = 2};
+    if (full->op != &lop_op_full) return LOP_NOMATCH;
+    lop_status st = lop_make(mk, "full", &one, 0, NULL, &tall, &u);
+    if (st == LOP_OK) st = lop_make(mk, "full", &full->attr, 0, NULL, &cell, &c);
+    if (st == LOP_OK && times) st = lop_make1(mk, &lop_op_scaled, &term->attr, c, &mid);
+    const lop_node *child[3] = {u, u, mid ? mid : c};
+    if (st == LOP_OK) st = lop_make(mk, "lowrank", NULL, 3, child, NULL, out);
+    lop_node_unref(u);
+    lop_node_unref(c);
+    lop_node_unref(mid);
+    return st;
+}
+
 lop_status lop_thin_low(const lop_maker *mk, const lop_node *term, const lop_node **out) {
     const int64_t most = lop_rows(term) / 2;
     if (lop_nbatch(term) > 0 || !lop_is_square(term)) return LOP_NOMATCH;
-    lop_status st = low_kron(mk, term, most, out);
+    lop_status st = most > 0 ? low_full(mk, term, out) : LOP_NOMATCH;
+    if (st == LOP_NOMATCH) st = low_kron(mk, term, most, out);
     return st == LOP_NOMATCH ? low_product(mk, term, most, out) : st;
 }
 

@@ -91,13 +91,20 @@ static lop_status part(const lop_maker *mk, const lop_node *const *term, int n, 
             st = LOP_OK;
         else if (a->op == &lop_op_lowrank)
             thin = lop_node_ref(a);
-        else if (a->op == &lop_op_prod || a->op == &lop_op_scaled || a->op == &lop_op_kron)
+        else if (a->op == &lop_op_prod || a->op == &lop_op_scaled || a->op == &lop_op_kron ||
+                 a->op == &lop_op_full)
             st = lop_thin_low(mk, a, &thin);
         if (st == LOP_NOMATCH) st = LOP_OK;
         if (st == LOP_OK) st = thin ? beside(mk, thin, low) : lop_plus(mk, a, base);
         lop_node_unref(thin);
     }
     return st;
+}
+
+/* A multiple of the matrix of ones? */
+static bool is_constant(const lop_node *a) {
+    if (a->op == &lop_op_scaled) a = a->child[0];
+    return a->op == &lop_op_full;
 }
 
 /* Is it a product with a sum in it, U (C + D) V? */
@@ -120,7 +127,8 @@ static lop_status one_update(const lop_maker *mk, const lop_node *all, const lop
     const lop_node *base = NULL, *low = NULL, *update = NULL;
     bool updates = n > 2;
     for (int i = 0; i < n; i++)
-        updates = updates || term[i]->op == &lop_op_lowrankupdate || has_sum_within(term[i]);
+        updates = updates || term[i]->op == &lop_op_lowrankupdate || has_sum_within(term[i]) ||
+                  is_constant(term[i]);
     if (!updates) return LOP_NOMATCH; /* two terms: solve_woodbury.c */
     lop_status st = part(mk, term, n, keep_bands, &low, &base);
     if (st == LOP_OK && (!low || (!base && low->op == &lop_op_lowrank))) st = LOP_NOMATCH;
@@ -241,6 +249,61 @@ static lop_status opened_update(const lop_maker *mk, const lop_node *all,
     return st;
 }
 
+/* -- multiples of sums: c (A + B) = c A + c B */
+
+/* c a, one multiple where a is one. NOMATCH: the product of the numbers is none. */
+static lop_status one_multiple(const lop_maker *mk, const lop_attr *c, const lop_node *a,
+                               const lop_node **out) {
+    if (a->op != &lop_op_scaled) return lop_make1(mk, &lop_op_scaled, c, a, out);
+    const lop_coef both = lop_coef_times(mk->ctx, lop_coef_of(c), lop_coef_of(&a->attr));
+    const lop_attr by = lop_coef_attr(both);
+    return lop_coef_test(mk->ctx, both, LOP_COEF_FINITE)
+               ? lop_make1(mk, &lop_op_scaled, &by, a->child[0], out)
+               : LOP_NOMATCH;
+}
+
+/* Is a multiple of either term as exact as one of the sum? */
+static bool alike_exact(const lop_node *sum) {
+    const lop_dtype real = lop_dtype_real(sum->dtype);
+    for (int i = 0; i < 2; i++)
+        if (!sum->child[i]->weak && lop_dtype_real(sum->child[i]->dtype) != real) return false;
+    return true;
+}
+
+/* The terms one by one, what is a multiple of a sum of that precision as multiples of its own, as
+ * many as there is room for. */
+static lop_status multiplied_out(const lop_maker *mk, const lop_node *const *term, int n,
+                                 opened *o) {
+    lop_status st = LOP_OK;
+    *o = (opened){.n = 0};
+    for (int i = 0; i < n; i++) o->term[o->n++] = lop_node_ref(term[i]);
+    for (int i = 0; i < o->n;) {
+        const lop_node *a = o->term[i], *part[2] = {NULL, NULL};
+        const lop_node *sum = a->op == &lop_op_scaled ? a->child[0] : a;
+        if (sum->op != &lop_op_sum || !alike_exact(sum) || o->n == TERMS) {
+            i++;
+            continue;
+        }
+        for (int j = 0; st == LOP_OK && j < 2; j++)
+            if (a == sum)
+                part[j] = lop_node_ref(sum->child[j]);
+            else
+                st = one_multiple(mk, &a->attr, sum->child[j], &part[j]);
+        if (st != LOP_OK) {
+            lop_node_unref(part[0]);
+            if (st != LOP_NOMATCH) return st;
+            st = LOP_OK;
+            i++;
+            continue;
+        }
+        o->term[i] = part[0];
+        o->term[o->n++] = part[1];
+        o->any = true;
+        lop_node_unref(a);
+    }
+    return LOP_OK;
+}
+
 /* The sum is what the root acts on, or on its inverse or a view of it. */
 LOP_BUILD(sum_settled) {
     const lop_node *root = m->root, *inner = root->child[0], *term[TERMS], *child[2] = {NULL},
@@ -256,8 +319,13 @@ LOP_BUILD(sum_settled) {
     const bool circulant = !update && lop_is_circulant_sum(sum);
     lop_status st = circulant ? one_circulant(mk, term, n, &settled)
                               : opened_update(mk, sum, term, n, k, &settled);
-    for (int keep = update || circulant ? -1 : 1; st == LOP_NOMATCH && keep >= 0; keep--)
-        st = one_update(mk, sum, term, n, k, keep != 0, &settled);
+    opened out_of = {.n = 0};
+    if (st == LOP_NOMATCH && !update && !circulant) st = multiplied_out(mk, term, n, &out_of);
+    if (st == LOP_OK && !settled) st = LOP_NOMATCH;
+    for (int keep = update || circulant || out_of.n == 0 ? -1 : 1; st == LOP_NOMATCH && keep >= 0;
+         keep--)
+        st = one_update(mk, sum, out_of.term, out_of.n, k, keep != 0, &settled);
+    drop(&out_of);
     if (st != LOP_OK) return st;
     if (below) st = lop_make1(mk, inner->op, &inner->attr, settled, &inverse);
     child[0] = inverse ? inverse : settled;

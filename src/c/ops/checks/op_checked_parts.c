@@ -12,7 +12,8 @@
  *   checked_parallel  children x, e, y, f, g, alt: A = b Q^-1 + c P^-1, x = p + z, z = Q y; the
  *                residual of x is c P^-1 e but for the roundings of z and of (b / c) P y in e; f
  * and g are Q and (b / c) P applied to signs. As |c P^-1| <= |A| and |b Q^-1| <= |A|: |e| / |x| + 3
- * u (|f| + |g|) |y| / |x| <= 10 n u   in every column, else alt.
+ * u (|f| + |g|) |y| / |x| <= 10 n u   in every column, else alt. With a t before alt the rounding
+ * is that of P t: g is P applied to signs, and |f| |y| + |g| |t| is taken.
  *
  * |b| is not had and left out: the bounds are on the safe side. Cost: a pass over what is taken. */
 #include "expr/op.h"
@@ -110,35 +111,37 @@ const lop_op lop_op_checked_beside = {LOP_NAMED(checked_beside),
 
 /* -- parallel */
 
-/* a: out, x, e, y, f, g. */
+/* a: out, x, e, y, f, g, perhaps t. */
 static lop_status run_accept_parallel(const lop_call *c) {
-    const lop_mat *x = c->a[1];
-    const double u = lop_rounding(x->dt),
-                 both = lop_column_norm(c->a[4], 0) + lop_column_norm(c->a[5], 0);
+    const lop_mat *x = c->a[1], *t = c->a[c->step->attr.i[0] ? 6 : 3];
+    const double u = lop_rounding(x->dt), f = lop_column_norm(c->a[4], 0),
+                 g = lop_column_norm(c->a[5], 0);
     lopk_copy(c->a[0], x);
     for (int64_t j = 0; j < x->n; j++) {
-        const double left =
-            lop_column_norm(c->a[2], j) + 3 * u * both * lop_column_norm(c->a[3], j);
+        const double lost = f * lop_column_norm(c->a[3], j) + g * lop_column_norm(t, j),
+                     left = lop_column_norm(c->a[2], j) + 3 * u * lost;
         if (!(left <= 10 * (double)x->m * u * lop_column_norm(x, j))) return LOP_SINGULAR;
     }
     return LOP_OK;
 }
 static lop_status check_parallel(lop_emit *e, const lop_node *self, int value, int mask) {
-    int in[5];
-    for (int i = 0; i < 5; i++) in[i] = lop_emit_value(e, self->child[i]);
-    lop_step *s = lop_emit_step(e, "accept", run_accept_parallel, value, 5, in);
+    int in[6];
+    const int n = self->n - 1;
+    for (int i = 0; i < n; i++) in[i] = lop_emit_value(e, self->child[i]);
+    lop_step *s = lop_emit_step(e, "accept", run_accept_parallel, value, n, in);
     if (!s) return LOP_NOMEM;
+    s->attr = (lop_attr){.i = {n == 6, 0, 0, 0}};
     s->fail = mask;
     s->flags = LOP_STEP_QUIET;
     return LOP_OK;
 }
 static lop_status infer_parallel(lop_node *n, lop_err *err) {
-    return parts_fit(n, 5, 0x1f, 0x7, err);
+    return parts_fit(n, n->n - 1, 0x3f, 0x27, err);
 }
 const lop_op lop_op_checked_parallel = {LOP_NAMED(checked_parallel),
                                         .cls = LOP_ARRAY,
                                         .min = 6,
-                                        .max = 6,
+                                        .max = 7,
                                         .infer = infer_parallel,
                                         .lower = lop_lower_arms,
                                         .check = check_parallel};
