@@ -147,3 +147,27 @@ def test_diagonals_of_inverses_of_small_updates(k, sign, dtype):
             for x in (found[i], found[2][i]):
                 bar = 200 * np.linalg.cond(S) * eps * np.max(np.abs(due))
                 assert np.max(np.abs(x - due)) <= bar, (n, i)
+
+
+@pytest.mark.parametrize("n", [60, 300])
+def test_what_a_check_accepts_lies_where_it_was_computed_of_each_of_a_batch(n):
+    """The middle one fails the check of Woodbury's formula: it is computed the safer way, and what
+    was accepted of the others, which lies in the memory of what was computed, stays."""
+    g = np.random.default_rng(n)
+    U, d = g.standard_normal((3, n, 3)), g.uniform(1, 2, (3, n))
+    B = g.standard_normal((3, n, 4))
+    d[1] *= -1
+    d[1, : n // 3] *= 1e-9
+
+    def found(d, U, B):
+        return np.asarray(pl.inv(pl.lazy(pl.Diag(d) + pl.LowRank(U))) @ pl.lazy(B))
+
+    with warnings.catch_warnings(), pl.config(check_plans=True):
+        warnings.simplefilter("ignore")
+        whole = found(d, U, B)
+        for i in range(3):
+            one = found(d[i], U[i], B[i])
+            assert whole[i].tobytes() == np.ascontiguousarray(one).tobytes()
+            A = np.diag(d[i]) + U[i] @ U[i].T
+            left = np.linalg.norm(A @ one - B[i])
+            assert left <= 1e-13 * np.linalg.norm(A) * np.linalg.norm(one)

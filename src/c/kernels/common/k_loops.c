@@ -134,7 +134,8 @@ void lopk_copy(const lop_mat *y, const lop_mat *x) {
     if (y->dt == x->dt && y->dt != LOP_b8) {
         const walk w = walk_of(y, x, x);
         if (w.outer == 1 && w.yi == 1 && w.ai == 1) {
-            if (w.inner > 0) memmove(y->p, x->p, (size_t)(w.inner * size_table[y->dt]));
+            if (w.inner > 0 && y->p != x->p)
+                memmove(y->p, x->p, (size_t)(w.inner * size_table[y->dt]));
             return;
         }
     }
