@@ -21,7 +21,8 @@ static void test_row_dots(lop_dtype dt, int64_t m, int64_t k, int q) {
 
 static void test_row_dots_all(void) { /* sizes beside lines of memory, rows together and blocks */
     static const int64_t rows[] = {0, 1, 3, 4, 5, 8, 9, 15, 16, 17, 31, 32, 33, 40, 70},
-                         terms[] = {0, 1, 2, 3, 4, 5, 7, 16, 255, 256, 257, 258, 260, 515};
+                         terms[] = {0,  1,  2,   3,   4,   5,   7,   16, 31,
+                                    32, 33, 255, 256, 257, 258, 260, 515};
     for (lop_dtype dt = 0; dt < LOP_NDTYPE; dt++)
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
             for (size_t j = 0; j < sizeof terms / sizeof *terms; j++)

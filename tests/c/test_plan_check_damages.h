@@ -232,6 +232,23 @@ static bool do_in_place_of_what_lives_on(lop_plan *p, int i) {
             }
     return false;
 }
+/* By a step that runs where that one does, or where that one fails: both may read what it reads. */
+static bool do_in_place_of_what_a_branch_reads(lop_plan *p, int i) {
+    int to, from;
+    const lop_step *s = &p->step[i];
+    if (!in_place(p, i, &to, &from) || (s->when < 0 && s->fail < 0)) return false;
+    for (int k = i + 1; k < p->nstep; k++) {
+        const lop_step *t = &p->step[k];
+        const bool beside = s->when >= 0 && t->when == s->when && t->when_set == s->when_set,
+                   after = s->fail >= 0 && t->when == s->fail && t->when_set;
+        for (int j = 1; t->run && (beside || after) && j < t->n; j++)
+            if (same_shape(p, t->arg[j], from)) {
+                p->step[k].arg[j] = from;
+                return true;
+            }
+    }
+    return false;
+}
 static bool do_in_place_of_half(lop_plan *p, int i) {
     int to, from;
     if (!in_place(p, i, &to, &from)) return false;
@@ -282,8 +299,11 @@ static const damage damages[] = {
     {"fewer leaves", "fewer leaves", false, do_fewer_leaves},
     {"where another lives", "is put where|lies outside its", false, do_where_another_lives},
     {"not in place", "cannot run in place", false, do_not_in_place},
-    {"in place of what lives on", "it lives on|their keys name", false,
-     do_in_place_of_what_lives_on},
+    {"in place of what lives on", "it lives on|their keys name|also where that is not written",
+     false, do_in_place_of_what_lives_on}, /* of what a branch writes it is read elsewhere too */
+    {"in place of what a branch reads",
+     "it lives on|their keys name|only where that is not written", false,
+     do_in_place_of_what_a_branch_reads},
     {"in place of half", "the sizes differ|is put where|lies outside its", false,
      do_in_place_of_half},
     {"in a reserve", "in a reserve|lies outside", false, do_in_a_reserve},

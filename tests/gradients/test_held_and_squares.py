@@ -49,3 +49,48 @@ def test_diagonals_of_inverses_of_updates(n, dtype, spread):
     due = 1 / d - np.sum(np.linalg.solve(np.eye(k) + wide.conj().T @ W, W.conj().T).T * W, 1).real
     eps = np.finfo(dtype).eps
     assert np.max(np.abs(found - due)) <= 200 * eps * np.max(np.abs(due))
+
+
+@pytest.mark.parametrize("refused", [False, True])
+@pytest.mark.parametrize("k", [2, 3])
+def test_gradients_beside_the_condition_that_allows_the_inverse(k, refused):
+    """Far on both sides of it, beside 40 digits."""
+    mpmath = pytest.importorskip("mpmath")
+    n, g = 2048, np.random.default_rng([k, refused])
+    U = g.standard_normal((n, k)) + 1j * g.standard_normal((n, k))
+    if refused:
+        U *= np.logspace(4, -4, k)
+    d = g.uniform(1, 2, n)
+    L = np.linalg.cholesky(np.eye(k) + U.conj().T @ (U / d[:, None]))
+    spread = np.linalg.norm(L) * np.linalg.norm(np.linalg.inv(L))
+    assert spread > 1e4 * k if refused else spread < 2 * k
+
+    def nll(d):
+        return pl.logdet(pl.Diag(d) + pl.LowRank(U)).real
+
+    with pl.explaining() as e:
+        found = pl.grad(nll)(d)
+    assert any(s["name"] == "trsm-squares" for s in e.steps)
+    with mpmath.workdps(40):
+        rows = [[mpmath.mpc(complex(v)) for v in row] for row in U]
+        over = [1 / mpmath.mpf(float(v)) for v in d]
+        S = mpmath.matrix(k, k)
+        for i in range(k):
+            for j in range(k):
+                S[i, j] = (i == j) + mpmath.fsum(
+                    mpmath.conj(r[i]) * r[j] * o for r, o in zip(rows, over, strict=True)
+                )
+        P = S**-1
+        due = [
+            float(
+                o
+                - o**2
+                * mpmath.re(
+                    mpmath.fsum(
+                        r[i] * P[i, j] * mpmath.conj(r[j]) for i in range(k) for j in range(k)
+                    )
+                )
+            )
+            for r, o in zip(rows, over, strict=True)
+        ]
+    assert np.max(np.abs(found - due)) <= 100 * np.finfo(float).eps

@@ -108,7 +108,7 @@ def test_columns_beside_each_other_have_the_bits_they_have_alone(n, dtype, rng):
     a = rng.standard_normal((n, n))
     a = (a @ a.T + n * np.eye(n)).astype(dtype)
     A = pl.Dense(a, assume_a="pos")
-    for k in (2, 7, 8, 9, 17):
+    for k in (2, 7, 8, 9, 15, 16, 17, 31, 32, 33):
         for b in (rng.standard_normal((n, k)), rng.standard_normal((k, n)).T):
             b = b.astype(dtype)
             with pl.config(check_plans=True):
@@ -120,3 +120,54 @@ def test_columns_beside_each_other_have_the_bits_they_have_alone(n, dtype, rng):
     b = rng.standard_normal((n, 9)).astype(dtype)
     both = pl.solve(pl.Dense(pair, assume_a="pos"), b)
     assert both[0].tobytes() == np.ascontiguousarray(pl.solve(A, b)).tobytes()
+
+
+@pytest.mark.parametrize("dtype", "fd")
+@pytest.mark.parametrize("k", [2, 3, 10, 16, 32])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_diagonals_of_inverses_of_small_updates(k, sign, dtype):
+    """By half a solve, whose columns go side by side; where Cholesky fails by LU in blocks."""
+    g = np.random.default_rng([k, sign + 1])
+    eps = np.finfo(dtype).eps
+    for n in (k + 7, 47, 48, 49, 63, 64, 65, 2049):
+        d = (sign * g.uniform(1, 2, (2, n))).astype(dtype)
+        U = g.standard_normal((2, n, k)).astype(dtype)
+        found = []
+        for i in (0, 1, slice(None)):
+            with warnings.catch_warnings(), pl.config(check_plans=True), pl.explaining() as e:
+                warnings.simplefilter("ignore", pl.FallbackWarning)
+                found.append(pl.diagonal(pl.inv(pl.Diag(d[i]) + pl.LowRank(U[i]))))
+        if n > 3 * k:
+            assert {"trsm-squares", "gesv-squares"} <= {s["name"] for s in e.steps}, (n, e)
+        assert found[2].dtype == dtype
+        for i in (0, 1):
+            wide, over = U[i].astype(float), 1 / d[i].astype(float)
+            S = np.eye(k) + wide.T @ (wide * over[:, None])
+            due = over - over**2 * np.sum(wide.T * np.linalg.solve(S, wide.T), 0)
+            for x in (found[i], found[2][i]):
+                bar = 200 * np.linalg.cond(S) * eps * np.max(np.abs(due))
+                assert np.max(np.abs(x - due)) <= bar, (n, i)
+
+
+@pytest.mark.parametrize("n", [60, 300])
+def test_what_a_check_accepts_lies_where_it_was_computed_of_each_of_a_batch(n):
+    """The middle one fails the check of Woodbury's formula: it is computed the safer way, and what
+    was accepted of the others, which lies in the memory of what was computed, stays."""
+    g = np.random.default_rng(n)
+    U, d = g.standard_normal((3, n, 3)), g.uniform(1, 2, (3, n))
+    B = g.standard_normal((3, n, 4))
+    d[1] *= -1
+    d[1, : n // 3] *= 1e-9
+
+    def found(d, U, B):
+        return np.asarray(pl.inv(pl.lazy(pl.Diag(d) + pl.LowRank(U))) @ pl.lazy(B))
+
+    with warnings.catch_warnings(), pl.config(check_plans=True):
+        warnings.simplefilter("ignore")
+        whole = found(d, U, B)
+        for i in range(3):
+            one = found(d[i], U[i], B[i])
+            assert whole[i].tobytes() == np.ascontiguousarray(one).tobytes()
+            A = np.diag(d[i]) + U[i] @ U[i].T
+            left = np.linalg.norm(A @ one - B[i])
+            assert left <= 1e-13 * np.linalg.norm(A) * np.linalg.norm(one)

@@ -65,9 +65,10 @@ static bool slot_bytes(const lop_slot *s, int64_t *bytes) {
 }
 
 /* May the output of step i lie where its first input lies? Only if that dies here, does not
- * broadcast, and no other argument sees the same memory in another shape. */
+ * broadcast, and no other argument sees the same memory in another shape. Where the step fails, or
+ * does not run, nothing reads that input later, or it would not die here. */
 static bool may_take_over(const lop_plan *p, const lop_step *s, int i) {
-    if (!(s->flags & LOP_STEP_INPLACE) || s->n < 2 || s->when >= 0 || s->fail >= 0) return false;
+    if (!(s->flags & LOP_STEP_INPLACE) || s->n < 2) return false;
     if (flipped(p, s->arg[0]) || flipped(p, s->arg[1])) return false;
     int from = lop_slot_base(p, s->arg[1]);
     if (p->slot[from].late != p->slot[lop_slot_base(p, s->arg[0])].late) return false;
@@ -113,7 +114,7 @@ static void lay_onto(lop_plan *p) {
             if (t->kind != LOP_S_TEMP || t->alias >= 0 || t->late || t->batch != 1 ||
                 t->matbytes > most || t->last != i || t->onto >= 0 || !only_for(p, slot, d))
                 break;
-            if (!first && !may_take_over(p, &p->step[i], i)) break;
+            if (!first && (s->fail >= 0 || !may_take_over(p, s, i))) break;
             t->onto = d;
             i = t->first;
             s = &p->step[i];

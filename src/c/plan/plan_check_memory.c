@@ -145,7 +145,6 @@ static const char *not_in_place(const memory *m, int step, int from, int to) {
     if (s->n < 2 || m->k->base[s->arg[0]] != to || m->k->base[s->arg[1]] != from)
         return "it is not taken over";
     if (!(s->flags & LOP_STEP_INPLACE)) return "that step cannot run in place";
-    if (s->when >= 0 || s->fail >= 0) return "that step may leave it as it was";
     if (is_flipped(p, s->arg[0]) || is_flipped(p, s->arg[1])) return "it is seen otherwise";
     const lop_slot *a = &p->slot[s->arg[0]], *b = &p->slot[s->arg[1]];
     if (m->from[from] != m->from[to] || m->to[from] != m->to[to] || a->m != b->m || a->n != b->n ||

@@ -26,6 +26,8 @@ typedef void (*scale_fn)(int64_t n, void *y, int64_t ys, const void *x, int64_t 
 typedef void (*sum_fn)(int64_t n, void *out, const void *a, int64_t as);
 typedef void (*dot_fn)(int64_t n, void *out, const void *a, int64_t as, const void *b, int64_t bs);
 typedef void (*merge_fn)(void *into, const void *with);
+typedef void (*rows_fn)(int64_t m, int64_t k, void *y, int64_t ys, const void *a, int64_t as,
+                        bool conj_a, const void *b, int64_t bs);
 typedef void (*matmul_fn)(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_mat *b,
                           bool accumulate);
 
@@ -44,6 +46,7 @@ TABLE(line2_fn, sub_table, line_sub)
 TABLE(line2_fn, mul_table, line_mul)
 TABLE(dot_fn, dot_table, block_dot)
 TABLE(sum_fn, sum_table, block_sum)
+TABLE(rows_fn, rows_table, short_rows)
 TABLE(merge_fn, merge_table, merge)
 TABLE(scale_fn, scale_table, line_scale)
 TABLE(matmul_fn, matmul_table, matmul)
@@ -131,7 +134,8 @@ void lopk_copy(const lop_mat *y, const lop_mat *x) {
     if (y->dt == x->dt && y->dt != LOP_b8) {
         const walk w = walk_of(y, x, x);
         if (w.outer == 1 && w.yi == 1 && w.ai == 1) {
-            if (w.inner > 0) memmove(y->p, x->p, (size_t)(w.inner * size_table[y->dt]));
+            if (w.inner > 0 && y->p != x->p)
+                memmove(y->p, x->p, (size_t)(w.inner * size_table[y->dt]));
             return;
         }
     }
@@ -271,8 +275,8 @@ void lopk_dot(const lop_mat *out, const lop_mat *a, const lop_mat *b) {
 }
 
 /* ---- the diagonal of a product ---- */
-/* LINE: bytes read side by side; TOGETHER: rows whose sums are open. */
-enum { PITCH = BLOCK + 8, LINE = 64, WIDEST = 16, TOGETHER = 32 };
+/* LINE: bytes read side by side; TOGETHER: rows whose sums are open; FEW: terms of a short row. */
+enum { PITCH = BLOCK + 8, LINE = 64, WIDEST = 16, TOGETHER = 32, FEW = 32 };
 
 /* Four by four of 4 bytes, two by two of 8: `to` has PITCH elements a row, `from` is ts bytes a
  * line.
@@ -382,6 +386,19 @@ static void beside(const lop_mat *y, const lines *a, const lines *b, int64_t k) 
     }
 }
 
+/* Rows of a few terms, one after another in both: none is worth a block of its own. */
+static bool short_rows(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_mat *bt,
+                       bool conj_b) {
+    const bool whole = lop_is_complex(y->dt);
+    conj_a = conj_a && whole;
+    conj_b = conj_b && whole;
+    if (a->n > FEW || a->cs != 1 || bt->cs != 1 || (conj_a && conj_b)) return false;
+    const lop_mat *first = conj_b ? bt : a, *second = conj_b ? a : bt;
+    rows_table[y->dt](y->m, a->n, y->p, y->rs, first->p, first->rs, conj_a || conj_b, second->p,
+                      second->rs);
+    return true;
+}
+
 /* As many rows at a time as elements share a line of memory, so that each is read once, and a few
  * times that one after another, whose lines are fetched ahead; in blocks, and the sums of the
  * blocks as pairs. */
@@ -392,6 +409,7 @@ void lopk_row_dots(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_ma
                   most = LINE / size < WIDEST ? LINE / size : WIDEST;
     const dot_fn dot = dot_table[y->dt];
     const lop_mat bt = {b->p, b->n, b->m, b->cs, b->rs, b->dt};
+    if (k > 1 && short_rows(y, a, conj_a, &bt, conj_b)) return;
     const lines la = lines_of(a, conj_a, rooms[0]), lb = lines_of(&bt, conj_b, rooms[1]);
     const int64_t as = la.turned ? 1 : a->cs, bs = lb.turned ? 1 : b->rs,
                   ar = la.turned ? PITCH * size : la.rs, br = lb.turned ? PITCH * size : lb.rs;

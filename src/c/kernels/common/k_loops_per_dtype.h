@@ -267,6 +267,16 @@ static EL N_(short_dot)(int64_t k, const EL *a, int64_t as, bool conj_a, const E
 }
 #endif
 
+/* y[i] = sum of a[i, t] b[i, t], of rows of a few elements that lie one after another; every row in
+ * one order, however many there are. The rows do not wait for one another. conj_a: of a. */
+CLONED static void N_(short_rows)(int64_t m, int64_t k, void *yv, int64_t ys, const void *av,
+                                  int64_t as, bool conj_a, const void *bv, int64_t bs) {
+    const EL *a = av, *b = bv;
+    EL *y = yv;
+    for (int64_t i = 0; i < m; i++)
+        y[i * ys] = N_(short_dot)(k, a + i * as, 1, conj_a, b + i * bs, 1);
+}
+
 static void N_(matmul)(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_mat *b,
                        bool accumulate) {
     const int64_t m = y->m, n = y->n, k = a->n;

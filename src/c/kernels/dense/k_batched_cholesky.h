@@ -24,8 +24,12 @@ static inline int64_t lopk_stack_bytes(int64_t n, lop_dtype dt) {
 unsigned lopk_stack_factor(int used, void *f, const lop_mat *a, int64_t a_step);
 /* y <- (L L^T)^-1 b of each whose bit in `wanted` is set (the others' y stays as it is), any
  * strides; y may be b, and b_step 0. Of one the lanes are copies, as lopk_stack_factor leaves them:
- * its columns go side by side. */
+ * its columns go side by side. By the reciprocals of the pivots, which are roots: they have them.
+ */
 void lopk_stack_solve(int used, unsigned wanted, const void *f, const lop_mat *y, int64_t y_step,
                       const lop_mat *b, int64_t b_step);
+/* y, a column, <- the sums of squares of the columns of L^-1 b: b^T (L L^T)^-1 b's diagonal. */
+void lopk_stack_squares(int used, unsigned wanted, const void *f, const lop_mat *y, int64_t y_step,
+                        const lop_mat *b, int64_t b_step);
 
 #endif

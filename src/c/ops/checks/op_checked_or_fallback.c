@@ -112,7 +112,7 @@ static lop_status check(lop_emit *e, const lop_node *self, int value, int mask) 
     lop_step *s = lop_emit_step(e, "accept", run_accept, value, 4, in);
     if (!s) return LOP_NOMEM;
     s->fail = mask;
-    s->flags = LOP_STEP_QUIET;
+    s->flags = LOP_STEP_QUIET | LOP_STEP_INPLACE;
     return LOP_OK;
 }
 
@@ -128,6 +128,7 @@ lop_status lop_lower_arms(lop_emit *e, const lop_node *self, int out) {
         if (!s) return LOP_NOMEM;
         s->when = mask;
         s->when_set = i != 0;
+        if (i == 0) s->flags |= LOP_STEP_INPLACE;
     }
     return LOP_OK;
 }
@@ -186,7 +187,7 @@ static lop_status check_by_probe(lop_emit *e, const lop_node *self, int value, i
     if (!s) return LOP_NOMEM;
     s->attr.i[0] = self->op == &lop_op_checked_det;
     s->fail = mask;
-    s->flags = LOP_STEP_QUIET;
+    s->flags = LOP_STEP_QUIET | LOP_STEP_INPLACE;
     return LOP_OK;
 }
 const lop_op lop_op_checked_det = {
@@ -234,7 +235,7 @@ static lop_status check_difference(lop_emit *e, const lop_node *self, int value,
     lop_step *s = lop_emit_step(e, "accept", run_accept_difference, value, 3, in);
     if (!s) return LOP_NOMEM;
     s->fail = mask;
-    s->flags = LOP_STEP_QUIET;
+    s->flags = LOP_STEP_QUIET | LOP_STEP_INPLACE;
     return LOP_OK;
 }
 const lop_op lop_op_checked_difference = {LOP_NAMED(checked_difference),
@@ -323,7 +324,7 @@ static lop_status check_spectral(lop_emit *e, const lop_node *self, int value, i
     if (!s) return LOP_NOMEM;
     s->attr = self->attr;
     s->fail = mask;
-    s->flags = LOP_STEP_QUIET;
+    s->flags = LOP_STEP_QUIET | LOP_STEP_INPLACE;
     return LOP_OK;
 }
 const lop_op lop_op_spectral = {LOP_NAMED(spectral),

@@ -138,7 +138,7 @@ static lop_status check_update(lop_emit *e, const lop_node *self, int value, int
     lop_step *s = lop_emit_step(e, "accept", run_accept, value, 6, in);
     if (!s) return LOP_NOMEM;
     s->fail = mask;
-    s->flags = LOP_STEP_QUIET;
+    s->flags = LOP_STEP_QUIET | LOP_STEP_INPLACE;
     return LOP_OK;
 }
 
@@ -217,7 +217,7 @@ static lop_status check_det(lop_emit *e, const lop_node *self, int value, int ma
     s->scratch = lop_factor_bytes(s->attr.i[0], whole ? LOP_c128 : LOP_f64);
     s->attr.i[1] = self->child[2]->dtype;
     s->fail = mask;
-    s->flags = LOP_STEP_QUIET;
+    s->flags = LOP_STEP_QUIET | LOP_STEP_INPLACE;
     return LOP_OK;
 }
 static lop_status infer_det(lop_node *n, lop_err *err) {

@@ -65,6 +65,9 @@ bool lop_stack_fits(int64_t n, lop_dtype dt); /* are matrices of n x n so small?
  * fit, here and below; `quiet`: a failure contradicts no assumption. */
 lop_status lop_emit_stack_solve(lop_emit *e, int64_t n, lop_dtype dt, int a, int b, int out,
                                 bool quiet) LOP_MUST_CHECK;
+/* out, a vector, <- the diagonal of b^T a^-1 b: the squares of the columns of L^-1 b. */
+lop_status lop_emit_stack_squares(lop_emit *e, int64_t n, lop_dtype dt, int a, int b, int out,
+                                  bool quiet) LOP_MUST_CHECK;
 /* The slot of vectors that hold the diagonals of a's Cholesky factors, where `mask` is not set; -1
  * with the status in *st. *a then is the slot to read where it is set. */
 int lop_emit_stack_roots(lop_emit *e, int64_t n, lop_dtype dt, int *a, int mask, bool quiet,

@@ -123,63 +123,91 @@ static lop_status run_solve(const lop_call *c) {
     const lop_mat *y = c->a[0], *b = c->a[2];
     for (int64_t from = 0; from <= c->more; from += LOPK_STACK) {
         const int used = used_of(c, from);
-        char *group = group_at(c->a[1], c->x_step, from, y->m, y->dt);
-        const unsigned bad = *marks_of(group, y->m, y->dt);
+        char *group = group_at(c->a[1], c->x_step, from, b->m, y->dt);
+        const unsigned bad = *marks_of(group, b->m, y->dt);
         const lop_mat to = moved(y, from, c->y_step), of = moved(b, from, c->z_step);
         const unsigned wanted = wanted_of(c, from, used);
-        lopk_stack_solve(used, wanted, group, &to, c->y_step, &of, c->z_step);
+        (c->step->attr.i[0] ? lopk_stack_squares : lopk_stack_solve)(used, wanted, group, &to,
+                                                                     c->y_step, &of, c->z_step);
         for (int l = 0; l < used; l++) {
             c->failed[from + l] = (bad & wanted) >> l & 1;
-            if ((wanted & ~bad) >> l & 1) note_near(c, group, y->m, y->dt, l);
+            if ((wanted & ~bad) >> l & 1) note_near(c, group, b->m, y->dt, l);
         }
     }
     return LOP_OK;
 }
 
+/* Of many columns some at once where only their squares are wanted. */
+enum { AT_ONCE = 2048 };
+static int64_t at_once(int64_t k, bool squares) { return squares && k > AT_ONCE ? AT_ONCE : k; }
+
 /* One matrix by LU, where Cholesky has failed: its factor is not kept. */
 static lop_status run_gesv(const lop_call *c) {
-    const lop_mat *y = c->a[0], *a = c->a[1];
+    const lop_mat *y = c->a[0], *a = c->a[1], *b = c->a[2];
+    const bool squares = c->step->attr.i[0] != 0;
     const size_t at = lop_factor_bytes(a->m, a->dt);
     lop_mat f = {c->scratch, a->m, a->m, 1, a->m, a->dt};
     int64_t *ipiv = (int64_t *)(void *)((char *)c->scratch + at);
-    lop_mat x = {
-        (char *)c->scratch + at + lop_factor_bytes(a->m, LOP_i64), y->m, y->n, 1, y->m, y->dt};
+    void *room = (char *)c->scratch + at + lop_factor_bytes(a->m, LOP_i64);
     int64_t info = 0;
-    lopk_copy(&x, c->a[2]);
     lop_status st = lopk_lu_of(&f, a, ipiv, &info);
     if (st == LOP_SINGULAR)
         return lop_fail(c->err, st, "Singular matrix: pivot %lld of %lld is exactly zero",
                         (long long)info, (long long)a->m);
     lop_call_near(c, lopk_pivot_ratio(&f), lopk_eps(f.dt));
-    if (st == LOP_OK) st = lopk_getrs(&f, ipiv, 'N', &x);
-    if (st == LOP_OK) lopk_copy(y, &x);
+    const int64_t some = at_once(b->n, squares);
+    for (int64_t j = 0; st == LOP_OK && j < b->n; j += some) {
+        lop_mat of = moved(b, j, b->cs), to = moved(y, j, squares ? y->rs : y->cs);
+        of.n = b->n - j < some ? b->n - j : some;
+        (squares ? &to.m : &to.n)[0] = of.n;
+        const lop_mat x = {room, b->m, of.n, 1, b->m, y->dt},
+                      rows = {of.p, of.n, of.m, of.cs, of.rs, of.dt};
+        lopk_copy(&x, &of);
+        st = lopk_getrs(&f, ipiv, 'N', &x);
+        if (st != LOP_OK) break;
+        if (squares)
+            lopk_row_dots(&to, &rows, false, &x, false);
+        else
+            lopk_copy(&to, &x);
+    }
     return st;
 }
 
-lop_status lop_emit_stack_solve(lop_emit *e, int64_t n, lop_dtype dt, int a, int b, int out,
-                                bool quiet) {
+/* out <- a^-1 b, or with `squares` the diagonal of b^T a^-1 b. */
+static lop_status emit_solve(lop_emit *e, int64_t n, lop_dtype dt, int a, int b, int out,
+                             bool quiet, bool squares) {
     lop_status st;
     int in[2] = {emit_factor(e, n, dt, a, &st), b}, plain[2] = {a, b};
     int64_t k, batch;
     if (in[0] < 0) return st;
     const int mask = lop_emit_mask(e, out, &st);
     if (mask < 0) return st;
-    lop_slot_sizes(e, out, NULL, &k, &batch);
-    lop_step *s = lop_emit_step(e, "potrs", run_solve, out, 2, in);
+    lop_slot_sizes(e, out, squares ? &k : NULL, squares ? NULL : &k, &batch);
+    lop_step *s = lop_emit_step(e, squares ? "trsm-squares" : "potrs", run_solve, out, 2, in);
     if (!s) return LOP_NOMEM;
     s->flags = LOP_STEP_GROUP | (quiet ? LOP_STEP_QUIET : 0);
+    s->attr.i[0] = squares;
     s->fail = mask;
-    s->flops = 2 * (double)n * (double)n * (double)k * (double)batch;
+    s->flops = (squares ? (double)n + 2 : 2 * (double)n) * (double)n * (double)k * (double)batch;
     plain[0] = emit_matrix(e, n, dt, a, in[0], mask, &st);
     if (plain[0] < 0) return st;
-    s = lop_emit_step(e, "gesv", run_gesv, out, 2, plain);
+    s = lop_emit_step(e, squares ? "gesv-squares" : "gesv", run_gesv, out, 2, plain);
     if (!s) return LOP_NOMEM;
+    s->attr.i[0] = squares;
     s->when = mask;
     s->when_set = true;
     s->flops = (2 * (double)n / 3 + 2 * (double)k) * (double)n * (double)n * (double)batch;
     s->scratch = lop_factor_bytes(n, dt) + lop_factor_bytes(n, LOP_i64) +
-                 (size_t)n * (size_t)k * lop_dtype_size(dt);
+                 (size_t)n * (size_t)at_once(k, squares) * lop_dtype_size(dt);
     return LOP_OK;
+}
+lop_status lop_emit_stack_solve(lop_emit *e, int64_t n, lop_dtype dt, int a, int b, int out,
+                                bool quiet) {
+    return emit_solve(e, n, dt, a, b, out, quiet, false);
+}
+lop_status lop_emit_stack_squares(lop_emit *e, int64_t n, lop_dtype dt, int a, int b, int out,
+                                  bool quiet) {
+    return emit_solve(e, n, dt, a, b, out, quiet, true);
 }
 
 static lop_status run_roots(const lop_call *c) {

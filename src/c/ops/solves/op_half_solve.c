@@ -146,21 +146,14 @@ static lop_step *emit_half(lop_emit *e, const lop_node *self, bool cholesky, con
 static lop_status run_product(const lop_call *c) {
     const lop_mat *y = c->a[0], *x = c->a[1], *r = c->a[2],
                   rt = {r->p, r->n, r->m, r->cs, r->rs, r->dt};
-    const bool whole = lop_is_complex(r->dt);
-    if (c->step->attr.i[1]) {
-        columns(y, r, x);
-        for (int64_t i = 0; whole && i < y->m; i++)
-            lop_set(y->dt, y->p, i * y->rs, creal(lop_get(y->dt, y->p, i * y->rs)));
-        return LOP_OK;
-    }
-    lopk_gemm(y, &rt, whole, x, false);
+    lopk_gemm(y, &rt, false, x, false); /* small factors are of real numbers */
     for (int64_t i = 0; i < y->m; i++)
         for (int64_t j = 0; j <= i; j++) {
-            const double _Complex a = lop_get(y->dt, y->p, i * y->rs + j * y->cs),
-                                  b = conj(lop_get(y->dt, y->p, j * y->rs + i * y->cs)),
-                                  v = 0.5 * a + 0.5 * b;
+            const double a = creal(lop_get(y->dt, y->p, i * y->rs + j * y->cs)),
+                         b = creal(lop_get(y->dt, y->p, j * y->rs + i * y->cs)),
+                         v = 0.5 * a + 0.5 * b;
             lop_set(y->dt, y->p, i * y->rs + j * y->cs, v);
-            lop_set(y->dt, y->p, j * y->rs + i * y->cs, conj(v));
+            lop_set(y->dt, y->p, j * y->rs + i * y->cs, v);
         }
     return LOP_OK;
 }
@@ -170,8 +163,10 @@ static lop_status lower_small(lop_emit *e, const lop_node *self, const int *in, 
     lop_status st;
     int64_t n, k, batch;
     lop_shape shape = self->shape;
-    shape.ndim -= self->core;
     lop_slot_sizes(e, in[1], &n, &k, NULL);
+    if (self->attr.i[1])
+        return lop_emit_stack_squares(e, n, self->dtype, in[0], in[1], out, self->attr.i[0] == 1);
+    shape.ndim -= self->core;
     lop_slot_sizes(e, out, NULL, NULL, &batch);
     shape.dim[shape.ndim++] = n;
     shape.dim[shape.ndim++] = k;
@@ -182,7 +177,7 @@ static lop_status lower_small(lop_emit *e, const lop_node *self, const int *in, 
     lop_step *s = lop_emit_step(e, "half-product", run_product, out, 2, from);
     if (!s) return LOP_NOMEM;
     s->attr = self->attr;
-    s->flops = 2 * (double)n * (double)k * (self->attr.i[1] ? 1 : (double)k) * (double)batch;
+    s->flops = 2 * (double)n * (double)k * (double)k * (double)batch;
     return LOP_OK;
 }
 
