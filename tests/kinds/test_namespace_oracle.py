@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import ref
 import samples
+import scipy.sparse
 
 import pylinop as pl
 from pylinop._namespace import arrays, walk
@@ -187,3 +188,31 @@ def test_what_has_no_form_says_so():
     A = pl.MatVec((5, 5), lambda x: x, dtype=float)  # the callable takes NumPy's arrays
     with pytest.raises(NotImplementedError, match="'opaque' of shape"):
         walked(A, APPLY, np.ones((5, 1)))
+
+
+def narrow(dtype):
+    """Operators of a narrow dtype whose dense forms wrap in it."""
+    a = np.array([[1, 1], [1, 200]], "uint8").astype(dtype)
+    rows, twice = np.array([0, 0, 1]), np.array([1, 1, 0])
+    D = pl.Dense(a)
+    yield pl.Hadamard(4, dtype=dtype)
+    yield pl.Kron(D, D)
+    yield pl.KronSum(D, D)
+    yield pl.Kron(D @ D, D + D)
+    yield pl.Sparse(scipy.sparse.coo_array((a.reshape(-1)[1:], (rows, twice)), shape=(4, 4)))
+    yield pl.Householder(a.reshape(-1), tau=np.ones((), dtype))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8"])
+def test_what_narrow_integers_would_wrap(dtype):
+    """Beside floats it does not: each leaf is cast first."""
+    F = pl.Diag(np.arange(1.0, 5))
+    for A in narrow(dtype):
+        for op in (A + F, F @ A, pl.HadamardProduct(F, A)):
+            close(walked(op, DENSE), op.toarray())
+            close(walked(op, DIAGONAL), op.diagonal())
+            close(walked(op, TRACE), op.trace())
+            close(walked(op, ELEMENT, None, 1, 1), op.toarray()[1, 1])
+        for x in (np.arange(1.0, 5)[:, None], 1j * np.arange(1.0, 5)[:, None]):
+            close(walked(A, APPLY, x), A @ x)
+            close(walked(A, APPLY + 3, x), A.H @ x)

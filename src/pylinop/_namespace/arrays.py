@@ -222,6 +222,19 @@ class Namespace:
     def slogdet(self, a: Any) -> Any:
         return tuple(self.xp.linalg.slogdet(a))
 
+    def each_once(self, index: Any) -> Any:
+        """Does every vector of a batch hold 0 ... n - 1, each once? One truth value."""
+        n = int(index.shape[-1])
+        if index.ndim > 1 or not self._adds_by_index:
+            return self.xp.all(self.sorted(index) == self.arange(n, self.name_of(index)))
+        count = self.scatter(self.ones((n, 1), "int32"), index, n)
+        return self.xp.all(count == 1)
+
+    _adds_by_index = False
+
+    def sorted(self, x: Any) -> Any:
+        return self.xp.sort(x, axis=-1)
+
     def scatter(self, values: Any, index: Any, count: int) -> Any:
         """Sums of rows of values (..., k, c) that go to the same of `count` rows. The array API
         has none: a product with a matrix of zeros and ones, count x k."""
@@ -234,6 +247,8 @@ class Namespace:
 
 
 class _NumPy(Namespace):
+    _adds_by_index = True
+
     def scatter(self, values: Any, index: Any, count: int) -> Any:
         out = np.zeros((*values.shape[:-2], count, values.shape[-1]), values.dtype)
         at: Any = (..., np.asarray(index), slice(None))
@@ -242,6 +257,8 @@ class _NumPy(Namespace):
 
 
 class _Jax(Namespace):
+    _adds_by_index = True
+
     def scatter(self, values: Any, index: Any, count: int) -> Any:
         out = self.zeros((*values.shape[:-2], count, values.shape[-1]), self.name_of(values))
         return out.at[..., index, :].add(values)
@@ -253,6 +270,8 @@ class _Jax(Namespace):
 
 class _CuPy(Namespace):
     """CuPy, whose arrays do not name their namespace, and lie on a device that is made current."""
+
+    _adds_by_index = True
 
     def current(self) -> Any:
         return self.device
@@ -292,6 +311,8 @@ class _CuPy(Namespace):
 
 class _Torch(Namespace):
     """PyTorch, whose functions wait for no device: those that look at errors have an _ex form."""
+
+    _adds_by_index = True
 
     def constant(self, a: Any, dtype: str | None = None) -> Any:
         """A copy from memory that is not pinned waits for the device."""
@@ -356,6 +377,9 @@ class _Torch(Namespace):
     def prod(self, x: Any, axis: int) -> Any:
         return self.xp.prod(x, dim=axis, dtype=x.dtype)
 
+    def sorted(self, x: Any) -> Any:
+        return self.xp.sort(x, dim=-1)[0]
+
     def triu(self, x: Any, k: int = 0) -> Any:
         return self.xp.triu(x, k)
 
@@ -378,7 +402,8 @@ class _Torch(Namespace):
 
     def solve(self, a: Any, b: Any) -> Any:
         batch = self.xp.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-        b = b.expand(*batch, *b.shape[-2:])
+        wide = self.xp.promote_types(a.dtype, b.dtype)
+        a, b = a.to(wide), b.to(wide).expand(*batch, *b.shape[-2:])
         return self.xp.linalg.solve_ex(a.expand(*batch, *a.shape[-2:]), b)[0]
 
     def lu(self, a: Any) -> Any:

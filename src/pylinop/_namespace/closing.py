@@ -19,7 +19,9 @@ def _wrapped(w: Any, at: int, n: int) -> Any:
 
 
 def _inverse_permutation(w: Any, row: Any) -> Any:
-    return w.ns.xp.argsort(_wrapped(w, row.children[0], row.shape[-1]))
+    index = _wrapped(w, row.children[0], row.shape[-1])
+    w.each_once(row.children[0], index)
+    return w.ns.xp.argsort(index)
 
 
 def _compose(w: Any, row: Any) -> Any:
@@ -67,7 +69,7 @@ def _circular_convolution(w: Any, row: Any) -> Any:
 
 def _sparse_pair(w: Any, row: Any) -> Any:
     """A D B or one of its diagonals: the second factor is made dense, which is announced."""
-    b = w.ns.cast(kinds.dense(w, row.children[1]), row.dtype)
+    b = w.ns.cast(kinds.dense(w, row.children[1], row.dtype), row.dtype)
     if len(row.children) > 2:
         b = w.whole(row, 2)[..., None] * b
     found = products.apply(w, row.children[0], 0, b, row.dtype)

@@ -179,7 +179,7 @@ def _block_products(w: Any, row: Any) -> Any:
 def _concat(w: Any, row: Any) -> Any:
     """Of a Hankel matrix: the first column, and the last row without its first number."""
     c, r = _parts(w, row)
-    return w.ns.concat([c, r[..., 1:]], -1)
+    return w.ns.concat([c, r[..., min(1, r.shape[-1]) :]], -1)
 
 
 def _blocks(w: Any, row: Any) -> Any:
@@ -320,15 +320,15 @@ def _apply(w: Any, row: Any) -> Any:
 
 
 def _todense(w: Any, row: Any) -> Any:
-    return kinds.dense(w, row.children[0])
+    return kinds.dense(w, row.children[0], row.dtype)
 
 
 def _diagonal(w: Any, row: Any) -> Any:
-    return kinds.diagonal(w, row.children[0], row.i[0])
+    return kinds.diagonal(w, row.children[0], row.i[0], row.dtype)
 
 
 def _op_element(w: Any, row: Any) -> Any:
-    return kinds.dense(w, row.children[0])[..., row.i[0], row.i[1]]
+    return kinds.dense(w, row.children[0], row.dtype)[..., row.i[0], row.i[1]]
 
 
 def _transitions(w: Any, x: Any, states: int) -> Any:

@@ -29,6 +29,7 @@ __all__ = [
     "padded",
     "places",
     "through_views",
+    "widened",
 ]
 
 _T, _C = 1, 2
@@ -303,7 +304,10 @@ def reflections_apply(w: Any, row: Any, mode: int, x: Any) -> Any:
 
 def selection_index(w: Any, row: Any) -> Any:
     index = w.value(row.children[0])
-    return w.ns.where(index < 0, index + row.shape[-1], index)
+    index = w.ns.where(index < 0, index + row.shape[-1], index)
+    if row.head == "permutation":
+        w.each_once(row.children[0], index)
+    return index
 
 
 def _selection(w: Any, row: Any) -> Any:
@@ -399,7 +403,7 @@ def _quasiseparable(w: Any, row: Any) -> Any:
 def _kron(w: Any, row: Any) -> Any:
     out = None
     for k in row.children:
-        a = w.ns.cast(_dense(w, k), row.dtype)
+        a = w.ns.cast(_dense(w, k, row.dtype), row.dtype)
         if out is None:
             out = a
             continue
@@ -415,7 +419,7 @@ def _kronsum(w: Any, row: Any) -> Any:
     total, n = ns.zeros(row.shape, row.dtype), row.shape[-1]
     for level, k in enumerate(row.children):
         before, own, behind = math.prod(sizes[:level]), sizes[level], math.prod(sizes[level + 1 :])
-        a = ns.cast(_dense(w, k), row.dtype)
+        a = ns.cast(_dense(w, k, row.dtype), row.dtype)
         left, right = (ns.eye(size, size, 0, row.dtype) for size in (before, behind))
         part = left[:, None, None, :, None, None] * a[..., None, :, None, None, :, None]
         part = part * right[None, None, :, None, None, :]
@@ -425,16 +429,17 @@ def _kronsum(w: Any, row: Any) -> Any:
 
 
 def _sum(w: Any, row: Any) -> Any:
-    return _dense(w, row.children[0]) + _dense(w, row.children[1])
+    a, b = (_dense(w, k, row.dtype) for k in row.children)
+    return a + b
 
 
 def _prod(w: Any, row: Any) -> Any:
-    a, b = (_dense(w, k) for k in row.children)
+    a, b = (_dense(w, k, row.dtype) for k in row.children)
     return w.ns.matmul(a, b)
 
 
 def _scaled(w: Any, row: Any) -> Any:
-    return _dense(w, row.children[0]) * w.coefficient(row)
+    return _dense(w, row.children[0], row.dtype) * w.coefficient(row)
 
 
 DENSE: dict[str, Callable[..., Any]] = {
@@ -514,34 +519,46 @@ def announced(w: Any, row: Any, dtype: str) -> None:
         memory.materialising_elsewhere(name, row.shape, nbytes, w.ns.where_text(), w.asked)
 
 
+def widened(row: Any, dtype: str) -> Any:
+    """A node as one of a wider dtype: what narrow integers would wrap does not, as each leaf is
+    cast first. A real one stays real beside complex numbers."""
+    due = dtype
+    if dtype.startswith("complex") and not row.dtype.startswith("complex"):
+        due = {"complex64": "float32", "complex128": "float64"}[dtype]
+    wider = due != row.dtype and np.promote_types(due, row.dtype) == due
+    return row._replace(dtype=due) if wider else row
+
+
 def form(w: Any, row: Any, dtype: str | None = None) -> Any:
     """The dense form of a node, announced; it is then cast to the dtype."""
     announced(w, row, dtype or row.dtype)
     return DENSE[row.head](w, row)
 
 
-def _dense(w: Any, at: int) -> Any:
+def _dense(w: Any, at: int, dtype: str) -> Any:
     """Of a part of what is made dense, and announced."""
     row, mode = through_views(w, at, 0)
     if row.head not in DENSE:
         raise no_form(row)
+    row = widened(row, dtype)
     return seen(w.ns, w.ns.expand(DENSE[row.head](w, row), row.shape), mode)
 
 
-def dense(w: Any, at: int) -> Any:
-    """The dense form, announced."""
+def dense(w: Any, at: int, dtype: str) -> Any:
+    """The dense form, announced; in a wider dtype if that is one."""
     row, _ = through_views(w, at, 0)
     announced(w, row, row.dtype)
-    return _dense(w, at)
+    return _dense(w, at, dtype)
 
 
-def diagonal(w: Any, at: int, k: int) -> Any:
-    """A diagonal, of the dense form but where it is at hand."""
+def diagonal(w: Any, at: int, k: int, dtype: str) -> Any:
+    """A diagonal, of the dense form but where it is at hand; in a dtype as `dense`."""
     row, mode = through_views(w, at, 0)
+    row = widened(row, dtype)
     if row.head in _BY_DIAGONALS:
         for offset, d in diagonals(w, row):
             if (-offset if mode & _T else offset) == k:
                 return w.ns.conj(d) if mode & _C else d
         m, n = row.shape[-2:]
         return w.ns.zeros((*row.shape[:-2], max(min(m, n) - abs(k), 0)), row.dtype)
-    return w.ns.diagonal(dense(w, at), k)
+    return w.ns.diagonal(dense(w, at, dtype), k)

@@ -379,5 +379,6 @@ def apply(w: Any, at: int, mode: int, x: Any, dtype: str) -> Any:
     x = w.ns.cast(x, dtype)
     if row.head not in kinds.DENSE:
         raise kinds.no_form(row)
+    row = kinds.widened(row, dtype)
     product: Any = APPLY.get(row.head, _by_dense)
     return product(w, row, mode, x)

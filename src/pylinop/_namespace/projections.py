@@ -55,7 +55,7 @@ def _flags(row: Any) -> tuple[bool, bool, bool]:
 
 
 def _diagonal_sums(w: Any, row: Any) -> Any:
-    a = w.ns.cast(kinds.dense(w, row.children[0]), row.dtype)
+    a = w.ns.cast(kinds.dense(w, row.children[0], row.dtype), row.dtype)
     return _line_sums(w.ns, a, *_flags(row))
 
 
@@ -97,7 +97,7 @@ def _band_join(w: Any, row: Any) -> Any:
 def _kron_partial(w: Any, row: Any) -> Any:
     ns, x = w.ns, w.whole(row, 1)
     if row.head == "kron_partial":
-        g = ns.cast(kinds.dense(w, row.children[0]), row.dtype)
+        g = ns.cast(kinds.dense(w, row.children[0], row.dtype), row.dtype)
     else:
         g = w.whole(row, 0)
     (p, q), (m, n) = x.shape[-2:], row.shape[-2:]
@@ -151,7 +151,7 @@ def _box_entries(w: Any, row: Any, a: Any, names: Any) -> Any:
 
 
 def _entry_sums(w: Any, row: Any) -> Any:
-    a = w.ns.cast(kinds.dense(w, row.children[0]), row.dtype)
+    a = w.ns.cast(kinds.dense(w, row.children[0], row.dtype), row.dtype)
     return _picked(w, row, a, row.children[1:])
 
 
@@ -192,7 +192,7 @@ def _toeplitz_sums(w: Any, row: Any) -> Any:
 
 
 def _generator_sums(w: Any, row: Any) -> Any:
-    return _by_generators(w, row, w.ns.cast(kinds.dense(w, row.children[0]), row.dtype))
+    return _by_generators(w, row, w.ns.cast(kinds.dense(w, row.children[0], row.dtype), row.dtype))
 
 
 def _pair_generator_sums(w: Any, row: Any) -> Any:

@@ -194,7 +194,7 @@ def _quasi_triangular_solve(w: Any, row: Any) -> Any:
 
 
 def _grid_solve(w: Any, row: Any) -> Any:
-    return w.ns.solve(kinds.dense(w, row.children[0]), w.whole(row, 1))
+    return w.ns.solve(kinds.dense(w, row.children[0], row.dtype), w.whole(row, 1))
 
 
 # -- eigenvalues of what is Hermitian; `walk.py` takes no other branch --
@@ -360,7 +360,7 @@ def _householder_det(w: Any, row: Any) -> Any:
 
 
 def _grid_shift_det(w: Any, row: Any) -> Any:
-    return w.ns.slogdet(kinds.dense(w, row.children[0]))
+    return w.ns.slogdet(kinds.dense(w, row.children[0], row.dtype))
 
 
 def _permutation_det(w: Any, row: Any) -> Any:

@@ -5,6 +5,7 @@ out: of a fast way with a check and a safe one, the fast way alone is needed (`A
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -216,6 +217,7 @@ class Walk:
         self.keys: list[int] = []
         self.numbers: list[Any] = []  # coefficients that are arrays, by the entries that rows name
         self.entries: Any = ()
+        self.sound: list[Any] = []  # truth values without which the result is none
 
     def key(self, at: int) -> int:
         """A number for what a node is, in all walks of the program."""
@@ -255,6 +257,28 @@ class Walk:
         """The value of a child in the node's dtype."""
         return self.ns.cast(self.values[row.children[k]], row.dtype)
 
+    def each_once(self, at: int, index: Any) -> None:
+        """The result is one only if the vector of a node, wrapped, holds every index once."""
+        if self.rows[at].head != "inverse_permutation":  # which is one, or has been looked at
+            self.sound.append(self.once("each once", at, lambda: self.ns.each_once(index)))
+
+    def _unless_unsound(self, x: Any) -> Any:
+        """NaN where the result is none: nobody waits for the truth value. Integers have no NaN:
+        there it is looked at, which what is traced does not allow."""
+        if not self.sound or x is None:
+            return x
+        if isinstance(x, (tuple, list)):
+            return type(x)([self._unless_unsound(y) for y in x])
+        name = self.ns.name_of(x)
+        if not name.startswith(("float", "complex")):
+            with contextlib.suppress(TypeError, RuntimeError):
+                if not all(map(bool, self.sound)):
+                    raise ValueError("a permutation holds each index once")
+            return x
+        for sound in self.sound:
+            x = self.ns.where(sound, x, self.ns.ones((), name) * float("nan"))
+        return x
+
     def coefficient(self, row: Row) -> Any:
         """A Python number, or an array of no dimensions."""
         if row.num:
@@ -280,7 +304,7 @@ class Walk:
                 self.values[at] = self._made(at, row)
             elif not kinds.is_operator(row.head):
                 raise missing(f"{row.head!r}", row)
-        return self.values[len(self.rows) - 1]
+        return self._unless_unsound(self.values[len(self.rows) - 1])
 
     def _made(self, at: int, row: Row) -> Any:
         def make() -> Any:

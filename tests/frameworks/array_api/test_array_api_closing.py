@@ -58,6 +58,46 @@ def test_index_vectors(library, rng):
     close(walked(library, "compose", [p[0], q[1]], (), (5,), "int64"), p[0][q[1]])
 
 
+TWICE = np.array([0, 2, 2, 1])
+
+
+def test_a_permutation_that_holds_an_index_twice(library):
+    """C says where; elsewhere nobody waits for the device: NaN. Integers have none."""
+    P, x = pl.Permutation(TWICE), np.ones((4, 1))
+    close(library.walked(pl.Permutation([0, 2, -1, 1]), elsewhere.APPLY, x), x)
+    for A in (P, pl.inv(P), P.T, P + pl.Identity(4)):
+        assert np.all(np.isnan(library.walked(A, elsewhere.APPLY, x)))
+    for action in (elsewhere.DENSE, elsewhere.DIAGONAL, elsewhere.DET):
+        assert np.all(np.isnan(library.walked(pl.inv(P), action)))
+    with pytest.raises(ValueError, match="each index once"):
+        walked(library, "inverse_permutation", [TWICE], (), (4,), "int64")
+    with pytest.raises(ValueError, match="each index once"):
+        walked(library, "inverse_permutation", [np.stack([TWICE, TWICE])], (), (2, 4), "int64")
+
+
+def test_a_permutation_that_is_traced():
+    jax = pytest.importorskip("jax")
+    library = elsewhere.Library("jax")
+    P = pl.Permutation(TWICE)
+    canonical = pl.inv(P)._canonical(elsewhere.APPLY, np.ones((4, 1)), 0, 0)
+    (index,) = dict(canonical[1])
+
+    def of(p, x):
+        return walk.run(library.namespace, canonical, {index: p, canonical[2]: x})
+
+    x = np.arange(4.0)[:, None]
+    assert np.all(np.isnan(jax.jit(of)(TWICE, x)))
+    fine = np.array([1, 2, 3, 0])
+    close(np.asarray(jax.jit(of)(fine, x)), x[[3, 0, 1, 2]])
+    both = np.asarray(jax.vmap(of, (0, None))(np.stack([TWICE, fine]), x))
+    assert np.all(np.isnan(both[0])) and np.all(np.isfinite(both[1]))
+
+
+def test_of_no_numbers(library, rng):
+    c = rng.standard_normal(3)
+    close(walked(library, "concat", [c, c[:0]], (), (3,)), c)
+
+
 def test_blocks_with_a_diagonal(library, rng):
     blocks, v = rng.standard_normal(3 * 4), rng.standard_normal(6)
     due = blocks.reshape(3, 2, 2) + v.reshape(3, 2, 1) * np.eye(2)
