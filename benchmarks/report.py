@@ -97,6 +97,7 @@ def part_head(about, runs):
     )
     text += (
         "\nMade by `python benchmarks/run.py --json FILE` and `python benchmarks/report.py FILE`.\n"
+        "\nContractions, their goals and losses: [RESULTS_einsum.md](RESULTS_einsum.md).\n"
     )
     return text
 

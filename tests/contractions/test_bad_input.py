@@ -197,3 +197,26 @@ def test_an_interrupt_ends_a_long_one(text, shapes):
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
     np.testing.assert_allclose(pl.einsum("i,i->", np.ones(5), np.ones(5)), 5)
+
+
+@pytest.mark.parametrize("lazily", [False, True])
+@pytest.mark.parametrize(
+    "text, shapes, said",
+    [
+        (
+            "bi,b",
+            ((3, 2), (5,)),
+            "axis 'b' has size 3 .* and 5 in operand 1 .*'bi' is read as 2 lab",
+        ),
+        ("bi j,bi", ((3, 2), (5,)), "axis 'bi' has size 3 .* and 5 .*read as names.* each letter"),
+        ("i 5, i -> i", ((3, 4), (3,)), "an axis written 5 has size 4 in operand 0"),
+        ("(h 5) i -> h", ((12, 4),), r"\(h 5\) of operand 0 of shape \(12, 4\) has size 12"),
+        ("(2 3) i -> i", ((5, 3),), r"\(2 3\) of operand 0"),
+        ("(h 5 o) -> h", ((10,),), r"\(h 5 o\) of .* say the size of 'h'"),
+    ],
+)
+def test_sizes_that_differ_say_how_the_text_was_read(text, shapes, said, lazily):
+    operands = [np.ones(s) for s in shapes]
+    with pytest.raises(ValueError, match=said) as error:
+        pl.einsum(text, *(map(pl.lazy, operands) if lazily else operands))
+    assert "#" not in str(error.value)

@@ -374,3 +374,27 @@ def test_merged_axes_of_formulas(text, shapes, rng):
         made = pl.einsum(text, *map(pl.Dense, arrays))
         made = made.toarray() if isinstance(made, pl.LinearOperator) else made
         np.testing.assert_allclose(made, want, rtol=1e-12, atol=1e-12)
+
+
+def test_explaining_records_what_contractions_do(rng):
+    A, B = rng.normal(size=(20, 30, 6)), rng.normal(size=(30, 6, 8))
+    with pl.explaining() as e:
+        np.asarray(np.einsum("abc,bcd->ad", pl.lazy(A), pl.lazy(B)))
+        for _ in range(2):  # the second call is a look-up
+            pl.einsum("abc,bcd->ad", A, B)
+        pl.einsum("(2*o + w), w -> o", A[:, 0, 0], B[:3, 0, 0])
+        pl.einsum("ij,j", np.arange(6).reshape(2, 3), np.arange(3))
+    assert [p._data["action"] for p in e.plans] == 5 * ["contraction"]
+    assert (
+        [s["name"] for s in e.plans[0].steps] == ["gemm"] == [s["name"] for s in e.plans[2].steps]
+    )
+    assert "gemm m20 n8 k180, 1 call" in str(e.plans[0]) and e.plans[0].took > 0
+    assert "numpy.einsum's loops" in str(e.plans[4]) and "integer" not in str(e)
+    with pl.explaining() as e:  # told by the operator that it is, once
+        pl.einsum("(o + w), w -> o", rng.normal(size=5000), rng.normal(size=100))
+    assert len(e.plans) == 1 and "contraction" not in str(e)
+    X, w = rng.normal(size=(1000, 100)), rng.normal(size=1000)
+    with pl.explaining() as e:
+        pl.einsum("ki,k,kj->ij", X, w, X)
+        np.asarray(pl.einsum("ki,k,kj->ij", pl.lazy(X), pl.lazy(w), pl.lazy(X)))
+    assert [s["name"] for s in e.steps] == 2 * ["scaled-gram"]  # one triangle

@@ -192,7 +192,7 @@ def test_determinants_near_one_lose_nothing(kind, a):
 
 
 def test_determinant_of_a_sum_of_two_inverses():
-    """P^-1 is little beside Q^-1; det(P + Q) / det P would lose cond(P), which the sum has not."""
+    """P^-1 is little beside Q^-1: det(P + Q) / det P would lose cond(P), which the sum has not."""
     r, n = np.random.default_rng(7), 12
     q = np.linalg.qr(r.standard_normal((n, n)))[0]
     x = r.standard_normal((n, n)) / 9

@@ -25,14 +25,15 @@ static const double RATE = 6e10, THIN = 8, BANDWIDTH = 1.5e10, CALL = 1e-7, EACH
                     TINY_ROWS = 4e10, TINY_RATE = 1e10, ODD = 1.5e9, COPY_NEAR = 1.6e10,
                     COPY_FAR = 7e9, NEAR = 4e6, COPY_CALL = 1e-7, RUNS_NEAR = 4e10,
                     RUNS_FAR = 1.5e10, RUN = 5e-9, SHORTEST = 32;
-/* Of products of matrices, 2026-11-26, both real dtypes, 8 to 1536 rows, columns, terms: what few
- * terms and few rows add, each a share of the work at one; a row of the result that ends within a
- * vector; an element of an operand that is turned on its way into one, from near and from pages of
- * their own, of one that lies alone in its cache line; bytes of a result that leaves the second
- * cache, in one piece and in rows of a larger one; rows of it hundreds of kB apart, a share. */
-static const double FEW_TERMS = 6, FEW_ROWS = 1, ROW_END = 8e-9, TURNED = 1e-9, TURNED_FAR = 2e-9,
-                    ALONE = 1.5e-9, LEAVES = 2.7e10, LEAVES_IN_ROWS = 1e10, SECOND_CACHE = 1 << 20,
-                    PAGES_APART = 1.4;
+/* Of products of matrices, 2026-11-26, both real dtypes, 8 to 1536 rows, columns, terms: shares of
+ * the work at one for few terms and few rows; by loops of our own for few terms and for all others
+ * (2026-11-27, 24 to 120 terms); a row of the result that ends within a vector; an element of an
+ * operand that is turned on its way into one, near and from pages of their own, of one alone in its
+ * cache line; bytes of a result that leaves the second cache, in one piece and in rows of a larger
+ * one; rows of it hundreds of kB apart, a share. */
+static const double FEW_TERMS = 6, FEW_TERMS_OWN = 2, OWN = 0.03, FEW_ROWS = 1, ROW_END = 8e-9,
+                    TURNED = 1e-9, TURNED_FAR = 2e-9, ALONE = 1.5e-9, LEAVES = 2.7e10,
+                    LEAVES_IN_ROWS = 1e10, SECOND_CACHE = 1 << 20, PAGES_APART = 1.4;
 enum { VECTOR = 64, PAGE = 1 << 12, APART = 1 << 18 }; /* bytes */
 
 typedef struct axis {
@@ -196,7 +197,8 @@ static double gemm_seconds(lop_dtype dt, const lop_contract_step *g, bool adds, 
     const bool rows = g->cn == 1;
     const double along = rows ? n : m, across = rows ? m : n,
                  filled = ceil(along * size / VECTOR) * VECTOR / size;
-    work *= filled / along * (1 + FEW_TERMS / k + FEW_ROWS / across);
+    const double terms = small ? OWN + FEW_TERMS_OWN / k : FEW_TERMS / k;
+    work *= filled / along * (1 + terms + FEW_ROWS / across);
     if (filled > along) work += across * ROW_END;
     const int64_t step = llabs(rows ? g->bn : g->am), between = llabs(rows ? g->cm : g->cn);
     if (small && step != 1)
@@ -271,12 +273,10 @@ static double best_gemm(const axes *all, lop_dtype dt, int *best_at) {
                 int at[PLACES] = {-1, i, j, l, -1};
                 lop_contract_step g = {0};
                 matrices(all, at, &g);
-                const double batch = count_of(all, BATCH, -1),
-                             calls = batch * count_of(all, ROW, i) * count_of(all, COL, j) *
-                                     count_of(all, TERM, l);
+                const double calls = count_of(all, BATCH, -1) * count_of(all, ROW, i) *
+                                     count_of(all, COL, j) * count_of(all, TERM, l);
                 double seconds = calls * gemm_seconds(dt, &g, all->n[TERM] > 1, bytes);
-                const double work = (double)(g.m * g.n * g.k);
-                if (g.m <= TINY && g.n <= TINY && g.k <= TINY && work <= TINY_WORK &&
+                if (g.m <= TINY && g.n <= TINY && g.k <= TINY && g.m * g.n * g.k <= TINY_WORK &&
                     last_batch >= 0 && all->n[TERM] <= 1) {
                     const double many = (double)all->x[BATCH][last_batch].size,
                                  each = calls / many * CALL + calls * tiny_seconds(dt, &g);

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .._base import dlpack, errors
+from .._base import config, dlpack, errors
 from .._base.checks import is_lazy, is_symbolic
-from .._contractions import equations, show, weighted
+from .._contractions import equations, recorded, show, weighted
 from .._contractions.grammar import parse
 from .._lazy import contractions as lazily
 from .._lazy.contraction_operators import applied
@@ -170,7 +170,7 @@ def einsum(
     if order != "K":
         how = {"sizes": sizes, "outside": outside, "out": out, "dtype": dtype}
         return _in_order(order, args, {**how, "casting": casting, "optimize": optimize})
-    if args and type(args[0]) is str:
+    if args and type(args[0]) is str and "_record" not in (config._local.get() or ()):
         equation = _known.get(args[0])
         if type(equation) is dict:
             made = NotImplemented
@@ -246,7 +246,7 @@ def _general(
             return found
         task, operands = applied(task, operands)
     arrays = [dlpack.as_array(a) for a in operands]
-    made = equations.run(task, arrays, out)
+    made = recorded.run(task, arrays, out)
     if isinstance(args[0], str):
         if args[0] not in _known:
             _learn(args[0])  # what can be run: an equation of too many labels cannot be kept

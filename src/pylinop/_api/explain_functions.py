@@ -17,7 +17,7 @@ from .._base import explanation
 from .._base.checks import square
 from .._base.kind_flags import OF_PARTS
 from .._contractions import show
-from .._contractions.equations import Deferred
+from .._contractions.recorded import Deferred
 from .._lazy import decompositions, text
 from .._lazy import matrix_functions as lazy_functions
 from .._lazy.matrix_functions import OfForm, Piece

@@ -323,18 +323,6 @@ def _slots(data: Any, seen: Sequence[Any], s: Sized, dtype: np.dtype[Any]) -> li
     return [{"name": name, "shape": shapes[k], "dtype": dtype.name} for k, name in enumerate(names)]
 
 
-class Deferred:
-    """The contraction of a `Task`, as the function of a LazyArray's node."""
-
-    __name__ = "einsum"
-
-    def __init__(self, task: Task) -> None:
-        self.task = task
-
-    def __call__(self, *arrays: Any) -> Any:
-        return np.asarray(run(self.task, [np.asarray(a) for a in arrays]), order="C")
-
-
 def from_sublists(args: Sequence[Any]) -> tuple[Equation, list[Any]]:
     """NumPy's other way of writing it: ``einsum(a, [0, 1], b, [1, 2], [0, 2])``."""
 

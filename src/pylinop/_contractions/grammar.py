@@ -273,3 +273,10 @@ def labels_of(axis: Axis) -> tuple[str, ...]:
     if isinstance(axis, Index):
         return tuple(name for name, _ in axis.terms)
     return ()
+
+
+def shown(axis: Group | str) -> str:
+    """As it was written: an axis of which only the size is written is its number."""
+    if isinstance(axis, str):
+        return axis.split("#")[0]
+    return f"({' '.join(map(shown, axis.labels))})"

@@ -7,7 +7,7 @@ import operator
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from .grammar import DOTS, Axis, Ellipsis_, Equation, Group, Index, fail, labels_of
+from .grammar import DOTS, Axis, Ellipsis_, Equation, Group, Index, fail, labels_of, shown
 
 _BROADCAST = DOTS  # labels of an ellipsis: "...0" is its last axis
 
@@ -21,22 +21,29 @@ class Sized(NamedTuple):
     spread: frozenset[str] = frozenset()  # labels of which all arrays have size 1, and sizes= more
 
 
+def _reading(e: Equation, axes: Sequence[Axis]) -> str:
+    """How the text was read, and how it might have been, where it has more than one label."""
+    word = "".join(a for a in axes if isinstance(a, str))
+    if any(isinstance(a, str) and a[:1] == "_" for a in axes):
+        return ""  # NumPy's lists, which are no text
+    if not e.letters:
+        return " (read as names between blanks; with no blank in a term, each letter is an axis)"
+    if len(word) < 2:
+        return ""
+    return (
+        f" ({word!r} is read as {len(word)} labels of a letter each; a name of an axis has"
+        " blanks around it, and another axis beside it in some operand)"
+    )
+
+
 def expanded(e: Equation, axes: tuple[Axis, ...], ndim: int, i: int) -> tuple[Axis, ...]:
     own = len([a for a in axes if not isinstance(a, Ellipsis_)])
     has = own < len(axes)
     if own > ndim or (own < ndim and not has):
-        other = ""
-        if e.letters and own > 1:
-            word = "".join(a for a in axes if isinstance(a, str))
-            other = (
-                f" ({word!r} is read as {own} labels of a letter each; a name of an axis has"
-                " blanks around it, and another axis beside it in some operand)"
-            )
-        elif not e.letters:
-            other = " (read as names between blanks)"
         raise fail(
             e.text,
-            f"operand {i} has {ndim} dimensions, its axes are {own}{' or more' * has}{other}",
+            f"operand {i} has {ndim} dimensions, its axes are {own}{' or more' * has}"
+            f"{_reading(e, axes)}",
         )
     out: list[Axis] = []
     for a in axes:
@@ -67,8 +74,14 @@ def _set(
         sizes[label] = n
         from_[label] = where
     elif n not in (known, 1):
-        shown = "an axis of the ellipsis" if label.startswith(_BROADCAST) else f"axis {label!r}"
-        raise fail(e.text, f"{shown} has size {known} in {from_[label]} and {n} in {where}")
+        if "#" in label:
+            raise fail(e.text, f"an axis written {shown(label)} has size {n} in {where}")
+        name = "an axis of the ellipsis" if label.startswith(_BROADCAST) else f"axis {label!r}"
+        wide = max((t for t in e.operands if label in t), key=len, default=())
+        raise fail(
+            e.text,
+            f"{name} has size {known} in {from_[label]} and {n} in {where}{_reading(e, wide)}",
+        )
 
 
 def _groups(e: Equation, sized: list[tuple[Axis, int, str]], sizes: dict[str, int]) -> None:
@@ -79,22 +92,22 @@ def _groups(e: Equation, sized: list[tuple[Axis, int, str]], sizes: dict[str, in
         for axis, n, where in todo:
             unknown = [label for label in axis.labels if label not in sizes]
             known = math.prod(sizes[label] for label in axis.labels if label in sizes)
-            shown = f"({' '.join(axis.labels)})"
+            group = shown(axis)
             if len(unknown) > 1:
                 left.append((axis, n, where))
                 continue
             if unknown and (known == 0 or n % known):
-                raise fail(e.text, f"{shown} of {where} has size {n}, no multiple of {known}")
+                raise fail(e.text, f"{group} of {where} has size {n}, no multiple of {known}")
             if unknown:
                 sizes[unknown[0]] = n // known
             elif known != n:
-                raise fail(e.text, f"{shown} of {where} has size {n}, its parts {known}")
+                raise fail(e.text, f"{group} of {where} has size {n}, its parts {known}")
         if len(left) == len(todo):
             axis, n, where = left[0]
             first = next(label for label in axis.labels if label not in sizes)
-            shown = f"({' '.join(axis.labels)})"
+            group = shown(axis)
             raise fail(
-                e.text, f"{shown} of {where} has size {n}: say the size of {first!r} by sizes="
+                e.text, f"{group} of {where} has size {n}: say the size of {first!r} by sizes="
             )
         todo = left
 

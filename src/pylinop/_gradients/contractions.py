@@ -9,8 +9,9 @@ import numpy as np
 
 from .. import _core
 from .._contractions import equations
-from .._contractions.equations import Deferred, Task
+from .._contractions.equations import Task
 from .._contractions.grammar import Axis, Equation, Index, labels_of
+from .._contractions.recorded import Deferred
 from .._contractions.scatter import Scattered
 from .._lazy.contractions import contraction
 from .pieces import conj

@@ -14,7 +14,7 @@ from .. import _core
 from .._base import errors
 from .._base.checks import is_lazy
 from .._base.dlpack import fixed
-from .._contractions.equations import Deferred
+from .._contractions.recorded import Deferred
 from .._contractions.scatter import Scattered
 from .._lazy import evaluate, numpy_functions
 from .._lazy.build import inverse, scaled, view

@@ -13,8 +13,9 @@ import numpy as np
 from .. import _core
 from .._base import dlpack
 from .._base.checks import is_lazy
-from .._contractions.equations import Deferred, Task, dtype_of, run, shape_of
+from .._contractions.equations import Task, dtype_of, run, shape_of
 from .._contractions.grammar import Ellipsis_, Equation, Group, labels_of
+from .._contractions.recorded import Deferred
 from .._contractions.sizes import implicit
 from .contraction_splits import EARLY, LATE, Network, split
 from .leaves import lazy

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._contractions import equations
-from .._contractions.equations import Deferred, Task
+from .._contractions.equations import Task
 from .._contractions.grammar import Equation
+from .._contractions.recorded import Deferred
 from .contractions import contraction
 
 _Terms = tuple[tuple[str, ...], ...]

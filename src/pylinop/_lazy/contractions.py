@@ -14,8 +14,9 @@ from .. import _core
 from .._base import dlpack
 from .._base.checks import is_lazy
 from .._contractions import equations
-from .._contractions.equations import Deferred, Task
+from .._contractions.equations import Task
 from .._contractions.grammar import Equation, Group
+from .._contractions.recorded import Deferred
 from .._operators import einsum
 from .contraction_operators import applied, as_dtype, dtype_among
 from .leaves import lazy

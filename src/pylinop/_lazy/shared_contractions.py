@@ -14,8 +14,9 @@ import numpy as np
 from .. import _core
 from .._base import errors
 from .._contractions import equations, show
-from .._contractions.equations import Deferred, Task
+from .._contractions.equations import Task
 from .._contractions.grammar import Equation
+from .._contractions.recorded import Deferred
 
 _Terms = tuple[tuple[str, ...], ...]
 _MOST = 32  # operands

@@ -15,7 +15,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from .._api import contraction_operator, contractions
 from .._contractions import equations, grammar
-from .._contractions.grammar import Axis, Equation, Group, Index, fail, labels_of
+from .._contractions.grammar import Axis, Equation, Group, Index, fail, labels_of, shown
 from .._contractions.sizes import dotted, expanded, implicit
 from .elements import conjugated, divided, rule
 from .expressions import Size, Symbol, product, quotient
@@ -42,7 +42,7 @@ class _Labels:
         open_ = [x for x in axis.labels if x not in self.sizes]
         if len(open_) > 1:
             raise fail(
-                self.e.text, f"say the size of {open_[0]!r} of ({' '.join(axis.labels)}) by sizes="
+                self.e.text, f"say the size of {shown(open_[0])!r} of {shown(axis)} by sizes="
             )
         known = product(self.sizes[x] for x in axis.labels if x in self.sizes)
         if open_:
