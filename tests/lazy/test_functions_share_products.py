@@ -169,3 +169,31 @@ def test_what_fails_fails_alone(x):
     norm, applied = pl.evaluate(pl.matrix_norm(L), L @ np.ones(9))
     close(norm, np.linalg.norm(x[:5].T @ x[:5]))
     close(applied, x[:5].T @ (x[:5] @ np.ones(9)))
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        lambda K, M: pl.evaluate(pl.svdvals(pl.lazy(K)), pl.svdvals(pl.lazy(M)), pl.cond(K)),
+        lambda K, M: pl.sqrtm(pl.Kron(K, M)),
+        lambda K, M: pl.svdvals(pl.BlockDiag(K, M)),
+        lambda K, M: pl.funm(pl.BlockDiag(K, M), np.cos),
+    ],
+)
+def test_what_a_callable_writes_is_seen(asked, x):
+    """A callable that runs within a function writes to K and asks of K: it was told of the dense
+    form of before. So does what is asked behind it."""
+    X = pl.Dense(x)
+    K, wrote = X.T @ X, []
+
+    def doubled(v):
+        if not wrote:
+            wrote.append(True)
+            x[:] *= 2
+            close(pl.eigvalsh(K), np.linalg.eigvalsh(x.T @ x))
+            close(np.linalg.svdvals(K), np.linalg.svdvals(x.T @ x))
+        return 2 * v
+
+    asked(K, pl.MatVec((9, 9), doubled, rmatvec=doubled, dtype=float))
+    assert wrote
+    close(pl.eigvalsh(K), np.linalg.eigvalsh(x.T @ x))

@@ -78,13 +78,14 @@ def dense(op: Any, arrays: float = 0.0) -> Any:
         return triangle(a) if triangle else a
     announce(op)
     memo = _shared()
-    if memo is None:
+    content = None if memo is None else result_cache.content(op)
+    if memo is None or content is None:
         return _made(op)
     found = memo.get(id(op))
-    if found is None:
+    if found is None or found[2] != content:
         a = _made(op).view()  # an array of the user's own stays writable
         a.setflags(write=False)  # the next who asks in this call gets it too
-        found = op, a
+        found = op, a, content
         memo[id(op)] = found
     return found[1]
 
@@ -99,23 +100,27 @@ def _made(op: Any) -> Any:
 
 # -- one call --
 
-_memo: ContextVar[dict[int, tuple[Any, Any]] | None] = ContextVar("pylinop.memo", default=None)
+# operator, dense form, what the arrays held: a callable may write to them, and ask again
+_Made = tuple[Any, Any, bytes]
+_memo: ContextVar[dict[int, _Made] | None] = ContextVar("pylinop.memo", default=None)
 
 
-def _shared() -> dict[int, tuple[Any, Any]] | None:
+def _shared() -> dict[int, _Made] | None:
     """The dense forms that were made in this call, by operator; None outside of one, and where a
     memory limit counts each alone."""
     return _memo.get() if config.get("memory_limit") is None else None
 
 
-class _Little(dict[int, tuple[Any, Any]]):
+class _Little(dict[int, _Made]):
     """Dense forms of several functions, as many as need no warning together."""
 
     def __init__(self) -> None:
         super().__init__()
         self.left = config.get("warn_limit")
 
-    def __setitem__(self, key: int, made: tuple[Any, Any]) -> None:
+    def __setitem__(self, key: int, made: _Made) -> None:
+        if key in self:
+            self.left += self.pop(key)[1].nbytes
         if made[1].nbytes <= self.left:
             self.left -= made[1].nbytes
             super().__setitem__(key, made)
@@ -141,8 +146,9 @@ def may_hold(nbytes: int) -> bool:
 def hold(op: Any, array: Any) -> None:
     """Within one evaluation: what the dense form of ``op`` is."""
     memo = _shared()
-    if memo is not None:
-        memo[id(op)] = op, array
+    content = None if memo is None else result_cache.content(op)
+    if memo is not None and content is not None:
+        memo[id(op)] = op, array, content
 
 
 def one_call(name: str) -> Callable[[Registered], Registered]:
