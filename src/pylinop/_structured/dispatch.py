@@ -79,7 +79,7 @@ def dense(op: Any, arrays: float = 0.0) -> Any:
     announce(op)
     memo = _shared()
     content = None if memo is None else result_cache.content(op)
-    if memo is None or content is None:
+    if memo is None:
         return _made(op)
     found = memo.get(id(op))
     if found is None or found[2] != content:
@@ -100,8 +100,9 @@ def _made(op: Any) -> Any:
 
 # -- one call --
 
-# operator, dense form, what the arrays held: a callable may write to them, and ask again
-_Made = tuple[Any, Any, bytes]
+# operator, dense form, what the arrays held: a callable may write to them, and ask again. Of operators
+# over callables nobody knows that, and their form is the call's.
+_Made = tuple[Any, Any, bytes | None]
 _memo: ContextVar[dict[int, _Made] | None] = ContextVar("pylinop.memo", default=None)
 
 
@@ -147,7 +148,7 @@ def hold(op: Any, array: Any) -> None:
     """Within one evaluation: what the dense form of ``op`` is."""
     memo = _shared()
     content = None if memo is None else result_cache.content(op)
-    if memo is not None and content is not None:
+    if memo is not None:
         memo[id(op)] = op, array, content
 
 
