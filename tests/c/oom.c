@@ -162,7 +162,7 @@ static const lop_node *two_krons(bool solve) {
 
 /* Formulas that spell out an inverse, and a covariance by its precision. */
 static const lop_node *of_inverses(int which) {
-    static const char *const rule[] = {"solve-spelled-inverse", "scaledet-parallel",
+    static const char *const rule[] = {"solve-spelled-inverse", "scaledet-resolvent",
                                        "solve-beside-inverse",  "dense-inverse-update",
                                        "solve-resolvent",       "diagonal-smoother"};
     const lop_node *a = NULL;

@@ -139,3 +139,18 @@ def test_columns_beside_what_is_no_number(n, char, rng):
             same = np.broadcast_to(x[:, :1], x.shape)  # rows on each other
             want = np.matmul(a.transpose(0, 2, 1), same)
             np.testing.assert_array_equal(pl.einsum("qti,qtj->qij", a, same), want)
+
+
+def test_explain_shows_the_plan_of_a_contraction(rng):
+    """As it will be computed, of the leaves as they lie; of one leaf twice a Gram matrix."""
+    x, w = pl.lazy(rng.normal(size=(8, 12, 12, 5, 5, 3))), pl.lazy(rng.normal(size=(5, 5, 3, 32)))
+    y = np.einsum("abcijk,ijkd->abcd", x, w)
+    said = str(pl.explain(y + 1))
+    assert "gemm m1152 n32 k75, 1 call" in said and "nothing packed" in said
+    assert y._value is None
+    turned = pl.lazy(rng.normal(size=(3, 32, 5, 5)).T)
+    assert "a1: i j d k" in str(pl.explain(np.einsum("aijk,ijdk->ad", x[:, 0, 0], turned)))
+    inner = np.einsum("abcijk,ijkd->abcd", x, w)
+    assert "einsum abcd,abcd->" in str(pl.explain(np.einsum("abcd,abcd->", inner, inner)))
+    said = str(pl.explain(pl.einsum("(o + w), w -> o", pl.lazy(np.ones(5000)), np.ones(100))))
+    assert "recognised: the product with a Toeplitz matrix" in said

@@ -203,3 +203,19 @@ def test_products_of_stacks_of_truths_are_truths(function, rng):
     want = function(a, b)
     assert made.dtype == want.dtype
     np.testing.assert_array_equal(np.asarray(made), want)
+
+
+def test_a_number_among_operands_goes_into_the_parts(rng):
+    """Indexed, an array of no dimensions became a scalar, which was handed back as no array."""
+    arrays = [rng.normal(size=s) for s in ((), (17, 2, 5), (17, 17, 17), (17, 17))]
+    want = np.einsum(",fab,fee,dd->fdbea", *arrays)
+    with pl.config(memory_limit=20000):
+        got = pl.einsum(",fab,fee,dd->fdbea", *arrays)
+    assert abs(got - want).max() <= 1e-13 * abs(want).max()
+
+
+@pytest.mark.parametrize("text, shapes", [("a,->", ((0,), ())), (",bc->b", ((), (3, 0)))])
+def test_a_sum_of_nothing_is_zero_whatever_multiplies_it(text, shapes):
+    arrays = [np.full(s, np.nan) for s in shapes]
+    for made in (pl.einsum(text, *arrays), pl.einsum(text, *map(pl.lazy, arrays))):
+        assert not np.asarray(made).any()

@@ -328,3 +328,34 @@ def test_low_rank_updates_go_by_the_fast_solve(kind):
     residual = np.abs(b - dense @ x).max() / (np.abs(dense).sum(1).max() * np.abs(x).max())
     assert residual < 1e-13
     np.testing.assert_allclose(pl.slogdet(A)[1], np.linalg.slogdet(dense)[1], rtol=1e-10)
+
+
+def decaying(n, dtype):
+    """Columns of whose recursions most sums are 0 or nothing beside 1; some come back later."""
+    k = np.arange(n)
+    lag = np.where(k == 0, 1.0, 0) + 0.3 * (k == 50) - 0.2 * (k == 213)
+    swing = np.exp(0.3j * k) if np.dtype(dtype).kind == "c" else np.cos(0.3 * k)
+    columns = [
+        lag,
+        0.5**k + 0.1 * (k == 0),
+        np.exp(-0.7 * k),
+        np.where(k < 60, 0.9**k, 0) + 5.0 * (k == 0),
+    ]
+    return [(c * swing).astype(dtype) for c in columns]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+@pytest.mark.parametrize("n", [51, 214, 701])
+def test_recursions_that_leave_out_what_is_nothing(n, dtype, rng):
+    b = rng.standard_normal(n).astype(dtype)
+    for c in decaying(n, dtype):
+        T, a = pl.Toeplitz(c), sl.toeplitz(c)
+        sign, log = np.linalg.slogdet(a)
+        got = pl.slogdet(T)
+        assert abs(got.sign - sign) < 1e-12
+        assert abs(got.logabsdet - log) <= 1e-13 * n
+        assert backward_error(a, pl.solve(T, b)[:, None], b[:, None]) < 1e-14
+    for c, r in zip(decaying(n, dtype), decaying(n, dtype)[1:], strict=False):
+        r = np.r_[c[0], 0.5 * r[1:]]  # not Hermitian
+        T, a = pl.Toeplitz(c, r), sl.toeplitz(c, r)
+        assert backward_error(a, pl.solve(T, b)[:, None], b[:, None]) < 1e-14

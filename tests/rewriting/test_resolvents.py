@@ -169,7 +169,7 @@ def determinant(m):
 
 @pytest.mark.parametrize(
     ("kind", "a"),
-    [("pos", -1.0), ("pos", -1e-3)]
+    [("pos", a) for a in (-1.0, -1e-3, 1e-3, 1.0, 1e5)]
     + [(band, a) for band in ("band", "sym band") for a in (-1.0, -1e-3, 1e-6, 1e3, 1e12)],
 )
 def test_determinants_near_one_lose_nothing(kind, a):
@@ -189,6 +189,22 @@ def test_determinants_near_one_lose_nothing(kind, a):
     written = d * np.eye(n) + a * np.linalg.inv(K.toarray() + c * np.eye(n))
     error = abs(np.linalg.slogdet(written)[1] - want)
     assert abs(pl.slogdet(A)[1] - want) <= 100 * error + 1e-14 * (n + abs(want))
+
+
+def test_determinant_of_a_sum_of_two_inverses():
+    """P^-1 is little beside Q^-1, and det(P + Q) / det P would lose cond(P), which the sum has not."""
+    r, n = np.random.default_rng(7), 12
+    q = np.linalg.qr(r.standard_normal((n, n)))[0]
+    x = r.standard_normal((n, n)) / 9
+    p, o = q * np.logspace(3, 11, n) @ q.T, np.eye(n) + x @ x.T
+    P, O = (pl.Dense((m + m.T) / 2, "pos") for m in (p, o))
+    exact = [[[Fraction(float(v)) for v in row] for row in m.toarray()] for m in (P, O)]
+    both = [[a + b for a, b in zip(*rows, strict=True)] for rows in zip(*exact, strict=True)]
+    ratio = determinant(both) / determinant(exact[0]) / determinant(exact[1])
+    want = math.log(ratio.numerator) - math.log(ratio.denominator)
+    written = np.linalg.inv(P.toarray()) + np.linalg.inv(O.toarray())
+    error = abs(np.linalg.slogdet(written)[1] - want)
+    assert abs(pl.slogdet(inv(P) + inv(O))[1] - want) <= 100 * error + 1e-14 * (n + abs(want))
 
 
 def test_what_has_no_inverse():

@@ -234,7 +234,6 @@ LOP_BUILD(between_update_trace);
 LOP_BUILD(solve_spelled_inverse);
 LOP_BUILD(spelled_inverse);
 LOP_BUILD(inverse_parallel);
-LOP_BUILD(det_parallel);
 /* named_triangle.c. What solves with `a` take it to be, where they read one triangle. Owned. */
 lop_status lop_as_solved(const lop_maker *mk, const lop_node *a,
                          const lop_node **out) LOP_MUST_CHECK;

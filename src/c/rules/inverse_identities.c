@@ -14,7 +14,8 @@
  * for the values of the inverse: neither P nor Q is factored. As lambda(P + Q) lies between the
  * sums of the extremes, cond(a Q + b P) <= max(cond P, cond Q): the errors are u cond(a Q + b P)
  * |P| |Q| |(a Q + b P)^-1|, no more than the u cond^2 of the formula as it is written, which takes
- * three inverses. */
+ * three inverses. Not for determinants: where P^-1 is little beside Q^-1, det(a Q + b P) / det P
+ * loses the cond(P) that the sum never sees (beside c I: resolvents.c, which looks). */
 #include "thin_sum.h"
 #include "expr/properties.h"
 #include "rewrite/guards.h"
@@ -255,9 +256,8 @@ static const lop_node *covariance_of(const lop_node *term, lop_coef *c, bool *ey
     return term->child[0];
 }
 
-/* P (a Q + b P)^-1 Q, owned, to multiply with or for its determinant. */
-static lop_status parallel_of(const lop_maker *mk, const lop_node *sum, bool multiplied,
-                              const lop_node **out) {
+/* P (a Q + b P)^-1 Q, owned, to multiply with. */
+static lop_status parallel_of(const lop_maker *mk, const lop_node *sum, const lop_node **out) {
     const lop_node *p, *q, *ap = NULL, *bq = NULL, *both = NULL, *inverse = NULL, *left = NULL,
                            *seen[2] = {NULL, NULL};
     lop_coef a, b;
@@ -270,12 +270,7 @@ static lop_status parallel_of(const lop_maker *mk, const lop_node *sum, bool mul
     if (st == LOP_OK) st = lop_thin_multiple(mk, b, p, &bq);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_sum, NULL, ap, bq, &both);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_inverse, NULL, both, &inverse);
-    for (int i = 0; st == LOP_OK && i < 2; i++) {
-        if (multiplied)
-            st = lop_as_solved(mk, i ? q : p, &seen[i]);
-        else
-            seen[i] = lop_node_ref(i ? q : p);
-    }
+    for (int i = 0; st == LOP_OK && i < 2; i++) st = lop_as_solved(mk, i ? q : p, &seen[i]);
     if (st == LOP_OK && !eye[0]) st = lop_make2(mk, &lop_op_prod, NULL, seen[0], inverse, &left);
     if (st == LOP_OK && eye[1]) *out = lop_node_ref(left);
     if (st == LOP_OK && !eye[1])
@@ -293,19 +288,8 @@ static lop_status parallel_of(const lop_maker *mk, const lop_node *sum, bool mul
 /* The root's action on the inverse of the sum. */
 LOP_BUILD(inverse_parallel) {
     const lop_node *product = NULL;
-    lop_status st = parallel_of(mk, m->root->child[0]->child[0], true, &product);
+    lop_status st = parallel_of(mk, m->root->child[0]->child[0], &product);
     if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, product, out);
     lop_node_unref(product);
-    return st;
-}
-
-/* det(a P^-1 + b Q^-1) = 1 / det of that. */
-LOP_BUILD(det_parallel) {
-    const lop_node *product = NULL, *inverse = NULL;
-    lop_status st = parallel_of(mk, m->root->child[0], false, &product);
-    if (st == LOP_OK) st = lop_make1(mk, &lop_op_inverse, NULL, product, &inverse);
-    if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, inverse, out);
-    lop_node_unref(product);
-    lop_node_unref(inverse);
     return st;
 }

@@ -117,7 +117,9 @@ static bool is_real_number(lop_ctx *ctx, lop_coef c) {
     return c.im == 0 && lop_coef_test(ctx, c, LOP_COEF_MODEST);
 }
 
-static lop_status read_resolvent(const lop_maker *mk, const lop_node *sum, resolvent *s) {
+/* With `factors`, M may also be one that Cholesky is for. */
+static lop_status read_resolvent(const lop_maker *mk, const lop_node *sum, bool factors,
+                                 resolvent *s) {
     const lop_node *part[2], *k = NULL;
     lop_coef by[2], c;
     *s = (resolvent){.sum = sum};
@@ -140,7 +142,10 @@ static lop_status read_resolvent(const lop_maker *mk, const lop_node *sum, resol
               lop_coef_test(mk->ctx, c, LOP_COEF_POSITIVE) &&
               (lop_coef_test(mk->ctx, all, LOP_COEF_ZERO) ||
                lop_coef_test(mk->ctx, all, LOP_COEF_POSITIVE));
-    if (st == LOP_OK && !s->sure && !lop_cheap_to_solve(s->m) && !lop_sparse_pays(s->m))
+    const bool definite =
+        factors && !s->less && lop_infer_semidefinite(s->m) && lop_infer_regular(s->m) == LOP_TRUE;
+    if (st == LOP_OK && !s->sure && !definite && !lop_cheap_to_solve(s->m) &&
+        !lop_sparse_pays(s->m))
         st = LOP_NOMATCH;
     if (st == LOP_OK) st = shifted(mk, k, all, &s->g);
     lop_node_unref(k);
@@ -224,7 +229,7 @@ LOP_BUILD(solve_resolvent) {
                    tried = {.i = {1, 0, 0, 0}};
     resolvent s;
     if (m->root->dtype != sum->dtype) return LOP_NOMATCH;
-    lop_status st = read_resolvent(mk, sum, &s);
+    lop_status st = read_resolvent(mk, sum, false, &s);
     if (st != LOP_OK) return st;
     st = lop_make1(mk, &lop_op_cast, &cast, m->root->child[1], &b);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &dt, sum, &dense);
@@ -251,7 +256,7 @@ LOP_BUILD(det_resolvent) {
                    *part = NULL, *det = NULL, *dense = NULL, *alt = NULL;
     const lop_attr far = {.i = {lop_rows(sum), 2, 0, 0}}, tried = {.i = {1, 0, 0, 0}};
     resolvent s;
-    lop_status st = read_resolvent(mk, sum, &s);
+    lop_status st = read_resolvent(mk, sum, true, &s);
     if (st != LOP_OK) return st;
     if (!s.sure && !is_normal(s.m) && !is_normal(s.g)) st = LOP_NOMATCH;
     const bool zero = st == LOP_OK && lop_infer_rank(s.g) < lop_rows(s.g);
@@ -277,7 +282,7 @@ LOP_BUILD(inverse_resolvent) {
     const lop_coef one = lop_coef_const(1, 0), minus = lop_coef_const(-1, 0);
     const lop_node *inverse = NULL, *first = NULL, *second = NULL, *whole = NULL, *all = NULL;
     resolvent s;
-    lop_status st = read_resolvent(mk, m->root->child[0]->child[0], &s);
+    lop_status st = read_resolvent(mk, m->root->child[0]->child[0], false, &s);
     if (st != LOP_OK) return st;
     if (!s.sure && lop_infer_regular(s.m) != LOP_TRUE) st = LOP_NOMATCH;
     if (st == LOP_OK) st = lop_inverse_closed(mk, s.g, &inverse);

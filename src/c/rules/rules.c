@@ -533,8 +533,6 @@ const lop_rule lop_rule_table[] = {
      "from d^n, else dense"},
     {"scaledet-spelled-inverse", LOP_PUSH, "(scaledet@k (sum ?a ?b))", NULL, lop_when_inexact,
      lop_build_spelled_inverse, "Woodbury's formula, written out", LOP_WHOLE},
-    {"scaledet-parallel", LOP_PUSH, "(scaledet@k (sum ?a ?b))", NULL, lop_when_inexact,
-     lop_build_det_parallel, "det(a P^-1 + b Q^-1) = det(a Q + b P) / (det P det Q)"},
     {"scaledet-thin-sum", LOP_PUSH, "(scaledet@k (sum ?a ?b))", NULL, lop_when_inexact,
      lop_build_det_thin_sum, "b B + c U M V, U thin: the determinant lemma", LOP_WHOLE},
     {"scaledet-sum-lowrank", LOP_PUSH, "(scaledet@k (sum* ?a (lowrank)))", NULL,

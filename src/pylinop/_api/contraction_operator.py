@@ -140,7 +140,7 @@ class Contraction(LinearOperator):
         sizes: Mapping[str, int] | None = None,
         outside: Any = None,
     ) -> None:
-        e = grammar.parse(equation)
+        e, sizes = grammar.read(equation, sizes)
         left, right = _sides(e, rows, cols)
         arrays = _taken(operands)
         every = {*left, *right}
@@ -166,7 +166,7 @@ class Contraction(LinearOperator):
         outside: Any = None,
     ) -> Self:
         if equation and cls is Contraction:
-            e = grammar.parse(equation)
+            e, sizes = grammar.read(equation, sizes)
             left, right = _sides(e, rows, cols)
             arrays = _taken(operands)
             if len(arrays) == len(e.operands):
@@ -312,8 +312,8 @@ def view(x: NDArray[Any], equation: str, *, sizes: Mapping[str, int] | None = No
 @functools.lru_cache(maxsize=1024)
 def _seen(equation: str, shape: tuple[int, ...], key: Any) -> Any:
     """The view of arrays of this shape, or NotImplemented: what has to be looked at each time."""
-    e = grammar.parse(equation)
-    known = given(e, None if key is None else dict(key[: len(key) // 2]))
+    e, sizes = grammar.read(equation, None if key is None else dict(key[: len(key) // 2]))
+    known = given(e, sizes)
     s = equations.resolved(e, (shape,), known)
     labels = {x for axis in s.operands[0] for x in grammar.labels_of(axis)}
     plain = set(views.result_labels(s)) == labels and all(isinstance(x, str) for x in s.result)
@@ -322,7 +322,7 @@ def _seen(equation: str, shape: tuple[int, ...], key: Any) -> Any:
 
 
 def _view(a: NDArray[Any], equation: str, sizes: Any) -> NDArray[Any]:
-    e = grammar.parse(equation)
+    e, sizes = grammar.read(equation, sizes)
     s = equations.resolved(e, (a.shape,), given(e, sizes))
     made, labels = views.view(e, s, 0, a, None)
     out = views.result_labels(s)

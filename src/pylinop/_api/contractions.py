@@ -26,7 +26,11 @@ _kept = [0]
 
 def _learn(text: str) -> None:
     """So that the next call with this text goes to C at once."""
+    if "*" in text:
+        return  # coefficients may come from sizes=
     e = parse(text)
+    if e.fixed:
+        return
     axes = (*e.operands, *([e.result] if e.result is not None else []))
     if e.result is None or not all(isinstance(x, str) for t in axes for x in t):
         return
@@ -55,6 +59,8 @@ def _learn_shapes(args: Any, sizes: Any, outside: Any, task: equations.Task, arr
     if task.path is not None or task.dtype is not None:
         return
     shapes = tuple(a.shape for a in arrays)
+    if shapes != tuple(getattr(a, "shape", None) for a in args[1:]):
+        return  # axes are repeated
     found = equations.direct(task.equation, shapes, task.sizes, outside, None)
     if found is None:
         return

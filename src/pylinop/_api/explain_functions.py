@@ -16,6 +16,8 @@ from .. import _core
 from .._base import explanation
 from .._base.checks import square
 from .._base.kind_flags import OF_PARTS
+from .._contractions import show
+from .._contractions.equations import Deferred
 from .._lazy import decompositions, text
 from .._lazy import matrix_functions as lazy_functions
 from .._lazy.matrix_functions import OfForm, Piece
@@ -217,7 +219,17 @@ def unplanned(a: Any) -> str:
         return "one of the results of the function, which is called once for all"
     if f in (determinants.sign_of, determinants.logabs_of):
         return "from the determinant's mantissa and exponent"
+    if isinstance(f, Deferred):
+        return show.path(f.task, list(map(_laid_out, a._args)))[1]
     return "by NumPy"
+
+
+def _laid_out(x: Any) -> Any:
+    """An operand of a contraction as it will lie: a leaf's array, else one in C order that nobody
+    reads (NumPy clears it when it is)."""
+    if x._head == "leaf" and isinstance(x._value, np.ndarray):
+        return x._value
+    return np.zeros(x.shape, x.dtype)
 
 
 class _StandIn:

@@ -7,11 +7,10 @@ tensor without memory would be read as whatever lies there."""
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import sys
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
@@ -38,14 +37,10 @@ class Owner:
         held, self.number = self.number, 0
         _core._release(held)
 
-    @contextlib.contextmanager
-    def holding(self) -> Iterator[None]:
-        """What this thread derives in the block is held under the number, whatever it is of."""
-        before = _core._hold(self.number)
-        try:
-            yield
-        finally:
-            _core._hold(before)
+    def holding(self, f: Callable[..., Any], *args: Any) -> Any:
+        """`f(*args)`: what this thread derives in it is held under the number, whatever it is
+        of."""
+        return _core._hold(self.number, f, *args)
 
 
 class Immutable:

@@ -147,6 +147,8 @@ def _by_plan(
 
 
 def _part(a: Any, axes: tuple[str, ...], label: str, part: slice) -> Any:
+    if not axes:
+        return a  # indexed, an array without axes is a scalar, which C does not take
     return a[tuple(part if x == label and n > 1 else slice(None) for x, n in zip(axes, a.shape))]
 
 
@@ -385,7 +387,8 @@ def task_of(
     if not any(outside is x or outside == x for x in views.OUTSIDE):
         raise ValueError(f"outside must be None, 0 or 'wrap', not {outside!r}")
     if isinstance(args[0], str):
-        e, operands = grammar.parse(args[0]), list(args[1:])
+        e, sizes = grammar.read(args[0], sizes)
+        operands = list(args[1:])
     elif len(args) > 1:
         e, operands = from_sublists(args)
     else:
@@ -393,4 +396,28 @@ def task_of(
     if any(isinstance(a, np.ma.MaskedArray) for a in operands):
         raise TypeError("einsum: masked arrays are not taken: fill them first")
     path = pairs(optimize, len(operands))
-    return Task(e, given(e, sizes), outside, dtype, casting, path), operands
+    said = given(e, sizes)
+    e, operands = _repeated(e, said, operands)
+    return Task(e, said, outside, dtype, casting, path), operands
+
+
+def _repeated(
+    e: Equation, said: tuple[tuple[str, int], ...], operands: list[Any]
+) -> tuple[Equation, list[Any]]:
+    """With axes of the result that no operand has and whose sizes are said: of one operand, which
+    is not multiplied, it is read again along them; of several they are those of ones."""
+    if not said or e.result is None or len(operands) != len(e.operands):
+        return e, operands
+    there = {x for axes in e.operands for axis in axes for x in grammar.labels_of(axis)}
+    sizes = dict(said)
+    wanted = (x for axis in e.result for x in grammar.labels_of(axis))
+    new = tuple(x for x in dict.fromkeys(wanted) if x in sizes and x not in there)
+    if not new:
+        return e, operands
+    shape = tuple(sizes[x] for x in new)
+    if len(operands) > 1 or isinstance(operands[0], _core.Operator):
+        ones = np.broadcast_to(np.ones((), np.bool_), shape)
+        return e._replace(operands=(*e.operands, new)), [*operands, ones]
+    x = operands[0] if hasattr(operands[0], "shape") else np.asarray(operands[0])
+    wide = np.broadcast_to(x, (*shape, *x.shape))
+    return e._replace(operands=((*new, *e.operands[0]),)), [wide]

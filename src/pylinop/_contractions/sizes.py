@@ -153,7 +153,8 @@ def dotted(e: Equation, operands: Sequence[tuple[Axis, ...]]) -> tuple[Axis, ...
             at, merged = axis.labels.index(DOTS), True
             axis = Group((*axis.labels[:at], *map(str, dots), *axis.labels[at + 1 :]))
         out += dots if isinstance(axis, Ellipsis_) else [axis]
-    if dots and not merged and not any(isinstance(axis, Ellipsis_) for axis in e.result):
+    there = merged or any(isinstance(axis, Ellipsis_) for axis in e.result)
+    if dots and not there and not e.sums_dots:
         raise fail(e.text, "the operands' ellipsis has axes, and the result has no ellipsis")
     return tuple(out)
 
@@ -161,7 +162,7 @@ def dotted(e: Equation, operands: Sequence[tuple[Axis, ...]]) -> tuple[Axis, ...
 def given(e: Equation, sizes: Any) -> tuple[tuple[str, int], ...]:
     """`sizes=` of a call, looked at."""
     if sizes is None:
-        return ()
+        return e.fixed
     if not isinstance(sizes, Mapping):
         raise TypeError(f"sizes= is a mapping of names to sizes, not {type(sizes).__name__}")
     known = {x for axes in (*e.operands, e.result or ()) for axis in axes for x in labels_of(axis)}
@@ -174,7 +175,7 @@ def given(e: Equation, sizes: Any) -> tuple[tuple[str, int], ...]:
             raise TypeError(f"sizes: {name} = {n!r} is no integer") from None
         if negative:
             raise ValueError(f"sizes: {name} = {n} is negative")
-    return tuple(sorted((name, int(n)) for name, n in sizes.items()))
+    return tuple(sorted([*e.fixed, *((name, int(n)) for name, n in sizes.items())]))
 
 
 def sized(e: Equation, shapes: Sequence[tuple[int, ...]], known: Mapping[str, int] | None) -> Sized:

@@ -59,6 +59,8 @@ def structured(task: Task, operands: Sequence[Any]) -> Any:
     lazily = all(is_lazy(x) for x in operands)
     dtype = dtype_among(operands)
     shapes = tuple(tuple(np.shape(x)) for x in operands)
+    if lazily and any(0 in shape for shape in shapes):
+        return NotImplemented  # a sum of nothing is 0, where 0 times a factor may be NaN
     found = _steps(task.equation, shapes, lazily and dtype.char in "fdFD")
     if found is None:
         return NotImplemented

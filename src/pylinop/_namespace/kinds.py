@@ -24,6 +24,7 @@ __all__ = [
     "flipped",
     "form",
     "is_operator",
+    "levels",
     "numbers_at",
     "padded",
     "places",
@@ -408,6 +409,21 @@ def _kron(w: Any, row: Any) -> Any:
     return out
 
 
+def _kronsum(w: Any, row: Any) -> Any:
+    """Each operand on its own axis, identities on the others."""
+    ns, sizes = w.ns, [w.rows[k].shape[-1] for k in row.children]
+    total, n = ns.zeros(row.shape, row.dtype), row.shape[-1]
+    for level, k in enumerate(row.children):
+        before, own, behind = math.prod(sizes[:level]), sizes[level], math.prod(sizes[level + 1 :])
+        a = ns.cast(_dense(w, k), row.dtype)
+        left, right = (ns.eye(size, size, 0, row.dtype) for size in (before, behind))
+        part = left[:, None, None, :, None, None] * a[..., None, :, None, None, :, None]
+        part = part * right[None, None, :, None, None, :]
+        shape = (*a.shape[:-2], before * own * behind, n)
+        total = total + ns.reshape(part, shape)
+    return total
+
+
 def _sum(w: Any, row: Any) -> Any:
     return _dense(w, row.children[0]) + _dense(w, row.children[1])
 
@@ -451,6 +467,7 @@ DENSE: dict[str, Callable[..., Any]] = {
     "quasiseparable": _quasiseparable,
     "kernel": kernels.matrix,
     "kron": _kron,
+    "kronsum": _kronsum,
     "sum": _sum,
     "prod": _prod,
     "scaled": _scaled,

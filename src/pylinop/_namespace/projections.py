@@ -13,6 +13,13 @@ from . import kernels, kinds, products
 __all__ = ["HEADS"]
 
 _CSR, _CSC, _COO, _BLOCKS, _BOXES = range(5)
+# Which entries of a sparse matrix count where only a triangle of it does.
+_COUNTS: dict[int, Callable[..., Any]] = {
+    1: lambda i, j: j <= i,
+    2: lambda i, j: j < i,
+    3: lambda i, j: j >= i,
+    4: lambda i, j: j > i,
+}
 
 
 def _line_sums(ns: Any, a: Any, anti: bool, circular: bool, flip: bool) -> Any:
@@ -110,18 +117,14 @@ def _picked(w: Any, row: Any, a: Any, names: Any) -> Any:
         return _block_entries(w, row, a, w.rows[names[0]].shape[0])
     if where == _BOXES:
         return _box_entries(w, row, a, names)
-    if row.i[1]:
-        raise NotImplementedError(
-            "gradients by the numbers of a SparseTriangular have no form on the arrays of other "
-            "libraries yet"
-        )
     i, j = (w.value(k) for k in names[:2])
     if where != _COO:
         count = ns.arange(i.shape[-1], ns.name_of(j))
         major = ns.xp.searchsorted(j, count, side="right") - 1
         i, j = (major, i) if where == _CSR else (i, major)
     flat = ns.reshape(a, (*a.shape[:-2], m * n))
-    return ns.take(flat, i * n + j, flat.ndim - 1)
+    found = ns.take(flat, i * n + j, flat.ndim - 1)
+    return found * ns.cast(_COUNTS[row.i[1]](i, j), row.dtype) if row.i[1] else found
 
 
 def _block_entries(w: Any, row: Any, a: Any, b: int) -> Any:
@@ -158,6 +161,32 @@ def _pair_entry_sums(w: Any, row: Any) -> Any:
     last = len(row.children) - 1
     product = w.ns.matmul(w.whole(row, 0), w.whole(row, last))
     return _picked(w, row, product, row.children[1:last])
+
+
+def _band_entry_sums(w: Any, row: Any) -> Any:
+    """Of an array of diagonals: entry (i, j) is at [j, up + i - j]."""
+    ns, ab, m, up = w.ns, w.whole(row, 0), row.i[2], row.i[3] & 0xFFFF
+    n, lines = ab.shape[-2:]
+    j = np.arange(n)[None]
+    t = np.arange(m)[:, None] - j + up
+    inside = (t >= 0) & (t < lines)
+    flat = ns.reshape(ab, (*ab.shape[:-2], n * lines))
+    at = ns.constant((j * lines + np.where(inside, t, 0)).reshape(-1), "int64")
+    a = ns.reshape(ns.take(flat, at, flat.ndim - 1), (*ab.shape[:-2], m, n))
+    return _picked(w, row, a * ns.constant(inside, row.dtype), row.children[1:])
+
+
+def _toeplitz_sums(w: Any, row: Any) -> Any:
+    """Of a Toeplitz matrix: each diagonal has its number as often as it is long."""
+    ns, (c, r) = w.ns, (w.whole(row, k) for k in (0, 1))
+    m, n, batch = c.shape[-1], r.shape[-1], tuple(row.shape[:-1])
+    if not m or not n:
+        return ns.zeros(row.shape, row.dtype)
+    offset = np.arange(1 - n, m)
+    length = np.minimum(m - 1, n - 1 + offset) - np.maximum(0, offset) + 1
+    parts = [ns.expand(x, (*batch, x.shape[-1])) for x in (ns.flip(r[..., 1:], (-1,)), c)]
+    s = ns.concat(parts, -1) * ns.constant(length, row.dtype)
+    return _as_asked(ns, s, n, *_flags(row))
 
 
 def _generator_sums(w: Any, row: Any) -> Any:
@@ -256,6 +285,8 @@ HEADS: dict[str, Callable[..., Any]] = {
     "entry_sums": _entry_sums,
     "array_entry_sums": _array_entry_sums,
     "pair_entry_sums": _pair_entry_sums,
+    "band_entry_sums": _band_entry_sums,
+    "toeplitz_diagonal_sums": _toeplitz_sums,
     "generator_sums": _generator_sums,
     "pair_generator_sums": _pair_generator_sums,
     "array_slice": _array_slice,

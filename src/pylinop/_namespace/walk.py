@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from .. import _core
 from .._base import config
-from . import heads, kinds, projections, solves
+from . import closing, heads, kinds, projections, solves
 from .arrays import Namespace
 from .told import Told
 
@@ -47,6 +47,7 @@ ARMS = {
     "block_det": -1,
     "blockinvblocks": -1,
     "blockinvdiag": -1,
+    "blockinvtrace": -1,
     "bandinvdiag": -1,
     "triinvdiag": -1,
     "toeplitz_inverse_diagonal": -1,
@@ -62,6 +63,8 @@ ARMS = {
     "sparse_solve": -1,
     "sparse_det": -1,
     "sparsediag": -1,
+    "sparseentries": -1,
+    "sparsetrace": -1,
     "toeplitz_solve": -1,
     "toeplitz_det": -1,
     "assume": 0,
@@ -82,6 +85,7 @@ HEADS: dict[str, Callable[..., Any]] = {
     **heads.HEADS,
     **solves.HEADS,
     **projections.HEADS,
+    **closing.HEADS,
 }
 
 

@@ -90,9 +90,8 @@ class Kept:
             return self.values
         made = _core._lazy_replay(self.program.rows, self._leaves)
         values = [made[k] for k in self.program.values]
-        with self._owner.holding():
-            together.evaluate(*{id(x): x for x in values}.values())
-            self._derives = _core._met()
+        self._owner.holding(together.evaluate, *{id(x): x for x in values}.values())
+        self._derives = _core._met()
         n = len(self._leaves)
         found = [(k, made[k]._value, made[k]._form) for k in range(n, len(made))]
         self._known = [x for x in found if x[1] is not None or x[2] is not None]
@@ -111,6 +110,5 @@ class Kept:
             made[k]._value, made[k]._form = value, form
         made = _core._lazy_replay(recipe.rows, [*made, *map(lazy, cotangents)])
         found = [made[x] if type(x) is int else x for x in recipe.values]
-        with self._owner.holding():
-            together.evaluate(*{id(x): x for x in found}.values())
+        self._owner.holding(together.evaluate, *{id(x): x for x in found}.values())
         return [x._computed() for x in found]

@@ -28,7 +28,7 @@ class _Labels:
 
     def __init__(self, e: Equation, sides: Sides, given: Mapping[str, Any] | None) -> None:
         self.e, self.sides = e, sides
-        self.sizes: dict[str, Any] = dict(given or {})
+        self.sizes: dict[str, Any] = {**dict(e.fixed), **(given or {})}
 
     def set(self, label: str, n: Any) -> None:
         known = self.sizes.get(label)
@@ -58,6 +58,11 @@ class _Labels:
         if len(open_) > 1:
             return False
         for label, c in open_:
+            if not isinstance(c, int):
+                raise NotImplementedError(
+                    f"einsum {self.e.text!r}: the size of {label!r}, which a symbol multiplies, is"
+                    " open: say it by sizes="
+                )
             low, high = self.extremes(axis, {**self.sizes, label: 1})
             room = quotient(n - 1 - high, c) if c > 0 else quotient(low, -c)
             self.sizes[label] = room + 1
@@ -73,8 +78,18 @@ class _Labels:
         high: Any = axis.constant
         for label, c in axis.terms:
             end = c * (sizes[label] - 1)
-            low, high = (low, high + end) if c > 0 else (low + end, high)
+            low, high = (low, high + end) if _positive(c) else (low + end, high)
         return low, high
+
+
+def _positive(c: Any) -> bool:
+    """A coefficient's sign; a symbol is none below 0."""
+    if not isinstance(c, Size):
+        return bool(c > 0)
+    signs = {n > 0 for n in c.terms.values()}
+    if len(signs) > 1:
+        raise NotImplementedError(f"einsum: the sign of the coefficient {c} depends on its symbols")
+    return signs.pop()
 
 
 def _labelled(
@@ -131,9 +146,14 @@ def _einsum(
 ) -> Any:
     if out is not None:
         raise TypeError("einsum(out=) of a placeholder: it has no value yet")
-    task, operands = equations.task_of(args, None, outside, dtype, casting, optimize)
-    held = [operand(x) for x in operands]
-    shape, sides = _labelled(task.equation, held, sizes, outside)
+    rest = sizes
+    if isinstance(args[0], str):
+        e, rest = grammar.read(args[0], sizes)
+        held = [operand(x) for x in args[1:]]
+    else:
+        task, operands = equations.task_of(args, None, outside, dtype, casting, optimize)
+        e, held = task.equation, [operand(x) for x in operands]
+    shape, sides = _labelled(e, held, rest, outside)
     kwargs = {"sizes": dict(sizes) if sizes else None, "outside": outside, "dtype": dtype}
     found = np.result_type(*(x.dtype for x in map(_typed, held))) if dtype is None else dtype
     call = tuple(args) if not isinstance(args[0], str) else (args[0], *held)
@@ -188,8 +208,8 @@ def seen(x: Any, equation: str, sizes: Any) -> Any:
 
 
 def _view(x: Any, equation: str, *, sizes: Mapping[str, Any] | None = None) -> Any:
-    e = grammar.parse(equation)
-    shape, sides = _labelled(e, [x], sizes, None)
+    e, rest = grammar.read(equation, sizes)
+    shape, sides = _labelled(e, [x], rest, None)
     there = {label for axes in e.operands for axis in axes for label in labels_of(axis)}
     kept = {label for axis in e.result or () for label in labels_of(axis)}
     if e.result is None or there - kept:

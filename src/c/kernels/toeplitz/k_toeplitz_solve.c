@@ -44,6 +44,7 @@ enum {
 static const double GOOD = 8 * UNIT, /* backward error that needs no refinement */
     ENOUGH = 90 * UNIT,              /* that is believed: 1e-14 */
     LARGE = 1e150,                   /* whose square is a number */
+    NOTHING = 0x1p-100,              /* of a matrix whose largest number is near 1 */
     TAME = 1e6;                      /* |T| |T^-1 e_0| below which no trial is needed */
 
 typedef struct __attribute__((may_alias)) cell {
@@ -227,8 +228,11 @@ static bool bring(const toep *t, const lop_mat *c, const lop_mat *r, void *to_c,
     if (!well || top == 0) return false;
     *exponent = ilogb(top);
     const power by = power_of(-*exponent);
-    for (int i = 0; i < 2 && *exponent; i++)
-        for (int64_t j = 0; j < parts * t->n; j++) part[i][j] = part[i][j] * by.half * by.rest;
+    for (int i = 0; i < 2; i++)
+        for (int64_t j = 0; j < parts * t->n; j++) {
+            const double v = part[i][j] * by.half * by.rest;
+            part[i][j] = fabs(v) < 0x1p-400 ? 0 : v; /* products would be subnormal, and slow */
+        }
     return true;
 }
 

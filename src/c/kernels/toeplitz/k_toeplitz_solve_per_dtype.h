@@ -78,20 +78,26 @@ LOPK_CLONES static void N_(mirror_step)(int64_t m, EL *restrict low, EL *restric
 }
 /* Hermitian T: b is conj(a) turned round. turned: c from its end to its beginning. s: the last; all
  * of them to `all`, unless that is NULL. definite: T is, positive or negative: of -T only the signs
- * differ. False where one is 0 or no number. */
+ * differ. False where one is 0 or no number. Below NOTHING a sum is left out: a is then that of a
+ * matrix whose c[m] differs by this sum, and past its last number that is not 0 nothing is read or
+ * written, which of an inverse that decays makes O(n) of O(n^2), and no subnormal numbers. */
 static bool N_(durbin)(int64_t n, const EL *turned, EL *a, double *s, bool *definite, EL *all) {
     double now = REAL(turned[n - 1]);
     for (int64_t j = 0; j < n; j++) a[j] = N_(zero)();
     a[0] = N_(real)(1);
+    int64_t count = 1; /* the numbers of a; all after them are 0 */
     *definite = true;
     for (int64_t m = 1;; m++) {
         if (!(fabs(now) > 0x1p-1000 && fabs(now) < 0x1p1000)) return false;
         *definite = *definite && (now > 0) == (REAL(turned[n - 1]) > 0);
         if (all) all[m - 1] = N_(real)(now);
         if (m == n) break;
-        const EL sum = N_(dot)(m, turned + (n - 1 - m), a), k = N_(over)(sum, now);
-        N_(mirror_step)(m, a, a + (m + 1 - (m + 1) / 2), k);
-        if (m % 2 == 0) a[m / 2] = N_(sub)(a[m / 2], N_(mul)(k, N_(conj)(a[m / 2])));
+        const EL sum = N_(dot)(count, turned + (n - 1 - m), a), k = N_(over)(sum, now);
+        if (N_(largest)(sum) >= NOTHING) {
+            N_(mirror_step)(m, a, a + (m + 1 - (m + 1) / 2), k);
+            if (m % 2 == 0) a[m / 2] = N_(sub)(a[m / 2], N_(mul)(k, N_(conj)(a[m / 2])));
+            count = m + 1;
+        }
         now -= SQUARE(sum) / now;
     }
     *s = now;
@@ -110,14 +116,19 @@ static bool N_(levinson)(int64_t n, const EL *turned, const EL *r, EL *a, EL *b,
     EL now = turned[n - 1];
     for (int64_t j = 0; j < n; j++) a[j] = b[j] = N_(zero)();
     a[0] = b[n - 1] = N_(real)(1);
+    int64_t count = 1; /* as in durbin; of b the last ones */
     for (int64_t m = 1;; m++) {
         const double size = SQUARE(now);
         if (!(size > 0x1p-1000 && size < 0x1p1000)) return false;
         if (all) all[m - 1] = now;
         if (m == n) break;
-        const EL below = N_(dot)(m, turned + (n - 1 - m), a), over = N_(dot)(m, r + 1, b + n - m),
+        const EL below = N_(dot)(count, turned + (n - 1 - m), a),
+                 over = N_(dot)(count, r + 1 + m - count, b + n - count),
                  k = N_(quotient)(below, now), l = N_(quotient)(over, now);
-        N_(pair_step)(m + 1, a, b + (n - m - 1), k, l);
+        if (N_(largest)(below) >= NOTHING || N_(largest)(over) >= NOTHING) {
+            N_(pair_step)(m + 1, a, b + (n - m - 1), k, l);
+            count = m + 1;
+        }
         now = N_(sub)(now, N_(mul)(below, l));
     }
     *s = now;

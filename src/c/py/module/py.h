@@ -390,7 +390,7 @@ PyObject *py_factored(PyObject *self, PyObject *what);
 uint64_t py_holder(bool derives);
 PyObject *py_owned(PyObject *module, PyObject *owner);
 PyObject *py_release(PyObject *module, PyObject *owner);
-PyObject *py_hold(PyObject *module, PyObject *owner);
+PyObject *py_hold(PyObject *module, PyObject *const *args, Py_ssize_t n);
 PyObject *py_met(PyObject *module, PyObject *unused);
 /* py_known.c: _known(property), what is known of it as it is written */
 PyObject *py_known(PyObject *self, PyObject *property);

@@ -399,7 +399,7 @@ static PyMethodDef functions[] = {
     {"_clear_store", clear_store, METH_NOARGS, NULL},
     {"_owned", py_owned, METH_O, NULL},
     {"_release", py_release, METH_O, NULL},
-    {"_hold", py_hold, METH_O, NULL},
+    {"_hold", (PyCFunction)(void (*)(void))py_hold, METH_FASTCALL, NULL},
     {"_met", py_met, METH_NOARGS, NULL},
     {"_kept", kept, METH_VARARGS, NULL},
     {"_keep", keep, METH_VARARGS, NULL},

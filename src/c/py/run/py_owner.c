@@ -28,19 +28,24 @@ PyObject *py_release(PyObject *module, PyObject *owner) {
     Py_RETURN_NONE;
 }
 
-/* _hold(owner): what this thread derives from now on is the owner's; 0: as its arrays say. The one
- * before. */
-PyObject *py_hold(PyObject *module, PyObject *owner) {
+/* _hold(owner, f, *args): f(*args), and what this thread derives in it is the owner's. An interrupt
+ * comes within f or after the one before is back. */
+PyObject *py_hold(PyObject *module, PyObject *const *args, Py_ssize_t n) {
     (void)module;
-    const uint64_t number = PyLong_AsUnsignedLongLong(owner), before = holder;
+    if (n < 2) return PyErr_Format(PyExc_TypeError, "_hold takes an owner and a function");
+    const uint64_t number = PyLong_AsUnsignedLongLong(args[0]), before = holder;
     if (PyErr_Occurred()) return NULL;
+    const bool had = met && before;
     holder = number;
     met = false;
-    return PyLong_FromUnsignedLongLong(before);
+    PyObject *found = PyObject_Vectorcall(args[1], args + 2, (size_t)(n - 2), NULL);
+    holder = before;
+    met = met || had;
+    return found;
 }
 
-/* _met(): has this thread run anything that derives values, since `_hold`? It does not hang on what
- * the store has. */
+/* _met(): has this thread run anything that derives values in its last `_hold`? It does not hang on
+ * what the store has. */
 PyObject *py_met(PyObject *module, PyObject *unused) {
     (void)module;
     (void)unused;

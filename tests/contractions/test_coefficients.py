@@ -1,0 +1,53 @@
+"""Coefficients of index equations that sizes= says, as numbers and as symbols."""
+
+import numpy as np
+import pytest
+
+import pylinop as pl
+
+
+@pytest.mark.parametrize("s", [1, 2, 3, -2])
+def test_a_dilation_by_name(s):
+    rng = np.random.default_rng(7)
+    x, w = rng.normal(size=11), rng.normal(size=3)
+    start = max(0, -2 * s)
+    want = [sum(x[start + o + s * k] * w[k] for k in range(3)) for o in range(11 - 2 * abs(s))]
+    text = f"(o + s*w + {start}), w -> o"
+    sizes = {"s": s, "o": len(want)}
+    for a in (x, x, pl.lazy(x)):
+        assert abs(np.asarray(pl.einsum(text, a, w, sizes=sizes)) - want).max() < 1e-14
+    v = pl.view(x, f"(o + s*w + {start}) -> o w", sizes={**sizes, "w": 3})
+    assert v.strides == (8, 8 * s)
+    C = pl.Contraction(f"(o + s*w + {start})", x, rows="o", cols="w", sizes={**sizes, "w": 3})
+    assert abs(C @ w - want).max() < 1e-14
+
+
+def test_a_coefficient_in_symbols():
+    s, n, k = pl.symbols("s n k")
+    X, W = pl.placeholder(n), pl.placeholder(k)
+    Y = pl.einsum("(o + s*w), w -> o", X, W, sizes={"s": s})
+    sizes = pl.unify((X, 11), (W, 3), (Y, 7))
+    assert sizes.interval(s) == (2, 2)
+    f = pl.function((X, W), Y)
+    rng = np.random.default_rng(8)
+    x, w = rng.normal(size=11), rng.normal(size=3)
+    for step in (1, 2, 5, 2, 2):
+        want = [sum(x[o + step * j] * w[j] for j in range(3)) for o in range(11 - 2 * step)]
+        assert abs(f.bind(s=step)(x, w).toarray() - want).max() < 1e-14
+    with pytest.raises(ValueError, match="no sizes fit"):
+        f.bind(s=6)(x, w)
+
+
+def test_mistakes():
+    x, w = np.ones(11), np.ones(3)
+    with pytest.raises(ValueError, match="the coefficient 's' is no number"):
+        pl.einsum("(o + s*w), w -> o", x, w)
+    with pytest.raises(ValueError, match="is not linear, 'w' is an axis"):
+        pl.einsum("(o + w*k), w -> o", x, w, sizes={"w": 3})
+    with pytest.raises(ValueError, match="not linear"):
+        pl.einsum("(o + s*t*w), w -> o", x, w, sizes={"s": 3, "t": 1})
+    with pytest.raises(TypeError, match="s = 1.5 is no integer"):
+        pl.einsum("(o + s*w), w -> o", x, w, sizes={"s": 1.5})
+    s, n = pl.symbols("s n")
+    with pytest.raises(NotImplementedError, match="which a symbol multiplies"):
+        pl.einsum("(s*o + w), w -> o", pl.placeholder(n), w, sizes={"s": s})
