@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
+import operator
 import types
 import weakref
 from collections.abc import Callable, Generator, Iterator
@@ -91,6 +92,14 @@ def dense(op: Any, arrays: float = 0.0) -> Any:
 
 
 def _made(op: Any) -> Any:
+    product = _shifted(op) if _is_wanted(op) else None
+    if product is not None:  # functions of the sum may take the product's form too
+        return interpreter.toarray(
+            functools.reduce(
+                operator.add,
+                [_core.Dense(dense(f)) if f is product else f for f in op._operands],
+            )
+        )
     if op.dtype is None or op.dtype.kind not in "biu":
         return interpreter.toarray(op)
     if op._opaque or op._head in _CAST_WHOLE:
@@ -100,8 +109,8 @@ def _made(op: Any) -> Any:
 
 # -- one call --
 
-# operator, dense form, what the arrays held: a callable may write to them, and ask again. Of operators
-# over callables nobody knows that, and their form is the call's.
+# Operator, dense form, what the arrays held: a callable may write to them, and ask again. Of
+# operators over callables nobody knows that, and their form is the call's.
 _Made = tuple[Any, Any, bytes | None]
 _memo: ContextVar[dict[int, _Made] | None] = ContextVar("pylinop.memo", default=None)
 
@@ -118,6 +127,7 @@ class _Little(dict[int, _Made]):
     def __init__(self) -> None:
         super().__init__()
         self.left = config.get("warn_limit")
+        self.wanted: dict[int, Any] = {}  # operators of whose forms several functions make use
 
     def __setitem__(self, key: int, made: _Made) -> None:
         if key in self:
@@ -125,6 +135,35 @@ class _Little(dict[int, _Made]):
         if made[1].nbytes <= self.left:
             self.left -= made[1].nbytes
             super().__setitem__(key, made)
+
+
+def want(op: Any) -> None:
+    """Within one evaluation: several functions make use of the dense form of ``op``."""
+    memo = _shared()
+    if isinstance(memo, _Little):
+        memo.wanted[id(op)] = op
+
+
+def _is_wanted(op: Any) -> bool:
+    memo = _shared()
+    return isinstance(memo, _Little) and id(op) in memo.wanted
+
+
+def shared_form(op: Any) -> Any:
+    """The dense form of ``op`` where functions of one evaluation share it; None elsewhere. The
+    operator's arrays have to hold what they held."""
+    memo = _shared()
+    if not isinstance(memo, _Little) or not (id(op) in memo or id(op) in memo.wanted):
+        return None
+    return dense(op)
+
+
+def _shifted(op: Any) -> Any:
+    """P of P + c I, a product; None of others."""
+    terms = op._operands if op._head == "sum" and op._init is None else ()
+    found = [f for f in terms if f._head == "prod"]
+    rest = [f for f in terms if f._head == "scaled" and f._operands[0]._head == "identity"]
+    return found[0] if len(found) == 1 and len(rest) == len(terms) - 1 else None
 
 
 @contextlib.contextmanager
