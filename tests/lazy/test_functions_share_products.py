@@ -103,6 +103,45 @@ def test_large_ones_share_with_the_plan(dtype, shift):
             np.testing.assert_array_equal(one, np.asarray(other), name)
 
 
+@pytest.mark.parametrize("solves", [False, True])
+@pytest.mark.parametrize(("dtype", "shift"), [("float64", 0.5), ("complex128", 0.0)])
+def test_cholesky_shares_with_all(dtype, shift, solves):
+    """A factor beside other functions, the matrix itself, and solves: one product, and what each
+    gives alone."""
+    x, b = large(dtype), np.ones(200)
+    s = x.conj().T @ x + shift * np.eye(200)
+    for names in (["eigvalsh"], ["svdvals", "matrix_norm"], ["itself"]):
+        pl._core._clear_store()
+        L = gram(x, shift)
+        asked = [L if name == "itself" else LARGE[name](L) for name in names]
+        with pl.explaining() as e:
+            factor, *found = pl.evaluate(
+                pl.cholesky(L), *asked, *([pl.solve(L, b), pl.logdet(L)] if solves else [])
+            )
+        assert products(e) == 1, names
+        close(np.asarray(factor), np.linalg.cholesky(s))
+        for name, one in zip(names, found, strict=False):
+            close(one, s if name == "itself" else np.asarray(LARGE[name](pl.Dense(s))))
+        if solves:
+            close(found[-2], np.linalg.solve(s, b))
+            close(found[-1], np.linalg.slogdet(s)[1])
+
+
+def test_cholesky_of_a_shared_form_that_is_not_definite():
+    """It is known as that, and the next call sees what the arrays hold by then."""
+    x = large("float64")
+    L = gram(x, -1.0)
+    with pytest.raises(np.linalg.LinAlgError):
+        pl.evaluate(pl.cholesky(L), pl.eigvalsh(L))
+    for scale in (1.0, 3.0):
+        x *= scale
+        L = gram(x, 0.5)
+        factor, w = pl.evaluate(pl.cholesky(L), pl.eigvalsh(L))
+        s = x.T @ x + 0.5 * np.eye(200)
+        close(np.asarray(factor), np.linalg.cholesky(s))
+        close(w, np.linalg.eigvalsh(s))
+
+
 def test_large_ones_are_fresh_and_fail_alone():
     """What was shared is forgotten; a matrix of too low a rank is still known as that."""
     x, b = large("float64"), np.ones(200)
@@ -169,3 +208,31 @@ def test_what_fails_fails_alone(x):
     norm, applied = pl.evaluate(pl.matrix_norm(L), L @ np.ones(9))
     close(norm, np.linalg.norm(x[:5].T @ x[:5]))
     close(applied, x[:5].T @ (x[:5] @ np.ones(9)))
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        lambda K, M: pl.evaluate(pl.svdvals(pl.lazy(K)), pl.svdvals(pl.lazy(M)), pl.cond(K)),
+        lambda K, M: pl.sqrtm(pl.Kron(K, M)),
+        lambda K, M: pl.svdvals(pl.BlockDiag(K, M)),
+        lambda K, M: pl.funm(pl.BlockDiag(K, M), np.cos),
+    ],
+)
+def test_what_a_callable_writes_is_seen(asked, x):
+    """A callable that runs within a function writes to K and asks of K: it was told of the dense
+    form of before. So does what is asked behind it."""
+    X = pl.Dense(x)
+    K, wrote = X.T @ X, []
+
+    def doubled(v):
+        if not wrote:
+            wrote.append(True)
+            x[:] *= 2
+            close(pl.eigvalsh(K), np.linalg.eigvalsh(x.T @ x))
+            close(np.linalg.svdvals(K), np.linalg.svdvals(x.T @ x))
+        return 2 * v
+
+    asked(K, pl.MatVec((9, 9), doubled, rmatvec=doubled, dtype=float))
+    assert wrote
+    close(pl.eigvalsh(K), np.linalg.eigvalsh(x.T @ x))

@@ -23,8 +23,14 @@ uint64_t lop_leaf_key(uint64_t serial) { return mix(1, serial); }
 static uint64_t mix_slot(uint64_t h, const lop_slot *s) {
     h = mix(h, (uint64_t)s->dt + (s->flip ? 256 : 0));
     for (int i = 0; i < s->shape.ndim; i++) h = mix(h, (uint64_t)s->shape.dim[i]);
-    if (s->shift) h = mix(h, (uint64_t)s->shift);
     return s->part ? mix(mix(h, (uint64_t)s->row), (uint64_t)s->col) : h;
+}
+
+/* Whose content a slot shows: that of its base; but results that lie one behind the other in one
+ * block are each their own, and none depends on what was written beside it. */
+static int home_of(const lop_plan *p, int slot) {
+    while (!p->slot[slot].window && p->slot[slot].alias >= 0) slot = p->slot[slot].alias;
+    return slot;
 }
 
 /* Does it but look at a slot in another way? */
@@ -67,11 +73,13 @@ lop_status lop_plan_keys(const lop_plan *p, const uint64_t *serial, const lop_nu
         }
         for (int j = 1; j < s->n; j++) {
             const int at = s->arg[j];
-            h = mix_slot(mix(mix(h, line[lop_slot_base(p, at)]), view[at]), &p->slot[at]);
+            h = mix_slot(mix(mix(h, line[home_of(p, at)]), view[at]), &p->slot[at]);
         }
         /* where it goes too: a product may write a transpose, or a block, of what is read */
-        int out = lop_slot_base(p, s->arg[0]);
-        line[out] = mix(line[out], mix_slot(h, &p->slot[s->arg[0]]));
+        const int out = home_of(p, s->arg[0]);
+        h = mix_slot(h, &p->slot[s->arg[0]]);
+        line[out] = mix(line[out], h);
+        for (int i = p->slot[out].alias; i >= 0; i = p->slot[i].alias) line[i] = mix(line[i], h);
         if (s->derived >= 0)
             key[s->derived] = mix(line[out], (uint64_t)p->derive[s->derived].bytes);
     }

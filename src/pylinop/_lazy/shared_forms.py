@@ -73,7 +73,12 @@ def is_held_for(a: Any) -> bool:
     if function_of(a) is None:
         return False
     x = a._args[0]
-    return bool(x._head == "matmul" and x.ndim == 2 and dispatch.may_hold(x.size * x.itemsize))
+    terms = [f for f in x._args if f is not x] if x._head == "add" else [x]
+    return bool(
+        x.ndim == 2
+        and any(getattr(f, "_head", "") == "matmul" for f in terms)
+        and dispatch.may_hold(x.size * x.itemsize)
+    )
 
 
 def _products(x: Any) -> list[Any]:
@@ -82,8 +87,14 @@ def _products(x: Any) -> list[Any]:
     return [a for a in found if isinstance(a, _core.Lazy) and a._value is None and a.ndim == 2]
 
 
-def _taken(functions: list[Any], ask: Callable[[list[_Piece]], list[Any]]) -> list[tuple[Any, Any]]:
-    """The products, with their forms, whose dense forms functions take; of size."""
+def _taken(
+    functions: list[Any], pieces: list[_Piece], ask: Callable[[list[_Piece]], list[Any]]
+) -> tuple[list[tuple[Any, Any]], list[Any]]:
+    """The products, with their forms, whose dense forms functions take; of size. And the forms of
+    those that several functions ask for.
+
+    A Cholesky factor is the one that solves keep, whose plan forms the product: it is made of a
+    form that others take where no such plan runs."""
     by: dict[int, tuple[Any, set[str]]] = {}
     for a in functions:
         f = function_of(a)
@@ -93,6 +104,8 @@ def _taken(functions: list[Any], ask: Callable[[list[_Piece]], list[Any]]) -> li
         if x._value is None and x.size >= _LEAST and x._head in ("matmul", "add"):
             by.setdefault(id(x), (x, set()))[1].add(name)
     found: dict[int, tuple[Any, Any]] = {}
+    several: list[Any] = []
+    asked_for = {id(a) for a, action in pieces if action == _DENSE}
     for x, names in by.values():
         whole = _core._lazy_operator(x)
         if x.ndim != 2 or whole is None or whole._opaque or whole.dtype.char not in "fdFD":
@@ -103,11 +116,15 @@ def _taken(functions: list[Any], ask: Callable[[list[_Piece]], list[Any]]) -> li
         forms: set[int] = set()
         for name, args in asked:
             forms |= trees.dense_forms(QUESTIONS[name], whole, *args)
+        if "cholesky" in names and id(x) in asked_for:
+            forms.add(id(whole))
+        if len(names) > 1:
+            several.append(whole)
         for a in _products(x):
             form: Any = _core._lazy_operator(a)
             if id(form) in forms and form.dtype == a.dtype and form._head in ("prod", "sum"):
                 found[id(a)] = a, form
-    return list(found.values())
+    return list(found.values()), several
 
 
 def _again(a: Any) -> Any:
@@ -142,11 +159,9 @@ def ahead(
 ) -> None:
     """Computes the pieces that share a product's dense form with functions, and holds that for
     the functions. ``groups``: which pieces one plan computes, ``ask`` and ``run``: such a plan."""
-    taken = _taken(functions, ask)
+    taken, several = _taken(functions, pieces, ask)
     left = [(a, form) for a, form in taken if dispatch.may_hold(a.size * a.itemsize)]
-    if not left:
-        return
-    for group in groups([p for p in pieces if not _is_made(p[0])]):
+    for group in groups([p for p in pieces if not _is_made(p[0])] if left else []):
         asked = ask(group)
         held: list[tuple[Any, Any]] = []
         for a, form in left if asked else ():
@@ -165,3 +180,7 @@ def ahead(
             if node._value is not None:
                 dispatch.hold(form, node._value)
         left = [(a, form) for a, form in left if all(form is not f for _, f in held)]
+    lacking = {id(form) for _, form in left}
+    for whole in several:
+        if any(id(form) in lacking for form in (whole, *whole._operands)):
+            dispatch.want(whole)

@@ -20,7 +20,7 @@ from .._base import errors
 from .._base.dtypes import TRANSPOSED, inexact
 from .._base.kind_flags import OF_PARTS
 from .._operators.parameters import written
-from .dispatch import Question, dense
+from .dispatch import Question, dense, shared_form
 from .operands import factors_of, small_array
 from .properties import ROUNDED, known, largest, measured, rounding
 from .questions import hermitian
@@ -103,7 +103,11 @@ def _of_plans(op: Any, uplo: str) -> Any:
     adjoint, so that they choose the triangle (the upper one)."""
     if op.shape[-1] != op.shape[-2]:
         return NotImplemented
-    found = op._factored(1)
+    shared = shared_form(op)
+    if shared is None or not known(op, "hermitian as written"):
+        found = op._factored(1)
+    else:
+        found = _core.Dense(shared, assume_a="pos")._factored(1)
     if found is NotImplemented:
         return found
     # Products of inverses that are Hermitian as written have no real diagonal to the last bits.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
+import operator
 import types
 import weakref
 from collections.abc import Callable, Generator, Iterator
@@ -78,18 +79,27 @@ def dense(op: Any, arrays: float = 0.0) -> Any:
         return triangle(a) if triangle else a
     announce(op)
     memo = _shared()
+    content = None if memo is None else result_cache.content(op)
     if memo is None:
         return _made(op)
     found = memo.get(id(op))
-    if found is None:
+    if found is None or found[2] != content:
         a = _made(op).view()  # an array of the user's own stays writable
         a.setflags(write=False)  # the next who asks in this call gets it too
-        found = op, a
+        found = op, a, content
         memo[id(op)] = found
     return found[1]
 
 
 def _made(op: Any) -> Any:
+    product = _shifted(op) if _is_wanted(op) else None
+    if product is not None:  # functions of the sum may take the product's form too
+        return interpreter.toarray(
+            functools.reduce(
+                operator.add,
+                [_core.Dense(dense(f)) if f is product else f for f in op._operands],
+            )
+        )
     if op.dtype is None or op.dtype.kind not in "biu":
         return interpreter.toarray(op)
     if op._opaque or op._head in _CAST_WHOLE:
@@ -99,26 +109,61 @@ def _made(op: Any) -> Any:
 
 # -- one call --
 
-_memo: ContextVar[dict[int, tuple[Any, Any]] | None] = ContextVar("pylinop.memo", default=None)
+# Operator, dense form, what the arrays held: a callable may write to them, and ask again. Of
+# operators over callables nobody knows that, and their form is the call's.
+_Made = tuple[Any, Any, bytes | None]
+_memo: ContextVar[dict[int, _Made] | None] = ContextVar("pylinop.memo", default=None)
 
 
-def _shared() -> dict[int, tuple[Any, Any]] | None:
+def _shared() -> dict[int, _Made] | None:
     """The dense forms that were made in this call, by operator; None outside of one, and where a
     memory limit counts each alone."""
     return _memo.get() if config.get("memory_limit") is None else None
 
 
-class _Little(dict[int, tuple[Any, Any]]):
+class _Little(dict[int, _Made]):
     """Dense forms of several functions, as many as need no warning together."""
 
     def __init__(self) -> None:
         super().__init__()
         self.left = config.get("warn_limit")
+        self.wanted: dict[int, Any] = {}  # operators of whose forms several functions make use
 
-    def __setitem__(self, key: int, made: tuple[Any, Any]) -> None:
+    def __setitem__(self, key: int, made: _Made) -> None:
+        if key in self:
+            self.left += self.pop(key)[1].nbytes
         if made[1].nbytes <= self.left:
             self.left -= made[1].nbytes
             super().__setitem__(key, made)
+
+
+def want(op: Any) -> None:
+    """Within one evaluation: several functions make use of the dense form of ``op``."""
+    memo = _shared()
+    if isinstance(memo, _Little):
+        memo.wanted[id(op)] = op
+
+
+def _is_wanted(op: Any) -> bool:
+    memo = _shared()
+    return isinstance(memo, _Little) and id(op) in memo.wanted
+
+
+def shared_form(op: Any) -> Any:
+    """The dense form of ``op`` where functions of one evaluation share it; None elsewhere. The
+    operator's arrays have to hold what they held."""
+    memo = _shared()
+    if not isinstance(memo, _Little) or not (id(op) in memo or id(op) in memo.wanted):
+        return None
+    return dense(op)
+
+
+def _shifted(op: Any) -> Any:
+    """P of P + c I, a product; None of others."""
+    terms = op._operands if op._head == "sum" and op._init is None else ()
+    found = [f for f in terms if f._head == "prod"]
+    rest = [f for f in terms if f._head == "scaled" and f._operands[0]._head == "identity"]
+    return found[0] if len(found) == 1 and len(rest) == len(terms) - 1 else None
 
 
 @contextlib.contextmanager
@@ -141,8 +186,9 @@ def may_hold(nbytes: int) -> bool:
 def hold(op: Any, array: Any) -> None:
     """Within one evaluation: what the dense form of ``op`` is."""
     memo = _shared()
+    content = None if memo is None else result_cache.content(op)
     if memo is not None:
-        memo[id(op)] = op, array
+        memo[id(op)] = op, array, content
 
 
 def one_call(name: str) -> Callable[[Registered], Registered]:

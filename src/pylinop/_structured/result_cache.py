@@ -55,6 +55,13 @@ def _handed(value: Any) -> Any:
     return value
 
 
+def content(op: Any) -> bytes | None:
+    """How ``op`` is built and what its arrays hold now, a reading pass; None of a callable, whose
+    numbers nobody sees."""
+    found = _core._kept(op, "content")
+    return None if found is None else found[0]
+
+
 def answer(word: str, op: Any, make: Callable[[], Any], announce: Callable[[], None]) -> Any:
     """``make()``, or its cached result for ``op`` with the same numbers; in that case
     ``announce()`` repeats the warnings that making it would have given."""
