@@ -135,7 +135,6 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "swapaxes": _swapaxes,
     "broadcast_to": lambda run, a, kwargs, x, *rest: run.ns.expand(x, a.shape),
     "einsum": contractions.einsum,
-    "_astype": lambda run, a, kwargs, x: x,  # it is cast in the end
     "matrix_transpose": lambda run, a, kwargs, x: run.ns.mT(x),
 }
 
