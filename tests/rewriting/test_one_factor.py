@@ -42,6 +42,8 @@ PARTS = {
     "BlockDiag + LowRank": {"getrf": 3},
     "Sparse + LowRank": {"SuperLU": 1, "getrf": 2},
     "Kron of composites": {"getrf": 1, "potrf": 1},
+    # solutions by a band; of the determinant det(T + D^-1) / det T would lose cond(T)
+    "inverse + LowRank": {"gbtrf": 1, "getrf": 1},
     "product of Dense": {"getrf": 2},
 }
 

@@ -79,7 +79,7 @@ lop_status lop_plan_keys(const lop_plan *p, const uint64_t *serial, const lop_nu
         const int out = home_of(p, s->arg[0]);
         h = mix_slot(h, &p->slot[s->arg[0]]);
         line[out] = mix(line[out], h);
-        for (int i = p->slot[out].alias; i >= 0; i = p->slot[i].alias) line[i] = mix(line[i], h);
+        for (int a = p->slot[out].alias; a >= 0; a = p->slot[a].alias) line[a] = mix(line[a], h);
         if (s->derived >= 0)
             key[s->derived] = mix(line[out], (uint64_t)p->derive[s->derived].bytes);
     }
