@@ -35,7 +35,7 @@ class _Labels:
         n = n.labelled(label) if isinstance(n, Known) else n
         if known is None or (not isinstance(known, Size) and known == 1):
             self.sizes[label] = n
-        elif isinstance(n, Size) or n != 1:
+        elif isinstance(n, Size) or n != 1 or "#" in label:
             self.sizes[label] = self.sides.same(known, n, label)
 
     def group(self, axis: Group, n: Any) -> None:
@@ -64,7 +64,7 @@ class _Labels:
                     " open: say it by sizes="
                 )
             low, high = self.extremes(axis, {**self.sizes, label: 1})
-            room = quotient(n - 1 - high, c) if c > 0 else quotient(low, -c)
+            room = quotient(n - 1 - high, c) if c > 0 else quotient(low, -c) if c else 0
             self.sizes[label] = room + 1
             self.sides.least(room + 1, 1)
         if outside is None:
