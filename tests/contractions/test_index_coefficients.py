@@ -61,6 +61,13 @@ def test_a_coefficient_of_nothing():
     assert pl.einsum("(o + s*w), o -> w", *there, sizes={"s": 0}).shape == (1,)
 
 
+def test_groups_of_placeholders_in_any_order():
+    """As of arrays: what one group says is what the one before it needs."""
+    n = pl.symbols("n")
+    A, B = pl.placeholder((6, n)), pl.placeholder((3, 9))
+    assert pl.einsum("(a e) n, c (a c) -> e n", A, B).shape == (2, n)
+
+
 def test_sizes_that_have_no_hash():
     x, w = np.arange(8.0), np.ones(3)
     for _ in range(2):

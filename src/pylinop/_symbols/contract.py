@@ -111,9 +111,10 @@ def _labelled(
                 sides.same(n, 1)
             else:
                 later.append((axis, n))
-    for axis, n in later:
-        if isinstance(axis, Group):
-            labels.group(axis, n)
+    groups = [(a, n) for a, n in later if isinstance(a, Group)]
+    while groups:  # what one says, another may need
+        known = [sum(x not in labels.sizes for x in a.labels) < 2 for a, _ in groups]
+        labels.group(*groups.pop(known.index(True) if any(known) else 0))
     todo = [(a, n) for a, n in later if isinstance(a, Index)]
     while todo:
         left = [(a, n) for a, n in todo if not labels.index(a, n, outside)]
