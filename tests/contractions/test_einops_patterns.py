@@ -95,7 +95,7 @@ def test_products_with_more_axes_than_the_operands_have():
     "text,said",
     [
         ("b 2 -> b 2", "an axis that stays has a name"),
-        ("b 3 -> b", "size 3 in sizes= and 2"),
+        ("b 3 -> b", "an axis written 3 has size 2"),
         ("b c -> b d", "axis 'd' of the result is in no operand"),
         ("b (c 3) -> b c", "no multiple of 3"),
     ],
@@ -103,3 +103,37 @@ def test_products_with_more_axes_than_the_operands_have():
 def test_mistakes(text, said):
     with pytest.raises(ValueError, match=said):
         pl.einsum(text, np.ones((3, 2)))
+
+
+@pytest.mark.parametrize("lazily", [False, True])
+def test_a_number_is_the_size_also_beside_an_axis_of_one(lazily):
+    """It broadcast, and the sum was three times what is there."""
+    x = np.ones((5, 1))
+    with pytest.raises(ValueError, match="an axis written 3 has size 1 in operand 0"):
+        pl.einsum("b 3 -> b", pl.lazy(x) if lazily else x)
+    n = pl.symbols("n")
+    with pytest.raises(ValueError, match="1"):
+        pl.einsum("b 3 -> b", pl.placeholder((n, 1))).shape
+
+
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_the_path_of_repeated_axes_is_taken_again(count):
+    """That of einsum_path, which names the ones, and one of the operands alone."""
+    rng = np.random.default_rng(count)
+    operands = [rng.normal(size=k + 2) for k in range(count)]
+    labels = "ijkl"[:count]
+    text = f"{', '.join(labels)} -> {labels[0]} r {labels[-1]}"
+    due = pl.einsum(text, *operands, sizes={"r": 2})
+    path, _ = pl.einsum_path(text, *operands, sizes={"r": 2})
+    for taken in (path, ["einsum_path"] + [(0, 1)] * (count - 1), [tuple(range(count))]):
+        got = pl.einsum(text, *operands, sizes={"r": 2}, optimize=taken)
+        assert got.shape == due.shape and abs(got - due).max() < 1e-13
+    D = pl.Diag(operands[0])
+    got = pl.einsum("i j -> i r j", D, sizes={"r": 2}, optimize=["einsum_path", (0,)])
+    np.testing.assert_array_equal(np.asarray(got)[:, 1], np.diag(operands[0]))
+
+
+def test_a_repeated_tensor_with_a_gradient_is_said():
+    torch = pytest.importorskip("torch")
+    with pytest.raises(TypeError, match="would lose its gradient"):
+        pl.einsum("b -> b 2", torch.ones(3, requires_grad=True))

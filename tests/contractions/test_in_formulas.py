@@ -398,3 +398,20 @@ def test_explaining_records_what_contractions_do(rng):
         pl.einsum("ki,k,kj->ij", X, w, X)
         np.asarray(pl.einsum("ki,k,kj->ij", pl.lazy(X), pl.lazy(w), pl.lazy(X)))
     assert [s["name"] for s in e.steps] == 2 * ["scaled-gram"]  # one triangle
+
+
+@pytest.mark.parametrize("run", [False, True])
+def test_explain_of_an_array_alone(rng, run):
+    """It was a RuntimeError, `no value was set`; so was what an equation leaves as it is."""
+    a = pl.lazy(rng.normal(size=(3, 2)))
+    for x in (a, pl.einsum("i j -> i j", a)):
+        assert isinstance(str(pl.explain(x, run=run)), str)
+        assert np.shape(np.asarray(x)) == (3, 2)
+
+
+def test_explaining_changes_no_result():
+    """A number of objects is Python's, without bytes: it was an AttributeError."""
+    x = np.array([[1, 2], [3, 4]], object)
+    with pl.explaining() as e:
+        assert pl.einsum("ij,ij->", x, x) == 30
+    assert len(e.plans) == 1

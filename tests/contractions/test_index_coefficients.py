@@ -51,3 +51,25 @@ def test_mistakes():
     s, n = pl.symbols("s n")
     with pytest.raises(NotImplementedError, match="which a symbol multiplies"):
         pl.einsum("(s*o + w), w -> o", pl.placeholder(n), w, sizes={"s": s})
+
+
+def test_a_coefficient_of_nothing():
+    """The label's size is 1, in symbols as in numbers; it was a ZeroDivisionError."""
+    x, v, n = np.ones(5), np.ones(3), pl.symbols("n")
+    assert pl.einsum("(o + s*w), o -> w", x, v, sizes={"s": 0}).shape == (1,)
+    there = pl.placeholder(n), pl.placeholder(3)
+    assert pl.einsum("(o + s*w), o -> w", *there, sizes={"s": 0}).shape == (1,)
+
+
+def test_groups_of_placeholders_in_any_order():
+    """As of arrays: what one group says is what the one before it needs."""
+    n = pl.symbols("n")
+    A, B = pl.placeholder((6, n)), pl.placeholder((3, 9))
+    assert pl.einsum("(a e) n, c (a c) -> e n", A, B).shape == (2, n)
+
+
+def test_sizes_that_have_no_hash():
+    x, w = np.arange(8.0), np.ones(3)
+    for _ in range(2):
+        got = pl.einsum("(o + w), w -> o", x, w, sizes={"o": np.array(3)})
+        np.testing.assert_array_equal(got, [3.0, 6.0, 9.0])

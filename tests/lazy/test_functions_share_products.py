@@ -236,3 +236,24 @@ def test_what_a_callable_writes_is_seen(asked, x):
     asked(K, pl.MatVec((9, 9), doubled, rmatvec=doubled, dtype=float))
     assert wrote
     close(pl.eigvalsh(K), np.linalg.eigvalsh(x.T @ x))
+
+
+def test_what_a_callable_writes_is_seen_of_many_arrays():
+    """Of more arrays than the core reads for a fingerprint the form of before was taken."""
+    g = np.random.default_rng(70)
+    arrays = list(g.standard_normal((70, 6, 6)))
+    K, wrote = pl.Dense(arrays[0]), []
+    for a in arrays[1:]:
+        K = K + pl.Dense(a)
+
+    def doubled(v):
+        if not wrote:
+            wrote.append(True)
+            for a in arrays:
+                a *= 2
+            close(np.linalg.svdvals(K), np.linalg.svdvals(sum(arrays)))
+        return 2 * v
+
+    M = pl.MatVec((6, 6), doubled, rmatvec=doubled, dtype=float)
+    pl.evaluate(pl.svdvals(pl.lazy(K)), pl.svdvals(pl.lazy(M)))
+    assert wrote

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -71,8 +72,9 @@ def _learn_shapes(args: Any, sizes: Any, outside: Any, task: equations.Task, arr
     if type(of_shapes) is dict and all(hasattr(a, "shape") for a in args[1:]):
         if len(of_shapes) >= _MOST_SHAPES:
             of_shapes.clear()
-        of_shapes[_key(args, sizes, outside)] = found
-        _kept[0] += 1
+        with contextlib.suppress(TypeError):  # sizes that have no hash: arrays without axes
+            of_shapes[_key(args, sizes, outside)] = found
+            _kept[0] += 1
 
 
 def _again(of_shapes: dict[Any, Any], args: Any, sizes: Any, outside: Any, out: Any) -> Any:

@@ -195,7 +195,7 @@ def of_lazy(root: Any, run: bool = False) -> Any:
             parts.extend((title(x), e) for x, e in found)
             if all(x is not a for x, _ in found):
                 parts.append((title(a), _plan(a) or _functions.unplanned(a)))
-        if a._head != "leaf":
+        if a._head != "leaf" or a._value is None:
             a._value = np.broadcast_to(np.ones((), a.dtype), a.shape)
 
     def compute(a: Any) -> None:

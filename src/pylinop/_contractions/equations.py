@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import _core
-from .._base import config, errors
+from .._base import config, dlpack, errors
 from .._base.lazy_import import Later
 from . import grammar, toeplitz, views, weighted
 from .grammar import Equation, fail
@@ -36,13 +36,22 @@ class Task(NamedTuple):
     path: _Pairs | None = None
 
 
-def pairs(path: Any, n: int) -> _Pairs | None:
-    """NumPy's path as pairs of places, the made one behind the others; None: the planner's."""
+def pairs(path: Any, n: int, ones: bool = False) -> _Pairs | None:
+    """NumPy's path as pairs of places, the made one behind the others; None: the planner's. With
+    ``ones`` an operand comes behind the n that are written, as `_repeated` adds it: a path names
+    it, as that of `einsum_path` does, or it comes last."""
     if isinstance(path, str) or not isinstance(path, Sequence) or len(path) == 0:
         return None
     steps = list(path[1:] if path[0] == "einsum_path" else path)
     if not all(isinstance(step, Sequence) and not isinstance(step, str) for step in steps):
         return None  # ("greedy", memory)
+    if ones and sum(len(step) - 1 for step in steps) == n - 1:
+        at = n
+        for i, step in enumerate(steps):
+            steps[i] = tuple(k + (k >= at) for k in step)
+            at -= sum(k < at for k in step)
+        steps.append((0, 1))
+    n += ones
     live = list(range(n))
     made: list[tuple[int, int]] = []
     new = n
@@ -383,9 +392,10 @@ def task_of(
         raise TypeError("einsum: an equation as text, or operands each followed by its labels")
     if any(isinstance(a, np.ma.MaskedArray) for a in operands):
         raise TypeError("einsum: masked arrays are not taken: fill them first")
-    path = pairs(optimize, len(operands))
     said = given(e, sizes)
+    written = len(operands)
     e, operands = _repeated(e, said, operands)
+    path = pairs(optimize, written, len(operands) > written)
     return Task(e, said, outside, dtype, casting, path), operands
 
 
@@ -406,6 +416,6 @@ def _repeated(
     if len(operands) > 1 or isinstance(operands[0], _core.Operator):
         ones = np.broadcast_to(np.ones((), np.bool_), shape)
         return e._replace(operands=(*e.operands, new)), [*operands, ones]
-    x = operands[0] if hasattr(operands[0], "shape") else np.asarray(operands[0])
+    x = operands[0] if isinstance(operands[0], _core.Lazy) else dlpack.as_array(operands[0])
     wide = np.broadcast_to(x, (*shape, *x.shape))
     return e._replace(operands=((*new, *e.operands[0]),)), [wide]

@@ -74,7 +74,9 @@ def _said(task: Task, arrays: Sequence[Any], value: Any, took: float) -> dict[st
         "bytes": sum((s["bytes"] for s in steps), 0.0),
         "seconds": 0.0 if data is None else data["seconds"],
     }
-    memory = value.nbytes + (0 if data is None else data["workspace"])
+    dtype = equations.dtype_of(task, arrays)
+    size = np.size(value) * dtype.itemsize  # of objects a Python number, which has no bytes
+    memory = size + (0 if data is None else data["workspace"])
     lines += [
         ("total", f"{total['flops']:.3g} flops, estimated {total['seconds']:.3g} s, "
          f"took {took:.3g} s"),
@@ -86,7 +88,7 @@ def _said(task: Task, arrays: Sequence[Any], value: Any, took: float) -> dict[st
         f"   {i} {s['name']:14} {s['writes']} <- {' '.join(s['reads'])}\n"
         for i, s in enumerate(steps)
     )
-    exact = value.dtype.kind in "biu"
+    exact = dtype.kind in "biu"
     return {
         "text": text, "action": "contraction", "rules": [], "steps": steps, "order": None,
         "alternatives": [], **total, "memory": memory, "reserve": 0, "took": took,

@@ -73,7 +73,7 @@ def _set(
     if known is None or (known == 1 != n and from_[label] != "sizes="):
         sizes[label] = n
         from_[label] = where
-    elif n not in (known, 1):
+    elif n not in (known, 1) or (n != known and "#" in label):
         if "#" in label:
             raise fail(e.text, f"an axis written {shown(label)} has size {n} in {where}")
         name = "an axis of the ellipsis" if label.startswith(_BROADCAST) else f"axis {label!r}"

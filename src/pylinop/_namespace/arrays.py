@@ -228,7 +228,7 @@ class Namespace:
         if index.ndim > 1 or not self._adds_by_index:
             return self.xp.all(self.sorted(index) == self.arange(n, self.name_of(index)))
         count = self.scatter(self.ones((n, 1), "int32"), index, n)
-        return self.xp.all(count == 1)
+        return self.xp.all(count == 1) & self.xp.all(index >= 0)  # one below would wrap again
 
     _adds_by_index = False
 

@@ -35,7 +35,7 @@ class _Labels:
         n = n.labelled(label) if isinstance(n, Known) else n
         if known is None or (not isinstance(known, Size) and known == 1):
             self.sizes[label] = n
-        elif isinstance(n, Size) or n != 1:
+        elif isinstance(n, Size) or n != 1 or "#" in label:
             self.sizes[label] = self.sides.same(known, n, label)
 
     def group(self, axis: Group, n: Any) -> None:
@@ -64,7 +64,7 @@ class _Labels:
                     " open: say it by sizes="
                 )
             low, high = self.extremes(axis, {**self.sizes, label: 1})
-            room = quotient(n - 1 - high, c) if c > 0 else quotient(low, -c)
+            room = quotient(n - 1 - high, c) if c > 0 else quotient(low, -c) if c else 0
             self.sizes[label] = room + 1
             self.sides.least(room + 1, 1)
         if outside is None:
@@ -111,9 +111,10 @@ def _labelled(
                 sides.same(n, 1)
             else:
                 later.append((axis, n))
-    for axis, n in later:
-        if isinstance(axis, Group):
-            labels.group(axis, n)
+    groups = [(a, n) for a, n in later if isinstance(a, Group)]
+    while groups:  # what one says, another may need
+        known = [sum(x not in labels.sizes for x in a.labels) < 2 for a, _ in groups]
+        labels.group(*groups.pop(known.index(True) if any(known) else 0))
     todo = [(a, n) for a, n in later if isinstance(a, Index)]
     while todo:
         left = [(a, n) for a, n in todo if not labels.index(a, n, outside)]
