@@ -242,3 +242,30 @@ def test_powers_are_priced_as_products(p):
             np.testing.assert_allclose(x, ask(dense), rtol=1e-9, atol=1e-9 * abs(dense).max())
             assert fx <= 1.3 * fy + 40 * N, (p, fx, fy)
         np.testing.assert_allclose((A**p).toarray(), dense, rtol=1e-9, atol=1e-9 * abs(dense).max())
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_determinants_beside_a_circulant_that_is_not_hermitian(dtype):
+    """Near I the dense form is factored: by Cholesky it is taken to be its own adjoint."""
+    r, n = np.random.default_rng(8), 16
+    c = values(r, n, dtype)
+    K = pl.Circulant(c) + 20 * pl.Identity(n)
+    for by in (1e-3, 1.0):
+        A = 2 * pl.Identity(n) + by * inv(K)
+        sign, size = np.linalg.slogdet(2 * np.eye(n) + by * np.linalg.inv(K.toarray()))
+        got = pl.slogdet(A)
+        assert abs(got[0] - sign) < 1e-12
+        assert abs(got[1] - size) < 1e-12
+
+
+@pytest.mark.parametrize("c", [2 + 1j, 0.5j])
+def test_complex_multiples_of_the_identity_beside_a_covariance(c):
+    """What stands in for the short way is of a matrix that is not its own adjoint."""
+    r, n = np.random.default_rng(9), 8
+    p, b, d = positive(r, n, "complex128"), values(r, n, "complex128"), values(r, n, "complex128")
+    P = pl.Dense(p, "pos")
+    for D in (c * pl.Identity(n), pl.Diag(c * (1 + abs(d))), pl.Diag(3 + d)):
+        want = np.linalg.solve(np.linalg.inv(p) + D.toarray(), b)
+        with pl.config(check_plans=True):
+            got = pl.solve(inv(P) + D, b)
+        assert np.abs(got - want).max() <= 1e-10 * np.abs(want).max()

@@ -184,7 +184,10 @@ LOP_BUILD(solve_beside_inverse) {
     if (st == LOP_OK) st = lop_build_minus(mk, rest, dx, &r);
     if (st == LOP_OK && !lop_infer_semidefinite(sum)) st = lop_make_diagonal(mk, d, &signs);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &dt, sum, &dense);
-    if (st == LOP_OK) st = lop_make2(mk, &lop_op_cholesky_solve, &tried, dense, b, &alt);
+    if (st == LOP_OK)
+        st = lop_infer_hermitian(sum)
+                 ? lop_make2(mk, &lop_op_cholesky_solve, &tried, dense, b, &alt)
+                 : lop_make2(mk, &lop_op_lu_solve, NULL, dense, b, &alt);
     if (st == LOP_OK) st = accepted(mk, sum->dtype, x, r, cy, y, seen, d, signs, alt, out);
     const lop_node *gone[] = {b,  over, times, small, z,     y,   x,   dx,
                               cy, rest, r,     signs, dense, alt, seen};

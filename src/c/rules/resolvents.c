@@ -268,7 +268,9 @@ LOP_BUILD(det_resolvent) {
     if (st == LOP_OK && !zero) {
         st = lop_make1(mk, m->root->op, &m->root->attr, product, &part);
         if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &m->root->attr, sum, &dense);
-        if (st == LOP_OK) st = lop_make1(mk, &lop_op_cholesky_det, &tried, dense, &alt);
+        if (st == LOP_OK)
+            st = lop_infer_hermitian(sum) ? lop_make1(mk, &lop_op_cholesky_det, &tried, dense, &alt)
+                                          : lop_make1(mk, &lop_op_lu_det, NULL, dense, &alt);
         const lop_node *child[3] = {det, part, alt};
         if (st == LOP_OK) st = lop_make_op(mk, &lop_op_spectral, &far, 3, child, NULL, out);
     }
