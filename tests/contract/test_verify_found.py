@@ -243,3 +243,13 @@ def test_columns_that_are_not_finite_are_left_out(bad, at, rng):
     compare.perturb = lambda action, y: y[:, 1:-2].__iadd__(1e-3)
     with pytest.raises(pl.VerificationError):
         A.toarray()
+
+
+@pytest.mark.parametrize("n", [2048, 2049])
+def test_drawn_diagonals_of_inverses_of_a_batch(n):
+    """From 2049 rows on entries are drawn, and the bound has the batch's dimensions."""
+    rng = np.random.default_rng(n)
+    d, U = rng.uniform(1, 2, (2, n)), rng.standard_normal((2, n, 3))
+    with pl.config(verify=True):
+        found = pl.diagonal(pl.inv(pl.Diag(d) + pl.LowRank(U)))
+    assert found.shape == (2, n)

@@ -81,7 +81,7 @@ class Inverse:
             self.norms = self._norms()
         inverse, norm = self.norms
         size = inverse * (1 + norm * inverse) * _norm(x) / np.sqrt(x.shape[-2])
-        return np.broadcast_to(size, x.shape)
+        return np.broadcast_to(size, np.broadcast_shapes(size.shape, x.shape))
 
     def _norms(self) -> tuple[Any, Any]:
         """Of A^-1 and A: of the largest of random vectors, and after a step of the power method,
