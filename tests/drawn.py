@@ -2,6 +2,8 @@
 
 import numpy as np
 
+import pylinop as pl
+
 DTYPES = ["float64", "complex128", "float32", "complex64"]
 
 
@@ -16,6 +18,13 @@ def positive(rng, n, dtype, least=0.5):
     """Hermitian, its eigenvalues at least `least`."""
     a = values(rng, (n, 2 * n), dtype)
     return (a @ a.conj().T / (2 * n) + least * np.eye(n)).astype(dtype)
+
+
+def figures(ask, *args):
+    """The value, of a verified plan, and its flops."""
+    with pl.config(check_plans=True, verify=True), pl.explaining() as e:
+        value = ask(*args)
+    return value, e.explanation.flops
 
 
 class Wide(np.ndarray):

@@ -4,18 +4,12 @@ out where that is one."""
 import mpmath
 import numpy as np
 import pytest
-from drawn import values
+from drawn import figures, values
 
 import pylinop as pl
 
 inv = pl.inv
 N = 150
-
-
-def figures(ask, *args):
-    with pl.config(check_plans=True, verify=True), pl.explaining() as e:
-        value = ask(*args)
-    return value, e.explanation.flops
 
 
 def given(dtype):

@@ -3,7 +3,7 @@ precision, cost what the inverse itself does, and are as accurate as what is wri
 
 import numpy as np
 import pytest
-from drawn import positive, values
+from drawn import figures, positive, values
 
 import pylinop as pl
 
@@ -69,12 +69,6 @@ ASKS = {
     "logdet": (pl.logdet, {"parallel"}),  # of each term: cond(P) is lost otherwise
     "diagonal of the inverse": (lambda A: pl.inv(A).diagonal(), {"parallel", "beside c I"}),
 }
-
-
-def figures(ask, *args):
-    with pl.config(check_plans=True, verify=True), pl.explaining() as e:
-        value = ask(*args)
-    return value, e.explanation.flops
 
 
 @pytest.mark.parametrize("dtype", ["float64", "complex128", "float32"])

@@ -4,18 +4,12 @@ definite, are of O(n) where both are bands, and are as accurate as what is writt
 import mpmath
 import numpy as np
 import pytest
-from drawn import positive, values
+from drawn import figures, positive, values
 
 import pylinop as pl
 
 inv = pl.inv
 N = 150
-
-
-def figures(ask, *args):
-    with pl.config(check_plans=True, verify=True), pl.explaining() as e:
-        value = ask(*args)
-    return value, e.explanation.flops
 
 
 # a P^-1 + b Q^-1, as they are written

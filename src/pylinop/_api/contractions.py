@@ -172,7 +172,7 @@ def einsum(
     if order != "K":
         how = {"sizes": sizes, "outside": outside, "out": out, "dtype": dtype}
         return _in_order(order, args, {**how, "casting": casting, "optimize": optimize})
-    if args and type(args[0]) is str and "_record" not in (config._local.get() or ()):
+    if args and type(args[0]) is str and config.record() is None:
         equation = _known.get(args[0])
         if type(equation) is dict:
             made = NotImplemented

@@ -3,6 +3,7 @@ plan in C, or who computes instead."""
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -20,12 +21,11 @@ def _sized(name: str, shape: Any) -> str:
 
 def _steps(data: dict[str, Any]) -> list[dict[str, Any]]:
     names = [_sized(slot["name"], slot["shape"]) for slot in data["slots"]]
-    size = {"float32": 4, "float64": 8, "complex64": 8, "complex128": 16}
-    each = size[data["slots"][0]["dtype"]]
+    each = np.dtype(data["slots"][0]["dtype"]).itemsize
     made = []
     for step in data["steps"]:
         uses = [k for k in (step["a"], step["b"]) if k >= 0]
-        count = [_count(data["slots"][k]["shape"]) for k in (step["c"], *uses)]
+        count = [math.prod(data["slots"][k]["shape"]) for k in (step["c"], *uses)]
         made.append(
             {
                 "name": step["why"] or step["how"],
@@ -38,13 +38,6 @@ def _steps(data: dict[str, Any]) -> list[dict[str, Any]]:
             }
         )
     return made
-
-
-def _count(shape: Sequence[int]) -> int:
-    count = 1
-    for n in shape:
-        count *= n
-    return count
 
 
 def run(task: Task, arrays: Sequence[Any], out: Any = None) -> Any:

@@ -79,9 +79,9 @@ def dense(op: Any, arrays: float = 0.0) -> Any:
         return triangle(a) if triangle else a
     announce(op)
     memo = _shared()
-    content = None if memo is None else result_cache.content(op)
     if memo is None:
         return _made(op)
+    content = result_cache.content(op)
     found = memo.get(id(op))
     if found is None or found[2] != content:
         a = _made(op).view()  # an array of the user's own stays writable
@@ -186,9 +186,8 @@ def may_hold(nbytes: int) -> bool:
 def hold(op: Any, array: Any) -> None:
     """Within one evaluation: what the dense form of ``op`` is."""
     memo = _shared()
-    content = None if memo is None else result_cache.content(op)
     if memo is not None:
-        memo[id(op)] = op, array, content
+        memo[id(op)] = op, array, result_cache.content(op)
 
 
 def one_call(name: str) -> Callable[[Registered], Registered]:

@@ -60,6 +60,11 @@ lop_status lop_lower_arms(lop_emit *e, const lop_node *self, int out) LOP_MUST_C
 
 /* -- small Cholesky factors, many at once (op_batched_cholesky.c) */
 
+/* Of many columns of which only sums of squares are wanted so many at once: they stay in the cache.
+ */
+enum { LOP_AT_ONCE = 2048 };
+static inline int64_t lop_at_once(int64_t k) { return k < LOP_AT_ONCE ? k : LOP_AT_ONCE; }
+
 bool lop_stack_fits(int64_t n, lop_dtype dt); /* are matrices of n x n so small? */
 /* out <- a^-1 b, an assumed positive definite: by Cholesky, by LU where that fails. n and dt
  * fit, here and below; `quiet`: a failure contradicts no assumption. */

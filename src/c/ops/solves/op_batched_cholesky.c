@@ -137,10 +137,6 @@ static lop_status run_solve(const lop_call *c) {
     return LOP_OK;
 }
 
-/* Of many columns some at once where only their squares are wanted. */
-enum { AT_ONCE = 2048 };
-static int64_t at_once(int64_t k, bool squares) { return squares && k > AT_ONCE ? AT_ONCE : k; }
-
 /* One matrix by LU, where Cholesky has failed: its factor is not kept. */
 static lop_status run_gesv(const lop_call *c) {
     const lop_mat *y = c->a[0], *a = c->a[1], *b = c->a[2];
@@ -155,7 +151,7 @@ static lop_status run_gesv(const lop_call *c) {
         return lop_fail(c->err, st, "Singular matrix: pivot %lld of %lld is exactly zero",
                         (long long)info, (long long)a->m);
     lop_call_near(c, lopk_pivot_ratio(&f), lopk_eps(f.dt));
-    const int64_t some = at_once(b->n, squares);
+    const int64_t some = squares ? lop_at_once(b->n) : b->n;
     for (int64_t j = 0; st == LOP_OK && j < b->n; j += some) {
         lop_mat of = moved(b, j, b->cs), to = moved(y, j, squares ? y->rs : y->cs);
         of.n = b->n - j < some ? b->n - j : some;
@@ -198,7 +194,7 @@ static lop_status emit_solve(lop_emit *e, int64_t n, lop_dtype dt, int a, int b,
     s->when_set = true;
     s->flops = (2 * (double)n / 3 + 2 * (double)k) * (double)n * (double)n * (double)batch;
     s->scratch = lop_factor_bytes(n, dt) + lop_factor_bytes(n, LOP_i64) +
-                 (size_t)n * (size_t)at_once(k, squares) * lop_dtype_size(dt);
+                 (size_t)n * (size_t)(squares ? lop_at_once(k) : k) * lop_dtype_size(dt);
     return LOP_OK;
 }
 lop_status lop_emit_stack_solve(lop_emit *e, int64_t n, lop_dtype dt, int a, int b, int out,

@@ -35,10 +35,6 @@ static void columns(const lop_mat *y, const lop_mat *a, const lop_mat *b) {
     lopk_row_dots(y, &rows, true, b, false);
 }
 
-/* Of many columns some at once, that Z stays in the cache. */
-enum { AT_ONCE = 2048 };
-static int64_t at_once(int64_t k) { return k < AT_ONCE ? k : AT_ONCE; }
-
 /* Where the triangle is well conditioned many columns are multiplied by its inverse, which a
  * product does at several times the rate: what that can lose over a substitution is a factor of
  * cond L (Higham 2002, section 14.2), here at most KIND k in Frobenius's norm, which is k of the
@@ -55,7 +51,7 @@ static double square_sum(const lop_mat *f) {
 }
 static bool inverted(const lop_mat *f, int64_t columns, const lop_mat *inverse) {
     const int64_t k = f->m;
-    if (columns < AT_ONCE) return false;
+    if (columns < LOP_AT_ONCE) return false;
     memset(inverse->p, 0, (size_t)(k * k) * lop_dtype_size(f->dt));
     for (int64_t i = 0; i < k; i++) lop_set(f->dt, inverse->p, i * (k + 1), 1);
     return lopk_trsm(f, true, false, 'N', inverse) == LOP_OK &&
@@ -78,11 +74,12 @@ static lop_status squares(const lop_mat *y, const lop_mat *f, const lop_mat *r, 
                              y->rs,
                              y->cs,
                              y->dt};
-        if (product)
+        if (product) {
             lopk_gemm(&to, inverse, false, &from, false);
-        else
+        } else {
             lopk_copy(&to, &from);
-        if (!product) st = lopk_trsm(f, true, false, 'N', &to);
+            st = lopk_trsm(f, true, false, 'N', &to);
+        }
         if (st == LOP_OK) columns(&out, &to, &to);
     }
     return st;
@@ -96,7 +93,7 @@ static lop_status run_by_cholesky(const lop_call *c) {
     if (lop_factor_pivots(&f)[n]) return LOP_SINGULAR;
     lop_call_near(c, *lop_factor_near(&f), lopk_eps(f.dt));
     if (c->step->attr.i[1]) {
-        z.n = at_once(r->n);
+        z.n = lop_at_once(r->n);
         const lop_mat inverse =
             lop_factor_at((char *)z.p + n * z.n * (int64_t)lop_dtype_size(r->dt), n, r->dt);
         return squares(c->a[0], &f, r, &z, &inverse);
@@ -135,7 +132,7 @@ static lop_step *emit_half(lop_emit *e, const lop_node *self, bool cholesky, con
     double work = (double)n * (double)n * (double)k + (double)n * (double)k * (double)k;
     s->attr = self->attr;
     const bool some = cholesky && self->attr.i[1];
-    s->scratch = (size_t)n * (size_t)(some ? at_once(k) + n : k) * lop_dtype_size(self->dtype);
+    s->scratch = (size_t)n * (size_t)(some ? lop_at_once(k) + n : k) * lop_dtype_size(self->dtype);
     if (self->attr.i[1]) work = (double)n * (double)n * (double)k + 2 * (double)n * (double)k;
     s->flops = (cholesky ? 1 : 2) * work * (double)batch;
     s->flags = LOP_STEP_GEMM;
