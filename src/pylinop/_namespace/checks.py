@@ -26,7 +26,7 @@ __all__ = ["HEADS", "is_on", "nan_unless", "probe", "reads"]
 
 def is_on() -> bool:
     """Are fast ways looked at?"""
-    return config.get("check") != "none"
+    return bool(config.get("check") != "none")
 
 
 def nan_unless(ns: Any, sound: Any, x: Any, core: int) -> Any:
