@@ -313,7 +313,8 @@ class Walk:
             elif (arm := arms[at]) is not None:
                 self.values[at] = self._taken(at, row, arm)
                 if self.shared.told is not None:
-                    self.shared.told.ways[row.head] = None
+                    tested = not arm and row.head in checks.HEADS and checks.is_on()
+                    self.shared.told.ways[row.head] = tested
             elif row.head in HEADS:
                 self.values[at] = self._made(at, row)
             elif not kinds.is_operator(row.head):

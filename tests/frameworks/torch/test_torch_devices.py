@@ -289,6 +289,7 @@ def test_explaining_tells_what_ran(in_place):
         solve, *_, last = e.plans
         assert "Woodbury's formula" in solve.splitlines()[0] and f"torch on {device}" in str(solve)
         assert "solve-update" in solve.fired and "checked_update" in solve
+        assert "checks    checked: NaN where the test fails" in str(solve)
         names = [step["name"] for step in solve.steps]
         assert names.index("weighted_gram") < names.index("cholesky_solve")
         assert solve.steps[-1]["writes"].endswith("(9, 1)") and solve.took is None
