@@ -347,7 +347,8 @@ class config:
         of a triangular one is zero, as is what lies beside a diagonal or tridiagonal one, and that
         Q^H Q is the identity; otherwise it raises a
         ValueError that shows an element. "none" notices only what fails by itself; determinants too
-        then use LU, with a FallbackWarning.
+        then use LU, with a FallbackWarning. On the arrays of other libraries "none" also leaves out
+        the test by which Woodbury's formula is NaN where C would solve the dense form.
     not_definite : {"fallback", "raise", "nan"}
         What comes where Cholesky fails for a matrix that is assumed positive definite. "fallback":
         a solve goes on by LU, with a FallbackWarning, and a determinant raises LinAlgError (see

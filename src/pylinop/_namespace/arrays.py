@@ -140,6 +140,13 @@ class Namespace:
     def prod(self, x: Any, axis: int) -> Any:
         return self.xp.prod(x, axis=axis, dtype=x.dtype)
 
+    def all(self, x: Any, axis: int) -> Any:
+        return self.xp.all(x, axis=axis)
+
+    def norms(self, x: Any) -> Any:
+        """Of columns, the 2-norms."""
+        return self.sqrt(self.sum(self.abs(x) ** 2, -2))
+
     def where(self, test: Any, a: Any, b: Any) -> Any:
         return self.xp.where(test, a, b)
 
@@ -259,6 +266,11 @@ class _NumPy(Namespace):
 class _Jax(Namespace):
     _adds_by_index = True
 
+    def matmul(self, a: Any, b: Any) -> Any:
+        """On a GPU JAX rounds single precision to 10 bits, unless it is told or asked not to."""
+        said = importlib.import_module("jax").config.jax_default_matmul_precision
+        return self.xp.matmul(a, b, precision=said or "highest")
+
     def scatter(self, values: Any, index: Any, count: int) -> Any:
         out = self.zeros((*values.shape[:-2], count, values.shape[-1]), self.name_of(values))
         return out.at[..., index, :].add(values)
@@ -288,7 +300,13 @@ class _CuPy(Namespace):
     def solve(self, a: Any, b: Any) -> Any:
         batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
         b = self.expand(b, (*batch, *b.shape[-2:]))
+        if not b.size:  # which CuPy divides by
+            return self._nothing(a, b)
         return self.xp.linalg.solve(self.expand(a, (*batch, *a.shape[-2:])), b)
+
+    def _nothing(self, a: Any, b: Any) -> Any:
+        """A solution without numbers."""
+        return self.xp.zeros(b.shape, np.result_type(a.dtype, b.dtype))
 
     def cholesky(self, a: Any) -> Any:
         """CuPy leaves numbers where it fails, and says so only where the device is waited for."""
@@ -297,12 +315,16 @@ class _CuPy(Namespace):
 
     def substitute(self, a: Any, b: Any, lower: bool) -> Any:
         own = importlib.import_module("cupyx.scipy.linalg")
-        return own.solve_triangular(a, b, lower=lower)
+        return own.solve_triangular(a, b, lower=lower) if b.size else self._nothing(a, b)
 
     def scatter(self, values: Any, index: Any, count: int) -> Any:
-        if self.name_of(values).startswith("complex"):  # which CuPy does not add
+        name = self.name_of(values)
+        if name.startswith("complex"):  # CuPy adds neither these nor small integers
             parts = [self.scatter(x, index, count) for x in (values.real, values.imag)]
             return parts[0] + 1j * parts[1]
+        if not name.startswith("float") and values.dtype.itemsize < 4:
+            wide = self.scatter(values.astype("int64"), index, count)
+            return (wide != 0) if name == "bool" else wide.astype(name)
         out = self.zeros((*values.shape[:-2], count, values.shape[-1]), self.name_of(values))
         at: Any = (..., index, slice(None))
         self.xp.add.at(out, at, values)
@@ -376,6 +398,12 @@ class _Torch(Namespace):
 
     def prod(self, x: Any, axis: int) -> Any:
         return self.xp.prod(x, dim=axis, dtype=x.dtype)
+
+    def all(self, x: Any, axis: int) -> Any:
+        return self.xp.all(x, dim=axis)
+
+    def norms(self, x: Any) -> Any:
+        return self.xp.linalg.vector_norm(x, dim=-2)
 
     def sorted(self, x: Any) -> Any:
         return self.xp.sort(x, dim=-1)[0]

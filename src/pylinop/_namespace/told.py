@@ -17,7 +17,7 @@ class Told:
     def __init__(self) -> None:
         self.steps: list[dict[str, Any]] = []
         self.rules: list[dict[str, Any]] = []
-        self.ways: dict[str, None] = {}  # which nodes would look at values
+        self.ways: dict[str, bool] = {}  # which nodes C looks at; are they tested where they lie?
 
     def step(self, name: str, shape: Any, reads: list[str]) -> None:
         """A node, or a function of NumPy's by its name."""
@@ -43,9 +43,13 @@ class Told:
             return
         where = f"{len(self.steps)} nodes, by functions of {library} on {device}, not timed"
         lines = [("written", repr(program)), ("method", where)]
-        if self.ways:
-            why = f"no value is looked at: {', '.join(self.ways)} by the way that needs none"
+        untested = [head for head, tested in self.ways.items() if not tested]
+        if untested:
+            why = f"no value is looked at: {', '.join(untested)} by the way that needs none"
             lines.append(("planned", why))
+        if any(self.ways.values()):
+            names = ", ".join(head for head, tested in self.ways.items() if tested)
+            lines.append(("checks", f"{names}: NaN where the test fails, which nothing waits for"))
         lines.append(("steps", str(len(self.steps))))
         lines += [
             ("", f"{k:4} {s['name']:14} {s['writes']} <- {' '.join(s['reads'])}".rstrip())

@@ -1,7 +1,7 @@
 """The canonical expression of an operator's action, node by node, on arrays of a namespace.
 
 Nodes come in the order in which they are computed. Those that the result does not need are left
-out: of a fast way with a check and a safe one, the fast way alone is needed (`ARMS`)."""
+out: of a fast way with a check and a safe one, the fast way and what its check reads (`ARMS`)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from .. import _core
 from .._base import config
-from . import closing, heads, kinds, projections, solves
+from . import checks, closing, heads, kinds, projections, solves
 from .arrays import Namespace
 from .told import Told
 
@@ -34,7 +34,8 @@ class Row(NamedTuple):
 
 
 # Which child is taken where C looks at values first. `checked` holds a solution that has been
-# refined once; `checked_update` one that has not, and the checked one as its last child.
+# refined once, which is NaN where C would not accept it (checks.py); `checked_update` one that has
+# not, and the checked one as its last child.
 ARMS = {
     "checked": 0,
     "checked_value": 0,
@@ -87,6 +88,7 @@ HEADS: dict[str, Callable[..., Any]] = {
     **solves.HEADS,
     **projections.HEADS,
     **closing.HEADS,
+    "probe": checks.probe,
 }
 
 
@@ -151,21 +153,33 @@ def _by_spectrum(rows: list[Row], at: int) -> bool:
 
 def _arms(rows: list[Row]) -> list[int | None]:
     """Of each node the place of the child that is taken, where only one is. Of a spectrum that is
-    looked at for its signs the child that fails where one is wrong; where a fast way has a node
-    without a form, as Schur's, the safe one."""
+    looked at for its signs the child that fails where one is wrong; where a fast way, or what its
+    check reads, has a node without a form, as Schur's, the safe one."""
     arms: list[int | None] = []
     formed: list[bool] = []
     for row in rows:
         arm = ARMS.get(row.head)
         if row.head == "spectral":
             arm = 0 if not row.i[1] and _by_spectrum(rows, row.children[0]) else -1
-        if arm == 0 and (row.head == "spectral" or row.head.startswith("checked")):
-            arm = arm if formed[row.children[0]] else -1
+        if arm == 0 and (row.head == "spectral" or row.head in checks.HEADS):
+            arm = arm if all(formed[k] for k in _below(rows, row, arm)) else -1
+            other = rows[row.children[-1]]
+            if other.head in checks.HEADS and other.children[0] == row.children[0]:
+                arm = -1  # the same by a test that lets more pass
         known = row.head == "array" or row.head in HEADS or kinds.is_operator(row.head)
-        below = row.children if arm is None else [row.children[arm]]
+        below = _below(rows, row, arm)
         arms.append(arm)
         formed.append((known or arm is not None) and all(formed[k] for k in below))
     return arms
+
+
+def _below(rows: list[Row], row: Row, arm: int | None) -> tuple[int, ...]:
+    """The nodes that one is computed from."""
+    if arm is None:
+        return row.children
+    if arm == 0 and row.head in checks.HEADS and checks.is_on():
+        return checks.reads(rows, row)
+    return (row.children[arm],)
 
 
 def _needed(rows: list[Row], arms: list[int | None]) -> list[bool]:
@@ -174,7 +188,7 @@ def _needed(rows: list[Row], arms: list[int | None]) -> list[bool]:
     for at in range(len(rows) - 1, -1, -1):
         if need[at]:
             row, arm = rows[at], arms[at]
-            for k in row.children if arm is None else [row.children[arm]]:
+            for k in _below(rows, row, arm):
                 need[k] = True
     return need
 
@@ -195,7 +209,7 @@ class Shared:
 
 # Values that other walks take over: reading their operands is most of a Woodbury, and a dense form
 # is announced once.
-_KEPT = ("gram", "weighted_gram", "todense")
+_KEPT = ("gram", "weighted_gram", "todense", "probe")
 
 
 class Walk:
@@ -276,7 +290,7 @@ class Walk:
                     raise ValueError("a permutation holds each index once")
             return x
         for sound in self.sound:
-            x = self.ns.where(sound, x, self.ns.ones((), name) * float("nan"))
+            x = checks.nan_unless(self.ns, sound, x, 0)
         return x
 
     def coefficient(self, row: Row) -> Any:
@@ -297,14 +311,22 @@ class Walk:
             if row.head == "array":
                 self.values[at] = self.leaves[row.serial]
             elif (arm := arms[at]) is not None:
-                self.values[at] = self.values.get(row.children[arm])
+                self.values[at] = self._taken(at, row, arm)
                 if self.shared.told is not None:
-                    self.shared.told.ways[row.head] = None
+                    tested = not arm and row.head in checks.HEADS and checks.is_on()
+                    self.shared.told.ways[row.head] = tested
             elif row.head in HEADS:
                 self.values[at] = self._made(at, row)
             elif not kinds.is_operator(row.head):
                 raise missing(f"{row.head!r}", row)
         return self._unless_unsound(self.values[len(self.rows) - 1])
+
+    def _taken(self, at: int, row: Row, arm: int) -> Any:
+        x = self.values.get(row.children[arm])
+        if arm or row.head not in checks.HEADS or not checks.is_on():
+            return x
+        sound = self.once("sound", at, lambda: checks.HEADS[row.head](self, row))
+        return checks.nan_unless(self.ns, sound, x, row.core)
 
     def _made(self, at: int, row: Row) -> Any:
         def make() -> Any:

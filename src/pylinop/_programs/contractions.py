@@ -8,15 +8,17 @@ from typing import Any
 
 from .._api.contractions import einsum
 from .._lazy.leaves import lazy
+from .functions import Functions
+from .operators import Operator
 
 __all__ = ["einsum_by"]
 
 
 def einsum_by(
-    program: Callable[..., Any], call: Callable[..., Any] | None = None
+    program: Callable[..., Any], functions: Functions, call: Callable[..., Any] | None = None
 ) -> Callable[..., Any]:
-    """The library's `einsum`, by its `program`. `call(known, key, operands)`: of the program
-    `known(*key)`, where it is not simply called."""
+    """The library's `einsum`, by its `program`; with operators in it by its `functions`.
+    `call(known, key, operands)`: of the program `known(*key)`, where it is not simply called."""
 
     @functools.lru_cache(maxsize=256)
     def known(equation: str, sizes: tuple[tuple[str, int], ...], outside: Any) -> Any:
@@ -38,14 +40,16 @@ def einsum_by(
         ----------
         equation : str
             Letters, names between blanks, groups, index equations.
-        *operands : arrays of the library
-            Traced or not; their derivatives, of any order, are contractions.
+        *operands : arrays of the library, or its operators
+            Traced or not; their derivatives, of any order, are contractions. An operator is applied
+            by its structure along its axes.
         sizes, outside : optional
             As of `pylinop.einsum`.
 
         Returns
         -------
         array of the library
+            An operator where only operators meet and two axes stay.
 
         Raises
         ------
@@ -55,6 +59,10 @@ def einsum_by(
         if not isinstance(equation, str):
             kind = type(equation).__name__
             raise TypeError(f"einsum takes the equation as text first, not a {kind}")
+        if any(isinstance(x, Operator) for x in operands):
+            given = {"sizes": dict(sizes)} if sizes else {}
+            given |= {} if outside is None else {"outside": outside}
+            return functions.einsum(equation, operands, **given)
         key = equation, tuple(sorted((sizes or {}).items())), outside
         return known(*key)(*operands) if call is None else call(known, key, operands)
 

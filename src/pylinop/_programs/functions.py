@@ -120,6 +120,15 @@ class Functions:
         """The reduced singular value decomposition, arrays."""
         return SVDResult(*self._values("svd", 3, self._node("lazy", self._operand(A))))
 
+    def einsum(self, equation: str, operands: Any, **given: Any) -> Any:
+        """A contraction with operators in it; one where only such meet and two axes stay."""
+        node = self._node("einsum", equation, *map(self._operand, operands), **given)
+        if all(isinstance(x, Operator) for x in operands):
+            found = self._made(node)
+            if found.ndim == 2:
+                return found
+        return self._value(node)
+
     def expm(self, A: Any) -> Any:
         """The matrix exponential, an operator."""
         return self._of_matrix("expm", A)

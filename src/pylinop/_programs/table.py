@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .._api import basic, covariance, determinants, products, solve, spectra
+from .._api import basic, contractions, covariance, determinants, products, solve, spectra
 from .._lazy.build import inverse, view
 from .._lazy.leaves import lazy
 from .._operators import block_constructors
@@ -23,6 +23,10 @@ def _over(a: Any, c: Any) -> Any:
 
 def _index(a: Any, key: Any) -> Any:
     return a[key]
+
+
+def _einsum(equation: str, *operands: Any, **given: Any) -> Any:
+    return lazy(contractions.einsum(equation, *operands, **given))
 
 
 def _svd(a: Any) -> Any:
@@ -71,6 +75,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "logdet": determinants.logdet,
     "slogdet": determinants.slogdet,
     "inv_quad_logdet": covariance.inv_quad_logdet,
+    "einsum": _einsum,
     "multi_dot": products.multi_dot,
     "matrix_power": np.linalg.matrix_power,
     "multiply": block_constructors.multiply,

@@ -71,7 +71,6 @@ def _program(function: Any) -> Any:
 
 
 operation = operations(_leaf)
-einsum = einsum_by(_program)
 FACE = neutral.Face(
     "pylinop.array_api", "the array API", is_array, operation, dtype_of, np.dtype, _run
 )
@@ -97,6 +96,7 @@ class Operator(neutral.Operator):
 
 
 FUNCTIONS = Functions(FACE, Operator)
+einsum = einsum_by(_program, FUNCTIONS)
 
 
 def kind(name: str, *args: Any, **kwargs: Any) -> Operator:

@@ -17,6 +17,7 @@ from .._programs.surroundings import Calls, Surroundings, fitting
 from . import compiled
 from .arrays import as_leaf, is_array
 from .function import run
+from .operators import FUNCTIONS
 
 __all__ = ["einsum", "program"]
 
@@ -133,7 +134,7 @@ def _contracted(known: Any, key: Any, operands: Any) -> Any:
     return compiled.text_in_graph(text, tensors)[0]
 
 
-einsum: Any = einsum_by(program, _contracted)
+einsum: Any = einsum_by(program, FUNCTIONS, _contracted)
 
 
 def _as_tensor(x: Any) -> Any:

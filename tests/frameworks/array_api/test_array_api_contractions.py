@@ -5,6 +5,7 @@ import pytest
 from formulas import elsewhere
 
 import pylinop as pl
+import pylinop.array_api as pa
 from pylinop._lazy.leaves import lazy
 from pylinop._namespace import formulas
 
@@ -83,3 +84,17 @@ def test_a_path_that_is_given_and_another_dtype():
         (got,) = formulas.computed(made, arrays)
         assert got.dtype == due.dtype
         np.testing.assert_allclose(got, due, rtol=1e-13)
+
+
+def test_operators_in_a_contraction():
+    strict = pytest.importorskip("array_api_strict")
+    rng = np.random.default_rng(4)
+    a, d, x = rng.normal(size=(4, 4)), rng.normal(size=4), rng.normal(size=(2, 4, 3))
+    D, T = pa.Diag(strict.asarray(d)), pa.Toeplitz(strict.asarray(d))
+    dense = pl.Toeplitz(d).toarray()
+    for got, due in (
+        (pa.einsum("ij,jk,ki->", D, strict.asarray(a), T), np.trace(np.diag(d) @ a @ dense)),
+        (pa.einsum("ij,bjc->bic", T, strict.asarray(x)), dense @ x),
+        (pa.einsum("ij,jk->ik", D, T).toarray(), d[:, None] * dense),
+    ):
+        np.testing.assert_allclose(np.asarray(got), due, atol=1e-12)

@@ -54,3 +54,23 @@ def test_wrong_use(rng):
     np.testing.assert_allclose(pl.einsum("ij,kj->ik", a, np.ones((2, 4))), np.full((3, 2), 4.0))
     with pytest.raises(TypeError, match="[Tt]rac"):
         jax.jit(lambda x: pl.einsum("ij,kj->ik", x, x))(a)
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_operators_in_a_contraction(jit, rng):
+    d, a = jnp.asarray(rng.normal(size=4)), jnp.asarray(rng.normal(size=(4, 4)))
+
+    def ours(d, a):
+        return pj.einsum("ij,jk,ki->", pj.Diag(d), a, pj.Toeplitz(d))
+
+    def theirs(d, a):
+        return jnp.sum((d[:, None] * a) * d[abs(jnp.arange(4)[:, None] - jnp.arange(4))])
+
+    f = jax.jit(ours) if jit else ours
+    close = {"rtol": 2e-5, "atol": 2e-5} if d.dtype == np.float32 else {"rtol": 1e-10}
+    np.testing.assert_allclose(f(d, a), theirs(d, a), **close)
+    for x, y in zip(jax.grad(f, (0, 1))(d, a), jax.grad(theirs, (0, 1))(d, a)):
+        np.testing.assert_allclose(x, y, **close)
+    found = pj.einsum("ij,jk->ik", pj.Diag(d), pj.Diag(d))
+    assert isinstance(found, pj.Operator)
+    np.testing.assert_allclose(found.toarray(), np.diag(d * d), **close)

@@ -48,6 +48,48 @@ def test_names_windows_and_padding():
     assert mapped(x.detach()).shape == (2, 7, 4)
 
 
+def test_operators_in_a_contraction():
+    """By their structure, with derivatives; where only such meet the result is one."""
+    a, d, c, x, m = some((4, 4)), some((4,)), some((4,)), some((2, 4, 3)), some((4, 4))
+    toeplitz = c[(torch.arange(4)[:, None] - torch.arange(4)).abs()]
+    dense = {"d": torch.diag(d), "t": toeplitz, "k": torch.kron(a, torch.diag(d))}
+    ours = {"d": pt.Diag(d), "t": pt.Toeplitz(c), "k": pt.Kron(pt.Dense(a), pt.Diag(d))}
+    for text, operands in (
+        ("ij,jk,ki->", ("d", m, "t")),
+        ("ij,bjc->bic", ("t", x)),
+        ("ii,jj->", ("k", "t")),
+        ("ij,j->i", ("k", some((16,)))),
+        ("b (o + i) c, i j -> b o j c", (x, "t")),
+    ):
+
+        def of(known, text=text, operands=operands):
+            return [known[y] if isinstance(y, str) else y for y in operands]
+
+        got = pt.einsum(text, *of(ours))
+        want = pl.einsum(text, *(y.detach().numpy() for y in of(dense)))
+        torch.testing.assert_close(got.detach(), torch.as_tensor(want))
+        assert torch.autograd.gradcheck(
+            lambda a, d, c, text=text, operands=operands: pt.einsum(
+                text,
+                *[
+                    {"d": pt.Diag(d), "t": pt.Toeplitz(c), "k": pt.Kron(pt.Dense(a), pt.Diag(d))}[y]
+                    if isinstance(y, str) else y.detach() for y in operands
+                ],
+            ),
+            (a, d, c),
+        )  # fmt: skip
+    got = pt.einsum("ij,jk->ik", ours["d"], ours["t"])
+    assert isinstance(got, pt.Operator)
+    torch.testing.assert_close(got.toarray(), dense["d"] @ toeplitz)
+    compiled = torch.compile(
+        lambda d, a: pt.einsum("ij,jk,ki->", pt.Diag(d), a, pt.Diag(d)),
+        fullgraph=True, backend="eager",
+    )  # fmt: skip
+    torch.testing.assert_close(compiled(d, a), (d * d * a.diagonal()).sum())
+    with pytest.raises(TypeError, match="own operators and arrays"):
+        pt.einsum("ij,jk->ik", ours["d"], object())
+
+
 def test_wrong_use():
     a = some((3, 4))
     with pytest.raises(TypeError, match="text first"):

@@ -1,0 +1,140 @@
+"""Is a fast way as good as C asks before it accepts it (op_checked_or_fallback.c,
+op_checked_parts.c, where each test is derived)? C takes the safe way else. Here nothing waits for a
+device: a test is a truth value on it, by which the result is NaN.
+
+Each function on a device costs as much as a pass over a long vector, so that fewer numbers are
+looked at than in C:
+- |A| is bounded by |A v| / |v| of the probe, which is lower than C's bound by sqrt(n) at most, on
+  the safe side; one product less.
+- Of a determinant and of values like it the growth |W| / |U| alone is compared with that of the
+  probe's solution x, whose residual is not formed. What cancels in x is some u |W| / |U|, so that
+  errors of x do not hide a growth above 10 n as long as 10 n u is small.
+
+Under `pl.config(check="none")` nothing is tested."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .._base import config
+
+__all__ = ["HEADS", "is_on", "nan_unless", "probe", "reads"]
+
+
+def is_on() -> bool:
+    """Are fast ways looked at?"""
+    return bool(config.get("check") != "none")
+
+
+def nan_unless(ns: Any, sound: Any, x: Any, core: int) -> Any:
+    """NaN where a truth value, or those of a batch of matrices, vectors or numbers, are not."""
+    if isinstance(x, (tuple, list)):  # a determinant
+        return type(x)([nan_unless(ns, sound, y, 0) for y in x])
+    sound = sound[(..., *[None] * core)] if sound.ndim else sound
+    return ns.where(sound, x, ns.ones((), ns.name_of(x)) * float("nan"))
+
+
+def probe(w: Any, row: Any) -> Any:
+    """Signs in an order of their own, a column."""
+    signs = np.random.RandomState(17).randint(0, 2, row.shape[-2]) * 2 - 1
+    return w.ns.constant(signs[:, None], row.dtype)
+
+
+def _unit(w: Any, row: Any, k: int = 0) -> float:
+    """The rounding unit of a child."""
+    return float(np.finfo(w.rows[row.children[k]].dtype).eps) / 2
+
+
+def _norms(w: Any, row: Any, k: int) -> Any:
+    return w.ns.norms(w.values[row.children[k]])
+
+
+def _frobenius(w: Any, row: Any, k: int) -> Any:
+    """Of a probe's column."""
+    return _norms(w, row, k)[..., :1]
+
+
+def _solution(w: Any, row: Any) -> Any:
+    """Of x, r, b: the backward error."""
+    x, r, b = (_norms(w, row, k) for k in range(3))
+    n = w.rows[row.children[0]].shape[-2]
+    bound = w.ns.norms(w.values[_probed(w.rows, row)])[..., :1] / max(n, 1) ** 0.5
+    size = bound * x + b
+    return w.ns.all((r <= 10 * n * _unit(w, row) * size) & (size < np.inf), -1)
+
+
+def _probed(rows: Any, row: Any) -> int:
+    """The product of the matrix with a probe."""
+    at: int = rows[row.children[4]].children[0]
+    return at
+
+
+def _by_probe(w: Any, row: Any) -> Any:
+    """W has not grown more than x, which answers a probe."""
+    n = w.rows[row.children[1]].shape[-2]
+    most = 10 * n**0.5 * _frobenius(w, row, 1) * _norms(w, row, 7)
+    return w.ns.all((_norms(w, row, 6) <= most) & (most < np.inf), -1)
+
+
+def _determinant(w: Any, row: Any) -> Any:
+    sign, _ = w.value(row.children[0])
+    return _by_probe(w, row) & (sign != 0)
+
+
+def _difference(w: Any, row: Any) -> Any:
+    ns, (x, d, small) = w.ns, (w.whole(row, k) for k in range(3))
+    k = small.shape[-1]
+    trace = ns.sum(ns.real(ns.diagonal(small, 0)), -1)
+    real, from_ = ns.real(x), ns.real(d)
+    signs = ns.all(real >= 0, -1) & ns.all((from_ > 0) & (ns.imag(d) == 0), -1)
+    if 0 in x.shape:
+        return signs
+    grown = ns.max(from_, -1) <= 10 * ns.max(real, -1)
+    return signs & grown & (100 * _unit(w, row) * k * trace <= 1)
+
+
+def _beside(w: Any, row: Any) -> Any:
+    ns, u = w.ns, _unit(w, row)
+    n = row.shape[-2]
+    x, z, left, v, y = (_norms(w, row, k) for k in (0, 1, 2, 3, 8))
+    b = _frobenius(w, row, 4) / _frobenius(w, row, 5)
+    a = ns.where((z > 0) & (v > b * z), v / z, b)
+    lost = 3 * u * _frobenius(w, row, 6) * _frobenius(w, row, 7) * y
+    size = a * x
+    sound = ns.all((left + lost * a <= 10 * n * u * size) & (size < np.inf), -1)
+    if not row.i[0]:
+        return sound
+    d = w.whole(row, 9)
+    return sound & ns.all((ns.real(d) > 0) & (ns.imag(d) == 0), -1)
+
+
+def _parallel(w: Any, row: Any) -> Any:
+    u, n, last = _unit(w, row), row.shape[-2], len(row.children) - 1
+    x, e, y = (_norms(w, row, k) for k in range(3))
+    t = _norms(w, row, 5) if last == 6 else y
+    lost = _frobenius(w, row, 3) * y + _frobenius(w, row, 4) * t
+    return w.ns.all((e + 3 * u * lost <= 10 * n * u * x) & (x < np.inf), -1)
+
+
+# By head: the truth value of a node.
+HEADS: dict[str, Callable[..., Any]] = {
+    "checked": _solution,
+    "checked_value": _by_probe,
+    "checked_det": _determinant,
+    "checked_difference": _difference,
+    "checked_beside": _beside,
+    "checked_parallel": _parallel,
+}
+
+
+def reads(rows: Any, row: Any) -> tuple[int, ...]:
+    """The nodes that the fast way and its test are made of: all children but the last, or fewer."""
+    below = row.children
+    if row.head == "checked":
+        return (*below[:3], _probed(rows, row))
+    if row.head in ("checked_value", "checked_det"):
+        return (*below[:2], *below[6:8])
+    return tuple(below[:-1])
