@@ -197,8 +197,9 @@ def lstsq(op: Any, b: Any, rcond: Any) -> Any:
     if s.ndim > 1 or op.ndim > 2:
         s = np.broadcast_to(s, (*op.shape[:-2], s.shape[-1]))
     keep = s > cut_of(op, s, rcond)
-    with np.errstate(divide="ignore"):
-        x = v @ (np.where(keep, 1 / s, 0)[..., None] * (u.H @ b))
+    inverses = np.zeros(keep.shape, s.dtype)
+    np.divide(1, s, out=inverses, where=keep)
+    x = v @ (inverses[..., None] * (u.H @ b))
     if x.dtype.kind == "c" and not (b.dtype.kind == "c" or op.dtype.kind == "c"):
         x = np.ascontiguousarray(x.real)
     rank = keep.sum(axis=-1)
