@@ -405,6 +405,9 @@ def test_singular_has_no_inverse_root():
               pl.Root(np.ones((3, 1))), pl.Circulant(np.ones(4))):  # fmt: skip
         with pytest.raises(np.linalg.LinAlgError, match="definite|rank"):
             pl.sqrt_inv_matmul(A, np.ones(A.shape[-1]))
+    for A in (pl.LowRank(np.eye(4, 2)), pl.Root(np.eye(4, 2)), pl.Dense(np.ones((4, 4)))):
+        with pytest.raises(np.linalg.LinAlgError):  # nor has its inverse, as there is none
+            pl.sqrt_inv_matmul(pl.inv(A), np.ones(4))
     tiny = pl.sqrt_inv_matmul(pl.Diag([1.0, 1e-300]), np.ones(2))  # exact, not rounding
     np.testing.assert_allclose(tiny, [1, 1e150])
 

@@ -326,6 +326,31 @@ def test_funm_is_asked(rng):
     np.testing.assert_allclose((step @ step).toarray(), step.toarray(), atol=1e-13)
 
 
+@pytest.mark.parametrize("n, right", [(6, True), (48, False)])
+def test_funm_of_triangles_is_right_or_refused(n, right):
+    """Parlett's recurrence lost all digits of 48 rows with eigenvalues near each other: errors of
+    the size of the result, and more, were returned."""
+    a = np.tril(np.random.default_rng(16).standard_normal((n, n))) + 3 * n * np.eye(n)
+    want = scipy.linalg.cosm(a)
+    for A in (pl.Triangular(a), pl.Dense(a)):
+        if right:
+            np.testing.assert_allclose(pl.funm(A, np.cos).toarray(), want, atol=1e-8)
+            continue
+        with pytest.raises(np.linalg.LinAlgError, match="too close together, for so many rows"):
+            pl.funm(A, np.cos)
+
+
+@pytest.mark.parametrize("make", [
+    lambda: pl.Diag([2.0, 0.5], 4, (6, 6)),
+    lambda: pl.Triangular(np.triu(np.ones((3, 3)), 1), lower=False),
+    lambda: pl.Selection([1, 3, 0, 3, 4, 0], 6),
+])  # fmt: skip
+def test_what_has_no_square_root(make):
+    """Nilpotent blocks: SciPy gives entries of 1e290, their square as far from A as A is large."""
+    with pytest.raises(np.linalg.LinAlgError, match="squared is not A"):
+        pl.sqrtm(make())
+
+
 def test_without_scipy(python):
     code = """
 import sys

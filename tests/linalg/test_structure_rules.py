@@ -1,9 +1,6 @@
 """The functions on structure are rules as all else: listed, priced, seen, switched off; and what a
 plan says is what runs."""
 
-import contextlib
-import tracemalloc
-
 import numpy as np
 import pytest
 import ref
@@ -327,52 +324,6 @@ def test_a_trace_ends_with_its_call(rng):
     with pytest.raises(np.linalg.LinAlgError), pl.explaining() as e:
         pl.cholesky(pl.Kron(np.eye(3), -np.eye(13)))
     assert trees.here() is None and str(e)
-
-
-# -- the memory limit --
-
-SIDES = ("lstsq", "sqrt_inv_matmul")
-LIMITED = {
-    "Triangular": lambda r, n: pl.Triangular(np.tril(r.standard_normal((n, n)) + n * np.eye(n))),
-    "BlockTridiagonal": lambda r, n: pl.BlockTridiagonal(
-        np.full((n // 10 - 1, 10, 10), 0.1),
-        np.tile(10.0 * np.eye(10), (n // 10, 1, 1)),
-        np.full((n // 10 - 1, 10, 10), 0.1),
-    ),
-    "Banded": lambda r, n: pl.Banded((30, 30), np.r_[np.full((60, n), 0.1), np.full((1, n), 9.0)][
-        np.r_[0:30, 60, 30:60]
-    ]),
-    "Laplacian": lambda r, n: -pl.Laplacian((n // 20, 20), "dirichlet", np.float64),
-    "Tridiagonal": lambda r, n: pl.Tridiagonal(np.ones(n - 1), np.full(n, 4.0), np.ones(n - 1)),
-    "Kron": lambda r, n: pl.Kron(symmetric(r, 20) + 30 * np.eye(20), np.eye(n // 20)),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("kind", LIMITED)
-def test_rows_keep_to_the_memory_limit(kind, rng):
-    """What passes the limit is refused before it is made, by the figure that explain() prints."""
-    n, limit, refused = 400, 200_000, 0
-    expected = (np.linalg.LinAlgError, ValueError)
-    for name, (function, _) in FUNCTIONS.items():
-        more = ARGS.get(name, ())
-        with contextlib.suppress(*expected):  # what is imported at the first call is not counted
-            small = (np.ones(40),) if name in SIDES else more
-            function(LIMITED[kind](rng, 40), *small)
-        more = (np.ones(n),) if name in SIDES else more
-        op = LIMITED[kind](rng, n)
-        tracemalloc.start()
-        try:
-            with pl.config(memory_limit=limit):
-                function(op, *more)
-        except pl.MaterializationError as error:
-            refused += 1
-            assert "200,000" in str(error)
-        except expected:
-            pass
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        assert peak < 1.5 * limit, (name, peak)
-    assert refused > 0 or kind in ("Tridiagonal", "Kron")
 
 
 def test_the_root_of_a_negative_multiple_is_said_as_it_runs():

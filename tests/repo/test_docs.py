@@ -94,6 +94,22 @@ def test_printed_pages_are_fresh():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_every_blank_cell_has_its_reason(monkeypatch):
+    """Told of once; what is left out shows, and what is told of and no longer blank."""
+    monkeypatch.syspath_prepend(ROOT / "tools")
+    cells = importlib.import_module("blank_cells")
+    text, untold = cells.blank_cells()
+    assert not untold and all(why and why in text for _, _, why in cells.BLANK)
+    whole = cells.BLANK
+    for row in whole:
+        if row[0] == "*":
+            monkeypatch.setattr(cells, "BLANK", [other for other in whole if other is not row])
+            assert {head for _, head in cells.blank_cells()[1]} >= {row[1].split()[0]}
+    monkeypatch.setattr(cells, "BLANK", [*whole, ("svd", "kron", "of a cell that is not")])
+    with pytest.raises(KeyError, match="svd of kron is no blank cell"):
+        cells.blank_cells()
+
+
 # -- docstrings ---------------------------------------------------------------------------------
 
 

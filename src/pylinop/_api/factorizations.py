@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
-from .._base import dlpack, errors
+from .._base import dlpack, errors, memory
 from .._base.checks import is_lazy, number, square
 from .._base.dtypes import inexact, real_of
 from .._base.errors import deferrable
@@ -61,7 +61,10 @@ def _precise(op: Any, dtype: Any) -> Any:
     """The operator in at least that precision."""
     if op.dtype is None or real_of(op.dtype).itemsize >= real_of(dtype).itemsize:
         return op
-    return op.astype(np.result_type(op.dtype, real_of(dtype)))
+    wide = np.result_type(op.dtype, real_of(dtype))
+    if op._head == "dense":
+        memory.room(op, op.size * wide.itemsize, f"the form in {wide}")
+    return op.astype(wide)
 
 
 @deferrable

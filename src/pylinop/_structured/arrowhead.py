@@ -14,7 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._base import config
+
 _ENTRIES = 1 << 16  # of what is searched at once: it stays in the cache
+_HELD = 8  # arrays of these at once
 _TURNS = 80  # of the search: bisection alone ends by then
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -85,7 +88,9 @@ def roots(d: Any, z: Any, a: float) -> Roots:
     if not count:
         return Roots(np.zeros(1, int), np.full(1, a))
     at, moved = np.empty(count + 1, int), np.empty(count + 1)
-    step = max(1, _ENTRIES // count)
+    limit = config.get("memory_limit")
+    most = _ENTRIES if limit is None else min(_ENTRIES, int(limit) // (8 * _HELD))
+    step = max(1, most // count)
     for i in range(0, count + 1, step):
         which = np.arange(i, min(i + step, count + 1))
         at[which], moved[which] = _searched(d, z * z, a, which)

@@ -58,7 +58,7 @@ def refuse_symmetric(a: Any) -> None:
     if a.dtype.kind != "c" or 0 in a.shape:
         return
     real_diagonal(np.diagonal(a, axis1=-2, axis2=-1))
-    apart = largest(a - np.swapaxes(a, -1, -2))
+    apart = largest(a, np.swapaxes(a, -1, -2))
     refuse_where_symmetric(apart, largest(a.imag), rounding(a) * largest(a))
 
 

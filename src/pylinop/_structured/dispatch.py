@@ -213,14 +213,15 @@ def one_call(name: str) -> Callable[[Registered], Registered]:
 
 
 @contextlib.contextmanager
-def step(name: str, op: Any, price: prices.Price) -> Iterator[None]:
-    """Work of its own within a call, as `pl.explaining()` shows it, where no question does it."""
+def step(name: str, op: Any, price: prices.Price) -> Iterator[trees.Node | None]:
+    """Work of its own within a call, as `pl.explaining()` shows it, where no question does it:
+    yields that node."""
     trace = trees.here()
     if trace is None:
-        yield
+        yield None
         return
     with trace.node(name, op) as node:
-        yield
+        yield node
         node.fired, node.price, node.label = True, price, name
 
 

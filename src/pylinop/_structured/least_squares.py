@@ -90,13 +90,16 @@ def _gelsd(a: Any, b: Any, rcond: Any) -> tuple[Any, ...]:
     return x, rest.reshape(*b.shape[:-2], b.shape[-1]) if rest.size else rest, rank, s
 
 
-def _structured(op: Any) -> bool:
+def _structured(op: Any, said: trees.Node | None = None) -> bool:
     """Has the operand, below views and multiples, frames of its own? LAPACK's gelsd is quicker than
-    frames by an SVD."""
+    frames by an SVD. ``said`` is told which rows may not act."""
     while op._by in ("view", "scaled") and op._head in ("view", "scaled"):
+        row = frames.row_of(op)
+        if row is None or not frames.allows(row, op, said, True):
+            return False
         op = op._operands[0]
     row = frames.row_of(op)
-    return row is not None and frames.allows(row, op, None, True)
+    return row is not None and frames.allows(row, op, said, True)
 
 
 def _of_band(op: Any, b: Any, cut: Any) -> Any:
@@ -153,13 +156,20 @@ def tree(op: Any, b: Any, rcond: Any = None) -> trees.Node:
             node.parts = [found, trees.planned(svdvals, r)]
             node.unsure, node.instead = "where the rank is not full", _otherwise(op, b)
             return node
+        refused = [row for part in found.walk() for row in part.refused]
+        return _otherwise(op, b, refused)
     return _otherwise(op, b)
 
 
-def _otherwise(op: Any, b: Any) -> trees.Node:
-    if len(op.shape) > 2 or _structured(op):
-        return trees.planned(frames, op, "solve")
-    return trees.leaf("lstsq-dense", op, _dense_price(op, b))
+def _otherwise(op: Any, b: Any, refused: list[dict[str, Any]] | None = None) -> trees.Node:
+    said = trees.Node(frames.word, op)
+    if len(op.shape) > 2 or _structured(op, said):
+        node = trees.planned(frames, op, "solve")
+    else:
+        node = trees.leaf("lstsq-dense", op, _dense_price(op, b))
+        node.refused = said.refused
+    node.refused += refused or []
+    return node
 
 
 def _is_banded(op: Any) -> bool:
@@ -175,17 +185,21 @@ def lstsq(op: Any, b: Any, rcond: Any) -> Any:
     found = _of_band(op, b, lambda s: cut_of(op, s, rcond))
     if found is not None:
         return found
-    if len(op.shape) == 2 and not _structured(op):
+    said = None if trees.here() is None else trees.Node(frames.word, op)
+    if len(op.shape) == 2 and not _structured(op, said):
         a = dense(op, 2 + 3 * b.size / max(op.size, 1))
-        with step("lstsq-dense", op, _dense_price(op, b)):
+        with step("lstsq-dense", op, _dense_price(op, b)) as node:
+            if node is not None and said is not None:
+                node.refused = said.refused
             return _gelsd(a, b, rcond)
     m, n = op.shape[-2:]
     u, s, v = frames(op, "solve")
     if s.ndim > 1 or op.ndim > 2:
         s = np.broadcast_to(s, (*op.shape[:-2], s.shape[-1]))
     keep = s > cut_of(op, s, rcond)
-    with np.errstate(divide="ignore"):
-        x = v @ (np.where(keep, 1 / s, 0)[..., None] * (u.H @ b))
+    inverses = np.zeros(keep.shape, s.dtype)
+    np.divide(1, s, out=inverses, where=keep)
+    x = v @ (inverses[..., None] * (u.H @ b))
     if x.dtype.kind == "c" and not (b.dtype.kind == "c" or op.dtype.kind == "c"):
         x = np.ascontiguousarray(x.real)
     rank = keep.sum(axis=-1)

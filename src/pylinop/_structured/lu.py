@@ -157,5 +157,5 @@ ldl = Question(
     cost="n^3 / 3",
     kept="ldl",
     plans=_ldl_of_plans,
-    arrays=3.3,
+    arrays=5.3,
 )

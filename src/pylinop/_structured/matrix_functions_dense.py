@@ -81,10 +81,13 @@ def _quiet(call: Any, *args: Any) -> Any:
         return call(*args)
 
 
-def _refused(what: str, size: Any, limit: Any) -> None:
+_NONE = "the matrix is too near one for which there is none"
+_CLOSE = "its eigenvalues are too close together, for so many rows, to go by its triangle"
+
+
+def _refused(what: str, size: Any, limit: Any, why: str = _NONE) -> None:
     raise np.linalg.LinAlgError(
-        f"{what}: relative error {size:.1e} where {limit:.1e} is allowed; the matrix is too near "
-        "one for which there is none"
+        f"{what}: relative error {size:.1e} where {limit:.1e} is allowed; {why}"
     )
 
 
@@ -127,10 +130,13 @@ def _root(linalg: Any, a: Any) -> Any:
     x = _quiet(linalg.sqrtm, a)
     limit = 1e2 * a.shape[-1] * _EPS
     with np.errstate(all="ignore"):
-        size = np.linalg.norm(x) ** 2
-        off = np.linalg.norm(x @ x - a) / size if size else 0.0
+        left, size, whole = (np.linalg.norm(m) for m in (x @ x - a, x, a))
+        off = left / size**2 if size else 0.0
+        of_a = left / whole if whole else 0.0
     if not off <= limit:
         _refused("sqrtm(A) squared is not A", off, limit)
+    if not of_a <= _HALF:  # of a matrix without a root what comes is as large as one likes
+        _refused("sqrtm(A) squared is not A", of_a, _HALF)
     return x
 
 
@@ -150,20 +156,32 @@ def _any(linalg: Any, a: Any, f: Any) -> Any:
 
 def _parlett(linalg: Any, t: Any, call: Any) -> Any:
     """f of an upper triangle, column by column from f(T) T = T f(T) (Parlett, 1976). The columns
-    are solves with T - t_jj I, which lose digits where eigenvalues are close: the loss is estimated
-    from their distance, as SciPy does, and refused if it is more than half the digits."""
+    are solves with T - t_jj I, which lose digits where eigenvalues are close, and more with each
+    column: the loss is estimated from their distance, as SciPy does, and from what a change of T by
+    rounding does, and refused if it is more than half the digits."""
     n = t.shape[-1]
     t = t.astype(complex)
     d = np.diagonal(t).copy()
-    x = np.diag(np.asarray(call(d)).astype(complex))
     upper = np.abs(np.triu(t, 1)).sum(axis=0).max(initial=0)
     if upper <= n * _EPS * np.abs(d).max(initial=0):
-        return x  # normal: only the diagonal counts
+        return np.diag(np.asarray(call(d)).astype(complex))  # normal: only the diagonal counts
     gap = np.abs(d[:, None] - d[None, :])[np.triu_indices(n, 1)].min(initial=np.inf)
     estimate = _EPS * max(1.0, upper / gap) if gap > 0 else np.inf
     if not estimate <= _HALF:
         _refused(f"eigenvalues {gap:.1e} apart", estimate, _HALF)
-    for j in range(1, n):
+    x = _columns(linalg, t, call)
+    near = t * (1 + _EPS * np.random.default_rng(0).uniform(-1, 1, t.shape))
+    with np.errstate(invalid="ignore", over="ignore"):
+        change = np.abs(_columns(linalg, near, call) - x).max() / np.abs(x).max()
+    if np.isfinite(x).all() and not change <= _HALF:
+        _refused("f(A) changes as the triangle of A is rounded", change, _HALF, _CLOSE)
+    return x
+
+
+def _columns(linalg: Any, t: Any, call: Any) -> Any:
+    d = np.diagonal(t).copy()
+    x = np.diag(np.asarray(call(d)).astype(complex))
+    for j in range(1, t.shape[-1]):
         below = t[:j, :j] - d[j] * np.eye(j)
         right = x[:j, :j] @ t[:j, j] - t[:j, j] * x[j, j]
         x[:j, j] = linalg.solve_triangular(below, right)

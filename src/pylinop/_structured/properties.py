@@ -19,10 +19,11 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .._base.dtypes import inexact
+from .._base.dtypes import inexact, real_of
 from .dispatch import dense
 
 EXACT, ROUNDED, GRAM, THIN = "exact", "rounded", "gram", "thin"
+_ENTRIES = 1 << 12  # that are compared at once
 
 
 def known(op: Any, name: str) -> Any:
@@ -38,9 +39,18 @@ def rounding(a: Any) -> Any:
     return 16 * max(a.shape[-1], 1) * np.finfo(inexact(a.dtype)).eps
 
 
-def largest(a: Any) -> Any:
-    """The largest modulus of each matrix."""
-    return np.abs(a).max(axis=(-2, -1), initial=0)
+def largest(a: Any, b: Any = None, conjugate: bool = False) -> Any:
+    """The largest modulus of each matrix, or of a - b, b conjugated or not: some rows at a time, in
+    little memory."""
+    found = np.zeros(a.shape[:-2], real_of(inexact(a.dtype)))
+    step = max(1, _ENTRIES // max(a.size // max(a.shape[-2], 1), 1))
+    for i in range(0, a.shape[-2], step):
+        part = a[..., i : i + step, :]
+        if b is not None:
+            other = b[..., i : i + step, :]
+            part = part - (other.conj() if conjugate else other)
+        found = np.maximum(found, np.abs(part).max(axis=(-2, -1), initial=0))
+    return found
 
 
 def measured(A: Any, name: str, tolerance: str = EXACT) -> bool:
@@ -57,19 +67,21 @@ def measured(A: Any, name: str, tolerance: str = EXACT) -> bool:
     same = _core._mirrored(a, name == "hermitian") if a.dtype.char in "fdFD" else None
     if same or (same is not None and tolerance == EXACT):
         return same
-    other = a.swapaxes(-1, -2)
-    if name == "hermitian" and a.dtype.kind == "c":
-        other = other.conj()
+    other, conjugate = a.swapaxes(-1, -2), name == "hermitian" and a.dtype.kind == "c"
     if same is None:  # batches, and other dtypes
-        same = bool((a == other).all())
+        same = bool((a == (other.conj() if conjugate else other)).all())
     if same or tolerance == EXACT:
         return same
     if tolerance == ROUNDED:
-        return bool((largest(a - other) <= rounding(a) * largest(a)).all())
+        return bool((largest(a, other, conjugate) <= rounding(a) * largest(a)).all())
     d = np.sqrt(np.maximum(np.diagonal(a, 0, -2, -1).real, 0))
     off = a.shape[-1] * np.finfo(a.dtype).eps
     with np.errstate(invalid="ignore", over="ignore"):
-        return bool((np.abs(a - other) <= off * d[..., :, None] * d[..., None, :]).all())
+        for i in range(a.shape[-2]):
+            row = other[..., i, :].conj() if conjugate else other[..., i, :]
+            if not (np.abs(a[..., i, :] - row) <= off * d[..., i, None] * d).all():
+                return False
+    return True
 
 
 def _reflects(y: Any, c: Any) -> bool:

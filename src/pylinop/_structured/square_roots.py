@@ -24,8 +24,7 @@ from .cholesky import (
 )
 from .dispatch import Question, one_call
 from .eigh import eigenbasis
-from .properties import ROUNDED, measured, rounding
-from .singular_values import adjoint
+from .properties import ROUNDED, largest, measured, rounding
 
 # -- eigenvalues --
 
@@ -63,9 +62,9 @@ def nonnegative(
 
 def require_hermitian(a: Any) -> None:
     if not measured(a, "hermitian", ROUNDED):
-        gap = np.abs(a - adjoint(a)).max(axis=(-2, -1))
+        gap = largest(a, np.swapaxes(a, -1, -2), True)
         raise not_definite(
-            gap > rounding(a) * np.abs(a).max(axis=(-2, -1)),
+            gap > rounding(a) * largest(a),
             f"is not Hermitian: elements differ from those of its adjoint by up to {gap.max():.3g}",
         )
 

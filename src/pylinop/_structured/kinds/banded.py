@@ -156,6 +156,7 @@ def _phases(e: Any) -> Any:
     kept=True,
     by="band",
     asks=lambda op, uplo: [] if max(known(op, "band")) <= 1 < op.shape[-1] else None,
+    holds="3 n^2",
 )
 def _(op: Any, uplo: str) -> Any:
     bands = bands_of(op)
@@ -175,10 +176,15 @@ def _(op: Any, uplo: str) -> Any:
     real, turned = np.abs(e).astype(np.float64), _phases(e)
     d = np.broadcast_to(main.real, (*batch, n)).astype(np.float64)
     real = np.broadcast_to(real, (*batch, n - 1))
-    w, q = np.empty((*batch, n)), np.empty((*batch, n, n))
-    for i in np.ndindex(*batch):
-        w[i], q[i] = eigh_tridiagonal(d[i], real[i])
-    return w, unitary((turned[..., :, None] * q).astype(inexact(op.dtype), copy=False))
+    if batch:
+        w, q = np.empty((*batch, n)), np.empty((*batch, n, n))
+        for i in np.ndindex(*batch):
+            w[i], q[i] = eigh_tridiagonal(d[i], real[i])
+    else:
+        w, q = eigh_tridiagonal(d, real)
+    if (turned != 1).any():
+        q = turned[..., :, None] * q
+    return w, unitary(q.astype(inexact(op.dtype), copy=False))
 
 
 # -- cholesky --

@@ -24,6 +24,7 @@ from ..matrix_functions import functions_row
 from ..norms import _root_of_squares, frobenius, sums
 from ..operands import blocks_of, factors_of, keep_within
 from ..pinv import _relative
+from ..properties import known
 from ..qr import _joined, alike, qr, qr_asks
 from ..questions import eigvalsh, norm, pinv, svdvals
 from ..singular_values import _padded, descending
@@ -420,6 +421,16 @@ def _block_price(least: int, arrow: str, circulant: Any) -> Any:
     return lambda op: circulant(op) if _arrow(op, least) is None else arrow
 
 
+def _doubt(least: int) -> Any:
+    """Only the numbers say whether a block circulant is Hermitian."""
+
+    def doubt(op: Any, uplo: str) -> tuple[str, None] | None:
+        sure = _arrow(op, least) is not None or known(op, "hermitian")
+        return None if sure else ("where it is not Hermitian", None)
+
+    return doubt
+
+
 def _of_arrow(op: Any, found: Any, uplo: str, vectors: bool) -> Any:
     """(eigenvalues, eigenvectors or None) by those of the first block."""
     a, b, c, d = found
@@ -451,6 +462,7 @@ def _of_arrow(op: Any, found: Any, uplo: str, vectors: bool) -> Any:
     kept=True,
     asks=_arrow_asks(_VALUES),
     instead=_block_price(_VALUES, "60 n^2", block_circulant.price(5.0, 1.9)),
+    doubt=_doubt(_VALUES),
 )
 def _(op: Any, uplo: str) -> Any:
     arrow = _arrow(op, _VALUES)
@@ -471,6 +483,7 @@ def _(op: Any, uplo: str) -> Any:
     kept=True,
     asks=_arrow_asks(_VECTORS),
     instead=_block_price(_VECTORS, "150 n^2", block_circulant.price(10.0, 3.2)),
+    doubt=_doubt(_VECTORS),
 )
 def _(op: Any, uplo: str) -> Any:
     arrow = _arrow(op, _VECTORS)

@@ -19,7 +19,7 @@ from ..norms import cond_of_values
 from ..operands import _as_precise
 from ..questions import cond, eigvalsh, hermitian, norm, norm_of_values, svdvals
 from ..rows import GUARDS, guard_of
-from ..square_roots import _beside, power, root
+from ..square_roots import _beside, by_basis, power, root
 from ..svd import Matched, singular
 from ..unitary import is_unitary
 
@@ -274,8 +274,10 @@ def _(op: Any) -> Any:
 
 
 @power.row(
-    "inverse", how="of a Hermitian A: A's with the other sign", cost="A's",
-    guard="hermitian_operand", asks=lambda op, p: [("sqrt_inv_matmul", op._operands[0], -p)],
-)  # fmt: skip
-def _(op: Any, p: Any) -> Generator[Any, Any, Any]:
-    return (yield op._operands[0], -p)
+    "inverse",
+    how="of a Hermitian A: by its eigenvectors, none of its eigenvalues 0",
+    cost="that of eigh",
+    guard="hermitian_operand",
+)
+def _(op: Any, p: Any) -> Any:
+    return by_basis(op, p)

@@ -352,22 +352,6 @@ def _(op: Any) -> Any:
 # -- by known eigenvectors --
 
 
-@power.row(
-    "lowrank",
-    how="of A^1/2: QR of U, eigh of k x k; A^-1/2 has none",
-    cost="O(n k^2)",
-    guard="thin hermitian",
-    asks=lambda op, p: [] if p > 0 else None,
-)
-def _(op: Any, p: Any) -> Any:
-    found = thin_hermitian(op)
-    if found is None or p < 0:
-        return NotImplemented
-    q, m = found
-    w, v = np.linalg.eigh(m)
-    return _core.LowRank(q @ v, None, _core.Diag(_powers(nonnegative(w), p)))
-
-
 # -- c I and a thin part --
 
 

@@ -65,6 +65,7 @@ def halves(op: Any, question: Any, found: Any, uplo: str) -> Any:
     cost="n^3 / 3",
     kept=True,
     guard="hermitian_levels",
+    holds="17 n^2 / 10",
 )
 def _(op: Any, uplo: str) -> Any:
     return halves(op, eigvalsh, values, uplo)
@@ -156,6 +157,7 @@ def _(op: Any) -> Any:
     *("toeplitz", "multitoeplitz"),
     how="Hermitian: heevd of halves",
     cost="9 n^3 / 4",
+    holds="7 n^2 / 2",
     kept=True,
     by="dense",
     guard="hermitian_levels",
