@@ -134,11 +134,59 @@ static void test_failing(lop_proof_kind proof, const char *who) {
     t_group(who);
 }
 
+/* A result is made where the caller wants it, or copied there: of the same bits, whatever the
+ * address, also where an argument lies. */
+static void test_places(void) {
+    enum { APART = 3, ROOM = 64 + APART * N };
+    static double a[N * N];
+    static _Alignas(64) double room[ROOM];
+    static const int64_t square[2] = {N, N}, column[2] = {N, 1};
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < N; j++) a[i * N + j] = i == j ? N : 1.0 / (1 + abs(i - j));
+    double due[N];
+    static const struct {
+        int x, out, step; /* from where in `room` */
+    } place[] = {{32, 0, 1}, {32, 1, 1},    {0, 0, 1}, {0, 8, 1},
+                 {8, 0, 1},  {0, 0, APART}, {63, 0, 1}};
+    lop_plan *plan = plan_of();
+    if (!t_check(plan != NULL, "a plan: %s", w.err.text)) return;
+    for (size_t k = 0; k < sizeof place / sizeof *place; k++) {
+        for (int i = 0; i < ROOM; i++) room[i] = -7;
+        for (int i = 0; i < N; i++) room[place[k].x + i] = 1.0 + i;
+        lop_tape *t = NULL;
+        lop_buf in[2] = {view_of(0, 2, square).buf, view_of(1, 2, column).buf},
+                out = view_of(0, 2, column).buf;
+        in[0].p = a;
+        in[1].p = room + place[k].x;
+        out.p = room + place[k].out;
+        out.stride[0] = place[k].step;
+        const bool ran = tape_of(plan, LOP_PROOF_TRUE, &t) == LOP_OK &&
+                         lop_tape_run(t, in, &out, &w.err) == LOP_OK;
+        t_check(ran, "place %d: %s", (int)k, w.err.text);
+        for (int i = 0; ran && i < N; i++) {
+            const double found = room[place[k].out + i * place[k].step];
+            if (k == 0) due[i] = found;
+            t_check(found == due[i] && found != -7, "place %d, element %d", (int)k, i);
+        }
+        for (int i = 0; ran && k > 0 && i < ROOM; i++) { /* nothing else is written to */
+            const int at = i - place[k].out, x = i - place[k].x;
+            const bool own = at >= 0 && at < N * place[k].step && at % place[k].step == 0;
+            if (!own)
+                t_check(room[i] == (x >= 0 && x < N ? 1.0 + x : -7), "place %d, beside %d", (int)k,
+                        i);
+        }
+        lop_tape_free(t);
+    }
+    lop_plan_unref(plan);
+    t_group("places");
+}
+
 int main(void) {
     world_open(&w, 1);
     test_failing(LOP_PROOF_TRUE, "no proof");
     test_failing(LOP_PROOF_SYMMETRIC, "a proof by Cholesky");
     test_failing(LOP_PROOF_KRON, "of a factor");
+    test_places();
     world_close(&w, "test_tape");
     return t_end();
 }

@@ -197,6 +197,46 @@ static bool is_open(const lop_tape *t, void *const *slot) {
     return false;
 }
 
+/* The first byte, and the one behind the last. */
+static void extent(const lop_buf *b, uintptr_t *low, uintptr_t *high) {
+    const int64_t size = (int64_t)lop_dtype_size(b->dt);
+    int64_t down = 0, up = size;
+    for (int d = 0; d < b->shape.ndim; d++) {
+        const int64_t reach = (b->shape.dim[d] - 1) * b->stride[d] * size;
+        if (b->shape.dim[d] > 0 && reach < 0) down += reach;
+        if (b->shape.dim[d] > 0 && reach > 0) up += reach;
+    }
+    *low = (uintptr_t)b->p + (uintptr_t)down;
+    *high = (uintptr_t)b->p + (uintptr_t)up;
+}
+
+/* Can result i be made where the caller wants it? Its slot holds nothing else, is laid out and
+ * aligned alike, is no other result's, and no argument lies there. */
+static bool in_place(const lop_tape *t, int i, const lop_buf *in, const lop_buf *out) {
+    const lop_tape_view *v = &t->out[i];
+    const lop_tape_slot *s = &t->slot[v->slot];
+    const lop_buf *own = &v->buf, *due = &out[i];
+    if (v->slot < t->nin || s->constant || v->offset || own->dt != due->dt ||
+        !lop_shape_equal(&own->shape, &due->shape) || (uintptr_t)due->p % ALIGN)
+        return false;
+    int64_t bytes = (int64_t)lop_dtype_size(due->dt);
+    for (int d = 0; d < due->shape.ndim; d++) {
+        if (due->shape.dim[d] != 1 && own->stride[d] != due->stride[d]) return false;
+        bytes *= due->shape.dim[d];
+    }
+    if (bytes == 0 || bytes != s->bytes) return false;
+    for (int j = 0; j < t->nout; j++)
+        if (j != i && t->out[j].slot == v->slot) return false;
+    uintptr_t low, high, from, to;
+    extent(due, &low, &high);
+    if (high - low != (uintptr_t)bytes) return false;
+    for (int k = 0; k < t->nin; k++) {
+        extent(&in[k], &from, &to);
+        if (from < high && low < to) return false;
+    }
+    return true;
+}
+
 lop_status lop_tape_run(const lop_tape *tape, const lop_buf *in, const lop_buf *out, lop_err *err) {
     lop_tape *t = (lop_tape *)(uintptr_t)tape; /* its spare workspace alone changes */
     if (t->proof && !lop_proved(t->ctx, t->proof, in, 0)) return LOP_UNABLE;
@@ -209,11 +249,14 @@ lop_status lop_tape_run(const lop_tape *tape, const lop_buf *in, const lop_buf *
         const lop_tape_slot *s = &t->slot[i];
         slot[i] = i < t->nin ? in[i].p : s->constant ? s->constant : work + s->place;
     }
+    for (int i = 0; i < t->nout; i++)
+        if (in_place(t, i, in, out)) slot[t->out[i].slot] = out[i].p;
     uint64_t *key = (uint64_t *)(void *)(slot + t->nslot);
     lop_status st = run_steps(t, slot, key, err);
     if (st == LOP_OK && is_open(t, slot)) st = LOP_UNABLE;
     for (int i = 0; st == LOP_OK && i < t->nout; i++) {
         const lop_buf from = placed(slot, &t->out[i]);
+        if (in_place(t, i, in, out)) continue;
         st = lop_tape_function(LOP_TAPE_COPY, 0, &from, NULL, &out[i]);
     }
     void *before = t->bytes <= MOST_SPARE ? atomic_exchange(&t->spare, block) : block;

@@ -25,11 +25,28 @@ static bool add_operand(walk *w, int j, const lop_buf *b) {
     return true;
 }
 
+/* Dimensions that follow one another in every operand are one. */
+static void merge(walk *w) {
+    int n = 0;
+    for (int d = 0; d < w->nd; d++) {
+        bool on = n > 0;
+        for (int j = 0; on && j < 3; j++)
+            on = !w->at[j] || w->stride[j][n - 1] == w->stride[j][d] * w->dim[d];
+        const int to = on ? n - 1 : n++;
+        w->dim[to] = on ? w->dim[to] * w->dim[d] : w->dim[d];
+        for (int j = 0; j < 3; j++) w->stride[j][to] = w->stride[j][d];
+    }
+    w->nd = n;
+}
+
 static bool walk_open(walk *w, const lop_buf *out, const lop_buf *a, const lop_buf *b) {
     memset(w, 0, sizeof *w);
     w->nd = out->shape.ndim;
     for (int d = 0; d < w->nd; d++) w->dim[d] = out->shape.dim[d];
-    return add_operand(w, 0, out) && (!a || add_operand(w, 1, a)) && (!b || add_operand(w, 2, b));
+    if (!add_operand(w, 0, out) || (a && !add_operand(w, 1, a)) || (b && !add_operand(w, 2, b)))
+        return false;
+    merge(w);
+    return true;
 }
 
 typedef void (*inner)(int64_t n, char *y, int64_t ys, const char *a, int64_t as, const char *b,
@@ -38,6 +55,16 @@ typedef void (*inner)(int64_t n, char *y, int64_t ys, const char *a, int64_t as,
 #define EACH(name, T, expression)                                                                  \
     static void name(int64_t n, char *y, int64_t ys, const char *a, int64_t as, const char *b,     \
                      int64_t bs) {                                                                 \
+        const int64_t unit = (int64_t)sizeof(T);                                                   \
+        if (ys == unit && as == unit && bs == unit) {                                              \
+            const T *p = (const T *)(const void *)a, *q = (const T *)(const void *)b;              \
+            for (int64_t i = 0; i < n; i++) {                                                      \
+                const T u = p[i], v = q[i];                                                        \
+                (void)v;                                                                           \
+                ((T *)(void *)y)[i] = expression;                                                  \
+            }                                                                                      \
+            return;                                                                                \
+        }                                                                                          \
         for (int64_t i = 0; i < n; i++, y += ys, a += as, b += bs) {                               \
             const T u = *(const T *)(const void *)a, v = *(const T *)(const void *)b;              \
             (void)v;                                                                               \

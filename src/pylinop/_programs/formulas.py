@@ -17,7 +17,20 @@ from .. import _core
 from .._lazy.leaves import lazy
 from . import table
 
-__all__ = ["Node", "Parts", "flat", "leaf", "nodes_of", "operand", "operations", "run"]
+__all__ = [
+    "Held",
+    "Kept",
+    "Node",
+    "Parts",
+    "Several",
+    "flat",
+    "leaf",
+    "nodes_of",
+    "number_of",
+    "operand",
+    "operations",
+    "run",
+]
 
 
 class Ref(NamedTuple):
@@ -58,6 +71,25 @@ class Held:
 
     def __hash__(self) -> int:
         return id(self.held)
+
+
+class Kept(NamedTuple):
+    """An object in a compiled graph, by its number: its compiler takes numbers for constants."""
+
+    number: int
+
+
+_kept: dict[int, Any] = {}  # by id: for good, like the graphs
+
+
+def number_of(thing: Any) -> int:
+    """The number of an object that a graph is to find again."""
+    _kept[id(thing)] = thing
+    return id(thing)
+
+
+def _thing(x: Any) -> Any:
+    return x.held if type(x) is Held else _kept[x.number] if type(x) is Kept else x
 
 
 class Shape:
@@ -180,7 +212,7 @@ def operations(
         given = _argument(args, taken)
         if traced is not None and traced():
             for x in (*given.parts, *(y for _, y in words.parts)):
-                if type(x) is Held:
+                if type(x) is Held and callable(x.held):
                     raise TypeError(
                         f"{name} of a {type(x.held).__name__}, which is no part of a graph: "
                         "compile a function that calls a program(f), with it in f"
@@ -297,7 +329,7 @@ def _filled(x: Any, nodes: list[Any], arrays: Any, made: bool) -> Any:
         return slice(*parts) if x.type is slice else x.type(parts)
     if made and type(x) is Number:
         return x.value
-    return x.held if made and type(x) is Held else x
+    return _thing(x) if made else x
 
 
 def nodes_of(parts: Parts, arrays: Any) -> list[Node]:

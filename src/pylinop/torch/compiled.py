@@ -13,15 +13,17 @@ what PyTorch's own operators do under a transform."""
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
 import torch
+import torch._dynamo.variables.builtin as _tracer
 from torch._functorch.utils import enable_single_level_autograd_function
 from torch.autograd.forward_ad import _set_fwd_grad_enabled
 from torch.autograd.function import _SingleLevelFunction
 
-from .._programs.formulas import Parts
+from .._programs.formulas import Held, Kept, Parts, Several, number_of
 from .._programs.programs import Formula, Program, WithGradients
 from .._programs.text import kept, of_program, program_of
 from . import derived
@@ -173,6 +175,37 @@ def _kind(code: Any, asked: Any, arrays: int, given: Any) -> Any:
     return shape, dtype.str
 
 
+def _reflect_products() -> None:
+    """Where the first of two operands is no tensor, the tracer turns them around and takes the
+    reflected method, but for `@`, of which its table has no row: there it takes the same method
+    for both orders. The row makes of it what Python does. Where there is no such table `A @ x`
+    has no place in a graph, and says so (`operators.py`)."""
+    table = getattr(_tracer, "BUILTIN_TO_TENSOR_RFN_MAP", None)
+    if isinstance(table, dict):
+        table.setdefault(operator.matmul, torch.Tensor.__rmatmul__)
+
+
+_reflect_products()
+_number = torch.compiler.assume_constant_result(number_of)
+
+
+def _constant(x: Any) -> Any:
+    """An argument whose objects are numbers."""
+    if type(x) is Held:
+        return Kept(_number(x.held))
+    if type(x) is Several:
+        pairs = x.type is dict
+        return Several(
+            x.type, tuple([(y[0], _constant(y[1])) if pairs else _constant(y) for y in x.parts])
+        )
+    return x
+
+
+def _code(parts: Parts) -> Any:
+    """Nodes as constants."""
+    return tuple([(name, _constant(args), _constant(words)) for name, args, words in parts.code])
+
+
 def avals_in_graph(tensors: Any) -> Any:
     """Shapes and dtypes as constants."""
     return tuple([(tuple(x.shape), LETTERS[x.dtype]) for x in tensors])
@@ -181,13 +214,13 @@ def avals_in_graph(tensors: Any) -> Any:
 def kind_in_graph(parts: Parts, tensors: Any) -> Any:
     """Shape and dtype of the first value."""
     given = avals_in_graph(tensors)
-    shape, letter = _kind(parts.code, parts.asked, parts.arrays, given)
+    shape, letter = _kind(_code(parts), parts.asked, parts.arrays, given)
     return shape, np.dtype(letter)
 
 
 def in_graph(parts: Parts, tensors: Any) -> Any:
     """The values of a formula."""
-    return text_in_graph(_text(parts.code, parts.asked, parts.arrays), tensors)
+    return text_in_graph(_text(_code(parts), parts.asked, parts.arrays), tensors)
 
 
 def text_in_graph(text: str, tensors: Any) -> Any:

@@ -93,6 +93,10 @@ class PylinopLinearOperator(_LinearOperator):  # type: ignore[misc]
     def _prod_batch(self, dim: int) -> Any:
         return self._of_dense(lambda a: a.prod(dim))
 
+    def to(self, *args: Any, **kwargs: Any) -> Any:
+        """On another device, or of another dtype; indices stay integers."""
+        return as_linear_operator(self.operator.to(*args, **kwargs))
+
     # -- sums and products stay formulas
 
     def __add__(self, other: Any) -> Any:

@@ -124,8 +124,8 @@ class Operator(neutral.Operator):
 
 
 _ORDER = (
-    "A @ x of an operator of pylinop.torch and a tensor in a graph of torch.compile: PyTorch's "
-    "tracer hides which of them comes first. Write torch.matmul(A, x)"
+    "x @ A of a tensor and an operator of pylinop.torch in a graph of torch.compile: PyTorch's "
+    "tracer hides which of them comes first. Write torch.matmul(x, A)"
 )
 
 

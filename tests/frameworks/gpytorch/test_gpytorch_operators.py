@@ -204,6 +204,15 @@ def test_gradients_flow_through_conversions():
     assert torch.autograd.gradgradcheck(value, given)
 
 
+@pytest.mark.parametrize("name", ["masked", "permutation", "dense"])
+def test_to_another_dtype(name):
+    """Indices among the tensors stay integers."""
+    A = as_linear_operator(from_linear_operator(them()[name]))
+    for B in (A.to(torch.float32), A.to(dtype=torch.float32, device="cpu"), A.float()):
+        assert B.dtype == B.to_dense().dtype == torch.float32
+        assert torch.allclose(B.to_dense().to(A.dtype), A.to_dense(), rtol=1e-6)
+
+
 @pytest.mark.parametrize("columns", [None, 1, 3])
 @pytest.mark.parametrize("batch", [(), (2,)])
 def test_inv_quad_logdet(columns, batch):

@@ -16,6 +16,15 @@ PAGE = Path(__file__).parents[3] / "docs" / "jax.md"
 BLOCK = re.compile(r"^<!-- session with JAX -->\n```python\n(.*?)^```$", re.M | re.S)
 
 
+@pytest.fixture(autouse=True)
+def narrow():
+    """JAX as it comes: other files of the same run set 64 bits."""
+    was = jax.config.jax_enable_x64
+    jax.config.update("jax_enable_x64", False)
+    yield
+    jax.config.update("jax_enable_x64", was)
+
+
 def run(text, name):
     said = []
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS, verbose=False)

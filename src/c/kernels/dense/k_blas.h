@@ -163,6 +163,8 @@ double lopk_outgrown(const lop_mat *x, const lop_mat *b, double norm);
 enum { LOPK_GROWTHS = 8 };
 void lopk_lengths(const lop_mat *b, double *out);
 double lopk_outgrown_from(const lop_mat *x, const double *from, double norm);
+/* Of one column of m rows, whose length is known, and b's. */
+double lopk_outgrown_by(double length, double from, int64_t m, double norm);
 double lopk_eps(lop_dtype dt); /* below which a matrix counts as singular to working precision */
 
 int lopk_threads(void);

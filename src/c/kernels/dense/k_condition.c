@@ -194,12 +194,14 @@ static double safe_length(const lop_mat *a, int64_t j) {
 void lopk_lengths(const lop_mat *b, double *out) {
     for (int64_t j = 0; j < b->n && j < LOPK_GROWTHS; j++) out[j] = safe_length(b, j);
 }
+double lopk_outgrown_by(double length, double from, int64_t m, double norm) {
+    const double grown = length * norm * fmin(sqrt((double)m), 30);
+    return grown > 0 && grown <= DBL_MAX ? from / grown : 1;
+}
 double lopk_outgrown_from(const lop_mat *x, const double *from, double norm) {
     double least = 1;
-    const double spread = fmin(sqrt((double)x->m), 30);
     for (int64_t j = 0; j < x->n && j < LOPK_GROWTHS; j++) {
-        const double grown = safe_length(x, j) * norm * spread,
-                     ratio = grown > 0 && grown <= DBL_MAX ? from[j] / grown : 1;
+        const double ratio = lopk_outgrown_by(safe_length(x, j), from[j], x->m, norm);
         least = ratio < least ? ratio : least;
     }
     return least;

@@ -220,7 +220,14 @@ static lop_status run_accept_difference(const lop_call *c) {
     for (int64_t i = 0; i < small->m; i++)
         trace += creal(lop_get(small->dt, small->p, i * (small->rs + small->cs)));
     if (!(100 * lop_rounding(x->dt) * (double)small->m * trace <= 1)) return LOP_SINGULAR;
-    for (int64_t i = 0; i < x->m; i++) {
+    const double *xs = x->p, *ds = d->p;
+    for (int64_t i = 0; i < x->m && x->dt == LOP_f64; i++) {
+        const double a = xs[i * x->rs], b = ds[i * d->rs];
+        if (!(a >= 0 && b > 0)) return LOP_SINGULAR;
+        most = a > most ? a : most;
+        from = b > from ? b : from;
+    }
+    for (int64_t i = 0; i < x->m && x->dt != LOP_f64; i++) {
         const double _Complex a = lop_get(x->dt, x->p, i * x->rs),
                               b = lop_get(d->dt, d->p, i * d->rs);
         if (!(creal(a) >= 0 && creal(b) > 0 && cimag(b) == 0)) return LOP_SINGULAR;

@@ -112,7 +112,7 @@ static lop_status run_accept(const lop_call *c) {
     lopk_copy(c->a[0], x);
     if (!range_of(d, &least, &most)) return LOP_SINGULAR;
     const double a = most > fact[LARGEST] ? most : fact[LARGEST], lost = 4 * sqrt((double)y->m) * u;
-    double nx[LOP_NORMS], nb[LOP_NORMS], ne[LOP_NORMS], ny[LOP_NORMS];
+    double nx[LOP_NORMS], nb[LOP_NORMS], ne[LOP_NORMS], ny[LOP_NORMS], outgrown = 1;
     for (int64_t j = 0; j < x->n; j++) {
         const int at = (int)(j % LOP_NORMS);
         if (at == 0) {
@@ -124,8 +124,9 @@ static lop_status run_accept(const lop_call *c) {
         const double size = a * nx[at] + nb[at],
                      left = all * (ne[at] + lost * ny[at]) + 4 * u * a * nx[at];
         if (!isfinite(size) || !(left <= 10 * (double)x->m * u * size)) return LOP_SINGULAR;
+        if (j < LOPK_GROWTHS) outgrown = fmin(outgrown, lopk_outgrown_by(nx[at], nb[at], x->m, a));
     }
-    if (b->p != x->p && b->n == x->n) lop_call_near(c, lopk_outgrown(x, b, a), lopk_eps(x->dt));
+    if (b->p != x->p && b->n == x->n) lop_call_near(c, outgrown, lopk_eps(x->dt));
     return LOP_OK;
 }
 static lop_status check_update(lop_emit *e, const lop_node *self, int value, int mask) {
