@@ -13,12 +13,12 @@ what PyTorch's own operators do under a transform."""
 
 from __future__ import annotations
 
+import importlib
 import operator
 from typing import Any
 
 import numpy as np
 import torch
-import torch._dynamo.variables.builtin as _tracer
 from torch._functorch.utils import enable_single_level_autograd_function
 from torch.autograd.forward_ad import _set_fwd_grad_enabled
 from torch.autograd.function import _SingleLevelFunction
@@ -180,7 +180,11 @@ def _reflect_products() -> None:
     reflected method, but for `@`, of which its table has no row: there it takes the same method
     for both orders. The row makes of it what Python does. Where there is no such table `A @ x`
     has no place in a graph, and says so (`operators.py`)."""
-    table = getattr(_tracer, "BUILTIN_TO_TENSOR_RFN_MAP", None)
+    try:
+        tracer = importlib.import_module("torch._dynamo.variables.builtin")
+    except ImportError:  # a room of its own house, which may be moved
+        return
+    table = getattr(tracer, "BUILTIN_TO_TENSOR_RFN_MAP", None)
     if isinstance(table, dict):
         table.setdefault(operator.matmul, torch.Tensor.__rmatmul__)
 
