@@ -150,6 +150,9 @@ class Namespace:
     def where(self, test: Any, a: Any, b: Any) -> Any:
         return self.xp.where(test, a, b)
 
+    def or_nan(self, test: Any, x: Any) -> Any:
+        return self.where(test, x, self.ones((), self.name_of(x)) * float("nan"))
+
     def abs(self, x: Any) -> Any:
         return self.xp.abs(x)
 
@@ -162,6 +165,9 @@ class Namespace:
 
     def exp(self, x: Any) -> Any:
         return self.xp.exp(x)
+
+    def sin(self, x: Any) -> Any:
+        return self.xp.sin(x)
 
     def log(self, x: Any) -> Any:
         return self.xp.log(x)
@@ -404,6 +410,9 @@ class _Torch(Namespace):
 
     def norms(self, x: Any) -> Any:
         return self.xp.linalg.vector_norm(x, dim=-2)
+
+    def or_nan(self, test: Any, x: Any) -> Any:
+        return self.xp.where(test, x, float("nan"))
 
     def sorted(self, x: Any) -> Any:
         return self.xp.sort(x, dim=-1)[0]
