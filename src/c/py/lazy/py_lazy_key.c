@@ -228,7 +228,7 @@ static int put_kind(key *k, PyObject *made) {
 
 /* The array that is all of a Dense; borrowed, NULL: there is none, or more. */
 static PyObject *only_array(const key *k, PyObject *x) {
-    if ((PyObject *)Py_TYPE(x) != k->s->type[LOP_ID_dense]) return NULL;
+    if (Py_TYPE(x) != k->s->type[LOP_ID_dense]) return NULL;
     PyObject *init = ((py_op *)x)->init;
     if (!init || !PyArray_CheckExact(PyTuple_GET_ITEM(init, 0))) return NULL;
     for (Py_ssize_t i = 1; i < PyTuple_GET_SIZE(init); i++)

@@ -409,6 +409,7 @@ static PyMethodDef functions[] = {
     {"_release", py_release, METH_O, NULL},
     {"_hold", (PyCFunction)(void (*)(void))py_hold, METH_FASTCALL, NULL},
     {"_met", py_met, METH_NOARGS, NULL},
+    {"_printed", py_printed, METH_O, NULL},
     {"_kept", kept, METH_VARARGS, NULL},
     {"_keep", keep, METH_VARARGS, NULL},
     {"_forget", forget, METH_O, NULL},
