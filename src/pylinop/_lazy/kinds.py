@@ -176,10 +176,11 @@ def kind(cls: Any, args: Any, kwargs: Any) -> Any:
 
 _CONSTANTS = frozenset((int, bool, float, str, type(None)))
 _MOST = 512
-_outers: dict[Any, tuple[tuple[int, ...], Any]] = {}  # what kinds of LazyArrays are from outside
+_Outer = tuple[tuple[int, ...], Any]
+_outers: dict[Any, _Outer] = {}  # what kinds of LazyArrays are from outside
 
 
-def _outer(made: Kind, found: list[Any], takes: list[int]) -> tuple[tuple[int, ...], Any] | None:
+def _outer(made: Kind, found: list[Any], takes: list[int]) -> _Outer | None:
     """Shape and dtype of what a kind makes of LazyArrays; None where it has no operator form. They
     are known by the shapes and dtypes of these and by what else is given, if all that is plain."""
     if getattr(_core, made.cls.__name__, None) is not made.cls:
@@ -205,7 +206,7 @@ def _outer(made: Kind, found: list[Any], takes: list[int]) -> tuple[tuple[int, .
     return known
 
 
-def _made_hollow(made: Kind, found: list[Any], takes: list[int]) -> Any:
+def _made_hollow(made: Kind, found: list[Any], takes: list[int]) -> _Outer | None:
     hollow = made(*(_hollow(x, t) for x, t in zip(found, takes, strict=True)))
     if hollow._opaque or hollow.dtype is None or hollow.ndim > 8:
         return None

@@ -27,7 +27,7 @@ __all__ = ["Kept"]
 
 _MOST = 512
 # Estimated seconds of what the first half derives: of less each half makes it for itself, from C.
-# Holding costs 20 to 100 us in Python (EPYC, busy, 2026-11-27: definite matrices of 20 to 200 rows).
+# Holding costs 20 to 100 us in Python (EPYC, busy, 2026-11-27: definite, 20 to 200 rows).
 _WORTH = 1e-4
 _derive: dict[Any, bool] = {}  # does the first half of a program derive what is worth being held?
 

@@ -6,6 +6,7 @@ The function itself runs at each call, so that what it reads, decides and holds 
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -109,6 +110,7 @@ def forget() -> None:
     """Forgets what functions have built."""
     _known.clear()
     _by_key.clear()
+    _with_gradients.cache_clear()
     _never.clear()
 
 
@@ -118,7 +120,12 @@ def gradients(trace: Any, value: Any) -> list[Any] | None:
     if met is None:
         return None
     program, arrays = met
-    return _computed(WithGradients(program, tuple(range(len(trace.parameters)))), arrays)
+    return _computed(_with_gradients(program, len(trace.parameters)), arrays)
+
+
+@functools.lru_cache(maxsize=_MOST)
+def _with_gradients(program: Met, count: int) -> WithGradients:
+    return WithGradients(program, tuple(range(count)))
 
 
 def products(trace: Any, value: Any, vectors: list[list[Any]]) -> list[Any] | None:
