@@ -110,14 +110,14 @@ static int put_scalar(key *k, PyObject *x) {
     PyArray_Descr *d = PyArray_DescrFromScalar(x);
     if (!d) return FAILED;
     char content[32];
-    int got = d->elsize <= (npy_intp)sizeof content && PyTypeNum_ISNUMBER(d->type_num)
+    int got = PyDataType_ELSIZE(d) <= (npy_intp)sizeof content && PyTypeNum_ISNUMBER(d->type_num)
                   ? put_tag(k, 'g')
                   : UNKNOWN;
     if (got == KNOWN) got = put_dtype(k, d);
     if (got == KNOWN) {
         memset(content, 0, sizeof content);
         PyArray_ScalarAsCtype(x, content);
-        got = put(k, content, (size_t)d->elsize);
+        got = put(k, content, (size_t)PyDataType_ELSIZE(d));
     }
     Py_DECREF(d);
     return got;
