@@ -9,9 +9,20 @@ import pytest
 
 import pylinop as pl
 from pylinop import _core
+from pylinop._gradients.contents import printed
+from pylinop._programs import halves
 from pylinop._programs.halves import _derive
 
 PROGRAMS = {}
+
+
+@pytest.fixture(autouse=True)
+def _held_however_small(monkeypatch):
+    """Halves this small make their factors for themselves, which is faster."""
+    monkeypatch.setattr(halves, "_WORTH", 0.0)
+    _derive.clear()
+    yield
+    _derive.clear()
 
 
 def program(f):
@@ -279,3 +290,37 @@ def test_copies_of_a_second_half_hold_for_themselves(copied, rng):
     del other
     gc.collect()
     assert _core._store()["held"] == before
+
+
+@pytest.mark.parametrize(("n", "held"), [(40, False), (400, True)])
+def test_what_is_made_in_no_time_is_not_held(n, held, rng, monkeypatch):
+    monkeypatch.undo()
+    A, y = definite(rng, n), rng.standard_normal(n)
+    f = lambda A: likelihood(pl.Dense(A, "pos"), y)
+    p = pl.program(f)
+    before = _core._store()["held"]
+    for _ in range(4):
+        value, residual = p.cut(A)
+        (found,) = residual(1.0)
+    due_value, due = pl.value_and_grad(f)(A)
+    assert np.isclose(value, due_value, rtol=1e-12)
+    assert np.abs(found - due).max() <= 1e-12 * np.abs(due).max()
+    assert residual(1.0)[0].tobytes() == found.tobytes()
+    assert (_core._store()["held"] > before + 8 * n * n) is held
+    assert (residual.nbytes >= 16 * n * n) is held
+
+
+def test_bytes_tell_arrays_apart():
+    a = np.arange(24.0).reshape(4, 6)
+    same = [a, a.copy(), np.asfortranarray(a), np.repeat(a, 2, axis=0)[::2]]
+    assert len({printed(x) for x in same}) == 1
+    others = [a + 1e-13 * (a == 23), -a, a[:, :5], a.astype("f4"), a + 0j, np.array(1.0), a[:0]]
+    assert len({printed(x) for x in [a, *others]}) == 1 + len(others)
+    for n in (1, 7, 8, 9, 63, 64, 65, 1000):
+        base = np.zeros(n)
+        found = {printed(base)}
+        for k in range(n):
+            moved = base.copy()
+            moved[k] = 5e-324
+            found.add(printed(moved))
+        assert len(found) == n + 1

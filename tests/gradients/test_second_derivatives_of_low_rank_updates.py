@@ -67,6 +67,23 @@ def test_where_the_update_hides_the_base_or_vanishes_beside_it(d):
     assert np.abs(found - expected).max() <= 1e-15 * n * condition * scale
 
 
+@pytest.mark.parametrize("number", [2.0, -0.5])
+@pytest.mark.parametrize("n", [8, 40])
+def test_of_a_multiple_the_diagonal_keeps_its_numbers(n, number):
+    """The vector of a multiple of a diagonal was once that of the same multiple of the identity."""
+    r = np.random.default_rng(n)
+    d, w = r.uniform(1, 2, (2, n))
+    U = r.standard_normal((n, 2))
+    inverse = np.linalg.inv(np.diag(d) + U @ U.T)
+    for sum_of_both in (
+        lambda d: number * (pl.Diag(d) + pl.LowRank(U)),
+        lambda d: number * pl.LowRankUpdate(pl.Diag(d), U),
+    ):
+        found = pl.grad(lambda d, K=sum_of_both: w @ pl.diagonal(pl.inv(K(d))))(d)
+        expected = -(inverse @ np.diag(w) @ inverse).diagonal() / number
+        assert np.allclose(found, expected, rtol=0, atol=1e-12 * np.abs(expected).max())
+
+
 def test_no_matrix_of_n_rows_and_columns():
     n = 3000
     f = likelihood(drawn(n), lambda d, U: pl.Diag(d) + pl.LowRank(U))

@@ -497,19 +497,16 @@ LOP_BUILD(element_column) {
 }
 
 lop_status lop_make_diagonal(const lop_maker *mk, const lop_node *a, const lop_node **out) {
-    const lop_node *id = a->op == &lop_op_scaled ? a->child[0] : a, *ones;
+    if (a->op == &lop_op_scaled) {
+        const lop_node *d = NULL;
+        lop_status st = lop_make_diagonal(mk, a->child[0], &d);
+        return st == LOP_OK ? wrap(mk, &lop_op_scale, &a->attr, d, out) : st;
+    }
     if (a->op == &lop_op_diag) {
         *out = lop_node_ref(a->child[0]);
         return LOP_OK;
     }
-    lop_node like = {.shape = id->shape, .dtype = id->dtype, .weak = id->weak, .core = 1};
+    lop_node like = {.shape = a->shape, .dtype = a->dtype, .weak = a->weak, .core = 1};
     like.shape.ndim--;
-    lop_status st = lop_make(mk, "ones", NULL, 0, NULL, &like, &ones);
-    if (st != LOP_OK || id == a) {
-        *out = ones;
-        return st;
-    }
-    st = lop_make1(mk, &lop_op_scale, &a->attr, ones, out);
-    lop_node_unref(ones);
-    return st;
+    return lop_make(mk, "ones", NULL, 0, NULL, &like, out);
 }

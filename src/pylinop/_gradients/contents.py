@@ -11,11 +11,8 @@ from .. import _core
 from .._base import errors
 from .._base.checks import is_lazy
 from .._base.dlpack import is_immutable
-from .._base.lazy_import import Standard
 from .._lazy.kinds import Kind
 from .watched import Watch
-
-_hashlib = Standard("hashlib")
 
 
 def inside(x: Any) -> list[Any]:
@@ -36,9 +33,7 @@ def inside(x: Any) -> list[Any]:
 
 def printed(a: Any) -> bytes:
     """What tells the content of an array from others."""
-    found = _hashlib.blake2b(np.ascontiguousarray(a).view(np.uint8).data, digest_size=16)
-    digest: bytes = found.digest()
-    return digest
+    return _core._printed(np.ascontiguousarray(a).view(np.uint8))
 
 
 class Contents:

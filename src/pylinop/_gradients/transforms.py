@@ -144,9 +144,11 @@ def grad(f: _Function, argnums: int | tuple[int, ...] = 0, has_aux: bool = False
     array([1.    , 2.7183])
     """
 
+    both = value_and_grad(f, argnums, has_aux)
+
     @functools.wraps(f)
     def computed(*args: Any, **kwargs: Any) -> Any:
-        value, made = value_and_grad(f, argnums, has_aux)(*args, **kwargs)
+        value, made = both(*args, **kwargs)
         return (made, value[1]) if has_aux else made
 
     return computed

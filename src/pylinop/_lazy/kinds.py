@@ -168,10 +168,49 @@ def kind(cls: Any, args: Any, kwargs: Any) -> Any:
     ):
         return reader.found[0]  # a Dense with no assumption is the LazyArray itself
     made = Kind(cls, held, more, tuple(reader.holes))
-    hollow = made(*(_hollow(x, t) for x, t in zip(reader.found, reader.takes, strict=True)))
-    if hollow._opaque or hollow.dtype is None or hollow.ndim > 8:
+    found = _outer(made, reader.found, reader.takes)
+    if found is None:
         return made(*(value_of(x) for x in reader.found))
-    return lazily(made, tuple(reader.found), bytes(reader.takes), hollow.shape, hollow.dtype)
+    return lazily(made, tuple(reader.found), bytes(reader.takes), *found)
+
+
+_CONSTANTS = frozenset((int, bool, float, str, type(None)))
+_MOST = 512
+_Outer = tuple[tuple[int, ...], Any]
+_outers: dict[Any, _Outer] = {}  # what kinds of LazyArrays are from outside
+
+
+def _outer(made: Kind, found: list[Any], takes: list[int]) -> _Outer | None:
+    """Shape and dtype of what a kind makes of LazyArrays; None where it has no operator form. They
+    are known by the shapes and dtypes of these and by what else is given, if all that is plain."""
+    if getattr(_core, made.cls.__name__, None) is not made.cls:
+        return _made_hollow(made, found, takes)  # somebody's own class
+    key: list[Any] = [made.cls, *made.kwargs]
+    for x in (*made.args, *made.kwargs.values()):
+        cls = type(x)
+        if cls is not Hole and cls not in _CONSTANTS:
+            return _made_hollow(made, found, takes)
+        key += (cls, x.at if cls is Hole else x)
+    for x, t in zip(found, takes, strict=True):
+        if t == FORM and x._head == "made":
+            return _made_hollow(made, found, takes)
+        key += (t, x.shape, x.dtype)
+    whole = tuple(key)
+    known = _outers.get(whole)
+    if known is None:
+        known = _made_hollow(made, found, takes)
+        if known is not None:
+            if len(_outers) >= _MOST:
+                _outers.clear()
+            _outers[whole] = known
+    return known
+
+
+def _made_hollow(made: Kind, found: list[Any], takes: list[int]) -> _Outer | None:
+    hollow = made(*(_hollow(x, t) for x, t in zip(found, takes, strict=True)))
+    if hollow._opaque or hollow.dtype is None or hollow.ndim > 8:
+        return None
+    return tuple(hollow.shape), np.dtype(hollow.dtype)
 
 
 def lazily(function: Any, args: tuple[Any, ...], takes: bytes, shape: Any, dtype: Any) -> Any:

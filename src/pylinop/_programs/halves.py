@@ -26,7 +26,10 @@ from .replay import Recipe, recorded
 __all__ = ["Kept"]
 
 _MOST = 512
-_derive: dict[Any, bool] = {}  # does the first half of a program derive anything?
+# Estimated seconds of what the first half derives: of less each half makes it for itself, from C.
+# Holding costs 20 to 100 us in Python (EPYC, busy, 2026-11-27: definite, 20 to 200 rows).
+_WORTH = 1e-4
+_derive: dict[Any, bool] = {}  # does the first half of a program derive what is worth being held?
 
 
 @functools.lru_cache(maxsize=256)
@@ -60,7 +63,8 @@ class Kept:
         self.values: list[Any] | None = None  # of the first half, when it has run
 
     def shares(self) -> bool:
-        """Does the first half derive what the second may use? Else both run from C alone."""
+        """Does the first half derive what is worth more than holding it for the second costs? Else
+        both run from C alone."""
         avals = tuple([(x.shape, x.dtype) for x in self._leaves])
         found = _derive.get((self.program, avals))
         if found is None:
@@ -91,7 +95,7 @@ class Kept:
         made = _core._lazy_replay(self.program.rows, self._leaves)
         values = [made[k] for k in self.program.values]
         self._owner.holding(together.evaluate, *{id(x): x for x in values}.values())
-        self._derives = _core._met()
+        self._derives = _core._met() > _WORTH
         n = len(self._leaves)
         found = [(k, made[k]._value, made[k]._form) for k in range(n, len(made))]
         self._known = [x for x in found if x[1] is not None or x[2] is not None]

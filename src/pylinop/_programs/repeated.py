@@ -6,6 +6,7 @@ The function itself runs at each call, so that what it reads, decides and holds 
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,14 @@ from .._gradients.sweep import along
 from . import tapes
 from .called import NumpyProgram
 from .programs import Derived, Met, Program, WithGradients, gradient_by
-from .structure import structure_of
+from .structure import key_of, structure_of
 
 __all__ = ["forget", "gradients", "of_program", "products"]
 
 _MOST = 256  # structures that are known
 _never: set[Program] = set()  # of which there is no derivative without values
 _known: dict[Any, Any] = {}  # False: it came once
+_by_key: dict[Any, Met] = {}  # of those, by the core's key: what is found without its structure
 
 
 class AlongVectors(Derived):
@@ -66,17 +68,24 @@ def _met(trace: Any, value: Any) -> tuple[Met, list[Any]] | None:
     where this comes for the first time, or is for no program."""
     if not _usual():
         return None
+    quick = key_of(value, trace.parameters)
+    if quick is not None and (program := _by_key.get(quick[0])) is not None:
+        return program, quick[1]
     found = structure_of([value], trace.parameters)
     if found is None:
         return None
     program = _known.get(found.key)
     if program is None:
         if len(_known) >= _MOST:
-            _known.clear()
+            forget()
         _known[found.key] = False
         return None
     if program is False:
         program = _known[found.key] = Met(found)
+    if quick is not None and list(map(id, quick[1])) == list(map(id, found.arrays)):
+        if len(_by_key) >= _MOST:
+            _by_key.clear()
+        _by_key[quick[0]] = program
     return program, found.arrays
 
 
@@ -100,6 +109,8 @@ def _computed(program: Program, arrays: list[Any]) -> list[Any] | None:
 def forget() -> None:
     """Forgets what functions have built."""
     _known.clear()
+    _by_key.clear()
+    _with_gradients.cache_clear()
     _never.clear()
 
 
@@ -109,7 +120,12 @@ def gradients(trace: Any, value: Any) -> list[Any] | None:
     if met is None:
         return None
     program, arrays = met
-    return _computed(WithGradients(program, tuple(range(len(trace.parameters)))), arrays)
+    return _computed(_with_gradients(program, len(trace.parameters)), arrays)
+
+
+@functools.lru_cache(maxsize=_MOST)
+def _with_gradients(program: Met, count: int) -> WithGradients:
+    return WithGradients(program, tuple(range(count)))
 
 
 def products(trace: Any, value: Any, vectors: list[list[Any]]) -> list[Any] | None:

@@ -20,7 +20,7 @@ from .._lazy.decompositions import Function, Result
 from .._lazy.kinds import FORM, VALUE, Hole, Kind, parameters
 from .._lazy.matrix_functions import OfForm
 
-__all__ = ["Structure", "structure_of"]
+__all__ = ["Structure", "key_of", "structure_of"]
 
 _NODES = 1000  # of a formula; of larger ones the sweep counts for little
 _WIDE = 64  # rows and columns of a constant matrix; what is made of larger ones pays to be kept
@@ -34,6 +34,8 @@ _OPENED = frozenset(getattr(_core, name) for name in names("anew"))
 _PLAIN = frozenset((int, bool, str, bytes, type(None), type, types.EllipsisType))
 _DISPATCHER = type(np.sum)
 _FUNCTIONS: tuple[Any, ...] = (types.FunctionType, types.BuiltinFunctionType, np.ufunc)
+# What the core tells formulas apart by: kinds that are opened, attributes that count, functions.
+_TABLES = _OPENED, {**_OBJECTS, Hole: ("at",)}, frozenset((*_FUNCTIONS, _DISPATCHER)), Kind
 
 
 class Structure(NamedTuple):
@@ -216,6 +218,14 @@ def structure_of(values: list[Any], params: list[Any], limited: bool = True) -> 
         return _whole(reader, values)
     except _Unknown:
         return None
+
+
+def key_of(value: Any, params: list[Any]) -> tuple[Any, list[Any]] | None:
+    """A key of a formula and its arrays, by the core: formulas of one key have one structure. None:
+    it has none there, as those of other than common parts and of more than some hundred nodes."""
+    if not all(type(p) is OfArray for p in params):
+        return None
+    return _core._lazy_key(value, [p.lazy for p in params], [p.array for p in params], _TABLES)
 
 
 def _whole(reader: _Reader, values: list[Any]) -> Structure:

@@ -130,6 +130,13 @@ PyObject *py_lazy_replay(py_state *s, PyObject *rows, PyObject *leaves);
  * arrays, or they have to be cast. */
 PyObject *py_lazy_template(py_state *s, PyObject *self, PyObject *arrays);
 
+/* py_lazy_key.c: (key, list of arrays, those of the parameters first) of a formula; None: it has
+ * none. `params`, `arrays`: lists, the parameters' LazyArrays and their arrays; `tables`: the set
+ * of kinds that are opened, a dict of the attributes that count by class, the set of classes of
+ * functions, and the class of a kind of LazyArrays. New; NULL with an exception. */
+PyObject *py_lazy_key(py_state *s, PyObject *root, PyObject *params, PyObject *arrays,
+                      PyObject *tables);
+
 /* py_lazy_eval.c */
 int py_lazy_guarded(py_lazy *self); /* calls the guard, which goes if it is content: 0, or -1 */
 /* The value of `self`, borrowed, computed now if it is not known. NULL with an exception. */

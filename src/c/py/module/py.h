@@ -385,9 +385,11 @@ lop_status py_factor_node(const lop_node *a, int64_t what, const lop_node **out,
 int64_t py_factor_bytes(const lop_node *a); /* of the dense form to be factored; 0: it is there */
 PyObject *py_factored(PyObject *self, PyObject *what);
 
-/* py_owner.c: whose what this thread derives is; 0: as its arrays say. Does what is about to run
- * derive anything? */
-uint64_t py_holder(bool derives);
+/* py_owner.c: whose what this thread derives is; 0: as its arrays say. While it holds, it is told
+ * the estimated seconds of what derives. */
+uint64_t py_holder(void);
+void py_derives(double seconds);
+PyObject *py_printed(PyObject *module, PyObject *array);
 PyObject *py_owned(PyObject *module, PyObject *owner);
 PyObject *py_release(PyObject *module, PyObject *owner);
 PyObject *py_hold(PyObject *module, PyObject *const *args, Py_ssize_t n);

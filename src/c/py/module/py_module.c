@@ -354,6 +354,14 @@ static PyObject *lazy_replay(PyObject *module, PyObject *args) {
     return py_lazy_replay(state(module), rows, leaves);
 }
 
+static PyObject *lazy_key(PyObject *module, PyObject *args) {
+    PyObject *root, *params, *arrays, *tables;
+    if (!PyArg_ParseTuple(args, "OO!O!O!:_lazy_key", &root, &PyList_Type, &params, &PyList_Type,
+                          &arrays, &PyTuple_Type, &tables))
+        return NULL;
+    return py_lazy_key(state(module), root, params, arrays, tables);
+}
+
 static PyObject *lazy_template(PyObject *module, PyObject *const *args, Py_ssize_t n) {
     if (n != 2) return PyErr_Format(PyExc_TypeError, "_lazy_template takes two arguments");
     return py_lazy_template(state(module), args[0], args[1]);
@@ -401,6 +409,7 @@ static PyMethodDef functions[] = {
     {"_release", py_release, METH_O, NULL},
     {"_hold", (PyCFunction)(void (*)(void))py_hold, METH_FASTCALL, NULL},
     {"_met", py_met, METH_NOARGS, NULL},
+    {"_printed", py_printed, METH_O, NULL},
     {"_kept", kept, METH_VARARGS, NULL},
     {"_keep", keep, METH_VARARGS, NULL},
     {"_forget", forget, METH_O, NULL},
@@ -427,6 +436,7 @@ static PyMethodDef functions[] = {
     {"_lazy_value", lazy_value, METH_O, NULL},
     {"_lazy_operator", lazy_operator, METH_O, NULL},
     {"_lazy_is_deep", lazy_is_deep, METH_O, NULL},
+    {"_lazy_key", lazy_key, METH_VARARGS, NULL},
     {"_lazy_replay", lazy_replay, METH_VARARGS, NULL},
     {"_lazy_template", (PyCFunction)(void (*)(void))lazy_template, METH_FASTCALL, NULL},
     {"_getrf", py_getrf, METH_VARARGS, NULL},

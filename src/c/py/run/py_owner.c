@@ -3,12 +3,27 @@
  * the store until the owner releases them. */
 #include "py/module/py.h"
 
-static _Thread_local uint64_t holder;
-static _Thread_local bool met; /* what derives: found in the store or made */
+#include "kernels/common/kernels.h"
 
-uint64_t py_holder(bool derives) {
-    met |= derives;
-    return holder;
+static _Thread_local uint64_t holder;
+static _Thread_local double met; /* estimated seconds of what derives: found in the store or made */
+
+uint64_t py_holder(void) { return holder; }
+
+void py_derives(double seconds) { met += seconds; }
+
+/* _printed(array): 128 bits that tell the bytes of an array in C order from others. */
+PyObject *py_printed(PyObject *module, PyObject *array) {
+    (void)module;
+    Py_buffer view;
+    if (PyObject_GetBuffer(array, &view, PyBUF_SIMPLE) < 0) return NULL;
+    const lop_mat bytes = {view.buf, 1, view.len, view.len, 1, LOP_u8};
+    lop_fingerprint found;
+    Py_BEGIN_ALLOW_THREADS;
+    found = lopk_fingerprint((lop_fingerprint){0, 0}, &bytes);
+    Py_END_ALLOW_THREADS;
+    PyBuffer_Release(&view);
+    return PyBytes_FromStringAndSize((const char *)&found, sizeof found);
 }
 
 static py_state *state(PyObject *module) { return *(py_state **)PyModule_GetState(module); }
@@ -35,19 +50,19 @@ PyObject *py_hold(PyObject *module, PyObject *const *args, Py_ssize_t n) {
     if (n < 2) return PyErr_Format(PyExc_TypeError, "_hold takes an owner and a function");
     const uint64_t number = PyLong_AsUnsignedLongLong(args[0]), before = holder;
     if (PyErr_Occurred()) return NULL;
-    const bool had = met && before;
+    const double had = before ? met : 0;
     holder = number;
-    met = false;
+    met = 0;
     PyObject *found = PyObject_Vectorcall(args[1], args + 2, (size_t)(n - 2), NULL);
     holder = before;
-    met = met || had;
+    met += had;
     return found;
 }
 
-/* _met(): has this thread run anything that derives values in its last `_hold`? It does not hang on
- * what the store has. */
+/* _met(): the estimated seconds of all that derives values in this thread's last `_hold`, also of
+ * what the store had. */
 PyObject *py_met(PyObject *module, PyObject *unused) {
     (void)module;
     (void)unused;
-    return PyBool_FromLong(met);
+    return PyFloat_FromDouble(met);
 }

@@ -78,8 +78,11 @@ static int fingerprint_all(const py_state *s, PyObject *const *array, int n, tok
         frozen[count] = py_frozen(s, a, &owner) && held[count] == a;
         t->owner = count == 0 || t->owner == owner ? owner : 0;
     }
-    const uint64_t holder = py_holder(true);
-    if (holder) t->owner = holder;
+    const uint64_t holder = py_holder();
+    if (holder) {
+        t->owner = holder;
+        py_derives(1); /* it has no price: factors and spectra that Python asks for */
+    }
     if (rc == 1) {
         Py_BEGIN_ALLOW_THREADS;
         for (int i = 0; i < n; i++)

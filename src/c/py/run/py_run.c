@@ -115,6 +115,15 @@ static int warn_near(run *r, double rcond) {
     return ok ? 0 : -1;
 }
 
+/* What the derived values of a call that needs no fallback take, as estimated. */
+static double seconds_of_derived(const lop_plan *p) {
+    double sum = 0;
+    for (int i = 0; i < p->nderive; i++)
+        if (p->step[p->derive[i].step].late < 0 && !p->derive[i].again)
+            sum += lop_step_seconds(p, p->derive[i].step);
+    return sum;
+}
+
 int py_run_exec(run *r, int rhs, const lop_buf *x, const lop_buf *out) {
     lop_err err;
     lop_err_open(&err);
@@ -126,8 +135,11 @@ int py_run_exec(run *r, int rhs, const lop_buf *x, const lop_buf *out) {
         return -1;
     }
     int rc = py_run_bind(r, &frame, rhs, x, &err);
-    const uint64_t holder = py_holder(r->plan->nderive > 0);
-    if (holder) frame.owner = holder;
+    const uint64_t holder = py_holder();
+    if (holder) {
+        frame.owner = holder;
+        py_derives(seconds_of_derived(r->plan));
+    }
     if (rc == 0 && r->s->record) {
         frame.times = PyMem_Calloc((size_t)r->plan->nstep + 1, sizeof *frame.times);
         if (!frame.times) rc = (PyErr_NoMemory(), -1);
