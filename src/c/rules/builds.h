@@ -174,6 +174,10 @@ LOP_BUILD(between_quasi_trace);
 /* sums_settled.c */
 LOP_BUILD(sum_settled);
 LOP_BUILD(sums_inverse_settled);
+/* circulant_sums.c */
+LOP_BUILD(circulant_value);
+/* What lop_is_circulant, as a Circulant: owned. NOMATCH: it is none. */
+lop_status lop_one_circulant(const lop_maker *mk, const lop_node *a, const lop_node **out);
 /* *sum + term in *sum, which may be NULL: nothing yet; owned. */
 lop_status lop_plus(const lop_maker *mk, const lop_node *term, const lop_node **sum) LOP_MUST_CHECK;
 /* low_rank.c: base + `low`, a lowrank or a lowrankupdate, whose own base is added to it; base NULL:
