@@ -279,6 +279,7 @@ LOP_BUILD(generators_dense);
 /* inverse_diagonals.c */
 LOP_BUILD(diagonal_inverse_opened);
 LOP_BUILD(trace_inverse_bands);
+LOP_BUILD(diagonal_inverse_bands);
 LOP_BUILD(circulant_inverse_diagonal);
 /* The inverse of `a`, of the kind that it closes to where it does. Owned in *out. */
 lop_status lop_inverse_closed(const lop_maker *mk, const lop_node *a,
