@@ -37,6 +37,15 @@ static bool all_square(const lop_node *a) {
     return true;
 }
 
+bool lop_holds_inverse(const lop_node *a, int depth) {
+    if (a->op == &lop_op_inverse || depth == 0) return true;
+    if (a->op != &lop_op_scaled && a->op != &lop_op_view && a->op != &lop_op_sum &&
+        a->op != &lop_op_prod)
+        return false;
+    for (int i = 0; i < a->n; i++)
+        if (lop_holds_inverse(a->child[i], depth - 1)) return true;
+    return false;
+}
 bool lop_is_circulant(const lop_node *a, int depth, const lop_node **sizes) {
     if (a->shape.ndim != 2) return false;
     if (a->op == &lop_op_identity) return true;
@@ -49,6 +58,7 @@ bool lop_is_circulant(const lop_node *a, int depth, const lop_node **sizes) {
                inverse = a->op == &lop_op_inverse && lop_is_blas(a->dtype),
                two = a->op == &lop_op_sum || a->op == &lop_op_prod;
     if (depth == 0 || !(one || inverse || two)) return false;
+    if (inverse && lop_holds_inverse(a->child[0], depth)) return false; /* it would lose as much */
     for (int i = 0; i < a->n; i++)
         if (!lop_is_circulant(a->child[i], depth - 1, sizes)) return false;
     return true;

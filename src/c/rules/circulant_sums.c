@@ -1,10 +1,12 @@
-/* circulant_sums.c: what is made of circulants is one Circulant: of sums, multiples, views, products
- * and inverses its first column, each by the first columns of its parts.
+/* circulant_sums.c: what is made of circulants is one Circulant: of sums, multiples, views,
+ * products and inverses its first column, each by the first columns of its parts.
  *
  *   C + D: c + d     C^T: c[-k mod n]     C D: the circular convolution     C^-1: C^-1 e
  *
  * C^-1 e is within C u log2(n) cond(C) |C^-1| of the inverse's, as its columns by any backward
- * stable solve are; sums are as written from there on. Cost: a few FFTs. */
+ * stable solve are; sums and products are as written from there on, and no inverse is taken of
+ * what holds one. Solutions that such a column stands behind are checked, else by the dense form.
+ * Cost: a few FFTs. */
 #include "builds.h"
 
 /* The first column of the identity. */
@@ -80,8 +82,7 @@ static lop_status column_of(const lop_maker *mk, const lop_node *a, const lop_no
         st = lop_join(mk, &lop_op_add, NULL, c[0], c[1], out);
     else if (st == LOP_OK) {
         for (int i = 0; st == LOP_OK && i < 2; i++) st = cast_to(mk, c[i], a->dtype, &wide[i]);
-        if (st == LOP_OK)
-            st = lop_make(mk, "circular_convolution", NULL, 3, wide, NULL, out);
+        if (st == LOP_OK) st = lop_make(mk, "circular_convolution", NULL, 3, wide, NULL, out);
         lop_node_unref(wide[0]);
         lop_node_unref(wide[1]);
     }
@@ -107,5 +108,25 @@ LOP_BUILD(circulant_value) {
     if (st == LOP_OK && one->dtype != product->dtype) st = LOP_NOMATCH;
     if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, one, out);
     lop_node_unref(one);
+    return st;
+}
+
+lop_status lop_solve_circulant(const lop_maker *mk, const lop_node *root, const lop_node *one,
+                               const lop_node **out) {
+    const lop_node *a = root->child[0], *b = NULL, *x = NULL, *dense = NULL, *alt = NULL;
+    const lop_attr dt = {.i = {0, 0, 0, (int64_t)a->dtype + 1}}, cast = {.i = {1, 0, 0, dt.i[3]}};
+    lop_check k = {.mk = mk, .a = a};
+    if (!lop_holds_inverse(a, LOP_CIRCULANT_DEPTH))
+        return lop_make2(mk, &lop_op_solve, NULL, one, root->child[1], out);
+    if (root->dtype != a->dtype || lop_rows(a) == 0) return LOP_NOMATCH;
+    lop_status st = lop_make1(mk, &lop_op_cast, &cast, root->child[1], &b);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_solve, NULL, one, b, &x);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &dt, a, &dense);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_lu_solve, NULL, dense, b, &alt);
+    if (st == LOP_OK) st = lop_check_open(&k, a->dtype);
+    if (st == LOP_OK) st = lop_check_instead(&k, x, b, alt, out);
+    lop_check_close(&k);
+    const lop_node *gone[] = {b, x, dense, alt};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     return st;
 }

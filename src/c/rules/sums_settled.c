@@ -306,7 +306,10 @@ LOP_BUILD(sum_settled) {
     if (below) st = lop_make1(mk, inner->op, &inner->attr, settled, &inverse);
     child[0] = inverse ? inverse : settled;
     if (root->n > 1) child[1] = root->child[1];
-    if (st == LOP_OK) st = lop_make(mk, root->op->name, &root->attr, root->n, child, NULL, out);
+    if (st == LOP_OK && circulant && root->op == &lop_op_solve)
+        st = lop_solve_circulant(mk, root, child[0], out);
+    else if (st == LOP_OK)
+        st = lop_make(mk, root->op->name, &root->attr, root->n, child, NULL, out);
     lop_node_unref(inverse);
     lop_node_unref(settled);
     return st;
