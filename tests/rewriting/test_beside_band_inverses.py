@@ -117,8 +117,8 @@ def exact(a):
 @pytest.mark.parametrize("band", BANDS)
 @pytest.mark.filterwarnings("ignore")
 def test_as_accurate_as_what_is_written(band, formula, n=12):
-    """The determinant is within ten times numpy's of the dense form's, or 40 n^2 u and what a factor
-    of the inverse costs; the backward error likewise."""
+    """The determinant is within ten times numpy's of the dense form's, or 40 n^2 u and what a
+    factor of the inverse costs; the backward error likewise."""
     u, written = 2.0**-53, FORMULAS[formula]
     for name, draw in DIAGONALS.items():
         r = np.random.default_rng(5)
