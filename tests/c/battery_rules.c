@@ -244,8 +244,8 @@ static const lop_node *fill(draw *d, int id, const lop_op *parent, int place) {
 static const lop_node *by_name(gen *g, const char *rule) {
     if (!strcmp(rule, "solve-thin-sum"))
         return world_pick(&w, 0, 3) ? gen_thin_solve(g) : gen_identity_of_inverses(g, rule);
-    if (strstr(rule, "spelled") || strstr(rule, "parallel") || strstr(rule, "beside-inverse") ||
-        strstr(rule, "resolvent") || strstr(rule, "smoother") ||
+    if (strstr(rule, "spelled") || strstr(rule, "parallel") || strstr(rule, "beside-") ||
+        strstr(rule, "-circulants") || strstr(rule, "resolvent") || strstr(rule, "smoother") ||
         !strcmp(rule, "dense-inverse-update") || !strcmp(rule, "dense-inverse-thin-sum"))
         return gen_identity_of_inverses(g, rule);
     if (strstr(rule, "dense-results")) return gen_results(g);

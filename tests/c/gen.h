@@ -48,7 +48,7 @@ const lop_node *gen_composite(gen *g, const lop_op *op, int64_t m, int64_t n, in
 const lop_node *gen_thin_solve(gen *g);
 const lop_node *gen_thin_det(gen *g, const char *rule);
 /* gen_identities.c: formulas that spell out an inverse, for the rows named spelled, parallel,
- * beside-inverse and dense-inverse-. */
+ * beside-, circulants and dense-inverse-. */
 const lop_node *gen_identity_of_inverses(gen *g, const char *rule);
 /* (R^H R)^-1 b for a tall R, b made by R^H or not. */
 const lop_node *gen_normal(gen *g);

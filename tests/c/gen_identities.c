@@ -54,8 +54,9 @@ static const lop_node *asked(gen *g, const char *rule, const lop_node *a) {
         const int64_t n = lop_rows(a);
         return t_two_of(g->w, "solve", a, gen_array(g, 2, n, 1 + pick(g, 2)));
     }
-    if (!strcmp(rule, "diagonal-smoother")) return t_one_of(g->w, "diagonal", &main_one, a);
-    if (!strcmp(rule, "trace-smoother")) return t_one_of(g->w, "trace", &d, a);
+    if (!strcmp(rule, "diagonal-smoother") || !strcmp(rule, "diagonal-circulants"))
+        return t_one_of(g->w, "diagonal", &main_one, a);
+    if (!strncmp(rule, "trace", 5)) return t_one_of(g->w, "trace", &d, a);
     if (!strncmp(rule, "scaledet", 8)) return t_one_of(g->w, "scaledet", NULL, a);
     if (!strncmp(rule, "dense", 5)) return t_one_of(g->w, "todense", &d, inverse(g, a));
     return t_one_of(g->w, "diagonal", &main_one, inverse(g, a));
@@ -131,17 +132,45 @@ static const lop_node *smoother(gen *g) {
     return pick(g, 2) ? prod(g, k, inverted) : prod(g, inverted, k);
 }
 
+/* G + T^-1, I + c T^-1 D or G + c G T^-1 G of a symmetric Tridiagonal T and diagonals. */
+static const lop_node *beside_band(gen *g) {
+    const int64_t n = 8 + pick(g, 4), way = pick(g, 3);
+    const double c = pick(g, 2) ? -1 : 0.5;
+    const lop_node *e = gen_array(g, 1, n - 1, 1), *line[3] = {e, gen_array(g, 1, n, 1), e},
+                   *t = e && line[1] ? t_node(g->w, "tridiagonal", NULL, 3, line) : NULL,
+                   *in = inverse(g, t), *d = t_one_of(g->w, "diag", NULL, gen_array(g, 1, n, 1)),
+                   *all;
+    lop_node_unref(e);
+    lop_node_unref(line[1]);
+    if (way == 0) return sum(g, d, in);
+    if (way == 1)
+        return sum(g, identity(g, n), times(g, c, pick(g, 2) ? prod(g, in, d) : prod(g, d, in)));
+    all = prod(g, prod(g, keep(d), in), keep(d));
+    return sum(g, d, times(g, c, all));
+}
+
+/* C D^-1 or D^-1 C of circulants. */
+static const lop_node *circulants(gen *g) {
+    const int64_t n = 2 + pick(g, 4);
+    const lop_node *c = t_two_of(g->w, "circulant", gen_array(g, 1, n, 1), gen_sizes(g, n)),
+                   *d = t_two_of(g->w, "circulant", gen_array(g, 1, n, 1), gen_sizes(g, n));
+    return pick(g, 2) ? prod(g, c, inverse(g, d)) : prod(g, inverse(g, d), c);
+}
+
 const lop_node *gen_identity_of_inverses(gen *g, const char *rule) {
     gen one = *g;
     one.batch = (lop_shape){0};
     one.exprs = 0;
     one.dtype = pick(g, 3) || strstr(rule, "thin") ? LOP_c128 : LOP_f64; /* where it pays */
+    if (!strcmp(rule, "scaledet-beside-band")) one.dtype = LOP_f64;
     return asked(&one, rule,
-                 strstr(rule, "solve-thin")  ? parallel(&one, false)
-                 : strstr(rule, "spelled")   ? spelled(&one)
-                 : strstr(rule, "parallel")  ? parallel(&one, false)
-                 : strstr(rule, "beside")    ? parallel(&one, true)
-                 : strstr(rule, "resolvent") ? resolvent(&one)
-                 : strstr(rule, "smoother")  ? smoother(&one)
-                                             : update(&one, strstr(rule, "thin") != NULL));
+                 strstr(rule, "solve-thin")    ? parallel(&one, false)
+                 : strstr(rule, "beside-band") ? beside_band(&one)
+                 : strstr(rule, "circulants")  ? circulants(&one)
+                 : strstr(rule, "spelled")     ? spelled(&one)
+                 : strstr(rule, "parallel")    ? parallel(&one, false)
+                 : strstr(rule, "beside")      ? parallel(&one, true)
+                 : strstr(rule, "resolvent")   ? resolvent(&one)
+                 : strstr(rule, "smoother")    ? smoother(&one)
+                                               : update(&one, strstr(rule, "thin") != NULL));
 }

@@ -37,18 +37,36 @@ static bool all_square(const lop_node *a) {
     return true;
 }
 
-bool lop_is_circulant_sum(const lop_node *a) {
-    const lop_node *term[TERMS], *sizes = NULL;
-    if (a->op != &lop_op_sum || a->shape.ndim != 2 || !lop_is_blas(a->dtype)) return false;
-    const int n = lop_terms_of(a, term, TERMS);
-    for (int i = 0; i < n; i++) {
-        if (unscaled(term[i])->op == &lop_op_identity) continue;
-        if (term[i]->op != &lop_op_circulant ||
-            (sizes && !lop_shape_equal(&sizes->shape, &term[i]->child[1]->shape)))
-            return false;
-        sizes = term[i]->child[1];
+bool lop_holds_inverse(const lop_node *a, int depth) {
+    if (a->op == &lop_op_inverse || depth == 0) return true;
+    if (a->op != &lop_op_scaled && a->op != &lop_op_view && a->op != &lop_op_sum &&
+        a->op != &lop_op_prod)
+        return false;
+    for (int i = 0; i < a->n; i++)
+        if (lop_holds_inverse(a->child[i], depth - 1)) return true;
+    return false;
+}
+bool lop_is_circulant(const lop_node *a, int depth, const lop_node **sizes) {
+    if (a->shape.ndim != 2) return false;
+    if (a->op == &lop_op_identity) return true;
+    if (a->op == &lop_op_circulant) {
+        if (*sizes && !lop_shape_equal(&(*sizes)->shape, &a->child[1]->shape)) return false;
+        *sizes = a->child[1];
+        return true;
     }
-    return sizes != NULL;
+    const bool one = a->op == &lop_op_scaled || a->op == &lop_op_view,
+               inverse = a->op == &lop_op_inverse && lop_is_blas(a->dtype),
+               two = a->op == &lop_op_sum || a->op == &lop_op_prod;
+    if (depth == 0 || !(one || inverse || two)) return false;
+    if (inverse && lop_holds_inverse(a->child[0], depth)) return false; /* it would lose as much */
+    for (int i = 0; i < a->n; i++)
+        if (!lop_is_circulant(a->child[i], depth - 1, sizes)) return false;
+    return true;
+}
+bool lop_is_circulant_sum(const lop_node *a) {
+    const lop_node *sizes = NULL;
+    return a->op == &lop_op_sum && lop_is_blas(a->dtype) &&
+           lop_is_circulant(a, LOP_CIRCULANT_DEPTH, &sizes) && sizes;
 }
 
 /* A Kron or a Kronecker sum, beside multiples of the identity: one basis makes both diagonal. */

@@ -7,7 +7,14 @@
 /* The terms of a tree of sums, borrowed, from the left; 0: there are more than `most`, or than 8.
  */
 int lop_terms_of(const lop_node *sum, const lop_node **term, int most);
-/* Circulants of one shape and multiples of the identity, of floats without batch? */
+/* Does an inverse stand in it, within sums, products, multiples and views? True below `depth`. */
+bool lop_holds_inverse(const lop_node *a, int depth);
+/* A Circulant by what it is made of: circulants of one shape and identities, their multiples,
+ * views, sums, products and inverses of what holds none, without batch? *sizes, NULL at first:
+ * those of its levels. */
+enum { LOP_CIRCULANT_DEPTH = 8 };
+bool lop_is_circulant(const lop_node *a, int depth, const lop_node **sizes);
+/* A sum of floats that is one? */
 bool lop_is_circulant_sum(const lop_node *a);
 
 /* Is the factor of that band at most half as large as that of the dense form, and is there none

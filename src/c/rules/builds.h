@@ -174,6 +174,16 @@ LOP_BUILD(between_quasi_trace);
 /* sums_settled.c */
 LOP_BUILD(sum_settled);
 LOP_BUILD(sums_inverse_settled);
+/* beside_band_inverse.c */
+LOP_BUILD(solve_beside_band_inverse);
+LOP_BUILD(det_beside_band_inverse);
+/* circulant_sums.c */
+LOP_BUILD(circulant_value);
+/* What lop_is_circulant, as a Circulant: owned. NOMATCH: it is none. */
+lop_status lop_one_circulant(const lop_maker *mk, const lop_node *a, const lop_node **out);
+/* The solve at the root, whose matrix is that Circulant or a view of it: owned. */
+lop_status lop_solve_circulant(const lop_maker *mk, const lop_node *root, const lop_node *one,
+                               const lop_node **out);
 /* *sum + term in *sum, which may be NULL: nothing yet; owned. */
 lop_status lop_plus(const lop_maker *mk, const lop_node *term, const lop_node **sum) LOP_MUST_CHECK;
 /* low_rank.c: base + `low`, a lowrank or a lowrankupdate, whose own base is added to it; base NULL:
@@ -275,6 +285,7 @@ LOP_BUILD(generators_dense);
 /* inverse_diagonals.c */
 LOP_BUILD(diagonal_inverse_opened);
 LOP_BUILD(trace_inverse_bands);
+LOP_BUILD(diagonal_inverse_bands);
 LOP_BUILD(circulant_inverse_diagonal);
 /* The inverse of `a`, of the kind that it closes to where it does. Owned in *out. */
 lop_status lop_inverse_closed(const lop_maker *mk, const lop_node *a,

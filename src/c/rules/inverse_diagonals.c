@@ -299,24 +299,61 @@ static lop_status add_diagonal(const lop_maker *mk, const lop_node *inverse, con
     return st;
 }
 
+/* A^-1 and B of their product, either way round; *in: the diagonals of B, all within A's band. */
+static bool read_bands(const lop_node *p, const lop_node **inverse, const lop_node **b,
+                       lop_band *in) {
+    const bool first = p->child[0]->op == &lop_op_inverse;
+    *inverse = p->child[!first];
+    *b = p->child[first];
+    const lop_node *a = (*inverse)->child[0];
+    const int64_t n = lop_rows(a);
+    if (!lop_is_blas(a->dtype) || !lop_is_blas((*b)->dtype) || !lop_is_square(a) ||
+        !lop_is_square(*b) || n < 2 || (*b)->op == &lop_op_inverse)
+        return false;
+    const lop_band of = lop_infer_bands(a);
+    *in = lop_infer_bands(*b);
+    return in->l <= of.l && in->u <= of.u && of.l < n && of.u < n &&
+           in->l + in->u < MOST_DIAGONALS &&
+           (a->op == &lop_op_tridiagonal || lop_band_is_narrow(a, of));
+}
+
 LOP_BUILD(trace_inverse_bands) {
-    const lop_node *p = m->root->child[0], *x = p->child[0], *y = p->child[1];
-    const bool first = x->op == &lop_op_inverse;
-    const lop_node *inverse = first ? x : y, *b = first ? y : x, *a = inverse->child[0];
-    const int64_t n = lop_rows(a), type = (int64_t)m->root->dtype + 1;
-    if (!lop_is_blas(a->dtype) || !lop_is_blas(b->dtype) || !lop_is_square(a) ||
-        !lop_is_square(b) || n < 2 || b->op == &lop_op_inverse)
-        return LOP_NOMATCH;
-    const lop_band of = lop_infer_bands(a), in = lop_infer_bands(b);
-    if (in.l > of.l || in.u > of.u || of.l >= n || of.u >= n || in.l + in.u >= MOST_DIAGONALS ||
-        !(a->op == &lop_op_tridiagonal || lop_band_is_narrow(a, of)))
-        return LOP_NOMATCH;
+    const lop_node *inverse, *b;
+    lop_band in;
     lop_status st = LOP_OK;
+    if (!read_bands(m->root->child[0], &inverse, &b, &in)) return LOP_NOMATCH;
     *out = NULL;
     for (int64_t k = -in.u; st == LOP_OK && k <= in.l; k++)
-        st = add_diagonal(mk, inverse, b, k, type, out);
+        st = add_diagonal(mk, inverse, b, k, (int64_t)m->root->dtype + 1, out);
     if (st == LOP_OK) return st;
     lop_node_unref(*out);
     *out = NULL;
+    return st;
+}
+
+/* Those diagonals of A^-1 that meet some of B's, as the band that they are, in place of A^-1. */
+LOP_BUILD(diagonal_inverse_bands) {
+    const lop_node *p = m->root->child[0], *inverse, *b, *near = NULL, *both = NULL;
+    lop_band in;
+    if (!read_bands(p, &inverse, &b, &in) || lop_nbatch(p) > 0 || m->root->dtype != p->dtype ||
+        p->dtype != inverse->dtype)
+        return LOP_NOMATCH;
+    const int64_t n = lop_rows(p);
+    lop_status st = LOP_OK;
+    for (int64_t k = -in.u; st == LOP_OK && k <= in.l; k++) {
+        const lop_attr at = {.i = {k, 0, 0, (int64_t)p->dtype + 1}}, where = {.i = {k, n, n, 0}};
+        const lop_node *d = NULL, *one = NULL;
+        st = lop_make1(mk, &lop_op_diagonal, &at, inverse, &d);
+        if (st == LOP_OK) st = lop_make1(mk, &lop_op_offdiag, &where, d, &one);
+        if (st == LOP_OK) st = lop_plus(mk, one, &near);
+        lop_node_unref(d);
+        lop_node_unref(one);
+    }
+    const bool first = inverse == p->child[0];
+    if (st == LOP_OK)
+        st = lop_make2(mk, &lop_op_prod, NULL, first ? near : b, first ? b : near, &both);
+    if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, both, out);
+    lop_node_unref(near);
+    lop_node_unref(both);
     return st;
 }

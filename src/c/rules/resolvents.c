@@ -90,16 +90,22 @@ static lop_status read_shift(const lop_maker *mk, const lop_node *m, const lop_n
 /* K + c I. */
 static lop_status shifted(const lop_maker *mk, const lop_node *k, lop_coef c,
                           const lop_node **out) {
-    const lop_node *eye = NULL, *times = NULL;
+    const lop_node *eye = NULL, *times = NULL, *sum = NULL;
     if (lop_coef_test(mk->ctx, c, LOP_COEF_ZERO)) {
         *out = lop_node_ref(k);
         return LOP_OK;
     }
     lop_status st = lop_thin_identity(mk, lop_rows(k), &eye);
     if (st == LOP_OK) st = lop_thin_multiple(mk, c, eye, &times);
-    if (st == LOP_OK) st = lop_make2(mk, &lop_op_sum, NULL, k, times, out);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_sum, NULL, k, times, &sum);
+    if (st == LOP_OK) st = lop_close_once(mk, sum, out); /* of a Toeplitz: one */
+    if (st == LOP_NOMATCH) {
+        *out = lop_node_ref(sum);
+        st = LOP_OK;
+    }
     lop_node_unref(eye);
     lop_node_unref(times);
+    lop_node_unref(sum);
     return st;
 }
 

@@ -531,6 +531,8 @@ const lop_rule lop_rule_table[] = {
      lop_build_det_resolvent,
      "det(d I + a M^-1) = d^n det(M + q I) / det M, q = a / d, M normal; where that is far "
      "from d^n, else dense"},
+    {"scaledet-beside-band", LOP_PUSH, "(scaledet@k (sum ?a ?b))", NULL, lop_when_inexact,
+     lop_build_det_beside_band_inverse, "det(G + M^-1) = det G det(M + G^-1) / det M; else dense"},
     {"scaledet-spelled-inverse", LOP_PUSH, "(scaledet@k (sum ?a ?b))", NULL, lop_when_inexact,
      lop_build_spelled_inverse, "Woodbury's formula, written out", LOP_WHOLE},
     {"scaledet-thin-sum", LOP_PUSH, "(scaledet@k (sum ?a ?b))", NULL, lop_when_inexact,

@@ -9,43 +9,6 @@
 
 enum { TERMS = 8 };
 
-/* A multiple of the first unit vector, or the first column, of a term. Owned. */
-static lop_status column_of(const lop_maker *mk, const lop_node *term, const lop_node **out) {
-    const bool times = term->op == &lop_op_scaled;
-    const lop_node *id = times ? term->child[0] : term, *unit = NULL;
-    if (term->op == &lop_op_circulant) {
-        *out = lop_node_ref(term->child[0]);
-        return LOP_OK;
-    }
-    lop_node like = {.shape = id->shape, .dtype = id->dtype, .weak = id->weak, .core = 1};
-    like.shape.ndim--;
-    lop_status st = lop_make(mk, "first_unit", NULL, 0, NULL, &like, &unit);
-    if (st == LOP_OK && times) st = lop_make1(mk, &lop_op_scale, &term->attr, unit, out);
-    if (st == LOP_OK && !times) *out = lop_node_ref(unit);
-    lop_node_unref(unit);
-    return st;
-}
-
-static lop_status one_circulant(const lop_maker *mk, const lop_node *const *term, int n,
-                                const lop_node **out) {
-    const lop_node *sum = NULL, *sizes = NULL;
-    lop_status st = column_of(mk, term[0], &sum);
-    for (int i = 0; i < n; i++)
-        if (term[i]->op == &lop_op_circulant) sizes = term[i]->child[1];
-    for (int i = 1; st == LOP_OK && i < n; i++) {
-        const lop_node *next = NULL, *both = NULL;
-        st = column_of(mk, term[i], &next);
-        if (st == LOP_OK) st = lop_join(mk, &lop_op_add, NULL, sum, next, &both);
-        lop_node_unref(next);
-        if (st != LOP_OK) break;
-        lop_node_unref(sum);
-        sum = both;
-    }
-    if (st == LOP_OK) st = lop_make2(mk, &lop_op_circulant, NULL, sum, sizes, out);
-    lop_node_unref(sum);
-    return st;
-}
-
 lop_status lop_plus(const lop_maker *mk, const lop_node *term, const lop_node **sum) {
     const lop_node *both = NULL;
     lop_status st = *sum ? lop_make2(mk, &lop_op_sum, NULL, *sum, term, &both) : LOP_OK;
@@ -304,6 +267,17 @@ static lop_status multiplied_out(const lop_maker *mk, const lop_node *const *ter
     return LOP_OK;
 }
 
+/* c I + a M^-1? Solves and determinants: resolvents.c, checked. */
+static bool is_resolvent(const lop_node *const *term, int n) {
+    bool eye = false, inverse = false;
+    for (int i = 0; i < n; i++) {
+        const lop_node *a = term[i]->op == &lop_op_scaled ? term[i]->child[0] : term[i];
+        eye = eye || a->op == &lop_op_identity;
+        inverse = inverse || a->op == &lop_op_inverse;
+    }
+    return n == 2 && eye && inverse;
+}
+
 /* The sum is what the root acts on, or on its inverse or a view of it. */
 LOP_BUILD(sum_settled) {
     const lop_node *root = m->root, *inner = root->child[0], *term[TERMS], *child[2] = {NULL},
@@ -317,7 +291,9 @@ LOP_BUILD(sum_settled) {
         return LOP_NOMATCH;
     if (update) term[0] = sum;
     const bool circulant = !update && lop_is_circulant_sum(sum);
-    lop_status st = circulant ? one_circulant(mk, term, n, &settled)
+    if (circulant && root->n > 0 && root->op != &lop_op_diagonal && is_resolvent(term, n))
+        return LOP_NOMATCH;
+    lop_status st = circulant ? lop_one_circulant(mk, sum, &settled)
                               : opened_update(mk, sum, term, n, k, &settled);
     opened out_of = {.n = 0};
     if (st == LOP_NOMATCH && !update && !circulant) st = multiplied_out(mk, term, n, &out_of);
@@ -330,7 +306,10 @@ LOP_BUILD(sum_settled) {
     if (below) st = lop_make1(mk, inner->op, &inner->attr, settled, &inverse);
     child[0] = inverse ? inverse : settled;
     if (root->n > 1) child[1] = root->child[1];
-    if (st == LOP_OK) st = lop_make(mk, root->op->name, &root->attr, root->n, child, NULL, out);
+    if (st == LOP_OK && circulant && root->op == &lop_op_solve)
+        st = lop_solve_circulant(mk, root, child[0], out);
+    else if (st == LOP_OK)
+        st = lop_make(mk, root->op->name, &root->attr, root->n, child, NULL, out);
     lop_node_unref(inverse);
     lop_node_unref(settled);
     return st;

@@ -1,0 +1,132 @@
+/* circulant_sums.c: what is made of circulants is one Circulant: of sums, multiples, views,
+ * products and inverses its first column, each by the first columns of its parts.
+ *
+ *   C + D: c + d     C^T: c[-k mod n]     C D: the circular convolution     C^-1: C^-1 e
+ *
+ * C^-1 e is within C u log2(n) cond(C) |C^-1| of the inverse's, as its columns by any backward
+ * stable solve are; sums and products are as written from there on, and no inverse is taken of
+ * what holds one. Solutions that such a column stands behind are checked, else by the dense form.
+ * Cost: a few FFTs. */
+#include "builds.h"
+
+/* The first column of the identity. */
+static lop_status first_unit(const lop_maker *mk, const lop_node *eye, const lop_node **out) {
+    lop_node like = {.shape = eye->shape, .dtype = eye->dtype, .weak = eye->weak, .core = 1};
+    like.shape.ndim--;
+    return lop_make(mk, "first_unit", NULL, 0, NULL, &like, out);
+}
+
+/* The first column of C^-1, C of the first column c. */
+static lop_status of_inverse(const lop_maker *mk, const lop_node *inverse, const lop_node *c,
+                             const lop_node *sizes, const lop_node **out) {
+    const lop_attr first = {.i = {0, 0, 0, 0}}, matrix = {.i = {2, 0, 0, 0}};
+    const lop_node like = {
+        .shape = {.ndim = 2, .dim = {lop_rows(inverse), 1}}, .dtype = inverse->dtype, .core = 2};
+    const lop_node *unit = NULL, *circulant = NULL, *x = NULL;
+    if (lop_rows(inverse) == 0) return LOP_NOMATCH;
+    lop_status st = lop_make(mk, "unit", &first, 0, NULL, &like, &unit);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_circulant, NULL, c, sizes, &circulant);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_solve, NULL, circulant, unit, &x);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_ravel, &matrix, x, out);
+    lop_node_unref(unit);
+    lop_node_unref(circulant);
+    lop_node_unref(x);
+    return st;
+}
+
+/* That of a view. Takes over c. */
+static lop_status of_view(const lop_maker *mk, int64_t mode, const lop_node *c,
+                          const lop_node *sizes, const lop_node **out) {
+    const lop_node *next = NULL;
+    lop_status st = LOP_OK;
+    if ((mode & LOP_C) && lop_is_complex(c->dtype)) {
+        st = lop_make1(mk, &lop_op_conjugate, NULL, c, &next);
+        lop_node_unref(c);
+        c = next;
+    }
+    if (st != LOP_OK || !(mode & LOP_T)) {
+        *out = c;
+        return st;
+    }
+    st = lop_make2(mk, &lop_op_circulant_flip, NULL, c, sizes, out);
+    lop_node_unref(c);
+    return st;
+}
+
+static lop_status cast_to(const lop_maker *mk, const lop_node *c, lop_dtype dt,
+                          const lop_node **out) {
+    const lop_attr d = {.i = {0, 0, 0, (int64_t)dt + 1}};
+    return lop_make1(mk, &lop_op_cast, &d, c, out);
+}
+
+/* a is_circulant, of levels of those sizes: its first column, owned. Recursion is as deep as
+ * LOP_CIRCULANT_DEPTH. */
+static lop_status column_of(const lop_maker *mk, const lop_node *a, const lop_node *sizes,
+                            const lop_node **out) {
+    const lop_node *c[2] = {NULL, NULL}, *wide[3] = {NULL, NULL, sizes};
+    if (a->op == &lop_op_identity) return first_unit(mk, a, out);
+    if (a->op == &lop_op_circulant) {
+        *out = lop_node_ref(a->child[0]);
+        return LOP_OK;
+    }
+    lop_status st = LOP_OK;
+    for (int i = 0; st == LOP_OK && i < a->n; i++) st = column_of(mk, a->child[i], sizes, &c[i]);
+    if (st == LOP_OK && a->op == &lop_op_scaled)
+        st = lop_make1(mk, &lop_op_scale, &a->attr, c[0], out);
+    else if (st == LOP_OK && a->op == &lop_op_view) {
+        st = of_view(mk, a->attr.i[0], c[0], sizes, out);
+        c[0] = NULL;
+    } else if (st == LOP_OK && a->op == &lop_op_inverse)
+        st = of_inverse(mk, a, c[0], sizes, out);
+    else if (st == LOP_OK && a->op == &lop_op_sum)
+        st = lop_join(mk, &lop_op_add, NULL, c[0], c[1], out);
+    else if (st == LOP_OK) {
+        for (int i = 0; st == LOP_OK && i < 2; i++) st = cast_to(mk, c[i], a->dtype, &wide[i]);
+        if (st == LOP_OK) st = lop_make(mk, "circular_convolution", NULL, 3, wide, NULL, out);
+        lop_node_unref(wide[0]);
+        lop_node_unref(wide[1]);
+    }
+    lop_node_unref(c[0]);
+    lop_node_unref(c[1]);
+    return st;
+}
+
+lop_status lop_one_circulant(const lop_maker *mk, const lop_node *a, const lop_node **out) {
+    const lop_node *sizes = NULL, *c = NULL;
+    if (!lop_is_circulant(a, LOP_CIRCULANT_DEPTH, &sizes) || !sizes) return LOP_NOMATCH;
+    lop_status st = column_of(mk, a, sizes, &c);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_circulant, NULL, c, sizes, out);
+    lop_node_unref(c);
+    return st;
+}
+
+/* The root's action on a product. */
+LOP_BUILD(circulant_value) {
+    const lop_node *product = m->root->child[0], *one = NULL;
+    if (!lop_is_blas(product->dtype)) return LOP_NOMATCH;
+    lop_status st = lop_one_circulant(mk, product, &one);
+    if (st == LOP_OK && one->dtype != product->dtype) st = LOP_NOMATCH;
+    if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, one, out);
+    lop_node_unref(one);
+    return st;
+}
+
+lop_status lop_solve_circulant(const lop_maker *mk, const lop_node *root, const lop_node *one,
+                               const lop_node **out) {
+    const lop_node *a = root->child[0], *b = NULL, *x = NULL, *dense = NULL, *alt = NULL;
+    const lop_attr dt = {.i = {0, 0, 0, (int64_t)a->dtype + 1}}, cast = {.i = {1, 0, 0, dt.i[3]}};
+    lop_check k = {.mk = mk, .a = a};
+    if (!lop_holds_inverse(a, LOP_CIRCULANT_DEPTH))
+        return lop_make2(mk, &lop_op_solve, NULL, one, root->child[1], out);
+    if (root->dtype != a->dtype || lop_rows(a) == 0) return LOP_NOMATCH;
+    lop_status st = lop_make1(mk, &lop_op_cast, &cast, root->child[1], &b);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_solve, NULL, one, b, &x);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &dt, a, &dense);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_lu_solve, NULL, dense, b, &alt);
+    if (st == LOP_OK) st = lop_check_open(&k, a->dtype);
+    if (st == LOP_OK) st = lop_check_instead(&k, x, b, alt, out);
+    lop_check_close(&k);
+    const lop_node *gone[] = {b, x, dense, alt};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
