@@ -3,8 +3,8 @@ torch and jax.jit, over thirty equations that people have complained of, and con
 
     python benchmarks/einsum_patterns.py [--rounds 7] [NAME ...]
 
-Interleaved in one process, CPU time of one call on one thread (on more the time that passes),
-minimum over the rounds; each answer is checked first. Threads: OPENBLAS_NUM_THREADS, 1 if it is not
+Interleaved in one process, in another order each round (einsum_tccg.py says why), CPU time of one
+call on one thread (on more the time that passes), minimum over the rounds; each answer is checked first. Threads: OPENBLAS_NUM_THREADS, 1 if it is not
 set. Sources of the equations: issues of NumPy, opt_einsum and PyTorch, TCCG (Springer and
 Bientinesi 2018), attention, convolutions in the layout of images."""
 
@@ -92,8 +92,10 @@ def timed(contenders):
         start = clock()
         f()
         batch[name] = max(1, int(3e-3 / max(clock() - start, 1e-7)))
+    rng = np.random.default_rng(0)
     for _ in range(options.rounds):
-        for name, f in contenders.items():
+        for name in rng.permutation(list(contenders)):
+            f = contenders[name]
             start = clock()
             for _ in range(batch[name]):
                 f()
