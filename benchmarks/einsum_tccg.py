@@ -7,10 +7,10 @@ Equations and the rule for sizes: Springer and Bientinesi, Design of a high-perf
 tensor-tensor multiplication (ACM TOMS 44, 2018), github.com/HPAC/tccg. There the largest array has
 200 MiB; here it has --bytes. Arrays are row-major, so that each term is written from the other end.
 By turns in one process, in another order each round: who comes behind a contender whose results lie
-in small pages pays for that (1.22 for 0.99 of NumPy's time, where the order stood). CPU time of a call
-on one thread (on more the time that passes), minimum over the rounds; each answer is checked first.
-Results lie as each library leaves them; `layout` says whether ours is in C order, as NumPy's, or in an
-order of its own. Threads: OPENBLAS_NUM_THREADS, 1 if it is not set."""
+in small pages pays for that (1.22 for 0.99 of NumPy's time, where the order stood). CPU time of a
+call on one thread (on more the time that passes), minimum over the rounds; each answer is checked
+first. Results lie as each library leaves them; `layout` says whether ours is in C order, as
+NumPy's, or in an order of its own. Threads: OPENBLAS_NUM_THREADS, 1 if it is not set."""
 
 import argparse
 import math
@@ -94,7 +94,9 @@ def contenders(equation, a, b):
 def main():
     rng = np.random.default_rng(0)
     print(f"largest array {options.bytes} bytes, {options.dtype}, {THREADS} thread(s)\n")
-    print("| us | pylinop | numpy | opt_einsum | torch | to the best other | GF/s | layout | plan |")
+    print(
+        "| us | pylinop | numpy | opt_einsum | torch | to the best other | GF/s | layout | plan |"
+    )
     print("|---|---|---|---|---|---|---|---|---|")
     ratios = []
     for words, known in GROUPS:
