@@ -3,11 +3,11 @@ torch and jax.jit, over thirty equations that people have complained of, and con
 
     python benchmarks/einsum_patterns.py [--rounds 7] [NAME ...]
 
-Interleaved in one process, in another order each round (einsum_tccg.py says why), CPU time of one
-call on one thread (on more the time that passes), minimum over the rounds; each answer is checked
-first. Threads: OPENBLAS_NUM_THREADS, 1 if it is not set. Sources of the equations: issues of NumPy,
-opt_einsum and PyTorch, TCCG (Springer and Bientinesi 2018), attention, convolutions in the layout
-of images."""
+Interleaved in one process, in another order each round, one call more in front of those that are
+timed (einsum_tccg.py says why), CPU time of one call on one thread (on more the time that passes),
+minimum over the rounds; each answer is checked first. Threads: OPENBLAS_NUM_THREADS, 1 if it is not
+set. Sources of the equations: issues of NumPy, opt_einsum and PyTorch, TCCG (Springer and
+Bientinesi 2018), attention, convolutions in the layout of images."""
 
 import argparse
 import math
@@ -97,6 +97,7 @@ def timed(contenders):
     for _ in range(options.rounds):
         for name in rng.permutation(list(contenders)):
             f = contenders[name]
+            f()
             start = clock()
             for _ in range(batch[name]):
                 f()
