@@ -91,6 +91,8 @@ def dtype_among(operands: Sequence[Any]) -> np.dtype[Any]:
     """Of the result. An Identity and its kin without a dtype of their own adopt the others', where
     that is floating-point."""
     dtypes = [getattr(x, "dtype", None) or np.asarray(x).dtype for x in operands]
+    if all(t is dtypes[0] for t in dtypes) and dtypes[0].isnative:
+        return dtypes[0]
     whole: np.dtype[Any] = np.result_type(*dtypes)
     strong = [t for x, t in zip(operands, dtypes) if not _weak(x)]
     made: np.dtype[Any] = np.result_type(*strong) if strong else whole
