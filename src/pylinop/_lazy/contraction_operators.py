@@ -114,6 +114,8 @@ def applied(task: Task, operands: Sequence[Any]) -> tuple[Task, list[Any]]:
     dtype = dtype_among(left)
     if task.dtype is None and dtype.char in "fdFD":
         left = [as_dtype(x, dtype) for x in left]
+    if not task.sizes and all(map(is_lazy, left)):
+        return task, left
     axes = [x for t in (*e.operands, e.result or ()) for x in t]
     if any(isinstance(x, Ellipsis_) for x in axes):
         return task, left
