@@ -3,10 +3,12 @@ torch and jax.jit, over thirty equations that people have complained of, and con
 
     python benchmarks/einsum_patterns.py [--rounds 7] [NAME ...]
 
-Interleaved in one process, CPU time of one call on one thread (on more the time that passes),
-minimum over the rounds; each answer is checked first. Threads: OPENBLAS_NUM_THREADS, 1 if it is not
-set. Sources of the equations: issues of NumPy, opt_einsum and PyTorch, TCCG (Springer and
-Bientinesi 2018), attention, convolutions in the layout of images."""
+Interleaved in one process, in another order each round, one call more in front of those that are
+timed (einsum_tccg.py says why), CPU time of one call on one thread (on more the time that passes),
+minimum over the rounds, and of the ratio, taken in each round, the median; each answer is checked
+first. Threads: OPENBLAS_NUM_THREADS, 1 if it is not set. Sources of the equations: issues of NumPy,
+opt_einsum and PyTorch, TCCG (Springer and Bientinesi 2018), attention, convolutions in the layout
+of images."""
 
 import argparse
 import math
@@ -84,21 +86,30 @@ CONVOLUTIONS = [
 
 
 def timed(contenders):
-    """Minimum in us of each, by turns."""
-    times = dict.fromkeys(contenders, math.inf)
+    """us of each in each round, by turns."""
+    times = {name: [] for name in contenders}
     batch = {}
     for name, f in contenders.items():
         f()
         start = clock()
         f()
         batch[name] = max(1, int(3e-3 / max(clock() - start, 1e-7)))
+    rng = np.random.default_rng(0)
     for _ in range(options.rounds):
-        for name, f in contenders.items():
+        for name in rng.permutation(list(contenders)):
+            f = contenders[name]
+            f()
             start = clock()
             for _ in range(batch[name]):
                 f()
-            times[name] = min(times[name], (clock() - start) / batch[name] * 1e6)
+            times[name].append((clock() - start) / batch[name] * 1e6)
     return times
+
+
+def to_the_best(times):
+    """As in einsum_tccg.py."""
+    ours = np.array(times["pylinop"])
+    return max(float(np.median(ours / t)) for name, t in times.items() if name != "pylinop")
 
 
 def on_jax(f, arrays):
@@ -170,7 +181,8 @@ def main():
                 np.asarray(f()), want, rtol=1e-2, atol=1e-3 * abs(want).max()
             )
         times = timed(found)
-        ratio = times["pylinop"] / min(t for n, t in times.items() if n != "pylinop")
+        ratio = to_the_best(times)
+        times = {name: min(t) for name, t in times.items()}
         ratios.append(ratio)
         cells = " | ".join(f"{times[n]:.4g}" if n in times else "" for n in names)
         rate = flops / times["pylinop"] / 1e3

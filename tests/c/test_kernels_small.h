@@ -201,6 +201,20 @@ static void test_thin_choice(void) {
     }
 }
 
+/* Up to 32 terms our loops take products of any size, where they are as wide as BLAS's (as those of
+ * 128 x 128 x 128, which have no other bound); not 33, nor complex numbers. */
+static void test_few_terms_choice(void) {
+    for (lop_dtype dt = LOP_f32; dt <= LOP_c128; dt++)
+        for (int64_t k = 31; k <= 33; k++) {
+            const int64_t n = 1536, q = 128;
+            const lop_mat y = {NULL, n, n, n, 1, dt}, a = {NULL, n, k, k, 1, dt},
+                          b = {NULL, k, n, n, 1, dt}, s = {NULL, q, q, q, 1, dt};
+            const bool wide = lopk_small_suits(&s, &s, &s, 1);
+            check(lopk_small_suits(&y, &a, &b, 1) == (wide && k < 33 && !lop_is_complex(dt)),
+                  "few terms", dt, n, k, n);
+        }
+}
+
 static void test_thin_all(void) {
     static const int64_t longs[] = {0, 1, 5, 6, 7, 8, 13, 47, 48, 49, 64, 130, 255, 256, 257, 520};
     enum { NLONGS = sizeof longs / sizeof *longs };
@@ -221,6 +235,7 @@ static void test_thin_all(void) {
     }
     lopk_small_force = 0;
     test_thin_choice();
+    test_few_terms_choice();
     group("thin products");
 }
 

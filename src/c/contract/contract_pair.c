@@ -7,7 +7,6 @@
  * terms both joined and as they are, every choice of one axis of each sort is priced; beside it a
  * nest of loops without any product of matrices. */
 #include "contract_parts.h"
-#include "kernels/dense/k_small_gemm.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -18,23 +17,11 @@ enum { C_, A_, B_, ARRAYS };
 enum { PACK_C = 1 << C_, PACK_A = 1 << A_, PACK_B = 1 << B_ };
 enum { TINY = 8, TINY_WORK = 7 * 7 * 7 };
 
-/* Measured, EPYC, one thread, float64: BLAS, a call of it, elements of a batch of tiny products and
- * their flops (short rows of real numbers, all else), odd strides, copies read and written in the
- * cache and beyond, their call. */
-static const double RATE = 6e10, THIN = 8, BANDWIDTH = 1.5e10, CALL = 1e-7, EACH = 1e-9,
-                    TINY_ROWS = 4e10, TINY_RATE = 1e10, ODD = 1.5e9, COPY_NEAR = 1.6e10,
-                    COPY_FAR = 7e9, NEAR = 4e6, COPY_CALL = 1e-7, RUNS_NEAR = 4e10,
-                    RUNS_FAR = 1.5e10, RUN = 5e-9, SHORTEST = 32;
-/* Of products of matrices, 2026-11-26, both real dtypes, 8 to 1536 rows, columns, terms: shares of
- * the work at one for few terms and few rows; by loops of our own for few terms and for all others
- * (2026-11-27, 24 to 120 terms); a row of the result that ends within a vector; an element of an
- * operand that is turned on its way into one, near and from pages of their own, of one alone in its
- * cache line; bytes of a result that leaves the second cache, in one piece and in rows of a larger
- * one; rows of it hundreds of kB apart, a share. */
-static const double FEW_TERMS = 6, FEW_TERMS_OWN = 2, OWN = 0.03, FEW_ROWS = 1, ROW_END = 8e-9,
-                    TURNED = 1e-9, TURNED_FAR = 2e-9, ALONE = 1.5e-9, LEAVES = 2.7e10,
-                    LEAVES_IN_ROWS = 1e10, SECOND_CACHE = 1 << 20, PAGES_APART = 1.4;
-enum { VECTOR = 64, PAGE = 1 << 12, APART = 1 << 18 }; /* bytes */
+/* Measured, EPYC, one thread: a call, a batch of tiny products among them; copies read and written
+ * in the cache and beyond, their call; of whole runs of at least so many bytes, and each of these.
+ */
+static const double CALL = 1e-7, COPY_NEAR = 1.6e10, COPY_FAR = 7e9, NEAR = 4e6, COPY_CALL = 1e-7,
+                    RUNS_NEAR = 4e10, RUNS_FAR = 1.5e10, RUN = 5e-9, SHORTEST = 32;
 
 typedef struct axis {
     int label;
@@ -53,10 +40,6 @@ typedef struct choice {
     bool nest;
     int at[PLACES]; /* fused axes; of batch that of `each`; GROUPS: more terms; -1: none */
 } choice;
-
-static double weight(lop_dtype dt) {
-    return (lop_is_complex(dt) ? 4 : 1) * (dt == LOP_f32 || dt == LOP_c64 ? 0.5 : 1);
-}
 
 /* -- axes */
 static int64_t stride_in(const lop_tensor *t, int label, bool *has) {
@@ -164,62 +147,7 @@ static void fuse(const axes *all, axes *out, bool joined) {
     }
 }
 
-/* -- prices */
-static bool simple(int64_t m, int64_t n, int64_t rs, int64_t cs) {
-    return ((cs == 1 || n <= 1) && (rs >= n || m <= 1)) ||
-           ((rs == 1 || m <= 1) && (cs >= m || n <= 1));
-}
-
-static bool by_own_loops(lop_dtype dt, const lop_contract_step *g) {
-    if (g->group) return true;
-    const lop_mat y = {NULL, g->m, g->n, g->cm, g->cn, dt},
-                  a = {NULL, g->m, g->k, g->am, g->ak, dt},
-                  b = {NULL, g->k, g->n, g->bk, g->bn, dt};
-    return lopk_small_suits(&y, &a, &b, 1);
-}
-
-/* One product of matrices. Vectors run along the result's rows (or columns, where these lie
- * together): what does not fill one is lost. Small ones take operands of any strides. What is read
- * and written waits for memory, whatever is computed meanwhile; adds: the result is read as well.
- * `all`: bytes of the result of all products; rows of it that lie in pages of their own leave the
- * cache as slowly as those of a large one (2026-11-26, 64 of 256 x 256 in float32: 1.13). */
-static double gemm_seconds(lop_dtype dt, const lop_contract_step *g, bool adds, double all) {
-    const double m = (double)g->m, n = (double)g->n, k = (double)g->k, flops = 2 * m * n * k,
-                 size = (double)lop_dtype_size(dt);
-    const bool small = by_own_loops(dt, g), plain = simple(g->m, g->n, g->cm, g->cn) &&
-                                                    simple(g->m, g->k, g->am, g->ak) &&
-                                                    simple(g->k, g->n, g->bk, g->bn);
-    if (!plain && !small) return CALL + flops * weight(dt) / ODD;
-    const double move = (m * k + k * n + (adds ? 2 : 1) * m * n) * size / BANDWIDTH,
-                 least = fmin(fmin(m, n), k);
-    double work = flops * weight(dt) / RATE;
-    if (least <= 1) return CALL + fmax(work * (1 + THIN), move);
-    const bool rows = g->cn == 1;
-    const double along = rows ? n : m, across = rows ? m : n,
-                 filled = ceil(along * size / VECTOR) * VECTOR / size;
-    const double terms = small ? OWN + FEW_TERMS_OWN / k : FEW_TERMS / k;
-    work *= filled / along * (1 + terms + FEW_ROWS / across);
-    if (filled > along) work += across * ROW_END;
-    const int64_t step = llabs(rows ? g->bn : g->am), between = llabs(rows ? g->cm : g->cn);
-    if (small && step != 1)
-        work += along * k * ((double)step * size < 4 * VECTOR ? TURNED : TURNED_FAR);
-    if (small && between * (int64_t)size > APART) work *= PAGES_APART;
-    if (!plain && (rows ? g->am != 1 && g->ak != 1 : g->bk != 1 && g->bn != 1))
-        work += across * k * ALONE;
-    if (m * n * size > SECOND_CACHE)
-        work += m * n * size / ((rows ? g->cm > g->n : g->cn > g->m) ? LEAVES_IN_ROWS : LEAVES);
-    else if (!small && all > SECOND_CACHE && between * (int64_t)size >= PAGE && along * size < PAGE)
-        work += m * n * size / LEAVES_IN_ROWS;
-    return CALL + work + move;
-}
-
-/* Each product of a batch of tiny ones. */
-static double tiny_seconds(lop_dtype dt, const lop_contract_step *g) {
-    const bool rows = g->cn == 1 && g->bn == 1 && g->n > 2 && !lop_is_complex(dt);
-    const double flops = 2 * (double)(g->m * g->n * g->k);
-    return EACH + (rows ? flops / TINY_ROWS : flops * weight(dt) / TINY_RATE);
-}
-
+/* -- products of matrices */
 static double count_of(const axes *all, enum sort sort, int but) {
     double v = 1;
     for (int i = 0; i < all->n[sort]; i++)
@@ -250,12 +178,13 @@ static void matrices(const axes *all, const int *at, lop_contract_step *g) {
  * each other: g, and whether that is to be had. Rows within each other are none for BLAS. */
 static bool in_groups(const axes *all, int term, int more, lop_dtype dt, lop_contract_step *g) {
     const axis *t = &all->x[TERM][term], *u = &all->x[TERM][more];
-    const bool rows = g->n <= 1 ? g->cm != 1 : g->cn == 1, suits = by_own_loops(dt, g);
-    const bool plain = rows ? simple(g->m, g->k, g->am, g->ak) : simple(g->k, g->n, g->bk, g->bn);
+    const bool rows = g->n <= 1 ? g->cm != 1 : g->cn == 1, suits = lop_contract_own_loops(dt, g);
+    const bool plain = rows ? lop_contract_simple(g->m, g->k, g->am, g->ak)
+                            : lop_contract_simple(g->k, g->n, g->bk, g->bn);
     const int whole = rows ? B_ : A_;
     if (term == more || t->size > 128 || u->s[whole] != t->s[whole] * t->size) return false;
     g->k *= u->size;
-    if (!by_own_loops(dt, g) && (!suits || plain)) return false;
+    if (!lop_contract_own_loops(dt, g) && (!suits || plain)) return false;
     g->group = t->size;
     g->apart = u->s[rows ? A_ : B_];
     return true;
@@ -275,11 +204,12 @@ static double best_gemm(const axes *all, lop_dtype dt, int *best_at) {
                 matrices(all, at, &g);
                 const double calls = count_of(all, BATCH, -1) * count_of(all, ROW, i) *
                                      count_of(all, COL, j) * count_of(all, TERM, l);
-                double seconds = calls * gemm_seconds(dt, &g, all->n[TERM] > 1, bytes);
+                double seconds = calls * lop_contract_gemm_seconds(dt, &g, all->n[TERM] > 1, bytes);
                 if (g.m <= TINY && g.n <= TINY && g.k <= TINY && g.m * g.n * g.k <= TINY_WORK &&
                     last_batch >= 0 && all->n[TERM] <= 1) {
                     const double many = (double)all->x[BATCH][last_batch].size,
-                                 each = calls / many * CALL + calls * tiny_seconds(dt, &g);
+                                 each = calls / many * CALL +
+                                        calls * lop_contract_tiny_seconds(dt, &g);
                     if (each < seconds) {
                         seconds = each;
                         at[BATCH] = last_batch;
@@ -288,8 +218,9 @@ static double best_gemm(const axes *all, lop_dtype dt, int *best_at) {
                 for (int more = 0; more < all->n[TERM]; more++) {
                     lop_contract_step wide = g;
                     if (!in_groups(all, l, more, dt, &wide)) continue;
-                    const double other = calls / (double)all->x[TERM][more].size *
-                                         gemm_seconds(dt, &wide, all->n[TERM] > 2, bytes);
+                    const double other =
+                        calls / (double)all->x[TERM][more].size *
+                        lop_contract_gemm_seconds(dt, &wide, all->n[TERM] > 2, bytes);
                     if (other >= seconds) continue;
                     seconds = other;
                     at[GROUPS] = more;
@@ -403,7 +334,8 @@ static double copy_seconds(const lop_contract_work *w, const axes *all, const ax
 static bool is_gram(const lop_tensor *a, const lop_tensor *b, const lop_contract_step *g,
                     const lop_loop *loop, int n) {
     bool gram = a->same == b->same && g->m == g->n && g->am == g->bn && g->ak == g->bk &&
-                simple(g->m, g->n, g->cm, g->cn) && simple(g->m, g->k, g->am, g->ak);
+                lop_contract_simple(g->m, g->n, g->cm, g->cn) &&
+                lop_contract_simple(g->m, g->k, g->am, g->ak);
     for (int i = 0; gram && i < n; i++) gram = !loop[i].sum && loop[i].a == loop[i].b;
     return gram;
 }

@@ -76,6 +76,15 @@ lop_status lop_contract_slot(lop_contract_work *w, int64_t count, int *slot) LOP
 lop_status lop_contract_step_add(lop_contract_work *w, const lop_contract_step *step,
                                  const lop_loop *loop) LOP_MUST_CHECK;
 
+/* contract_price.c: seconds of one product of matrices; adds: to what is there; `all`: bytes of the
+ * result of all products. Of each of a batch of tiny ones. */
+double lop_contract_gemm_seconds(lop_dtype dt, const lop_contract_step *g, bool adds, double all);
+double lop_contract_tiny_seconds(lop_dtype dt, const lop_contract_step *g);
+/* Are rows or columns of such a matrix next to each other in memory, as BLAS takes it? */
+bool lop_contract_simple(int64_t m, int64_t n, int64_t rs, int64_t cs);
+/* Would lopk_gemm take loops of our own? */
+bool lop_contract_own_loops(lop_dtype dt, const lop_contract_step *g);
+
 /* contract_nest.c: fills step and loop (up to 2 LOP_MAXAXES + 2) for a nest over `n` loops. */
 void lop_contract_nest(lop_contract_step *step, lop_loop *loop, const lop_loop *all, int n,
                        lop_dtype dt);

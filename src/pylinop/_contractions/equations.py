@@ -381,7 +381,7 @@ def task_of(
         raise ValueError("einsum: an equation and its operands are wanted; there are none")
     if casting not in _CASTINGS:
         raise ValueError(f"casting must be one of {', '.join(_CASTINGS)}, not {casting!r}")
-    if not any(outside is x or outside == x for x in views.OUTSIDE):
+    if outside is not None and not any(outside is x or outside == x for x in views.OUTSIDE):
         raise ValueError(f"outside must be None, 0 or 'wrap', not {outside!r}")
     if isinstance(args[0], str):
         e, sizes = grammar.read(args[0], sizes)
@@ -390,7 +390,7 @@ def task_of(
         e, operands = from_sublists(args)
     else:
         raise TypeError("einsum: an equation as text, or operands each followed by its labels")
-    if any(isinstance(a, np.ma.MaskedArray) for a in operands):
+    if any(issubclass(type(a), np.ma.MaskedArray) for a in operands):
         raise TypeError("einsum: masked arrays are not taken: fill them first")
     said = given(e, sizes)
     written = len(operands)

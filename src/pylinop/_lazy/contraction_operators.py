@@ -91,6 +91,8 @@ def dtype_among(operands: Sequence[Any]) -> np.dtype[Any]:
     """Of the result. An Identity and its kin without a dtype of their own adopt the others', where
     that is floating-point."""
     dtypes = [getattr(x, "dtype", None) or np.asarray(x).dtype for x in operands]
+    if all(t is dtypes[0] for t in dtypes) and dtypes[0].isnative:
+        return dtypes[0]
     whole: np.dtype[Any] = np.result_type(*dtypes)
     strong = [t for x, t in zip(operands, dtypes) if not _weak(x)]
     made: np.dtype[Any] = np.result_type(*strong) if strong else whole
@@ -112,6 +114,8 @@ def applied(task: Task, operands: Sequence[Any]) -> tuple[Task, list[Any]]:
     dtype = dtype_among(left)
     if task.dtype is None and dtype.char in "fdFD":
         left = [as_dtype(x, dtype) for x in left]
+    if not task.sizes and all(map(is_lazy, left)):
+        return task, left
     axes = [x for t in (*e.operands, e.result or ()) for x in t]
     if any(isinstance(x, Ellipsis_) for x in axes):
         return task, left

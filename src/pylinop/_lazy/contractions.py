@@ -12,8 +12,8 @@ import numpy as np
 
 from .. import _core
 from .._base import dlpack
-from .._base.checks import is_lazy
-from .._contractions import equations
+from .._base.checks import is_lazy, is_symbolic
+from .._contractions import equations, grammar
 from .._contractions.equations import Task
 from .._contractions.grammar import Equation, Group
 from .._contractions.recorded import Deferred
@@ -59,7 +59,7 @@ def structured(task: Task, operands: Sequence[Any]) -> Any:
         return NotImplemented
     lazily = all(is_lazy(x) for x in operands)
     dtype = dtype_among(operands)
-    shapes = tuple(tuple(np.shape(x)) for x in operands)
+    shapes = tuple([x.shape if is_lazy(x) else tuple(np.shape(x)) for x in operands])
     if lazily and any(0 in shape for shape in shapes):
         return NotImplemented  # a sum of nothing is 0, where 0 times a factor may be NaN
     found = _steps(task.equation, shapes, lazily and dtype.char in "fdFD")
@@ -67,10 +67,34 @@ def structured(task: Task, operands: Sequence[Any]) -> Any:
         return NotImplemented
     if lazily or dtype.char in "fdFD":
         operands = [as_dtype(x, dtype) for x in operands]
-    made = einsum.run(found, operands)
+    made = einsum.values(found, operands) if lazily else einsum.run(found, operands)
     if made is NotImplemented:
         return made
     return made if made.dtype == dtype else made.astype(dtype)  # NumPy's sums widen integers
+
+
+@functools.lru_cache(maxsize=1024)
+def _of_text(text: str, shapes: tuple[tuple[int, ...], ...]) -> tuple[einsum.Step, ...] | None:
+    """How it is linear algebra for LazyArrays of one floating-point dtype; None where it is not, or
+    something is to be said about it."""
+    try:
+        e, _ = grammar.read(text, None)
+        return None if any(0 in shape for shape in shapes) else _steps(e, shapes, True)
+    except (TypeError, ValueError, NotImplementedError):
+        return None
+
+
+def by_text(args: Sequence[Any]) -> Any:
+    """Of a text that was met before with LazyArrays like these, alone; else NotImplemented."""
+    text, *operands = args
+    kind, dtype = type(operands[0]), operands[0].dtype
+    if not issubclass(kind, _core.Lazy) or is_symbolic(operands[0]) or dtype.char not in "fdFD":
+        return NotImplemented
+    if not all(type(x) is kind and x.dtype is dtype for x in operands) or not dtype.isnative:
+        return NotImplemented
+    found = _of_text(text, tuple([x.shape for x in operands]))
+    made = NotImplemented if found is None else einsum.values(found, operands)
+    return made if made is NotImplemented or made.dtype == dtype else NotImplemented
 
 
 def contraction(task: Task, operands: Sequence[Any]) -> Any:

@@ -29,7 +29,7 @@ from .build import (
     ufunc_dtype,
     view,
 )
-from .contractions import contraction
+from .contractions import by_text, contraction
 from .leaves import lazy
 
 if TYPE_CHECKING:
@@ -473,6 +473,11 @@ def _einsum(
 ) -> Any:
     if out is not None or order not in ("K", "C"):
         return NotImplemented
+    plain = dtype is None and casting == "safe" and isinstance(optimize, bool)
+    if plain and len(args) > 1 and isinstance(args[0], str) and hasattr(args[1], "dtype"):
+        made = by_text(args)
+        if made is not NotImplemented:
+            return made
     return contraction(*equations.task_of(args, None, None, dtype, casting, optimize))
 
 

@@ -261,11 +261,16 @@ def steps_of_stacks(terms: tuple[_Labels, ...], result: _Labels) -> tuple[Step, 
 
 def run(found: tuple[Step, ...], operands: Sequence[Any]) -> Any:
     """The value of the last step; NotImplemented where operators have no such step."""
-    values = list(operands)
-    if any(isinstance(x, _core.Operator) for x in values):
-        whole = any(x.dtype.char not in "fdFD" for x in values if hasattr(x, "dtype"))
+    if any(isinstance(x, _core.Operator) for x in operands):
+        whole = any(x.dtype.char not in "fdFD" for x in operands if hasattr(x, "dtype"))
         if any(s.run is _elements or (whole and s.run is _rows) for s in found):
             return NotImplemented
+    return values(found, operands)
+
+
+def values(found: tuple[Step, ...], operands: Sequence[Any]) -> Any:
+    """The same where no operator is among the operands themselves."""
+    values = list(operands)
     for step in found:
         args = [_turned(values[k]) if t else values[k] for k, t in zip(step.places, step.turned)]
         values.append(step.run(*args))

@@ -181,7 +181,7 @@ static PyArrayObject *in_order(int n, const npy_intp *dim, const npy_intp *strid
         back[order[i]] = i;
         c_order = c_order && order[i] == i;
     }
-    PyArrayObject *made = (PyArrayObject *)PyArray_SimpleNew(n, from, py_typenum(dt));
+    PyArrayObject *made = py_new_array(n, from, py_typenum(dt));
     if (!made || c_order) return made;
     PyArray_Dims axes = {back, n};
     PyArrayObject *seen = (PyArrayObject *)PyArray_Transpose(made, &axes);
@@ -222,7 +222,7 @@ static PyObject *run(equation *self, kept_plan *k, lop_dtype dt, PyObject *out) 
             stride[i] = (npy_intp)r->stride[i] * size;
         }
         made = self->any_order ? in_order(r->n, dim, stride, dt)
-                               : (PyArrayObject *)PyArray_SimpleNew(r->n, dim, py_typenum(dt));
+                               : py_new_array(r->n, dim, py_typenum(dt));
     } else
         Py_INCREF(out);
     if (made && p->workspace > SMALL) {

@@ -245,6 +245,9 @@ PyObject *py_own_copy(py_state *s, PyObject *o);
 void py_buf(PyArrayObject *a, lop_dtype dt, lop_buf *buf); /* describes; borrowed */
 void py_buf_transpose(lop_buf *buf);
 PyArrayObject *py_empty(const lop_shape *shape, lop_dtype dt);
+/* py_memory.c: in C order, new; large ones begin where a cache line does. */
+int py_memory_open(void); /* once, before: 0, or -1 with an exception */
+PyArrayObject *py_new_array(int n, const npy_intp *dim, int typenum);
 bool py_overlap(PyArrayObject *a, PyArrayObject *b);
 
 /* py_foreign.c: an array on the memory of another library's: new; `keep`: for longer than a call.

@@ -144,7 +144,7 @@ void py_buf_transpose(lop_buf *buf) {
 PyArrayObject *py_empty(const lop_shape *shape, lop_dtype dt) {
     npy_intp dim[LOP_MAXDIM];
     for (int i = 0; i < shape->ndim; i++) dim[i] = (npy_intp)shape->dim[i];
-    return (PyArrayObject *)PyArray_SimpleNew(shape->ndim, dim, typenums[dt]);
+    return py_new_array(shape->ndim, dim, typenums[dt]);
 }
 
 /* The bytes an array can touch. */

@@ -477,7 +477,7 @@ static int exec_module(PyObject *module) {
     if (!s) return PyErr_NoMemory(), -1;
     s->refs = 1;
     *(py_state **)PyModule_GetState(module) = s;
-    if (py_import_numpy() < 0) return -1;
+    if (py_import_numpy() < 0 || py_memory_open() < 0) return -1;
     lop_ctx_init(&s->ctx, NULL);
     py_sparse_open(s);
     lop_store_init(&s->store, &s->ctx, (int64_t)256 << 20);

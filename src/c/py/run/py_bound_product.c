@@ -331,7 +331,7 @@ static PyObject *applied_call(applied *self, PyObject *args, PyObject *kwargs) {
     npy_intp dim[2] = {(npy_intp)b->rows, (npy_intp)b->k};
     if (!in) return NULL;
     if (out == Py_None)
-        y = (PyArrayObject *)PyArray_SimpleNew(b->vec ? 1 : 2, dim, py_typenum(b->out_dt));
+        y = py_new_array(b->vec ? 1 : 2, dim, py_typenum(b->out_dt));
     else
         y = in_order(b, out, true);
     if (y && py_overlap(in, y)) {
