@@ -11,6 +11,7 @@ opt_einsum and PyTorch, TCCG (Springer and Bientinesi 2018), attention, convolut
 of images."""
 
 import argparse
+import functools
 import math
 import os
 import time
@@ -138,8 +139,10 @@ def pattern(equation, sizes, dtype):
         found["torch"] = lambda: torch.einsum(equation, *on)
     if jax:
         found["jax.jit"] = on_jax(lambda *x: jax.numpy.einsum(equation, *x), arrays)
-    flops = pl.einsum_path(equation, *arrays)[1].rpartition(" flops, ")[0].split()[-1]
-    return found, float(flops)
+    flops = float(pl.einsum_path(equation, *arrays)[1].rpartition(" flops, ")[0].split()[-1])
+    once = {id(a): a.nbytes for a in arrays}
+    size = sum(once.values()) + np.asarray(found["pylinop"]()).nbytes
+    return found, flops, (flops, size, dtype)
 
 
 def convolution(image, kernel, step):
@@ -161,20 +164,54 @@ def convolution(image, kernel, step):
             return jax.lax.conv_general_dilated(a, b, (step, step), "VALID", dimension_numbers=dims)
 
         found["jax.jit"] = on_jax(run, [x, w])
-    return found, 2.0 * out.size * math.prod(kernel[:3])
+    flops = 2.0 * out.size * math.prod(kernel[:3])
+    return found, flops, (flops, x.nbytes + w.nbytes + out.nbytes, "f4")
+
+
+@functools.cache
+def gemm_rate(dtype):
+    """Flops a second of NumPy's product of two matrices of 1000 rows and columns."""
+    a = np.random.default_rng(0).normal(size=(1000, 1000)).astype(dtype)
+    out = np.empty_like(a)
+    return 2e9 / least(lambda: np.matmul(a, a, out=out))
+
+
+@functools.cache
+def copy_rate():
+    """Bytes a second, read and written, of a copy of 32 MiB."""
+    a = np.ones(1 << 22)
+    out = np.ones_like(a)
+    return 2 * a.nbytes / least(lambda: np.copyto(out, a))
+
+
+def least(f, times=9):
+    found = math.inf
+    for _ in range(times):
+        start = clock()
+        f()
+        found = min(found, clock() - start)
+    return found
+
+
+def bound(flops, size, dtype):
+    """us that it takes at gemm's rate, or to move its arrays once."""
+    return max(flops / gemm_rate(dtype), size / copy_rate()) * 1e6
 
 
 def main():
     rows = [(name, pattern, args) for name, *args in PATTERNS]
     rows += [(name, convolution, args) for name, *args in CONVOLUTIONS]
     names = ["pylinop", "numpy", "numpy, optimize", "opt_einsum, kept", "torch", "jax.jit"]
-    print(f"| us, {THREADS} thread | " + " | ".join(names) + " | to the best other | GF/s |")
-    print("|---" * (len(names) + 3) + "|")
-    ratios = []
+    print(
+        f"| us, {THREADS} thread | " + " | ".join(names) + " | to the best other | GF/s |"
+        " to the bound |"
+    )
+    print("|---" * (len(names) + 4) + "|")
+    ratios, bounds = [], []
     for name, make, args in rows:
         if options.names and not any(part in name for part in options.names):
             continue
-        found, flops = make(*args)
+        found, flops, work = make(*args)
         want = np.asarray(found["pylinop"]())
         for f in found.values():
             np.testing.assert_allclose(
@@ -186,8 +223,14 @@ def main():
         ratios.append(ratio)
         cells = " | ".join(f"{times[n]:.4g}" if n in times else "" for n in names)
         rate = flops / times["pylinop"] / 1e3
-        print(f"| {name} | {cells} | {ratio:.2f} | {rate:.3g} |", flush=True)
+        if flops >= 1e7 and make is pattern:
+            bounds.append(times["pylinop"] / bound(*work))
+        near = f"{bounds[-1]:.2f}" if flops >= 1e7 and make is pattern else ""
+        print(f"| {name} | {cells} | {ratio:.2f} | {rate:.3g} | {near} |", flush=True)
     print(f"\ngeometric mean {math.exp(np.mean(np.log(ratios))):.2f} over {len(ratios)}")
+    if bounds:
+        mean = math.exp(np.mean(np.log(bounds)))
+        print(f"to the larger of flops at gemm's rate and bytes {mean:.2f} over {len(bounds)}")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { LINE = 64, LARGE = 1 << 17 }; /* bytes */
+enum { LINE = 64 /* bytes */, LARGE = 1 << 14 /* elements */ };
 
 static PyDataMemAllocator plain; /* NumPy's */
 static PyObject *in_lines;       /* our handler, as NumPy takes it */
@@ -61,10 +61,10 @@ int py_memory_open(void) {
 }
 
 PyArrayObject *py_new_array(int n, const npy_intp *dim, int typenum) {
-    double bytes = 8;
-    for (int i = 0; i < n; i++) bytes *= (double)dim[i];
-    PyObject *before = bytes >= LARGE ? PyDataMem_GetHandler() : NULL;
-    if (bytes >= LARGE && !before) return NULL;
+    double count = 1;
+    for (int i = 0; i < n; i++) count *= (double)dim[i];
+    PyObject *before = count >= LARGE ? PyDataMem_GetHandler() : NULL;
+    if (count >= LARGE && !before) return NULL;
     if (before != PyDataMem_DefaultHandler) { /* small, or somebody has said whose memory */
         Py_XDECREF(before);
         return (PyArrayObject *)PyArray_SimpleNew(n, dim, typenum);
