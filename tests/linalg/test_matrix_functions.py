@@ -340,6 +340,12 @@ def test_funm_of_triangles_is_right_or_refused(n, right):
             pl.funm(A, np.cos)
 
 
+def test_funm_of_what_is_zero():
+    """Nothing is as large as what is lost of zero: it was refused."""
+    a = np.tril(np.random.default_rng(16).standard_normal((20, 20))) + 60 * np.eye(20)
+    assert not pl.funm(pl.Dense(a), lambda x: 0 * x).toarray().any()
+
+
 @pytest.mark.parametrize("make", [
     lambda: pl.Diag([2.0, 0.5], 4, (6, 6)),
     lambda: pl.Triangular(np.triu(np.ones((3, 3)), 1), lower=False),

@@ -144,8 +144,14 @@ class Namespace:
         return self.xp.all(x, axis=axis)
 
     def norms(self, x: Any) -> Any:
-        """Of columns, the 2-norms."""
-        return self.sqrt(self.sum(self.abs(x) ** 2, -2))
+        """Of columns, the 2-norms; scaled to a largest modulus of 1 before they are squared, so
+        that nothing leaves the range."""
+        x = self.abs(x)
+        if not x.shape[-2]:
+            return self.sum(x, -2)
+        most = self.max(x, -2, True)
+        x = x / self.where(most > 0, most, self.ones((), self.name_of(most)))
+        return self.sqrt(self.sum(x * x, -2)) * most[..., 0, :]
 
     def where(self, test: Any, a: Any, b: Any) -> Any:
         return self.xp.where(test, a, b)
@@ -407,9 +413,6 @@ class _Torch(Namespace):
 
     def all(self, x: Any, axis: int) -> Any:
         return self.xp.all(x, dim=axis)
-
-    def norms(self, x: Any) -> Any:
-        return self.xp.linalg.vector_norm(x, dim=-2)
 
     def or_nan(self, test: Any, x: Any) -> Any:
         return self.xp.where(test, x, float("nan"))

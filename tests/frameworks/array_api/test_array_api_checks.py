@@ -80,6 +80,18 @@ def test_the_check_can_be_left_out():
     assert np.isnan(asked(d, U, U, b)[0]).all()
 
 
+@pytest.mark.parametrize("scale", [1e-25, 1e25])
+def test_the_check_holds_where_squares_leave_the_range(scale):
+    """In single precision squares of the right side are 0 or inf: the test passed, or failed,
+    whatever the solution."""
+    U, b = np.array([[1.0], [3.0], [-1.0]], "f4"), np.full((3, 1), scale, "f4")
+    assert np.isnan(asked(np.array([1e-20, 1.0, 2.0], "f4"), U, U, b)[0]).all()
+    d = np.array([1.0, 1.5, 2.0], "f4")
+    due = np.linalg.solve(np.diag(d.astype(float)) + U.astype(float) @ U.T, b.astype(float))
+    found = asked(d, U, U, b)[0]
+    assert np.abs(found - due).max() < 1e-5 * np.abs(due).max()
+
+
 def test_a_batch_is_nan_where_an_element_fails():
     d = np.array([[1.0, 2.0, 3.0], [1e-20, 2.0, 3.0]])
     U, b = np.array([[1.0], [3.0], [-1.0]]), np.ones((3, 1))
