@@ -210,6 +210,13 @@ static void extent(const lop_buf *b, uintptr_t *low, uintptr_t *high) {
     *high = (uintptr_t)b->p + (uintptr_t)up;
 }
 
+bool lop_tape_meet(const lop_buf *a, const lop_buf *b) {
+    uintptr_t low, high, from, to;
+    extent(a, &low, &high);
+    extent(b, &from, &to);
+    return from < high && low < to;
+}
+
 /* Can result i be made where the caller wants it? Its slot holds nothing else, is laid out and
  * aligned alike, is no other result's, and no argument lies there. */
 static bool in_place(const lop_tape *t, int i, const lop_buf *in, const lop_buf *out) {
@@ -227,13 +234,11 @@ static bool in_place(const lop_tape *t, int i, const lop_buf *in, const lop_buf 
     if (bytes == 0 || bytes != s->bytes) return false;
     for (int j = 0; j < t->nout; j++)
         if (j != i && t->out[j].slot == v->slot) return false;
-    uintptr_t low, high, from, to;
+    uintptr_t low, high;
     extent(due, &low, &high);
     if (high - low != (uintptr_t)bytes) return false;
-    for (int k = 0; k < t->nin; k++) {
-        extent(&in[k], &from, &to);
-        if (from < high && low < to) return false;
-    }
+    for (int k = 0; k < t->nin; k++)
+        if (lop_tape_meet(due, &in[k])) return false;
     return true;
 }
 

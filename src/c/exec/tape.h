@@ -80,9 +80,12 @@ lop_status lop_tape_close(lop_tape *tape, lop_err *err) LOP_MUST_CHECK;
 /* Under the lock that plans are counted under. Takes NULL. */
 void lop_tape_free(lop_tape *tape);
 /* in: the arguments, laid out as they were when the tape was made; out: any strides, f32 to c128.
- */
+ * Whatever comes of it, no argument is written to; results may be where it is not OK. */
 lop_status lop_tape_run(const lop_tape *tape, const lop_buf *in, const lop_buf *out,
                         lop_err *err) LOP_MUST_CHECK;
+
+/* May a and b have bytes in common? */
+bool lop_tape_meet(const lop_buf *a, const lop_buf *b);
 
 /* tape_functions.c: out <- f(a, b); shapes broadcast. UNABLE: not for these dtypes. */
 lop_status lop_tape_function(lop_tape_what what, int axis, const lop_buf *a, const lop_buf *b,

@@ -265,8 +265,10 @@ static bool placed(const key *k, PyObject *x, int64_t *at) {
 
 static int put_argument(key *k, PyObject *x) {
     int64_t at;
-    if (py_is_lazy(k->s, x)) return placed(k, x, &at) ? put_int(k, at) : UNKNOWN;
-    return put_opened(k, x);
+    if (!py_is_lazy(k->s, x)) return put_opened(k, x);
+    if (!placed(k, x, &at)) return UNKNOWN;
+    TRY_KEY(put_tag(k, '@'));
+    return put_int(k, at);
 }
 
 static int put_node(key *k, const py_lazy *a) {

@@ -270,6 +270,14 @@ static void *copied(const lop_tape *t, lop_buf *b) {
     return NULL;
 }
 
+/* A result may lie where an argument does whose copy the tape takes: a run that fails would have
+ * written to what it is then computed of without it. */
+static bool is_within_result(const lop_tape *t, const lop_buf *a, const lop_buf *out) {
+    for (int k = 0; k < t->nout; k++)
+        if (lop_tape_meet(a, &out[k])) return true;
+    return false;
+}
+
 static bool run(const lop_tape *t, const lop_buf *buf, int nargs) {
     lop_buf in[PY_TAPE_ARRAYS];
     void *copy[PY_TAPE_ARRAYS] = {NULL};
@@ -277,7 +285,7 @@ static bool run(const lop_tape *t, const lop_buf *buf, int nargs) {
     for (int i = 0; fine && i < nargs; i++) {
         in[i] = buf[i];
         if (layout_of(&buf[i]) != 'S') continue;
-        copy[i] = copied(t, &in[i]);
+        copy[i] = is_within_result(t, &buf[i], buf + nargs) ? NULL : copied(t, &in[i]);
         fine = copy[i] != NULL;
     }
     fine = fine && lop_tape_run(t, in, buf + nargs, NULL) == LOP_OK;
