@@ -209,11 +209,18 @@ def _multiply_operators(tracer: Any) -> None:
 
 _reflect_products()
 _number = torch.compiler.assume_constant_result(number_of)
+_KEEPS = torch.torch_version.TorchVersion(torch.__version__) >= (2, 12)
+"""Does the tracer hand objects on to functions of constant results? (2.11 fails in its own code.)"""
 
 
 def _constant(x: Any) -> Any:
     """An argument whose objects are numbers."""
     if type(x) is Held:
+        if not _KEEPS:
+            raise TypeError(
+                f"a {type(x.held).__name__} is no part of a graph before PyTorch 2.12: compile a "
+                "function that calls a program(f), with it in f"
+            )
         return Kept(_number(x.held))
     if type(x) is Several:
         pairs = x.type is dict
