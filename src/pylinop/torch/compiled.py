@@ -210,7 +210,7 @@ def _multiply_operators(tracer: Any) -> None:
 _reflect_products()
 _number = torch.compiler.assume_constant_result(number_of)
 _KEEPS = torch.torch_version.TorchVersion(torch.__version__) >= (2, 12)
-"""Does the tracer hand objects on to functions of constant results? (2.11 fails in its own code.)"""
+"""Does the tracer hand objects on to functions of constant results? (2.11 fails in itself.)"""
 
 
 def _constant(x: Any) -> Any:
