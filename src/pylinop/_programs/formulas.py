@@ -257,10 +257,20 @@ class Parts(NamedTuple):
     arrays: int
 
 
-def flat(roots: list[Node], merged: bool) -> tuple[Parts, list[Any]]:
+def _found(array: Any, held: list[Any]) -> int:
+    """The place of an array among others, which may be one that has no id, as in PyTorch's tracer
+    (2.11) one that is made in the graph."""
+    for k, x in enumerate(held):
+        if x is array:
+            return k
+    return len(held)
+
+
+def flat(roots: list[Node], merged: bool, traced: bool = False) -> tuple[Parts, list[Any]]:
     """The flat form of some nodes, and their arrays: one for each node of an array, or with
     `merged` one for each array. (In a pytree the arrays may be replaced by anything, also by one
-    object for all: what is one leaf must not depend on that.)"""
+    object for all: what is one leaf must not depend on that.) While a graph is `traced` nothing is
+    asked of arrays but whether they are the same."""
     places: dict[int, Any] = {}
     arrays: dict[int, Slot] = {}
     held: list[Any] = []
@@ -271,7 +281,10 @@ def flat(roots: list[Node], merged: bool) -> tuple[Parts, list[Any]]:
         if id(node) in places:
             continue
         if not node.name:
-            key = id(node.args) if merged else id(node)
+            if not merged:
+                key = id(node)
+            else:
+                key = _found(node.args, held) if traced else id(node.args)
             if key not in arrays:
                 arrays[key] = Slot(len(held))
                 held.append(node.args)

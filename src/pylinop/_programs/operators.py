@@ -25,7 +25,7 @@ class Face(NamedTuple):
     operation: Callable[..., Node]
     dtype_of: Callable[[Any], Any]  # of an array, as NumPy's
     out_dtype: Callable[[Any], Any]  # the library's for one of NumPy's
-    run: Callable[[Program, Any], list[Any]]
+    run: Callable[[Any, Any], list[Any]]  # a program; where it is `traced` the parts of a formula
     kind: Callable[[formulas.Parts, Any], Any] | None = None  # of a value, where not by `Formula`
     traced: Callable[[], bool] | None = None  # into a graph, where shapes may be open yet?
     number: Callable[[Any, Operator], Any] | None = None  # one by which an operator is multiplied
@@ -33,8 +33,10 @@ class Face(NamedTuple):
 
 def computed(face: Face, node: Node, items: int = 0) -> list[Any]:
     """The value of a node, or its first `items` values, by one program."""
+    if face.traced is not None and face.traced():
+        return face.run(*formulas.flat(_asked(face, node, items), True, True))
     shape, arrays = node.shape, node.arrays
-    if shape is None or (face.traced is not None and face.traced()):
+    if shape is None:
         return face.run(*_flat(face, node, items))
     if len(arrays) != len(set(map(id, arrays))):  # what is one array is one in the program
         return face.run(*_flat(face, node, items))
@@ -44,9 +46,12 @@ def computed(face: Face, node: Node, items: int = 0) -> list[Any]:
     return face.run(program, arrays)
 
 
+def _asked(face: Face, node: Node, items: int) -> list[Node]:
+    return [face.operation("item", node, k) for k in range(items)] if items else [node]
+
+
 def _flat(face: Face, node: Node, items: int) -> tuple[Program, Any]:
-    asked = [face.operation("item", node, k) for k in range(items)] if items else [node]
-    parts, arrays = formulas.flat(asked, True)
+    parts, arrays = formulas.flat(_asked(face, node, items), True)
     return Formula(parts), arrays
 
 

@@ -24,6 +24,7 @@ from torch.autograd.forward_ad import _set_fwd_grad_enabled
 from torch.autograd.function import _SingleLevelFunction
 
 from .._programs.formulas import Held, Kept, Parts, Several, number_of
+from .._programs.operators import Operator
 from .._programs.programs import Formula, Program, WithGradients
 from .._programs.text import kept, of_program, program_of
 from . import derived
@@ -187,15 +188,39 @@ def _reflect_products() -> None:
     table = getattr(tracer, "BUILTIN_TO_TENSOR_RFN_MAP", None)
     if isinstance(table, dict):
         table.setdefault(operator.matmul, torch.Tensor.__rmatmul__)
+    if not hasattr(tracer.BuiltinVariable, "call_matmul"):
+        _multiply_operators(tracer.BuiltinVariable)
+
+
+def _multiply_operators(tracer: Any) -> None:
+    """Older tracers (2.11) have no row for `@` of two objects, as they have for `+`; this one is
+    for ours alone, others are refused as before."""
+    tables = getattr(tracer, "_binop_handlers", None)
+    objects = getattr(torch._dynamo.variables, "UserDefinedObjectVariable", None)
+    if tables is None or objects is None:
+        return
+
+    def product(tx: Any, a: Any, b: Any) -> Any:
+        ours = issubclass(a.python_type(), Operator) and issubclass(b.python_type(), Operator)
+        return a.call_method(tx, "__matmul__", [b], {}) if ours else None
+
+    tables().setdefault(operator.matmul, []).append(((objects, objects), product))
 
 
 _reflect_products()
 _number = torch.compiler.assume_constant_result(number_of)
+_KEEPS = torch.torch_version.TorchVersion(torch.__version__) >= (2, 12)
+"""Does the tracer hand objects on to functions of constant results? (2.11 fails in itself.)"""
 
 
 def _constant(x: Any) -> Any:
     """An argument whose objects are numbers."""
     if type(x) is Held:
+        if not _KEEPS:
+            raise TypeError(
+                f"a {type(x.held).__name__} is no part of a graph before PyTorch 2.12: compile a "
+                "function that calls a program(f), with it in f"
+            )
         return Kept(_number(x.held))
     if type(x) is Several:
         pairs = x.type is dict

@@ -151,9 +151,9 @@ def kind_of(parts: Parts, tensors: Any) -> Any:
 
 
 def run(program: Any, tensors: Any) -> Any:
-    """The values of a program, of tensors; in a graph that of a formula."""
+    """The values of a program, of tensors; in a graph those of a formula's parts."""
     if torch.compiler.is_dynamo_compiling():
-        return compiled.in_graph(program.flat, tensors)
+        return compiled.in_graph(program, tensors)
     if all(map(_plain, tensors)):
         return _bound(program, (), (), list(tensors))
     for x in tensors:

@@ -50,22 +50,25 @@ class Operator(neutral.Operator):
 
     # -- what tensors have
 
+    def _flat(self) -> Any:
+        return formulas.flat([self._node], True, torch.compiler.is_dynamo_compiling())
+
     def _of(self, change: Callable[[Any], Any]) -> Operator:
         """Of other tensors. One that stands at several places is one there too."""
-        parts, tensors = formulas.flat([self._node], True)
+        parts, tensors = self._flat()
         return type(self)(formulas.nodes_of(parts, [change(x) for x in tensors])[0])
 
     @property
     def device(self) -> Any:
         """Where its tensors are; the CPU, if it has none."""
-        tensors = formulas.flat([self._node], True)[1]
+        tensors = self._flat()[1]
         on_one_device(tensors)
         return tensors[0].device if tensors else torch.device("cpu")
 
     @property
     def requires_grad(self) -> bool:
         """Does one of its tensors ask for a gradient?"""
-        return any(x.requires_grad for x in formulas.flat([self._node], True)[1])
+        return any(x.requires_grad for x in self._flat()[1])
 
     def detach(self) -> Operator:
         """Of the same numbers, which ask for no gradient."""

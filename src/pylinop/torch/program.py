@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -114,7 +115,9 @@ def program(f: Callable[..., Any]) -> Callable[..., Any]:
         nested = one.nested(tensors)
         return made[0] if nested.is_leaf() else pytree.tree_unflatten(made, nested)
 
-    outside = torch.compiler.disable(lambda args, kwargs: called(*args, **kwargs), reason=_OTHER)
+    takes = inspect.signature(torch.compiler.disable).parameters
+    why = {"reason": _OTHER} if "reason" in takes else {}  # not in PyTorch 2.6
+    outside = torch.compiler.disable(lambda args, kwargs: called(*args, **kwargs), **why)
     called.opened = opened  # type: ignore[attr-defined]
     return called
 

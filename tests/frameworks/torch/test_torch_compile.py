@@ -15,6 +15,7 @@ from pylinop._programs.text import program_of
 
 func = torch.func
 N = 6
+VERSION = torch.torch_version.TorchVersion(torch.__version__)
 BACKENDS = ["eager", "aot_eager"]
 
 
@@ -158,6 +159,8 @@ NAMES = [name for name, _ in results(*[torch.ones(1)] * 3)]
 @pytest.mark.parametrize("held", [False, True])
 def test_results(name, held, at):
     """Of an operator that is made in the graph, and of one that was there."""
+    if name == "multiples" and VERSION < (2, 13):
+        pytest.skip("this tracer compares no dtypes of NumPy, by which multiples are narrowed")
     d, U, y = at
     B = draw(N, N)
     K = pt.Diag(d) + pt.LowRank(U)
@@ -362,6 +365,10 @@ def test_matrices_of_scipy():
     v = torch.ones(3, dtype=torch.float64)
     x = torch.tensor([1.0, 2, 3, 4], dtype=torch.float64, requires_grad=True)
     before = pt.Sparse(S, x) + pt.Identity(3)
+    if VERSION < (2, 12):  # its tracer hands no objects on
+        with pytest.raises(Exception, match=r"no part of a graph before PyTorch 2\.12"):
+            whole(lambda x: pt.logdet(pt.Sparse(S, x)))(x)
+        return
     for f in (
         lambda x: torch.matmul(pt.Sparse(S, x), v).square().sum(),
         lambda x: pt.logdet(pt.Sparse(S, x.exp()) + pt.Identity(3)),
