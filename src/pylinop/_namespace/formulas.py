@@ -97,6 +97,7 @@ class _Evaluation:
                 if not is_lazy(x):
                     continue
                 form = not _is_value(x) and (not made or a._more[1][k] == kinds.FORM)
+                form = form and not _wraps(a, x)
                 if form and id(x) not in seen:
                     seen.add(id(x))
                     stack.append(x)
@@ -244,6 +245,16 @@ class _Evaluation:
 def _coefficient(a: Any) -> Any:
     """The number that an operator is a multiple by."""
     return a._args[1] if a._head in ("scale", "over") else None
+
+
+def _wraps(a: Any, x: Any) -> bool:
+    """Is an operand of a taken by its value, since integers, or bools, would not wrap in a's wider
+    dtype? As the core has it (py_lazy_eval.c)."""
+    if x.dtype.kind not in "iub" or x.dtype == a.dtype:
+        return False
+    while x._head == "view":
+        x = x._args[0]
+    return x._head not in ("leaf", "operator")
 
 
 def _is_value(root: Any) -> bool:

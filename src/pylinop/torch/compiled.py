@@ -188,8 +188,9 @@ def _reflect_products() -> None:
     table = getattr(tracer, "BUILTIN_TO_TENSOR_RFN_MAP", None)
     if isinstance(table, dict):
         table.setdefault(operator.matmul, torch.Tensor.__rmatmul__)
-    if not hasattr(tracer.BuiltinVariable, "call_matmul"):
-        _multiply_operators(tracer.BuiltinVariable)
+    builtin = getattr(tracer, "BuiltinVariable", None)
+    if builtin is not None and not hasattr(builtin, "call_matmul"):
+        _multiply_operators(builtin)
 
 
 def _multiply_operators(tracer: Any) -> None:

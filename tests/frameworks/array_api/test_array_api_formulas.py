@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 from formulas import elsewhere
 
+import pylinop as pl
+import pylinop.array_api as pa
+
 KEPT = [  # off before: powers of zero, closed determinants, Part of a Hankel matrix, batches
     955117300684094831,
     955117300684094996,
@@ -27,3 +30,24 @@ def test_formulas(name):
             wrong += elsewhere.compared(library, seed, count)
     assert not wrong, "\n".join(wrong)
     assert count["product"] >= 5 and count["solution"] >= 3
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int8", "uint8"])
+def test_sums_and_products_of_integers_in_wider_formulas(dtype):
+    """They are values there, so that they wrap as NumPy's: those of the arrays, and not of what
+    stands for these while a formula is written."""
+    xp, rng = pytest.importorskip("array_api_strict"), np.random.default_rng(7)
+    d, U = rng.integers(1, 5, 5).astype(dtype), rng.integers(0, 3, (5, 2)).astype(dtype)
+    b = rng.standard_normal(5)
+    ours, core = (
+        (m, m.Diag(put(d)) + m.LowRank(put(U)), put(b))
+        for m, put in ((pa, xp.asarray), (pl, np.asarray))
+    )
+    for asked in (
+        lambda m, A, b: m.solve(A, b),
+        lambda m, A, b: m.inv(A.T) @ b,
+        lambda m, A, b: (A @ A) @ b,
+        lambda m, A, b: (0.5 * A) @ b,
+        lambda m, A, b: m.logdet(A),
+    ):
+        np.testing.assert_allclose(np.asarray(asked(*ours)), np.asarray(asked(*core)), rtol=1e-9)
