@@ -143,6 +143,10 @@ class Namespace:
     def all(self, x: Any, axis: int) -> Any:
         return self.xp.all(x, axis=axis)
 
+    def largest(self, x: Any) -> Any:
+        """Of columns, the largest modulus."""
+        return self.max(self.abs(x), -2) if x.shape[-2] else self.sum(self.abs(x), -2)
+
     def norms(self, x: Any) -> Any:
         """Of columns, the 2-norms; scaled to a largest modulus of 1 before they are squared, so
         that nothing leaves the range."""
@@ -413,6 +417,11 @@ class _Torch(Namespace):
 
     def all(self, x: Any, axis: int) -> Any:
         return self.xp.all(x, dim=axis)
+
+    def largest(self, x: Any) -> Any:
+        if not x.shape[-2]:
+            return super().largest(x)
+        return self.xp.linalg.vector_norm(x, float("inf"), dim=-2)
 
     def or_nan(self, test: Any, x: Any) -> Any:
         return self.xp.where(test, x, float("nan"))

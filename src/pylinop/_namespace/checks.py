@@ -4,8 +4,10 @@ device: a test is a truth value on it, by which the result is NaN.
 
 Each function on a device costs as much as a pass over a long vector, so that fewer numbers are
 looked at than in C:
-- |A| is bounded by |A v| / |v| of the probe, which is lower than C's bound by sqrt(n) at most, on
-  the safe side; one product less.
+- Backward errors are in the norm of the largest modulus where two are compared (Rigal and Gaches
+  1967 hold in any): one function each, and nothing leaves the range as squares do.
+- |A| is bounded by |A v| of the probe, |v| <= 1, from below and so on the safe side: one product
+  less.
 - Of a determinant and of values like it the growth |W| / |U| alone is compared with that of the
   probe's solution x, whose residual is not formed. What cancels in x is some u |W| / |U|, so that
   errors of x do not hide a growth above 10 n as long as 10 n u is small.
@@ -62,11 +64,15 @@ def _all(w: Any, test: Any) -> Any:
     return test[..., 0] if test.shape[-1] == 1 else w.ns.all(test, -1)
 
 
+def _largest(w: Any, row: Any, k: int) -> Any:
+    return w.ns.largest(w.values[row.children[k]])
+
+
 def _solution(w: Any, row: Any) -> Any:
     """Of x, r, b: the backward error."""
-    x, r, b = (_norms(w, row, k) for k in range(3))
+    x, r, b = (_largest(w, row, k) for k in range(3))
     n = w.rows[row.children[0]].shape[-2]
-    bound = w.ns.norms(w.values[_probed(w.rows, row)])[..., :1] / max(n, 1) ** 0.5
+    bound = w.ns.largest(w.values[_probed(w.rows, row)])[..., :1]
     most = (10 * n * _unit(w, row)) * (bound * x + b)
     return _all(w, most - r >= 0)
 
@@ -80,8 +86,8 @@ def _probed(rows: Any, row: Any) -> int:
 def _by_probe(w: Any, row: Any) -> Any:
     """W has not grown more than x, which answers a probe."""
     n = w.rows[row.children[1]].shape[-2]
-    most = (10 * n**0.5) * _frobenius(w, row, 1) * _norms(w, row, 7)
-    return _all(w, (_norms(w, row, 6) <= most) & (most < np.inf))
+    most = (10 * n) * _largest(w, row, 1)[..., :1] * _largest(w, row, 7)
+    return _all(w, (_largest(w, row, 6) <= most) & (most < np.inf))
 
 
 def _difference(w: Any, row: Any) -> Any:

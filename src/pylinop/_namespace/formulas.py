@@ -19,6 +19,7 @@ from .._base.kind_flags import heads
 from .._gradients.watched import watched
 from .._lazy import evaluate, kinds
 from .._lazy.leaves import lazy
+from .._lazy.matrix_functions import OfForm, Piece
 from .._structured import determinants
 from . import functions, walk
 from .arrays import Namespace, device_text, namespace_of
@@ -93,6 +94,13 @@ class _Evaluation:
         while stack:
             a = stack.pop()
             made = a._head == "made"
+            if made and isinstance(
+                a._more[0], (OfForm, Piece)
+            ):  # would read what stands for arrays
+                raise NotImplementedError(
+                    f"{a._more[0].__name__} of shape {a.shape} has no form on the arrays of other "
+                    "libraries yet: compute it on the CPU"
+                )
             for k, x in enumerate(a._args[:1] if a._head in ("scale", "over") else a._args):
                 if not is_lazy(x):
                     continue

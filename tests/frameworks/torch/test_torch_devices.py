@@ -304,6 +304,17 @@ def test_what_looks_at_values_says_so():
         pt.eigvalsh(pt.Dense(A))
 
 
+@pytest.mark.parametrize("name", ["expm", "sqrtm", "logm", "cholesky", "pinv"])
+def test_functions_from_matrices_to_matrices_say_that_they_have_no_form(name, in_place):
+    """Some were those of zeros: of what stands for a tensor while a formula is written."""
+    in_place(True)
+    A = pt.Dense(2 * torch.eye(4, dtype=torch.float64, device=DEVICES[0]))
+    y = torch.ones(4, dtype=torch.float64, device=DEVICES[0])
+    for asked in (lambda f: f @ y, lambda f: f.toarray(), pt.trace, lambda f: pt.solve(f, y)):
+        with pytest.raises(NotImplementedError, match="no form on the arrays of other libraries"):
+            asked(getattr(pt, name)(A))
+
+
 @pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
 def test_sums_of_krons_go_by_eigenvalues(dtype, in_place):
     """No dense form is made, of the value or of the gradient."""
