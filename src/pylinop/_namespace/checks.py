@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from .._base import config
+from .._base.dtypes import real_of
 
 __all__ = ["HEADS", "is_on", "nan_unless", "probe", "reads"]
 
@@ -40,8 +41,7 @@ def nan_unless(ns: Any, sound: Any, x: Any, core: int) -> Any:
 
 def probe(w: Any, row: Any) -> Any:
     """Numbers of modulus 1 at most without an order, a column: waves that grow shorter."""
-    real = {"complex64": "float32", "complex128": "float64"}.get(row.dtype, row.dtype)
-    at = w.ns.arange(row.shape[-2], real) * 0.8287
+    at = w.ns.arange(row.shape[-2], real_of(np.dtype(row.dtype)).name) * 0.8287
     return w.ns.cast(w.ns.sin(at * at + 1.0)[:, None], row.dtype)
 
 

@@ -94,9 +94,8 @@ class _Evaluation:
         while stack:
             a = stack.pop()
             made = a._head == "made"
-            if made and isinstance(
-                a._more[0], (OfForm, Piece)
-            ):  # would read what stands for arrays
+            # a function of a form would read what stands for arrays
+            if made and isinstance(a._more[0], (OfForm, Piece)):
                 raise NotImplementedError(
                     f"{a._more[0].__name__} of shape {a.shape} has no form on the arrays of other "
                     "libraries yet: compute it on the CPU"
