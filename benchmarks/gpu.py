@@ -58,11 +58,16 @@ def definite(f):
     return called
 
 
-def by_cholesky(K, y):
+def by_cholesky(K, y, factor=torch.linalg.cholesky):
     """The same by hand, of a dense matrix."""
-    L = torch.linalg.cholesky(K)
+    L = factor(K)
     z = torch.linalg.solve_triangular(L, y[:, None], upper=False)
     return (z * z).sum() + 2 * torch.log(torch.diagonal(L)).sum()
+
+
+def unlooked(K):
+    """A Cholesky factor that nobody looks at, which would wait: what a CUDA graph can hold."""
+    return torch.linalg.cholesky_ex(K)[0]
 
 
 def by_theirs(C, y):
@@ -81,7 +86,7 @@ def lowrank(n, k=50):
     def ours(d, U, y):
         return likelihood(pt.Diag(d) + pt.LowRank(U), y)
 
-    found = {"pylinop": ours} | low_rank_by_program_and_hand()
+    found = {"pylinop": ours} | low_rank_by_program_and_hand(unlooked)
     return f"LowRank + Diag, n = {n}, k = {k}", (d, U, y), found, theirs
 
 
@@ -156,6 +161,7 @@ def dense(n):
         return by_theirs(lo.to_linear_operator(K), y)
 
     found = {"pylinop": ours, "torch by hand": by_cholesky}
+    found["torch by hand, unlooked"] = functools.partial(by_cholesky, factor=unlooked)
     return f"Dense positive definite, n = {n}", (K, normal(n)), found, theirs
 
 
@@ -290,6 +296,22 @@ def checked(title, contenders, way):
     return good
 
 
+def graphed(title, contenders, tensors):
+    """Those that `torch.cuda.make_graphed_callables` takes, called as one launch."""
+    found = {}
+    for name in ("pylinop", "torch by hand, unlooked"):
+        if DEVICE == "cuda" and name in contenders:
+            try:
+                f = contenders[name]
+                for _ in range(3):  # of three calls on there is a record
+                    f(*tensors)
+                found[f"{name}, CUDA graph"] = torch.cuda.make_graphed_callables(f, tuple(tensors))
+            except RuntimeError as error:
+                torch.cuda.synchronize()
+                print(f"# {title}, {name}, no CUDA graph: {str(error)[:200]}", flush=True)
+    return found
+
+
 def report(work, rounds):
     """One work, its value and its value with the gradient."""
     title, arrays, contenders, theirs = work
@@ -302,8 +324,9 @@ def report(work, rounds):
         "value": lambda f: (f(*plain), []),
         "value + grad": lambda f: value_and_grad(f, tensors),
     }
-    for what, way in ways.items():
-        good = checked(f"{title}, {what}", contenders, way)
+    for (what, way), given in zip(ways.items(), (plain, tensors), strict=True):
+        whole = contenders | graphed(f"{title}, {what}", contenders, given)
+        good = checked(f"{title}, {what}", whole, way)
         print_rows(title, what, {k: functools.partial(way, f) for k, f in good.items()}, rounds)
 
 

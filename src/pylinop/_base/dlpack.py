@@ -140,6 +140,13 @@ def _is_wrapped(x: Any) -> bool:
     return known is not None and bool(known.is_functorch_wrapped_tensor(x))
 
 
+def _where_taken(x: Any) -> str:
+    """Who takes arrays of this library that lie on another device."""
+    library = type(x).__module__.split(".")[0]
+    room = {"torch": "torch", "jax": "jax", "jaxlib": "jax"}.get(library, "array_api")
+    return f"only CPU memory is taken here; pylinop.{room} has the same names for it, where it lies"
+
+
 def _elsewhere(x: Any) -> Any:
     """The device, if it is not a CPU by its own name: DLPack does not know some devices."""
     device = getattr(x, "device", None)
@@ -220,9 +227,9 @@ def taken(x: Any) -> Any:
     except Exception:
         return np.asarray(x)  # a tracer and the like: it says itself what is wrong
     if device not in _CPU:
-        _refuse(x, f"lies on {getattr(x, 'device', device)}: only CPU memory is taken so far")
+        _refuse(x, f"lies on {getattr(x, 'device', device)}: {_where_taken(x)}")
     if (other := _elsewhere(x)) is not None:
-        _refuse(x, f"lies on {other}: only CPU memory is taken so far")
+        _refuse(x, f"lies on {other}: {_where_taken(x)}")
     try:
         a = np.from_dlpack(x)
     except (BufferError, RuntimeError, TypeError, ValueError) as error:

@@ -76,12 +76,13 @@ def _computed(text: str, sizes: Any, flags: str, tensors: Any) -> list[Any]:
 
 
 def _own(found: list[Any], tensors: Any) -> list[Any]:
-    """Values in memory of their own, as the dispatcher is told."""
+    """Values in memory of their own that begins with them, as the dispatcher is told: compiled code
+    relies on its alignment."""
     known = {x.untyped_storage().data_ptr() for x in tensors}
     made = []
     for x in found:
         at = x.untyped_storage().data_ptr()
-        made.append(x.clone() if at in known else x)
+        made.append(x.clone() if at in known or x.storage_offset() else x)
         known.add(at)
     return made
 

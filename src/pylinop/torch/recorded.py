@@ -37,14 +37,24 @@ Compute = Callable[[list[Any], list[Any]], list[Any]]
 
 class _Slot:
     """Of a program on arguments of the same kinds: whether it was called, its record, whether it
-    can have none, and of which dense forms it warns."""
+    can have none, of which dense forms it warns, and when its constants are made."""
 
-    __slots__ = ("called", "heard", "record", "refused")
+    __slots__ = ("called", "heard", "made", "record", "refused")
 
     def __init__(self) -> None:
         self.called = self.refused = False
         self.heard: list[Any] = []
+        self.made: Any = None
         self.record: Callable[..., list[Any]] | None = None
+
+    def constants_seen(self, device: Any) -> None:
+        """What this stream is asked from here on has them: they may be another stream's, and not
+        be there yet."""
+        made = self.made  # another thread may take it away
+        if made is None or made.query():
+            self.made = None
+        else:
+            torch.cuda.current_stream(device).wait_event(made)
 
 
 @functools.lru_cache(maxsize=256)
@@ -53,6 +63,7 @@ def _slot(program: Any, kinds: Any, options: Any) -> _Slot:
 
 
 _records: dict[_Slot, int] = {}  # bytes that each keeps, the oldest first
+_captured: set[Any] = set()  # records whose constants a CUDA graph reads, as long as it is called
 _lock = threading.Lock()
 
 
@@ -237,6 +248,11 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
         return found
 
 
+def _is_captured(device: Any) -> bool:
+    """Whether what is asked for goes into a CUDA graph, which computes nothing as yet."""
+    return device.type == "cuda" and torch.cuda.is_current_stream_capturing()
+
+
 def by_record(compute: Compute, program: Any, kinds: Any, tensors: list[Any]) -> list[Any]:
     """`compute(held, tensors)`, by its record where there is one. It puts into `held` the arrays
     that it read, and others may write to. `kinds` are shapes and dtypes of the tensors."""
@@ -246,13 +262,17 @@ def by_record(compute: Compute, program: Any, kinds: Any, tensors: list[Any]) ->
     how = tuple([(x.stride(), x.is_conj(), x.is_neg()) for x in tensors])
     options = tuple([config.get(name) for name in _OPTIONS])
     slot = _slot(program, (kinds, how, device), options)
-    record = slot.record
+    record, captured = slot.record, _is_captured(device)
     if record is not None and not config.recording():
         for told in slot.heard:
             memory.materialising_elsewhere(*told)
+        if captured:
+            _captured.add(record)
+        elif slot.made is not None:
+            slot.constants_seen(device)
         return record(*tensors)
-    if not slot.called or slot.refused or config.recording():
-        slot.called = True
+    if not slot.called or slot.refused or captured or config.recording():
+        slot.called = slot.called or not captured
         return compute([], tensors)
     held: list[Any] = []
     heard: list[Any] = []
@@ -263,6 +283,8 @@ def by_record(compute: Compute, program: Any, kinds: Any, tensors: list[Any]) ->
     finally:
         memory.heard.reset(token)
     made = None if held else recorder.function(len(tensors), found)
+    if recorder.bytes and device.type == "cuda":
+        slot.made = torch.cuda.current_stream(device).record_event()
     slot.heard, slot.record, slot.refused = heard, made, made is None
     if made is not None:
         _keep(slot, recorder.bytes)

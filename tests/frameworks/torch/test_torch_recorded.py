@@ -258,3 +258,21 @@ def test_a_call_that_raised_is_no_last_word(walks, monkeypatch):
     for _ in range(3):
         torch.testing.assert_close(f(x), 2 * x)
     assert len(walks) == 2
+
+
+def test_what_a_cuda_graph_captures_is_not_recorded(walks, monkeypatch):
+    """Nothing is computed while a graph is captured: constants made there would hold no values.
+    What a graph was given by a record stays."""
+    arguments = 1 + torch.rand(20, device=DEVICE).double(), normal(20, 3), normal(20)
+    with monkeypatch.context() as capturing:
+        capturing.setattr(recorded, "_is_captured", lambda device: True)
+        for _ in range(3):
+            likelihood(*arguments)
+    assert len(walks) == 3
+    before = set(recorded._captured)
+    for _ in range(4):
+        likelihood(*arguments)
+    assert len(walks) == 5
+    monkeypatch.setattr(recorded, "_is_captured", lambda device: True)
+    likelihood(*arguments)
+    assert len(walks) == 5 and recorded._captured - before
