@@ -250,7 +250,7 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
 
 def _is_captured(device: Any) -> bool:
     """Whether what is asked for goes into a CUDA graph, which computes nothing as yet."""
-    return device.type == "cuda" and torch.cuda.is_current_stream_capturing()
+    return bool(device.type == "cuda" and torch.cuda.is_current_stream_capturing())
 
 
 def by_record(compute: Compute, program: Any, kinds: Any, tensors: list[Any]) -> list[Any]:
