@@ -282,6 +282,10 @@ class _NumPy(Namespace):
 class _Jax(Namespace):
     _adds_by_index = True
 
+    def dtype(self, name: str) -> Any:
+        """The one of 32 bits where JAX has no others."""
+        return importlib.import_module("jax").dtypes.canonicalize_dtype(name)
+
     def matmul(self, a: Any, b: Any) -> Any:
         """On a GPU JAX rounds single precision to 10 bits, unless it is told or asked not to."""
         said = importlib.import_module("jax").config.jax_default_matmul_precision

@@ -25,11 +25,20 @@ from . import functions, walk
 from .arrays import Namespace, device_text, namespace_of
 from .told import Told
 
-__all__ = ["computed", "on_one_device"]
+__all__ = ["computed", "on_one_device", "settings"]
 
 _DENSE, _DIAGONAL, _TRACE, _DET = 8, 9, 10, 12
 _CONSTANT = heads("constant")
+_SETTINGS = (
+    *("fft", "warn_limit", "memory_limit", "disable_rules", "not_definite", "precision"),
+    *("accuracy", "iterate", "check", "costs"),
+)
 _LINEAR = ("matmul", "add", "scale", "over", "view", "inverse", "operator", "made")
+
+
+def settings() -> tuple[Any, ...]:
+    """Of what is asked for: other ones may ask for something else."""
+    return tuple([config.get(name) for name in _SETTINGS])
 
 
 def on_one_device(arrays: Any) -> None:

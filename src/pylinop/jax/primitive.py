@@ -1,8 +1,9 @@
 """The primitive that runs a program: one call, whatever the program does.
 
 Its rules are the derivatives (programs again), the transpose of what is linear, and batches. Under
-`jax.jit` the call goes to a handler in C on the CPU, through `jax.pure_callback` elsewhere; outside
-of `jit` it is made at once, so that errors are pylinop's own.
+`jax.jit` on the CPU the call goes to a handler in C, through `jax.pure_callback` where JAX has no
+place for one; outside of `jit` it is made at once, so that errors are pylinop's own. On other
+devices it is what JAX's own functions make of the formula (in_place.py).
 
 A batch is a loop over programs without it: `sizes` are the batch dimensions, `flags` say of each
 array which of them it has, in front."""
@@ -21,7 +22,7 @@ from jax.interpreters import ad, batching, mlir
 
 from .._programs import tapes
 from .._programs.programs import Program, Pullback, Pushforward, WithGradients, as_results
-from . import handler
+from . import handler, in_place
 from .arrays import out_dtype
 
 __all__ = ["run"]
@@ -99,8 +100,11 @@ def _executed(program: Program, results: Any, sizes: Any, flags: Any, *arrays: A
 
 
 def _at_once(*arrays: Any, program: Program, sizes: Any, flags: Any) -> list[Any]:
+    if in_place.is_elsewhere(arrays):
+        return in_place.at_once(program, sizes, flags, arrays)
     results = _abstract(*arrays, program=program, sizes=sizes, flags=flags)
-    return [jnp.asarray(x) for x in _executed(program, results, sizes, flags, *arrays)]
+    made = functools.partial(_executed, program, results, sizes, flags, *arrays)
+    return in_place.placed(made, arrays)
 
 
 def _abstract(*arrays: Any, program: Program, sizes: Any, flags: Any) -> list[Any]:
@@ -129,7 +133,7 @@ def _promised(program: Program, sizes: Any, flags: Any, arrays: Any) -> tuple[An
 
 
 def _called_back(*arrays: Any, program: Program, sizes: Any, flags: Any) -> Any:
-    """Through Python: wherever XLA runs."""
+    """Through Python."""
     results = _promised(program, sizes, flags, arrays)
     called = functools.partial(_executed, program, results, sizes, flags)
     return jax.pure_callback(called, results, *arrays)
@@ -143,9 +147,15 @@ def _called(*arrays: Any, program: Program, sizes: Any, flags: Any) -> Any:
     return jax.ffi.ffi_call(handler.NAME, results)(*arrays, a=a, b=b)
 
 
-mlir.register_lowering(_run, mlir.lower_fun(_called_back, multiple_results=True))
-if handler.there():
-    mlir.register_lowering(_run, mlir.lower_fun(_called, multiple_results=True), platform="cpu")
+def _in_place(*arrays: Any, program: Program, sizes: Any, flags: Any) -> Any:
+    """By JAX's own functions."""
+    _promised(program, sizes, flags, arrays)
+    return in_place.of_one_element(program, sizes, flags, [])(*arrays)
+
+
+_on_cpu = _called if handler.there() else _called_back
+mlir.register_lowering(_run, mlir.lower_fun(_in_place, multiple_results=True))
+mlir.register_lowering(_run, mlir.lower_fun(_on_cpu, multiple_results=True), platform="cpu")
 
 
 # -- derivatives -----------------------------------------------------------------------------------

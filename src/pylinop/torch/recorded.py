@@ -18,6 +18,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from .._base import config, memory
+from .._namespace.formulas import settings
 
 __all__ = ["by_record"]
 
@@ -25,10 +26,6 @@ _FOLDED = 1 << 20  # bytes of what is made once and kept; larger ones are made a
 _KEPT = 16 << 20  # bytes that one record keeps
 _ALL = 256 << 20  # bytes that all records keep
 _LONGEST = 8000  # calls of torch in a record
-_OPTIONS = (
-    *("fft", "warn_limit", "memory_limit", "disable_rules", "not_definite", "precision"),
-    *("accuracy", "iterate", "check", "costs"),
-)
 _SAME = ("aten.detach.default", "aten.alias.default", "aten.lift_fresh.default")
 _ATEN = torch.ops.aten
 
@@ -260,8 +257,7 @@ def by_record(compute: Compute, program: Any, kinds: Any, tensors: list[Any]) ->
     if device.type == "meta":
         return compute([], tensors)
     how = tuple([(x.stride(), x.is_conj(), x.is_neg()) for x in tensors])
-    options = tuple([config.get(name) for name in _OPTIONS])
-    slot = _slot(program, (kinds, how, device), options)
+    slot = _slot(program, (kinds, how, device), settings())
     record, captured = slot.record, _is_captured(device)
     if record is not None and not config.recording():
         for told in slot.heard:
