@@ -363,6 +363,8 @@ def arguments(op: Any) -> tuple[Any, list[Any], dict[str, Any]]:
     if is_lazy(op):
         made = op._more[0]
         args, kwargs = filled((made.args, made.kwargs), op._args)
+        if head_of(made.cls) != "block" and _is_list(made.cls) and type(args[0]) in (list, tuple):
+            args = args[0]  # of one list of operators
         return made.cls, list(args), dict(kwargs)
     return type(op), given(op), {}
 

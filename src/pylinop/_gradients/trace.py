@@ -10,6 +10,7 @@ import numpy as np
 from .. import _core
 from .._base import config, errors
 from .._base.checks import is_lazy
+from .._base.dlpack import as_array
 from .._lazy.leaves import lazy
 from .._lazy.program import evaluate
 from . import operands, trees
@@ -126,7 +127,7 @@ class OfArray:
         dtype = t.dtype if hasattr(t, "dtype") else np.asarray(t).dtype
         if dtype.kind == "c" and self.array.dtype.kind != "c":
             raise TypeError(f"a tangent of dtype {dtype} for an array of {self.array.dtype}")
-        return [np.asarray(t)]
+        return [as_array(t)]
 
     def gradient(self, found: dict[int, Any]) -> list[Any]:
         g = found.get(id(self.lazy))

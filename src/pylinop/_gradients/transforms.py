@@ -12,6 +12,7 @@ import numpy as np
 from .. import _core
 from .._base import errors
 from .._base.checks import is_lazy
+from .._base.dlpack import as_array
 from .._base.lazy_import import Later
 from .._lazy.build import value_of
 from .._lazy.leaves import lazy
@@ -191,7 +192,7 @@ def vjp(f: _Function, *primals: Any, has_aux: bool = False) -> Any:
 
     def pullback(cotangent: Any) -> Any:
         contents.check()
-        g = np.asarray(cotangent)
+        g = as_array(cotangent)
         if g.shape != value.shape:
             raise ValueError(
                 f"a cotangent of shape {g.shape} for a value of shape {value.shape}"
