@@ -137,23 +137,19 @@ def _stacked(x: Any, lists: int = 0) -> Any:
     return np.stack([y if is_lazy(y) else lazy(np.asarray(y)) for y in parts])
 
 
-_COLUMNS = frozenset(("LowRank", "LowRankUpdate", "Root"))  # whose vectors are columns
+def _column(name: str, x: Any) -> Any:
+    thin = name in ("U", "V", "L")  # factors, whose vectors are columns
+    return np.reshape(x, (-1, 1)) if thin and is_lazy(x) and x.ndim == 1 else x
 
 
-def _column(cls: Any, name: str, x: Any) -> Any:
-    if name not in ("U", "V", "L") or not is_lazy(x) or x.ndim != 1:
-        return x
-    return np.reshape(x, (-1, 1)) if any(c.__name__ in _COLUMNS for c in cls.__mro__) else x
-
-
-def _as_parameters(cls: Any, rows: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
+def _as_parameters(rows: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
     """The arguments, of which nested lists are arrays, and vectors of thin factors columns."""
     if len(rows) == 1 and rows[0][1] == "operators":
         return tuple(_stacked(x, len(args) == 1) for x in args), kwargs
     lists = {name: 2 for name, role in rows if role == "blocks"}
     names = [name for name, _ in rows] + [""] * len(args)
     given = [*zip(names, args, strict=False), *kwargs.items()]
-    made = [_column(cls, k, _stacked(x, lists.get(k, 0))) for k, x in given]
+    made = [_column(k, _stacked(x, lists.get(k, 0))) for k, x in given]
     return tuple(made[: len(args)]), dict(zip(kwargs, made[len(args) :], strict=True))
 
 
@@ -189,7 +185,7 @@ def kind(cls: Any, args: Any, kwargs: Any) -> Any:
     reader = _Reader(cls)
     rows = reader.rows
     listed = len(rows) == 1 and rows[0][1] == "operators"
-    args, kwargs = _as_parameters(cls, rows, args, kwargs)
+    args, kwargs = _as_parameters(rows, args, kwargs)
     if len(rows) > 1:
         kwargs = _both(cls, rows, args, kwargs)
     held = tuple(reader.read(x, 0 if listed else k, k if listed else 0) for k, x in enumerate(args))
