@@ -1,5 +1,7 @@
 """Second derivatives by the points and numbers of a Kernel, and what is of third order."""
 
+import re
+
 import numpy as np
 import pytest
 from gradients.differences import check, check_second
@@ -172,3 +174,46 @@ def test_a_hessian_takes_one_factor():
     run = [s["name"] for p in record.plans for s in p.steps if not s["conditional"]]
     assert run.count("potrf") == 1, run
     check(nll, np.array([1.2, 0.9, 0.3]))
+
+
+def likelihood(x, b, v, length, noise):
+    K = pl.Kernel("matern52", x, variance=v, length_scale=length) + noise * pl.Identity(len(b))
+    quad, log = pl.inv_quad_logdet(K, b)
+    return quad + log
+
+
+@pytest.mark.parametrize("n", [47, 48, 70])
+def test_between_values_of_the_inverse(n):
+    """From 48 rows on by products with the inverse, not by solves with n columns."""
+    rng = np.random.default_rng(n)
+    x, b = rng.standard_normal((n, 2)), rng.standard_normal(n)
+    numbers = np.array(0.8), np.array([1.4, 0.9]), np.array(0.5)
+    check_second(lambda x, *more: likelihood(x, b, *more), x, *numbers)
+    check_second(lambda *more: likelihood(x, b, *more), numbers[0], np.array(1.1), numbers[2])
+
+
+@pytest.mark.no_verify  # whose own plans would be counted
+def test_one_factor_and_one_inverse():
+    rng, n = np.random.default_rng(3), 60
+    x, b = rng.standard_normal((n, 2)), rng.standard_normal(n)
+    product = pl.hvp(lambda p: likelihood(x, b, p[0], p[1], p[2]))
+    with pl.explaining() as done:
+        product(np.array([0.8, 1.1, 0.5]), np.array([0.3, -0.2, 0.4]))
+    text = str(done)
+    assert text.count(" potri ") == 1
+    assert "potrs          t" in text and not re.search(rf"potrs +t\d+\({n}, {n}\)", text)
+    factored = re.findall(r"potrf .*?took (\S+) s", text, re.S)
+    assert len(factored) <= 2  # the second one is found, by what it is made of
+
+
+def test_a_hessian_of_an_inverse_s_other_uses():
+    """The inverse stands in solves and products too, and in what is of other structure."""
+    rng, n = np.random.default_rng(4), 50
+    x, b, W = rng.standard_normal((n, 2)), rng.standard_normal(n), rng.standard_normal((n, n))
+
+    def f(v, d):
+        K = pl.Kernel("rbf", x, variance=v, length_scale=1.2) + pl.Diag(d)
+        inverse = pl.inv(K)
+        return np.sum(W * inverse) + b @ (inverse @ b) + np.trace(inverse @ K) + pl.logdet(K)
+
+    check_second(f, np.array(0.8), 0.5 + rng.random(n))

@@ -151,3 +151,32 @@ def test_duplicates_in_a_coo():
     g = pl.grad(lambda x: pl.logdet(pl.Sparse(twice, x)))(twice.data)
     inverse = np.linalg.inv(A.toarray())
     np.testing.assert_allclose(g, inverse.T[twice.row, twice.col], rtol=1e-9)
+
+
+@pytest.mark.parametrize("format", ["csr", "csc", "coo"])
+@pytest.mark.parametrize("name", ["slogdet", "solve", "diagonals", "triangle"])
+def test_second_derivatives_within_a_stack(format, name):
+    rng, n = np.random.default_rng(7), 5
+    matrix = "csr" if name == "triangle" and format == "coo" else format  # which takes no COO
+    rows, cols = np.r_[np.arange(n), 0, 3, 4, 1, 0], np.r_[np.arange(n), 2, 1, 0, 1, 0]
+    A = sp.coo_array((np.r_[np.full(n, 4.0), np.full(5, 0.7)], (rows, cols)), (n, n))
+    A = A.asformat(matrix)  # (0, 0) twice in COO
+    stack, b = 0.3 * rng.standard_normal((3, n, n)), rng.standard_normal((3, n, 2))
+    x, along = np.array(A.data), (rng.standard_normal(A.nnz), rng.standard_normal(stack.shape))
+
+    def f(x, stack):
+        S = pl.Sparse(A, x)
+        if name == "slogdet":
+            return np.sum(pl.slogdet(S + pl.Dense(stack))[1])
+        if name == "triangle":
+            return np.sum(pl.solve(pl.SparseTriangular(S) + pl.Dense(stack), b) ** 2)
+        return np.sum(
+            pl.solve(S + (pl.Diag(stack[:, 0]) if name == "diagonals" else stack), b) ** 2
+        )
+
+    found = pl.hvp(f, (0, 1))(x, stack, along)
+    grad = pl.grad(f, (0, 1))
+    near = [grad(x + h * along[0], stack + h * along[1]) for h in (1e-4, -1e-4)]
+    for k, h in enumerate(found):
+        wanted = (near[0][k] - near[1][k]) / 2e-4
+        assert np.abs(h - wanted).max() < 1e-6 * (1 + np.abs(wanted).max())

@@ -160,6 +160,8 @@ def as_array(x: Any) -> Any:
     if isinstance(x, np.ndarray):
         if type(x) is np.ndarray:
             return x
+        if isinstance(x, np.ma.MaskedArray):
+            raise TypeError("masked arrays are not taken: fill them first")
         if type(x).__array_ufunc__ is not np.ndarray.__array_ufunc__:  # as a unit has
             _refuse(
                 x,

@@ -16,7 +16,7 @@ from .._base.checks import is_lazy
 from .._lazy.kinds import FORM, lazily, parameters
 from .._lazy.leaves import lazy
 from .._lazy.numpy_functions import diagonal
-from . import kernel_sums, matrices
+from . import inverses, kernel_sums, matrices
 from .kernel_sums import Said
 from .pieces import call
 from .shapes import unbroadcast
@@ -159,7 +159,8 @@ def cotangent(y: Any, g: Any, k: int) -> Any:
     if f is kernel_sums.tangent:
         if k < count:
             some = said._replace(points=said.given[k] in ("x", "y"))
-            return _part(said, arrays, k, _made(kernel_sums.cotangents, some, arrays, *rest, g))
+            of = inverses.by_values(g) if arrays[0].shape[-1] > 1 else g
+            return _part(said, arrays, k, _made(kernel_sums.cotangents, some, arrays, *rest, of))
         found = _first(said, arrays, g)
     elif k < count:
         raise NotImplementedError(

@@ -19,8 +19,9 @@ from .._lazy.kinds import FORM, filled, lazily, parameters
 from .._lazy.leaves import lazy
 from .._lazy.numpy_functions import diagonal
 from . import slices
-from .pieces import Through, real_of
+from .pieces import Through, call, real_of
 from .reflections import BY_FORMULA
+from .shapes import scattered
 
 _RAVELED = heads("raveled")
 TOGETHER = (-1, 0)
@@ -362,6 +363,8 @@ def arguments(op: Any) -> tuple[Any, list[Any], dict[str, Any]]:
     if is_lazy(op):
         made = op._more[0]
         args, kwargs = filled((made.args, made.kwargs), op._args)
+        if head_of(made.cls) != "block" and _is_list(made.cls) and type(args[0]) in (list, tuple):
+            args = args[0]  # of one list of operators
         return made.cls, list(args), dict(kwargs)
     return type(op), given(op), {}
 
@@ -441,6 +444,15 @@ def _halves(head: str, name: str, values: dict[str, Any], child: int) -> str:
     return name
 
 
+def _at_entries(A: Any, h: Any) -> Any:
+    """Rows of numbers at the entries of one sparse matrix, as a stack of dense matrices: there are
+    no stacks of sparse ones."""
+    entries = A.tocoo()
+    shape = (*h.shape[:-1], *A.shape)
+    key = (..., entries.coords[0], entries.coords[1])
+    return call(scattered, (h,), shape, h.dtype, key=key, shape=shape)
+
+
 def tangent(op: Any, key: Any, h: Any, child: int = 0) -> Any:
     """The change of an operator, to first order, when the parameter at `key`, as the node's child,
     changes by h."""
@@ -469,14 +481,9 @@ def tangent(op: Any, key: Any, h: Any, child: int = 0) -> Any:
         n = m if values.get("r") is None else values["r"].shape[-1]
         return cls(h[..., :m], h[..., m - 1 : m + n - 1])
     if head == "sparse":
-        if h.ndim > 1:
-            raise NotImplementedError(
-                "second derivatives by the numbers of one Sparse within a stack of matrices are "
-                "not there: there are no stacks of sparse matrices"
-            )
-        return cls(values["A"], h)
+        return cls(values["A"], h) if h.ndim == 1 else _at_entries(values["A"], h)
     if head == "sparsetriangular":
-        n = h.shape[0]
+        n = h.shape[-1]
         half = _core.Triangular(np.broadcast_to(1.0, (n, n)), lower=values.get("lower", True))
         inside = _core.HadamardProduct(h, half)
         unit = values.get("unit_diagonal")

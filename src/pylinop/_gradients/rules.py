@@ -27,6 +27,7 @@ from . import (
     contractions,
     decompositions,
     estimates,
+    inverses,
     kernels,
     matrices,
     matrix_functions,
@@ -181,7 +182,10 @@ def _between(h: Any, g: Any, depth: int = _DEEPEST) -> Any:
         found = _thin_between(h, x, depth)
         (rest if found is None else made).append(x if found is None else found)
     if not made:
-        return h @ g @ h if depth == _DEEPEST else None
+        if depth != _DEEPEST:
+            return None
+        by_value = inverses.between(h, g)
+        return h @ g @ h if by_value is None else by_value
     if rest:
         made.append(h @ sum(rest[1:], rest[0]) @ h)
     return sum(made[1:], made[0])

@@ -13,7 +13,7 @@ from .._base.checks import is_lazy
 from .._base.dlpack import fixed
 from .._lazy import build, numpy_functions
 from .._lazy.numpy_shapes import joined
-from . import contractions, markov, pseudo_inverses
+from . import contractions, inverses, markov, pseudo_inverses
 from .functions import ELEMENTWISE, OTHERS, Row
 from .pieces import call, conj, dtype_of
 
@@ -262,6 +262,7 @@ _SHAPES.update(
         sliding_window_view: contractions.windows,
         build._astype: _astype,
         scattered: _scattered,
+        inverses.held: _astype,
         **OTHERS,
         **markov.ROWS,
         **pseudo_inverses.ROWS,

@@ -11,7 +11,7 @@ import numpy as np
 from .. import _core
 from .._base import errors
 from .._base.checks import is_lazy
-from .._base.dlpack import fixed
+from .._base.dlpack import as_array, fixed
 from .._lazy.kinds import Kind, handed
 from .._lazy.leaves import lazy
 from . import matrices, operands
@@ -214,7 +214,7 @@ def _start(value: Any, cotangent: Any) -> Any:
                 "give cotangent=, or sum it up" + errors.built(value)
             )
         return one(value.dtype)
-    given = cotangent if is_lazy(cotangent) else lazy(np.asarray(cotangent, value.dtype))
+    given = cotangent if is_lazy(cotangent) else lazy(np.asarray(as_array(cotangent), value.dtype))
     if given.shape != value.shape:
         raise ValueError(
             f"a cotangent of shape {given.shape} for a value of shape {value.shape}"

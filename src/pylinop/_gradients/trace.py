@@ -10,9 +10,10 @@ import numpy as np
 from .. import _core
 from .._base import config, errors
 from .._base.checks import is_lazy
+from .._base.dlpack import as_array
 from .._lazy.leaves import lazy
 from .._lazy.program import evaluate
-from . import operands, trees
+from . import nested, operands, trees
 from .watched import release, watched
 
 _Function = Callable[..., Any]
@@ -37,13 +38,11 @@ class Trace:
             parts: list[Any] = []
             structure = trees.flatten(args[k], parts)
             start = len(self.parameters)
-            made = [trees.as_parameter(x, f"{self.name}, argument {k}") for x in parts]
-            self.parameters += [
-                OfOperator(x) if isinstance(x, _core.Operator) else OfArray(x) for x in made
-            ]
+            self.parameters += [_parameter(x, f"{self.name}, argument {k}") for x in parts]
             self.structures.append((structure, start))
             held[k] = trees.filled(structure, [p.lazy for p in self.parameters[start:]])
         self.several = several
+        self.is_nested = any(isinstance(p, nested.OfLazy) for p in self.parameters)
         try:
             made = f(*held, **kwargs)
         finally:
@@ -96,6 +95,15 @@ class Trace:
         return made if self.several else made[0]
 
 
+def _parameter(x: Any, name: str) -> Any:
+    if is_lazy(x) and nested.is_watched(x):
+        if x.dtype.kind not in "fc":
+            raise TypeError(f"{name}: a derivative by a LazyArray of dtype {x.dtype}")
+        return nested.OfLazy(x)
+    made = trees.as_parameter(x, name)
+    return OfOperator(made) if isinstance(made, _core.Operator) else OfArray(made)
+
+
 def _number(k: Any, n: int, name: str) -> int:
     if not hasattr(k, "__index__"):
         raise TypeError(f"argnums={k!r}: the numbers of arguments are integers")
@@ -126,7 +134,7 @@ class OfArray:
         dtype = t.dtype if hasattr(t, "dtype") else np.asarray(t).dtype
         if dtype.kind == "c" and self.array.dtype.kind != "c":
             raise TypeError(f"a tangent of dtype {dtype} for an array of {self.array.dtype}")
-        return [np.asarray(t)]
+        return [as_array(t)]
 
     def gradient(self, found: dict[int, Any]) -> list[Any]:
         g = found.get(id(self.lazy))
@@ -178,6 +186,12 @@ def finished(
     """The values of LazyArrays and of gradients, computed by one plan. Where results are NaN for
     want of a definite matrix, so are the gradients of such a value."""
     flat = [g for group in groups for g in group]
+    if trace.is_nested:  # all as LazyArrays
+        if len(flat) != len(groups) or any(isinstance(p, OfOperator) for p in trace.parameters):
+            raise NotImplementedError(
+                f"{trace.name}: derivatives by operators within a function that is differentiated"
+            )
+        return extra, flat
     values = evaluate(*extra, *flat) if len(extra) + len(flat) > 1 else (evaluate(*extra, *flat),)
     head, rest = list(values[: len(extra)]), list(values[len(extra) :])
     if config.get("not_definite") == "nan" and any(np.isnan(x).any() for x in head):

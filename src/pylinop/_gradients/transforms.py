@@ -12,6 +12,7 @@ import numpy as np
 from .. import _core
 from .._base import errors
 from .._base.checks import is_lazy
+from .._base.dlpack import as_array
 from .._base.lazy_import import Later
 from .._lazy.build import value_of
 from .._lazy.leaves import lazy
@@ -100,12 +101,16 @@ def value_and_grad(
             return of_program
         trace = Trace(f, argnums, has_aux, args, kwargs)
         value = trace.number()
-        if plain:
+        if plain and not trace.is_nested:
             known = _REPEATED.gradients(trace, value)
             if known is not None:
                 return known[0][()], trace.shaped(trace.converted(known[1:]))
         found = sweep(value, trace.wanted(), one(value.dtype))
         (number,), made = finished(trace, [value], trace.gathered(found))
+        if trace.is_nested:
+            if has_error:
+                raise NotImplementedError("has_error within a function that is differentiated")
+            return ((number, trace.aux) if has_aux else number), trace.shaped(made)
         shown = (number[()], value_of_aux(trace.aux)) if has_aux else number[()]
         found_both = shown, trace.shaped(made)
         return (*found_both, estimate_errors.errors(trace, value)) if has_error else found_both
@@ -190,19 +195,24 @@ def vjp(f: _Function, *primals: Any, has_aux: bool = False) -> Any:
     value = trace.lazy_value()
 
     def pullback(cotangent: Any) -> Any:
-        contents.check()
-        g = np.asarray(cotangent)
+        if contents is not None:
+            contents.check()
+        g = cotangent if trace.is_nested and is_lazy(cotangent) else as_array(cotangent)
         if g.shape != value.shape:
             raise ValueError(
                 f"a cotangent of shape {g.shape} for a value of shape {value.shape}"
                 + errors.built(value)
             )
-        start = lazy(np.ascontiguousarray(g, np.result_type(g.dtype, value.dtype)))
+        start = (
+            g if is_lazy(g) else lazy(np.ascontiguousarray(g, np.result_type(g.dtype, value.dtype)))
+        )
         found = sweep(value, trace.wanted(), start)
         return trace.shaped(finished(trace, [], trace.gathered(found))[1])
 
+    contents = None if trace.is_nested else Contents(value)
+    if trace.is_nested:
+        return (value, pullback, trace.aux) if has_aux else (value, pullback)
     shown = evaluate(value)[()]
-    contents = Contents(value)
     return (shown, pullback, value_of_aux(trace.aux)) if has_aux else (shown, pullback)
 
 
@@ -277,6 +287,8 @@ def jvp(f: _Function, primals: Any, tangents: Any, has_aux: bool = False) -> Any
     trace = Trace(f, tuple(range(len(primals))), has_aux, tuple(primals), {})
     value = trace.lazy_value()
     made = _pushed(value, trace, _tangents(trace, tangents))
+    if trace.is_nested:
+        return (value, made, trace.aux) if has_aux else (value, made)
     y, dy = (x[()] for x in evaluate(value, made))
     return (y, dy, value_of_aux(trace.aux)) if has_aux else (y, dy)
 
@@ -320,7 +332,8 @@ def hvp(f: _Function, argnums: int | tuple[int, ...] = 0) -> _Function:
         *rest, vector = args
         trace = Trace(f, argnums, False, tuple(rest), kwargs)
         value, vectors = trace.number(), vector if trace.several else (vector,)
-        known = _REPEATED.products(trace, value, _tangents(trace, vectors))
+        tangents = _tangents(trace, vectors)
+        known = None if trace.is_nested else _REPEATED.products(trace, value, tangents)
         if known is not None:
             return trace.shaped(trace.converted(known))
         groups = _along(trace, value, vectors)

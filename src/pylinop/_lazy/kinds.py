@@ -120,6 +120,39 @@ def _hollow(x: Any, takes: int) -> Any:
     return _core.Dense(array) if takes == FORM else array
 
 
+def _holds_lazy(x: Any) -> bool:
+    if type(x) in (list, tuple):
+        return any(map(_holds_lazy, x))
+    return is_lazy(x)
+
+
+def _stacked(x: Any, lists: int = 0) -> Any:
+    """A nested list of numbers and LazyArrays as one LazyArray, which it is a parameter as; the
+    outermost `lists` levels are lists of operators."""
+    if type(x) not in (list, tuple) or not _holds_lazy(x):
+        return x
+    if lists:
+        return type(x)(_stacked(y, lists - 1) for y in x)
+    parts = [_stacked(y) for y in x]
+    return np.stack([y if is_lazy(y) else lazy(np.asarray(y)) for y in parts])
+
+
+def _column(name: str, x: Any) -> Any:
+    thin = name in ("U", "V", "L")  # factors, whose vectors are columns
+    return np.reshape(x, (-1, 1)) if thin and is_lazy(x) and x.ndim == 1 else x
+
+
+def _as_parameters(rows: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
+    """The arguments, of which nested lists are arrays, and vectors of thin factors columns."""
+    if len(rows) == 1 and rows[0][1] == "operators":
+        return tuple(_stacked(x, len(args) == 1) for x in args), kwargs
+    lists = {name: 2 for name, role in rows if role == "blocks"}
+    names = [name for name, _ in rows] + [""] * len(args)
+    given = [*zip(names, args, strict=False), *kwargs.items()]
+    made = [_column(k, _stacked(x, lists.get(k, 0))) for k, x in given]
+    return tuple(made[: len(args)]), dict(zip(kwargs, made[len(args) :], strict=True))
+
+
 _TWICE = {("U", "V"), ("c", "r")}
 
 
@@ -152,6 +185,7 @@ def kind(cls: Any, args: Any, kwargs: Any) -> Any:
     reader = _Reader(cls)
     rows = reader.rows
     listed = len(rows) == 1 and rows[0][1] == "operators"
+    args, kwargs = _as_parameters(rows, args, kwargs)
     if len(rows) > 1:
         kwargs = _both(cls, rows, args, kwargs)
     held = tuple(reader.read(x, 0 if listed else k, k if listed else 0) for k, x in enumerate(args))

@@ -16,6 +16,7 @@ import numpy as np
 
 from .. import _core
 from .._base.checks import is_lazy
+from .._base.dlpack import as_array
 from .._gradients import trees
 from .._gradients.contents import printed
 from .._gradients.trace import OfArray
@@ -89,7 +90,7 @@ class Residual:
 
 
 def _cotangent(g: Any, shape: Any, dtype: Any) -> Any:
-    a = np.asarray(g)
+    a = as_array(g)
     if a.shape != shape:
         raise ValueError(f"a cotangent of shape {a.shape} for a value of shape {shape}")
     if a.dtype.kind == "c" and dtype.kind != "c":

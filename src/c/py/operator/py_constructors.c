@@ -145,7 +145,7 @@ static bool is_deferred(const py_state *s, PyObject *o, int depth) {
 /* A kind of LazyArrays, itself one: new. Py_NotImplemented (new): no argument is one, or it is made
  * of their values. */
 static PyObject *deferred(py_state *s, PyTypeObject *type, PyObject *args, PyObject *kwargs) {
-    enum { DEEP = 3 };
+    enum { DEEP = 6 }; /* the arguments, rows of blocks, and the matrices and stacks in them */
     bool any = is_deferred(s, args, DEEP);
     PyObject *value, *keys;
     for (Py_ssize_t at = 0; kwargs && !any && PyDict_Next(kwargs, &at, NULL, &value);)
