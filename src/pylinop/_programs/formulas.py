@@ -83,8 +83,11 @@ class Held:
         return hash(self._key)
 
 
-_INDICES = {"csr": ("indices", "indptr"), "csc": ("indices", "indptr")}
-_INDICES |= {"bsr": ("indices", "indptr"), "dia": ("offsets",), "coo": ("coords",)}
+_INDICES: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("csr", "csc", "bsr"), ("indices", "indptr")),
+    "coo": ("coords",),
+    "dia": ("offsets",),
+}
 
 
 def held(x: Any) -> Held:

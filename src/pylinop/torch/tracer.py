@@ -1,4 +1,4 @@
-"""What PyTorch's tracer is told of us, once it is there: a package of its own (torch._dynamo), whose
+"""What PyTorch's tracer is told of us once it is there: a package of its own (torch._dynamo), whose
 import takes longer than that of PyTorch and ours together; `torch.compile` imports it.
 
     @constant                       # of constants to a constant, called while a graph is traced
@@ -60,7 +60,7 @@ def _is_here() -> bool:
 def _arrived() -> None:
     with _lock:
         if not _is_here():
-            sys.meta_path.remove(_finder)  # type: ignore[arg-type]
+            sys.meta_path.remove(_finder)
         for f in list(_constants):
             torch.compiler.assume_constant_result(f)
         for f in _waiting:
@@ -68,7 +68,7 @@ def _arrived() -> None:
 
 
 if _NAME not in sys.modules:
-    sys.meta_path.insert(0, _finder)  # type: ignore[arg-type]
+    sys.meta_path.insert(0, _finder)
 
 
 def constant(f: Any) -> Any:
