@@ -293,3 +293,16 @@ def test_array_api_strict(rng):
     np.testing.assert_array_equal(pl.Dense(xp.asarray(a)).toarray(), a)
     with pytest.raises(TypeError, match="device1"):
         pl.Dense(xp.asarray(a, device=xp.Device("device1")))
+
+
+def test_lazy_arrays_are_handed_out():
+    """To libraries, as copies: who is given memory may write to it."""
+    x = pl.lazy(np.arange(6.0).reshape(2, 3)).T * 2
+    due = np.arange(6.0).reshape(2, 3).T * 2
+    np.testing.assert_array_equal(np.from_dlpack(x), due)
+    np.testing.assert_array_equal((x + 1).toarray(), due + 1)  # it is no array of another library
+    assert pl.lazy(x) is x and x.__dlpack_device__() == (1, 0)
+    torch = pytest.importorskip("torch")
+    t = torch.from_dlpack(x)
+    t.zero_()
+    np.testing.assert_array_equal(np.asarray(x), due)

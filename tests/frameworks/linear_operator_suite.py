@@ -6,14 +6,17 @@ repository (its wheel has no tests of kinds):
 
 A plugin of pytest: each test's operator is taken as one of pylinop.torch and given back as one of
 linear_operator; what is due is made of their operator, of the same tensors. Kinds that we have not
-are skipped. Gradients of solves are compared with those of a matrix of which nothing is assumed:
-theirs are symmetrized. What it has found is in docs/torch.md."""
+are skipped. Gradients of solves are compared with those of a matrix of which nothing is assumed
+(theirs are symmetrized), and gradients by a triangle with those by the half that is read. What it
+has found is in docs/torch.md."""
 
 import functools
 import unittest
 
 import pytest
 import torch
+from linear_operator import LinearOperator
+from linear_operator.operators import TriangularLinearOperator
 from linear_operator.test.linear_operator_test_case import (
     LinearOperatorTestCase,
     RectangularLinearOperatorTestCase,
@@ -40,8 +43,25 @@ def created(case, create):
         next((k for k, a in enumerate(made._args) if a is t), None) for t in own.representation()
     ]
     if None not in places:
-        case.theirs_of[made._kwargs["parts"]] = own.representation_tree(), places
+        case.theirs_of[made._kwargs["parts"]] = own.representation_tree(), places, halves(own)
     return made
+
+
+def halves(own):
+    """Of each tensor of an operator: which half is read, where it is that of a triangle."""
+    found = {}
+
+    def look(A):
+        if isinstance(A, TriangularLinearOperator) and hasattr(
+            getattr(A, "_tensor", None), "tensor"
+        ):
+            found[id(A._tensor.tensor)] = torch.triu if A.upper else torch.tril
+        for x in (*A._args, *A._kwargs.values()):
+            if isinstance(x, LinearOperator):
+                look(x)
+
+    look(own)
+    return [found.get(id(t), lambda x: x) for t in own.representation()]
 
 
 def evaluated(case, evaluate, operator):
@@ -52,8 +72,8 @@ def evaluated(case, evaluate, operator):
     rebuilt[found is not None] += 1
     if found is None:
         return operator.to_dense()
-    tree, places = found
-    return evaluate(case, tree(*[operator._args[k] for k in places]))
+    tree, places, read = found
+    return evaluate(case, tree(*[f(operator._args[k]) for f, k in zip(read, places, strict=True)]))
 
 
 def _test_solve(self, rhs, lhs=None, cholesky=False):

@@ -107,7 +107,8 @@ def immutable_copy(array: Any, owner: Owner | None = None) -> Any:
 
 def given(x: Any) -> bool:
     """Is x an array of a library other than NumPy?"""
-    return not isinstance(x, (np.ndarray, np.generic)) and hasattr(type(x), "__dlpack__")
+    own = isinstance(x, (np.ndarray, np.generic, _core.Lazy))
+    return not own and hasattr(type(x), "__dlpack__")
 
 
 def _refuse(x: Any, why: str) -> NoReturn:

@@ -96,6 +96,15 @@ class LazyArray(ArrayMethods, _core.Lazy):
     def __index__(self) -> int:
         return operator.index(self._computed()[()])
 
+    def __dlpack__(self, *, copy: bool | None = None, **how: Any) -> Any:
+        """The value for another library: a copy, since libraries may write to what they are given
+        and the value is everyone's."""
+        value = self._computed()
+        return (value if copy is False else np.array(value)).__dlpack__(**how)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0  # the CPU
+
     def __format__(self, spec: str) -> str:
         """A number in a format; without one, and for arrays, the text of the expression."""
         if not spec:

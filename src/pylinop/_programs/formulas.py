@@ -8,6 +8,9 @@ pylinop plans as a whole."""
 
 from __future__ import annotations
 
+import copy
+import itertools
+import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -24,12 +27,17 @@ __all__ = [
     "Parts",
     "Several",
     "flat",
+    "held",
+    "kept_in",
     "leaf",
+    "made_of",
     "nodes_of",
     "number_of",
+    "numbered",
     "operand",
     "operations",
     "run",
+    "with_held",
 ]
 
 
@@ -61,16 +69,38 @@ class Several(NamedTuple):
 
 
 class Held:
-    """An object that is passed on unchanged: a NumPy operator or a callable."""
+    """An object that is passed on unchanged: a NumPy operator, a callable, a matrix of SciPy. With
+    `memory`, the arrays of such a matrix, it is that of these arrays, as an operator is."""
 
-    def __init__(self, held: Any) -> None:
-        self.held = held
+    def __init__(self, held: Any, memory: tuple[Any, ...] | None = None) -> None:
+        self.held, self.memory = held, memory
+        self._key = id(held) if memory is None else (type(held), held.shape, *map(id, memory))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Held) and other.held is self.held
+        return isinstance(other, Held) and other._key == self._key  # what is held keeps its id
 
     def __hash__(self) -> int:
-        return id(self.held)
+        return hash(self._key)
+
+
+_INDICES: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("csr", "csc", "bsr"), ("indices", "indptr")),
+    "coo": ("coords",),
+    "dia": ("offsets",),
+}
+
+
+def held(x: Any) -> Held:
+    """An object, and of a matrix of SciPy, in which other arrays may be put, what it is now."""
+    if not type(x).__module__.startswith("scipy.sparse.") or not hasattr(x, "tocsr"):
+        return Held(x)
+    if x.format not in _INDICES:
+        x = x.tocsr()  # lists and dictionaries
+    memory: list[Any] = [x.data]
+    for name in _INDICES[x.format]:
+        found = getattr(x, name)
+        memory += found if type(found) is tuple else [found]
+    return Held(copy.copy(x), tuple(memory))
 
 
 class Kept(NamedTuple):
@@ -79,17 +109,84 @@ class Kept(NamedTuple):
     number: int
 
 
-_kept: dict[int, Any] = {}  # by id: for good, like the graphs
+_numbers = itertools.count()
+_kept: dict[int, Any] = {}  # by number: references to what others hold
+_by_id: dict[int, int] = {}
+_made: dict[int, set[Any]] = {}  # by number: what was made of it
 
 
 def number_of(thing: Any) -> int:
-    """The number of an object that a graph is to find again."""
-    _kept[id(thing)] = thing
-    return id(thing)
+    """The number of an object that a graph is to find again, as long as it is somewhere. (Its
+    compiler drops a graph when an object is gone that it was made for.)"""
+    number = _by_id.get(id(thing))
+    if number is not None and _kept[number]() is thing:
+        return number
+    number = _by_id[id(thing)] = next(_numbers)
+
+    def gone(_: Any, number: int = number, at: int = id(thing)) -> None:
+        _kept.pop(number, None)
+        _made.pop(number, None)
+        if _by_id.get(at) == number:
+            del _by_id[at]
+
+    try:
+        _kept[number] = weakref.ref(thing, gone)
+    except TypeError:  # there is no such reference to it
+        _kept[number] = lambda: thing
+    return number
+
+
+def made_of(number: int, made: Any) -> None:
+    """Keeps something as long as the object of a number."""
+    _made.setdefault(number, set()).add(made)
+
+
+def numbered(number: int) -> Held:
+    """The object of a number, as it is now."""
+    found = _kept.get(number, lambda: None)()
+    if found is None:
+        raise RuntimeError(
+            "an object that a compiled graph was made with, a matrix of SciPy say, is gone: keep "
+            "it, or compile anew"
+        )
+    return held(found)
 
 
 def _thing(x: Any) -> Any:
-    return x.held if type(x) is Held else _kept[x.number] if type(x) is Kept else x
+    return x.held if type(x) is Held else numbered(x.number).held if type(x) is Kept else x
+
+
+def kept_in(parts: Parts) -> tuple[int, ...]:
+    """The numbers of objects in the flat form of a graph."""
+    found: list[int] = []
+
+    def look(x: Any) -> None:
+        if type(x) is Kept:
+            found.append(x.number)
+        elif type(x) is Several:
+            for y in x.parts:
+                look(y[1] if x.type is dict else y)
+
+    for _, *given in parts.code:
+        for x in given:
+            look(x)
+    return tuple(found)
+
+
+def with_held(parts: Parts, things: Any) -> Parts:
+    """The flat form with objects in the places of their numbers, in order."""
+    left = iter(things)
+
+    def put(x: Any) -> Any:
+        if type(x) is Kept:
+            return next(left)
+        if type(x) is not Several:
+            return x
+        pairs = x.type is dict
+        return Several(x.type, tuple((y[0], put(y[1])) if pairs else put(y) for y in x.parts))
+
+    code = tuple((name, put(args), put(words)) for name, args, words in parts.code)
+    return Parts(code, parts.asked, parts.arrays)
 
 
 class Shape:
@@ -173,9 +270,9 @@ def _word(x: Any) -> Any:
     return x
 
 
-def _argument(x: Any, taken: Callable[[Any], Any]) -> Any:
+def _argument(x: Any, taken: Callable[[Any], Any], other: Any = held) -> Any:
     if type(x) is tuple:
-        return Several(tuple, tuple([_argument(y, taken) for y in x]))
+        return Several(tuple, tuple([_argument(y, taken, other) for y in x]))
     if type(x) is Node:
         return x
     node = getattr(x, "_node", None)
@@ -185,18 +282,19 @@ def _argument(x: Any, taken: Callable[[Any], Any]) -> Any:
     if array is not None:
         return Node("", array, _LEAF, (array,))
     if type(x) is list:
-        return Several(list, tuple([_argument(y, taken) for y in x]))
+        return Several(list, tuple([_argument(y, taken, other) for y in x]))
     if type(x) is dict:
-        return Several(dict, tuple((k, _argument(v, taken)) for k, v in sorted(x.items())))
+        return Several(dict, tuple((k, _argument(v, taken, other)) for k, v in sorted(x.items())))
     if type(x) is slice:
-        return Several(slice, tuple(_argument(y, taken) for y in (x.start, x.stop, x.step)))
+        whole = x.start, x.stop, x.step
+        return Several(slice, tuple(_argument(y, taken, other) for y in whole))
     if x is None or x is Ellipsis or isinstance(x, (bool, int, float, complex, str)):
         x = _word(x)
         return Number(type(x), repr(x), x)
     if isinstance(x, np.dtype) or (isinstance(x, type) and issubclass(x, np.generic)):
         dtype = np.dtype(x)
         return Number(np.dtype, dtype.str, dtype)
-    return Held(x)
+    return other(x)
 
 
 def operations(
@@ -208,9 +306,11 @@ def operations(
 
     def operation(name: str, *args: Any, **kwargs: Any) -> Node:
         """A function of `table`, or a kind, of its arguments."""
-        words = _argument(kwargs, taken) if kwargs else _NO_KEYWORDS
-        given = _argument(args, taken)
-        if traced is not None and traced():
+        seen = traced is not None and traced()
+        other = Held if seen else held
+        words = _argument(kwargs, taken, other) if kwargs else _NO_KEYWORDS
+        given = _argument(args, taken, other)
+        if seen:
             for x in (*given.parts, *(y for _, y in words.parts)):
                 if type(x) is Held and callable(x.held):
                     raise TypeError(

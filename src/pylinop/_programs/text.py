@@ -17,15 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from .formulas import Number, Parts, Ref, Several, Slot
+from .formulas import Number, Parts, Ref, Several, Slot, kept_in, made_of, numbered, with_held
 from .programs import Formula, Program, Pullback, Pushforward, WithGradients, Written
 
-__all__ = ["kept", "of_program", "program_of"]
+__all__ = ["kept", "now", "of_program", "program_of"]
 
 _HERE = uuid.uuid4().hex
 _numbers: weakref.WeakKeyDictionary[Program, int] = weakref.WeakKeyDictionary()
 _numbered: weakref.WeakValueDictionary[int, Program] = weakref.WeakValueDictionary()
-_kept: set[Program] = set()  # those of compiled graphs whose text holds a number of `_numbered`
 _next = itertools.count()
 _TYPES: dict[str, type] = {
     t.__name__: t for t in (list, tuple, dict, slice, bool, int, float, complex, str)
@@ -104,30 +103,55 @@ def of_program(program: Program) -> str:
 
 
 def kept(program: Program) -> str:
-    """The text of a program, for a graph that lives on."""
+    """The text of a program, for a graph that lives on; of a written one as long as its caller
+    keeps it."""
     text = of_program(program)
-    if _HERE in text:  # what is only a number here is to live as long as the process
-        _kept.add(program)
+    if _HERE in text:  # a number here, to which its objects belong
+        for number in _objects(text):
+            made_of(number, program)
     return text
 
 
-@functools.lru_cache(maxsize=2048)
 def program_of(text: str) -> Program:
-    """The program of a text."""
+    """The program of a text, which may know objects by their numbers."""
+    return _read(text, ())
+
+
+def now(text: str) -> Program:
+    """The program of a text, of objects as they are now."""
+    return _read(text, tuple(map(numbered, _objects(text))) if _HERE in text else ())
+
+
+@functools.lru_cache(maxsize=2048)
+def _objects(text: str) -> tuple[int, ...]:
+    """The numbers of the objects in a program of this process."""
+    what, *rest = ast.literal_eval(text)
+    if what != "Here":
+        return _objects(rest[0])
+    found = _found(*rest)
+    return kept_in(found.flat) if isinstance(found, Formula) else ()
+
+
+def _found(process: str, number: int) -> Program:
+    found = _numbered.get(number) if process == _HERE else None
+    if found is None:
+        raise RuntimeError(
+            "a compiled graph holds a function that pylinop's program took in another process, or "
+            "that is gone: keep it, or compile anew"
+        )
+    return found
+
+
+@functools.lru_cache(maxsize=2048)
+def _read(text: str, things: Any) -> Program:
     what, *rest = ast.literal_eval(text)
     if what == "Formula":
         code, asked, arrays = rest
         rows = tuple((name, _meant(args), _meant(kwargs)) for name, args, kwargs in code)
         return Formula(Parts(rows, tuple(_meant(x) for x in asked), arrays))
     if what == "Here":
-        process, number = rest
-        found = _numbered.get(number) if process == _HERE else None
-        if found is None:
-            raise RuntimeError(
-                "a compiled graph holds a function that pylinop's program took in another process: "
-                "compile it anew"
-            )
-        return found
+        found = _found(*rest)
+        return Formula(with_held(found.flat, things)) if things else found  # type: ignore[attr-defined]
     base, *more = rest
-    derived: Program = _DERIVED[what](program_of(base), *more)
+    derived: Program = _DERIVED[what](_read(base, things), *more)
     return derived

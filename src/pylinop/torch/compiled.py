@@ -26,9 +26,10 @@ from torch.autograd.function import _SingleLevelFunction
 from .._programs.formulas import Held, Kept, Parts, Several, number_of
 from .._programs.operators import Operator
 from .._programs.programs import Formula, Program, WithGradients
-from .._programs.text import kept, of_program, program_of
+from .._programs.text import kept, now, of_program, program_of
 from . import derived
 from .arrays import LETTERS, out_dtype
+from .tracer import constant, when_traced
 from .values import kinds_of, mapped, values
 
 __all__ = ["called", "in_graph", "kind_in_graph"]
@@ -69,7 +70,7 @@ def _promised(text: str, sizes: Any, flags: str, tensors: Any) -> list[Any]:
 
 
 def _computed(text: str, sizes: Any, flags: str, tensors: Any) -> list[Any]:
-    program, sizes = program_of(text), tuple(map(int, sizes))
+    program, sizes = now(text), tuple(map(int, sizes))
     if sizes:
         return mapped(program, sizes, _words(flags, tensors), tensors)
     return _own(values(program, tensors), tensors)
@@ -165,33 +166,16 @@ def called_of_batches(program: Program, tensors: Any) -> list[Any]:
 # -- within torch.compile, whose tracer reads this: constants and calls alone ----------------------
 
 
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+@constant
 def _text(code: Any, asked: Any, arrays: int) -> str:
     return kept(Formula(Parts(code, asked, arrays)))
 
 
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+@constant
 def _kind(code: Any, asked: Any, arrays: int, given: Any) -> Any:
     avals = tuple((shape, np.dtype(letter)) for shape, letter in given)
     shape, dtype = Formula(Parts(code, asked, arrays)).kinds(avals)[0]
     return shape, dtype.str
-
-
-def _reflect_products() -> None:
-    """Where the first of two operands is no tensor, the tracer turns them around and takes the
-    reflected method, but for `@`, of which its table has no row: there it takes the same method
-    for both orders. The row makes of it what Python does. Where there is no such table `A @ x`
-    has no place in a graph, and says so (`operators.py`)."""
-    try:
-        tracer = importlib.import_module("torch._dynamo.variables.builtin")
-    except ImportError:  # a room of its own house, which may be moved
-        return
-    table = getattr(tracer, "BUILTIN_TO_TENSOR_RFN_MAP", None)
-    if isinstance(table, dict):
-        table.setdefault(operator.matmul, torch.Tensor.__rmatmul__)
-    builtin = getattr(tracer, "BuiltinVariable", None)
-    if builtin is not None and not hasattr(builtin, "call_matmul"):
-        _multiply_operators(builtin)
 
 
 def _multiply_operators(tracer: Any) -> None:
@@ -209,8 +193,25 @@ def _multiply_operators(tracer: Any) -> None:
     tables().setdefault(operator.matmul, []).append(((objects, objects), product))
 
 
-_reflect_products()
-_number = torch.compiler.assume_constant_result(number_of)
+@when_traced
+def _reflect_products() -> None:
+    """Where the first of two operands is no tensor, the tracer turns them around and takes the
+    reflected method, but for `@`, of which its table has no row: there it takes the same method
+    for both orders. The row makes of it what Python does. Where there is no such table `A @ x`
+    has no place in a graph, and says so (`operators.py`)."""
+    try:
+        tracer = importlib.import_module("torch._dynamo.variables.builtin")
+    except ImportError:  # a room of its own house, which may be moved
+        return
+    table = getattr(tracer, "BUILTIN_TO_TENSOR_RFN_MAP", None)
+    if isinstance(table, dict):
+        table.setdefault(operator.matmul, torch.Tensor.__rmatmul__)
+    builtin = getattr(tracer, "BuiltinVariable", None)
+    if builtin is not None and not hasattr(builtin, "call_matmul"):
+        _multiply_operators(builtin)
+
+
+_number = constant(number_of)
 _KEEPS = torch.torch_version.TorchVersion(torch.__version__) >= (2, 12)
 """Does the tracer hand objects on to functions of constant results? (2.11 fails in itself.)"""
 

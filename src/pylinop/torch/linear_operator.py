@@ -176,6 +176,15 @@ class PylinopLinearOperator(_LinearOperator):  # type: ignore[misc]
         quad = (inv_quad_rhs * self.solve(inv_quad_rhs)).sum(-2 if inv_quad_rhs.ndim > 1 else -1)
         return quad.sum(-1) if reduce_inv_quad and inv_quad_rhs.ndim > 1 else quad
 
+    def sqrt_inv_matmul(self, rhs: Any, lhs: Any = None) -> Any:
+        """``A^-1/2 rhs``; of a `lhs` that on its left, and the diagonal of ``lhs A^-1 lhs^T``."""
+        found = pt.inv(pt.sqrtm(self.operator)) @ rhs
+        if torch.is_grad_enabled() and self.operator.requires_grad:  # by what is symmetric
+            found = 0.5 * (found + pt.inv(pt.sqrtm(self.operator.T)) @ rhs)
+        if lhs is None:
+            return found
+        return lhs @ found, (lhs * self.solve(lhs.mT).mT).sum(-1)
+
     def logdet(self) -> Any:
         """The logarithm of the determinant."""
         with self._definite():

@@ -19,6 +19,7 @@ from . import compiled
 from .arrays import as_leaf, is_array
 from .function import run
 from .operators import FUNCTIONS
+from .tracer import constant, when_traced
 
 __all__ = ["einsum", "program"]
 
@@ -51,6 +52,19 @@ class _Calls(Calls):
         return [lazy(x) for x in found]
 
 
+def _outside(called: Any, args: Any, kwargs: Any) -> Any:
+    """What has no place in a graph: a call behind a break of it."""
+    return called(*args, **kwargs)
+
+
+@when_traced
+def _break_there() -> None:
+    global _outside
+    takes = inspect.signature(torch.compiler.disable).parameters
+    why = {"reason": _OTHER} if "reason" in takes else {}  # not in PyTorch 2.6
+    _outside = torch.compiler.disable(_outside, **why)
+
+
 def program(f: Callable[..., Any]) -> Callable[..., Any]:
     """A function written with LazyArrays, as one call in PyTorch, planned as a whole.
 
@@ -77,6 +91,7 @@ def program(f: Callable[..., Any]) -> Callable[..., Any]:
     tensor([1.0000, 0.5000])
     """
     known: dict[Any, Any] = {}  # by the nest of arguments: it, and what was called
+    in_graphs: set[Any] = set()  # programs, to be found as long as the function is there
 
     def calls(key: Any, nest: Any) -> Any:
         if key not in known:
@@ -89,12 +104,13 @@ def program(f: Callable[..., Any]) -> Callable[..., Any]:
         whole = _filled(nest, [0] * len(avals))
         found = calls(str(pytree.tree_flatten(whole)[1]), whole)
         text = compiled.written(found.program, avals)
+        in_graphs.add(found.program)
         nested = found.nested([hollow(a, False) for a in avals])
         leaves: list[Any] = []
         out = _nest(pytree.tree_unflatten([0] * nested.num_leaves, nested), leaves)
         return text, out if len(leaves) == nested.num_leaves else "other"
 
-    constant = torch.compiler.assume_constant_result(opened)
+    constant(opened)
 
     @functools.wraps(f)
     def called(*args: Any, **kwargs: Any) -> Any:
@@ -102,9 +118,9 @@ def program(f: Callable[..., Any]) -> Callable[..., Any]:
             found: list[Any] = []
             nest = _nest((args, kwargs), found)
             tensors = [_as_tensor(x) for x in found]
-            text, out = constant(nest, compiled.avals_in_graph(tensors))
+            text, out = opened(nest, compiled.avals_in_graph(tensors))
             if out == "other":
-                return outside(args, kwargs)
+                return _outside(called, args, kwargs)
             return _filled(out, list(compiled.text_in_graph(text, tensors)))
         flat = not kwargs and all(type(x) in _LEAVES for x in args)
         leaves, structure = (args, None) if flat else pytree.tree_flatten((args, kwargs))
@@ -115,16 +131,18 @@ def program(f: Callable[..., Any]) -> Callable[..., Any]:
         nested = one.nested(tensors)
         return made[0] if nested.is_leaf() else pytree.tree_unflatten(made, nested)
 
-    takes = inspect.signature(torch.compiler.disable).parameters
-    why = {"reason": _OTHER} if "reason" in takes else {}  # not in PyTorch 2.6
-    outside = torch.compiler.disable(lambda args, kwargs: called(*args, **kwargs), **why)
     called.opened = opened  # type: ignore[attr-defined]
     return called
 
 
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+_contractions: set[Any] = set()  # of graphs: words alone
+
+
+@constant
 def _contraction(key: Any, nest: Any, avals: Any) -> Any:
-    return einsum.known(*key).opened(nest, avals)
+    found = einsum.known(*key)
+    _contractions.add(found)
+    return found.opened(nest, avals)
 
 
 def _contracted(known: Any, key: Any, operands: Any) -> Any:

@@ -248,3 +248,20 @@ def test_wrong_use():
     A = as_linear_operator(pt.Dense(definite(3, 3)))
     with pytest.raises(RuntimeError, match="neither"):
         A.inv_quad_logdet()
+
+
+def test_inverse_square_roots_are_exact():
+    """Theirs, by quadrature and Lanczos, are NaN of an identity."""
+    x, w = torch.randn(5, 3, dtype=torch.float64), torch.randn(2, 5, dtype=torch.float64)
+    A = torch.randn(5, 5, dtype=torch.float64)
+    for K in (pt.Dense(A @ A.T + torch.eye(5)), 4.0 * pt.Identity(5, dtype="float64")):
+        values, vectors = torch.linalg.eigh(K.toarray())
+        root = vectors @ torch.diag(values**-0.5) @ vectors.T
+        ours = as_linear_operator(K)
+        product, quad = ours.sqrt_inv_matmul(x, w)
+        for got, due in (
+            (product, w @ root @ x),
+            (ours.sqrt_inv_matmul(x), root @ x),
+            (quad, (w @ root).square().sum(-1)),
+        ):
+            torch.testing.assert_close(got, due, rtol=1e-9, atol=1e-10)

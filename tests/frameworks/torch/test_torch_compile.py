@@ -1,8 +1,10 @@
 """torch.compile: one graph without breaks, of values, derivatives and batches, which is right; what
 has no place in a graph breaks it or raises with a sentence. No gradient is silently zero."""
 
+import gc
 import subprocess
 import sys
+import weakref
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ torch = pytest.importorskip("torch")
 
 import pylinop as pl
 import pylinop.torch as pt
+from pylinop._programs import formulas
 from pylinop._programs.text import program_of
 
 func = torch.func
@@ -387,6 +390,66 @@ def test_matrices_of_scipy():
         assert torch.equal(f(v), torch.from_numpy(held[0] @ v.numpy()))
     held[0] = S
     assert torch.equal(f(v), torch.from_numpy(S @ v.numpy()))
+
+
+@pytest.mark.skipif(VERSION < (2, 12), reason="its tracer hands no objects on")
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_other_arrays_in_a_matrix_of_scipy(backend):
+    """They are read in the next call of a graph, by its derivatives too."""
+    sp = pytest.importorskip("scipy.sparse")
+    S, y = sp.csr_array(np.array([[1.0, 0, 2], [0, 3, 0], [4, 0, 5]])), draw(3)
+    f = lambda y: pt.solve(pt.Sparse(S), y).square().sum()
+    value_, gradient = whole(f, backend), whole(func.grad(f), backend)
+    p = y.clone().requires_grad_()
+    for k in range(1, 4):
+        S.data = S.data + k
+        due = func.grad(lambda y: torch.linalg.solve(torch.tensor(S.toarray()), y).square().sum())(
+            y
+        )
+        close(gradient(y), due)
+        close(*torch.autograd.grad(value_(p), p), due)
+
+
+@pytest.mark.skipif(VERSION < (2, 12), reason="its tracer hands no objects on")
+def test_objects_of_graphs_go_with_them():
+    sp = pytest.importorskip("scipy.sparse")
+
+    def ran():
+        S, y = sp.eye_array(3, format="csr") * 2.0, draw(3)
+        close(whole(lambda y: pt.Sparse(S) @ y)(y), 2 * y)
+        return weakref.ref(S), formulas.number_of(S)
+
+    seen, number = ran()
+    torch._dynamo.reset()
+    gc.collect()
+    assert seen() is None and number not in formulas._kept
+    with pytest.raises(RuntimeError, match="is gone: keep it"):
+        formulas.numbered(number)
+
+
+def test_the_tracer_is_imported_when_it_is_used():
+    """And then knows what is to be known of programs, and of products, that were there before."""
+    code = """
+import sys, torch
+import pylinop as pl, pylinop.torch as pt
+f = pt.program(lambda d: pl.logdet(pl.Diag(d)))
+several = pt.program(lambda d: pl.slogdet(pl.Diag(d)))
+d = torch.full((3,), 2.0, dtype=torch.float64)
+before = f(d)
+assert "torch._dynamo" not in sys.modules
+whole = lambda f: torch.compile(f, backend="eager", fullgraph=True)
+assert "torch._dynamo" not in sys.modules or torch.equal(f(d), before)
+assert torch.equal(whole(lambda d: 2 * f(d))(d), 2 * before)
+assert torch.equal(whole(lambda d: pt.Diag(d) @ d)(d), d * d)
+assert torch.equal(torch.compile(lambda d: several(d).logabsdet, backend="eager")(d), before)
+try:
+    whole(lambda d: several(d).logabsdet)(d)
+except Exception as e:
+    assert "no other nests" in str(e)
+else:
+    raise AssertionError
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_callables_break_the_graph():

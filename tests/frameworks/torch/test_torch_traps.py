@@ -285,3 +285,35 @@ def test_what_a_function_writes_itself_is_no_other_function():
     for _ in range(4):
         g(d).backward()
     assert len(seen) == known == count[0]
+
+
+def sparse(change):
+    sp = pytest.importorskip("scipy.sparse")
+    S = sp.csr_array(np.array([[1.0, 0, 2], [0, 3, 0], [4, 0, 5]]))
+    return S.tocoo() if change == "coo" else S.tolil() if change == "lil" else S
+
+
+@pytest.mark.filterwarnings("ignore:Changing the sparsity")
+@pytest.mark.parametrize("change", ["in place", "data", "indices", "entry", "coo", "lil"])
+def test_other_arrays_in_a_matrix_of_scipy(change):
+    """A new operator is of what is there now, and one from before of the arrays of before, in their
+    present content."""
+    S, y = sparse(change), torch.arange(1.0, 4, dtype=torch.float64)
+    changes = {
+        "in place": lambda: S.data.__imul__(3),
+        "data": lambda: setattr(S, "data", S.data * 3),
+        "indices": lambda: setattr(S, "indices", S.indices[[1, 0, 2, 3, 4]]),
+        "coo": lambda: setattr(S, "data", S.data * 3),
+    }
+    before, old = pt.Sparse(S), torch.tensor(S.toarray())
+    new = lambda y: (pt.Sparse(S) @ y).square().sum()
+    for _ in range(4):  # from the third call on by a tape
+        close = lambda a, b: np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-12)
+        A = torch.tensor(S.toarray())
+        close(pt.Sparse(S) @ y, A @ y)
+        close(pt.solve(pt.Sparse(S), y), torch.linalg.solve(A, y))
+        close(torch.func.grad(new)(y), 2 * A.T @ (A @ y))
+        close(torch.func.vmap(lambda y: pt.Sparse(S) @ y)(torch.stack([y, y]))[1], A @ y)
+        if change in ("data", "indices", "coo", "lil"):
+            close(before @ y, old @ y)
+        changes.get(change, lambda: S.__setitem__((0, 1), S[0, 1] + 1))()
