@@ -60,7 +60,9 @@ lop_price lop_price_apply(const lop_costs *c, lop_dtype dt, const lop_node *op, 
         return p;
     }
     double flops = op->op->flops ? op->op->flops(op, k) : 2 * (double)m * (double)n * (double)k;
-    return price_of(c, flops * batch, c->flop_rate / weight(dt),
+    /* entries of kernels are made in registers, at gemm's rate (op_kernel.c) */
+    const double rate = op->op == &lop_op_kernel ? c->gemm_rate : c->flop_rate;
+    return price_of(c, flops * batch, rate / weight(dt),
                     ((double)m + (double)n) * (double)k * size_of(dt) * batch);
 }
 

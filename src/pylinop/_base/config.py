@@ -326,8 +326,10 @@ class config:
         dense are looked at: with all that is made of them they may take half of the machine's
         memory (or of what its control group allows), and no more than is free.
     slow_limit : float
-        Estimated seconds from which a product, solve, determinant or decomposition warns before it
-        begins, with `SlowComputationWarning`; what takes less than 0.01 s never does. None: never.
+        Estimated seconds from which a product, solve, determinant, contraction or decomposition
+        warns before it begins, with `SlowComputationWarning`; what takes less than 0.01 s never
+        does, nor what iterates or factors a sparse matrix, whose time is not known before. None:
+        never.
     threads : int
         Threads of OpenBLAS. Process-wide only.
     disable_rules : list of str
