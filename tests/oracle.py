@@ -43,8 +43,8 @@ def onepass(count, reads):
     return longer(count / C["flop_rate"], count * SIZE * (reads + 1))
 
 
-def factor(n):
-    return longer(2 / 3 * n**3 * gemm_second(n, n, 64), n * n * SIZE)
+def factor(n, flops=2 / 3):
+    return longer(flops * n**3 * gemm_second(n, n, 64), n * n * SIZE)
 
 
 def solve(n, k):
@@ -58,8 +58,13 @@ def inverted(n):
 # -- words and sums --------------------------------------------------------------------------------
 
 
+def symmetric(name):
+    """Is it declared so (oracle_declared.py)?"""
+    return name.startswith(("pos ", "sym ", "dia "))
+
+
 def turned(word):
-    return tuple((name, not t, inverse) for name, t, inverse in reversed(word))
+    return tuple((a, not t and not symmetric(a), inverse) for a, t, inverse in reversed(word))
 
 
 def canonical(word):
@@ -233,9 +238,10 @@ class Forms:
 def polynomials(e, kept, groups, inside=False, mode=False):
     """e as a sum of words; sums within products multiplied out, but for those in `kept`."""
     if e[0] == "leaf":
-        return frozenset([(((e[1], mode, False),), 1)])
+        return frozenset([(((e[1], mode and not symmetric(e[1]), False),), 1)])
     if e[0] == "inv":
-        return frozenset([(((e[1][1], mode, True),), 1)])
+        a = e[1][1]
+        return frozenset([(((a, mode and not symmetric(a), True),), 1)])
     if e[0] == "t":
         return polynomials(e[1], kept, groups, inside, not mode)
     if e[0] == "mul":
@@ -260,7 +266,7 @@ def inverses(e):
     return {e[1][1]} if e[0] == "inv" else set().union(*map(inverses, e[1:]))
 
 
-def least(e, sizes):
+def least(e, sizes, forms_of=Forms, factor_of=lambda name, n: factor(n)):
     """The least price of all forms of e."""
     best, sums = math.inf, sorted(inner_sums(e))
     for many in range(len(sums) + 1):
@@ -269,11 +275,12 @@ def least(e, sizes):
             poly = polynomials(e, kept, groups)
             if not poly:
                 return 0.0
-            forms = Forms(sizes)
+            forms = forms_of(sizes)
             for name, value in groups.items():
                 forms.sizes[name] = forms.shape(next(iter(value))[0])
             best = min(best, forms.least([poly, *groups.values()]))
-    return best + sum(factor(sizes[name][0]) for name in inverses(e))
+    factors = (factor_of(name, sizes[name][0]) for name in inverses(e))
+    return best + sum(factors)
 
 
 def lazily(e, arrays):
@@ -309,7 +316,7 @@ def text(e):
     return f"{a} @ {b}" if e[0] == "mul" else f"{text(e[1])} + {text(e[2])}"
 
 
-def drawn(rng):
+def drawn(rng, name_of=lambda rng, letter, m, n: letter):
     """A random expression, and the sizes of its leaves."""
     pool = [int(v) for v in rng.choice([1, 4, 30, 120, 500, 500], 3, replace=False)]
     sizes = {}
@@ -319,7 +326,7 @@ def drawn(rng):
         fits += [("t", ("leaf", k)) for k, s in sizes.items() if s == (n, m)]
         if fits and (len(sizes) >= 5 or rng.random() < 0.5):
             return fits[rng.integers(len(fits))]
-        name = "ABCDEFGH"[len(sizes)]
+        name = name_of(rng, "ABCDEFGH"[len(sizes)], m, n)
         sizes[name] = (m, n)
         return "leaf", name
 

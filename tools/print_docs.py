@@ -151,6 +151,11 @@ PARTS = {
         "as of the `QuasiSeparable` of the sorted points",
         "O(n J^3), J states",
     ),
+    "diagonal-inverse-circular": (
+        "circular `Convolution`",
+        "all entries are one: that of `inv(C) e`",
+        "O(n log n)",
+    ),
     "diagonal-inverse-line": ("", "", ""),
     "diagonal-inverse-line-update": ("", "", ""),
     "diagonal-inverse-settled": ("", "", ""),

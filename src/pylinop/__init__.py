@@ -76,6 +76,7 @@ _core._setup(
         **{name: getattr(_array_arguments, name) for name in _ARGUMENTS.split()},
         **{name: getattr(_interpreter, name) for name in _WALK.split()},
         **{name: _program.of_one(getattr(_memory, name)) for name in _MEMORY.split()},
+        "slow_einsum": _memory.slow_einsum,
         **{name: getattr(_callables, name) for name in _USERS.split()},
         **{name: getattr(_convert, name) for name in _TAKING.split()},
         "iterated": lambda *asked: _by_price.iterated(*asked),

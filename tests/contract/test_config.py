@@ -278,3 +278,16 @@ def test_the_interpreter_ends_inside_a_block():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0 and not done.stderr, done.stderr
+
+
+def test_a_rule_that_is_gone_cannot_be_switched_off():
+    """Names are remembered, as listing all rules takes a millisecond: those of users' rules not."""
+    for _ in range(2):
+        pl.register_rule("mine", "(view:1 (prod ?a ?b))", "(prod (view:1 ?b) (view:1 ?a))")
+        try:
+            with pl.config(disable_rules=["mine", "solve-circulant"]):
+                pass
+        finally:
+            pl.unregister_rule("mine")
+        with pytest.raises(ValueError, match="no rule 'mine'"), pl.config(disable_rules=["mine"]):
+            pass

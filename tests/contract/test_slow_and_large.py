@@ -25,6 +25,10 @@ QUESTIONS = {
     "cholesky": (pl.cholesky, "15000, 15000"),
     "lu": (pl.lu, "15000, 15000"),
     "qr": (pl.qr, "15000, 15000"),
+    "lstsq": (lambda A: pl.lstsq(A, np.ones(A.shape[0])), 'method="lsmr"'),
+    "a norm": (lambda A: pl.norm(A, 2), "15000, 15000"),
+    "null space": (pl.null_space, "15000, 15000"),
+    "range": (pl.orth, "15000, 15000"),
 }
 
 
@@ -102,6 +106,26 @@ def test_hermitian_toeplitz_is_priced_by_gradients(dtype, shift):
     assert pl.Toeplitz(c, c.copy()).explain("solve", b).seconds > 100
     by = [pl.Toeplitz(c[:n]).explain("solve", b[:n]).seconds for n in (200, 400, 2000, 4000)]
     assert by[1] > 3 * by[0] and by[3] < 3 * by[2]
+
+
+@pytest.mark.parametrize("equation", ["ij,jk->ik", "ij,jk,kl->il"])
+@pytest.mark.parametrize("lazily", [False, True])
+def test_contractions_warn(equation, lazily):
+    A = np.ones((800, 800))  # 0.026 s a product, by price
+    operands = [pl.lazy(A) if lazily else A] + [A] * equation.count(",")
+    for limit in (0.011, 10):
+        with warnings.catch_warnings(record=True) as caught, pl.config(slow_limit=limit):
+            warnings.simplefilter("always")
+            np.asarray(pl.einsum(equation, *operands))
+        assert [w.category for w in caught] == [pl.SlowComputationWarning] * (limit < 1)
+        assert all(w.filename == __file__ for w in caught)
+
+
+def test_products_with_kernels_are_not_said_to_be_slow():
+    """A second and less, by any of our loops; the price was that of numbers one by one, 13 s."""
+    x = np.linspace(0, 1, 75_000).reshape(25_000, 3)
+    steps = pl.Kernel("rbf", x).explain("apply", np.ones(25_000)).steps
+    assert sum(s["seconds"] for s in steps) < 2
 
 
 def test_what_is_wrong_of_the_option():

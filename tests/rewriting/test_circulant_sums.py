@@ -116,3 +116,42 @@ def test_a_shifted_toeplitz_within_a_resolvent_stays_one():
     assert A.explain("apply", b).flops < n**3 / 20
     want = np.linalg.solve(np.eye(n) + 0.5 * np.linalg.inv(T.toarray()), b)
     np.testing.assert_allclose(A @ b, want, rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.complex64])
+@pytest.mark.parametrize("taps, n", [((2,), (64,)), ((5,), (300,)), ((2, 3), (6, 8)), ((9,), (4,))])
+def test_circular_convolutions_are_circulants(taps, n, dtype):
+    """Solves, determinants and inverses by the spectrum, from every view and in sums; they took an
+    LU of the dense form."""
+    rng = np.random.default_rng(5)
+    kernel = rng.standard_normal(taps).astype(dtype)
+    if dtype == np.complex64:
+        kernel += 1j * rng.standard_normal(taps).astype(np.float32)
+    kernel.flat[0] += 6
+    C = pl.Convolution(kernel, n if len(n) > 1 else n[0], "circular")
+    N = C.shape[0]
+    A, eye, I = C.toarray().astype(np.complex128), np.eye(N), pl.Identity(N)
+    b = rng.standard_normal((N, 2)).astype(dtype)
+    found = [
+        (pl.solve(C, b), np.linalg.solve(A, b)),
+        (pl.solve(C.H, b), np.linalg.solve(A.conj().T, b)),
+        (b.T @ pl.inv(3 * C.T), b.T @ np.linalg.inv(3 * A.T)),
+        (pl.solve(C.H @ C + I, b), np.linalg.solve(A.conj().T @ A + eye, b)),
+        (pl.solve(C + pl.LowRank(b), b), np.linalg.solve(A + b @ b.conj().T, b)),
+        (pl.inv(C).diagonal(), np.linalg.inv(A).diagonal()),
+        (pl.inv(C).trace(), np.trace(np.linalg.inv(A))),
+        (pl.inv(C).toarray(), np.linalg.inv(A)),
+        (pl.slogdet(C)[0], np.linalg.slogdet(A)[0]),
+        (pl.slogdet(C)[1], np.linalg.slogdet(A)[1]),
+    ]
+    rounding = 1e4 * np.finfo(dtype).eps
+    for i, (got, want) in enumerate(found):
+        assert np.abs(got - want).max() < rounding * np.abs(want).max(), i
+    for of, ask in ((C, ("solve", b)), (C, ("logdet",)), (pl.inv(C), ("diagonal",))):
+        steps = {s["name"] for s in of.explain(*ask).steps}
+        assert not steps & {"getrf", "convolve-dense", "SuperLU", "eye"}, steps
+
+
+def test_a_singular_circular_convolution():
+    with pytest.raises(np.linalg.LinAlgError):
+        pl.solve(pl.Convolution([1.0, -1.0], 8, "circular"), np.ones(8))

@@ -48,8 +48,8 @@ bool lop_chain_lean(const lop_chain *ch, const lop_chstate *st, lop_sym s) {
     if (s == LOP_CH_PROXY) return false;
     if (lop_sym_inverse(s)) return true;
     if (!lop_sym_is_group(s)) {
-        const lop_atom *a = &ch->atom[lop_sym_number(s)];
-        return !(a->array || a->node->op == &lop_op_dense);
+        const lop_atom *a = &ch->atom[lop_sym_number(s)]; /* a triangle lies in a whole array */
+        return !(a->array || a->node->op == &lop_op_dense || a->node->op == &lop_op_triangular);
     }
     const lop_chgroup *g = &st->group[lop_sym_group(s)];
     if (g->shared) return false;

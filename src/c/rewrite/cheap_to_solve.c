@@ -5,6 +5,7 @@
 #include "expr/properties.h"
 #include "guards.h"
 #include "line_sums.h"
+#include "ops/shared/convolution.h"
 #include "ops/shared/sparse_solver.h"
 
 #include <string.h>
@@ -46,12 +47,17 @@ bool lop_holds_inverse(const lop_node *a, int depth) {
         if (lop_holds_inverse(a->child[i], depth - 1)) return true;
     return false;
 }
+bool lop_is_circular(const lop_node *a) {
+    return a->op == &lop_op_convolution && a->attr.i[0] == LOP_CONV_CIRCULAR &&
+           lop_is_blas(a->dtype);
+}
 bool lop_is_circulant(const lop_node *a, int depth, const lop_node **sizes) {
     if (a->shape.ndim != 2) return false;
     if (a->op == &lop_op_identity) return true;
-    if (a->op == &lop_op_circulant) {
-        if (*sizes && !lop_shape_equal(&(*sizes)->shape, &a->child[1]->shape)) return false;
-        *sizes = a->child[1];
+    if (a->op == &lop_op_circulant || lop_is_circular(a)) {
+        const lop_node *own = a->child[a->n - 1];
+        if (*sizes && !lop_shape_equal(&(*sizes)->shape, &own->shape)) return false;
+        *sizes = own;
         return true;
     }
     const bool one = a->op == &lop_op_scaled || a->op == &lop_op_view,
@@ -111,6 +117,6 @@ bool lop_cheap_to_solve(const lop_node *a) {
     while (a->op == &lop_op_view || a->op == &lop_op_scaled) a = a->child[0];
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (!strcmp(a->op->name, kinds[i])) return lop_is_square(a);
-    return lop_line_sum_read(&states, a) || lop_is_circulant_sum(a) || is_spectral_sum(a) ||
-           lop_sparse_pays(a) || is_narrow_sum(a);
+    return lop_line_sum_read(&states, a) || lop_is_circulant_sum(a) || lop_is_circular(a) ||
+           is_spectral_sum(a) || lop_sparse_pays(a) || is_narrow_sum(a);
 }

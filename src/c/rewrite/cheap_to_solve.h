@@ -9,9 +9,11 @@
 int lop_terms_of(const lop_node *sum, const lop_node **term, int most);
 /* Does an inverse stand in it, within sums, products, multiples and views? True below `depth`. */
 bool lop_holds_inverse(const lop_node *a, int depth);
-/* A Circulant by what it is made of: circulants of one shape and identities, their multiples,
- * views, sums, products and inverses of what holds none, without batch? *sizes, NULL at first:
- * those of its levels. */
+/* A convolution of floats that wraps round: a Circulant of few numbers. */
+bool lop_is_circular(const lop_node *a);
+/* A Circulant by what it is made of: circulants, convolutions that wrap round of one shape and
+ * identities, their multiples, views, sums, products and inverses of what holds none, without
+ * batch? *sizes, NULL at first: those of its levels. */
 enum { LOP_CIRCULANT_DEPTH = 8 };
 bool lop_is_circulant(const lop_node *a, int depth, const lop_node **sizes);
 /* A sum of floats that is one? */

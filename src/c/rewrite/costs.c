@@ -49,7 +49,7 @@ lop_price lop_price_pass(const lop_costs *c, lop_dtype dt, double count, int rea
 lop_price lop_price_apply(const lop_costs *c, lop_dtype dt, const lop_node *op, int64_t k,
                           double batch) {
     int64_t m = lop_rows(op), n = lop_cols(op);
-    if (op->op == &lop_op_dense) {
+    if (op->op == &lop_op_dense || op->op == &lop_op_triangular) {
         lop_price p = lop_price_gemm(c, dt, m, k, n, batch);
         double half = op->op->flops(op, k) * batch;
         if (half < 0.9 * p.flops) { /* one triangle; x is copied first */
@@ -60,7 +60,9 @@ lop_price lop_price_apply(const lop_costs *c, lop_dtype dt, const lop_node *op, 
         return p;
     }
     double flops = op->op->flops ? op->op->flops(op, k) : 2 * (double)m * (double)n * (double)k;
-    return price_of(c, flops * batch, c->flop_rate / weight(dt),
+    /* entries of kernels are made in registers, at gemm's rate (op_kernel.c) */
+    const double rate = op->op == &lop_op_kernel ? c->gemm_rate : c->flop_rate;
+    return price_of(c, flops * batch, rate / weight(dt),
                     ((double)m + (double)n) * (double)k * size_of(dt) * batch);
 }
 
@@ -75,8 +77,9 @@ lop_price lop_price_dense(const lop_costs *c, lop_dtype dt, const lop_node *op, 
 
 /* What a solve needs made first: a factor, for all but the kinds that are solved as they are. */
 static bool is_triangle(const lop_node *op) {
-    return op->op == &lop_op_dense &&
-           (op->attr.i[0] == LOP_ASSUME_LOWER || op->attr.i[0] == LOP_ASSUME_UPPER);
+    return op->op == &lop_op_triangular ||
+           (op->op == &lop_op_dense &&
+            (op->attr.i[0] == LOP_ASSUME_LOWER || op->attr.i[0] == LOP_ASSUME_UPPER));
 }
 static bool solved_at_once(const lop_node *op) {
     return op->op == &lop_op_identity || lop_node_trait(op, LOP_DIAGONAL) == LOP_TRUE ||

@@ -179,6 +179,7 @@ LOP_BUILD(solve_beside_band_inverse);
 LOP_BUILD(det_beside_band_inverse);
 /* circulant_sums.c */
 LOP_BUILD(circulant_value);
+LOP_BUILD(circular_solve);
 /* What lop_is_circulant, as a Circulant: owned. NOMATCH: it is none. */
 lop_status lop_one_circulant(const lop_maker *mk, const lop_node *a, const lop_node **out);
 /* The solve at the root, whose matrix is that Circulant or a view of it: owned. */

@@ -2,6 +2,7 @@
  * products and inverses its first column, each by the first columns of its parts.
  *
  *   C + D: c + d     C^T: c[-k mod n]     C D: the circular convolution     C^-1: C^-1 e
+ *   a circular Convolution K: K e
  *
  * C^-1 e is within C u log2(n) cond(C) |C^-1| of the inverse's, as its columns by any backward
  * stable solve are; sums and products are as written from there on, and no inverse is taken of
@@ -30,6 +31,21 @@ static lop_status of_inverse(const lop_maker *mk, const lop_node *inverse, const
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_ravel, &matrix, x, out);
     lop_node_unref(unit);
     lop_node_unref(circulant);
+    lop_node_unref(x);
+    return st;
+}
+
+/* That of a convolution that wraps round. */
+static lop_status of_convolution(const lop_maker *mk, const lop_node *a, const lop_node **out) {
+    const lop_attr first = {.i = {0, 0, 0, 0}}, matrix = {.i = {2, 0, 0, 0}};
+    const lop_node like = {
+        .shape = {.ndim = 2, .dim = {lop_rows(a), 1}}, .dtype = a->dtype, .core = 2};
+    const lop_node *unit = NULL, *x = NULL;
+    if (lop_rows(a) == 0) return LOP_NOMATCH;
+    lop_status st = lop_make(mk, "unit", &first, 0, NULL, &like, &unit);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, a, unit, &x);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_ravel, &matrix, x, out);
+    lop_node_unref(unit);
     lop_node_unref(x);
     return st;
 }
@@ -69,6 +85,7 @@ static lop_status column_of(const lop_maker *mk, const lop_node *a, const lop_no
         *out = lop_node_ref(a->child[0]);
         return LOP_OK;
     }
+    if (lop_is_circular(a)) return of_convolution(mk, a, out);
     lop_status st = LOP_OK;
     for (int i = 0; st == LOP_OK && i < a->n; i++) st = column_of(mk, a->child[i], sizes, &c[i]);
     if (st == LOP_OK && a->op == &lop_op_scaled)
@@ -128,5 +145,15 @@ lop_status lop_solve_circulant(const lop_maker *mk, const lop_node *root, const 
     lop_check_close(&k);
     const lop_node *gone[] = {b, x, dense, alt};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
+/* A solve with a convolution that wraps round. */
+LOP_BUILD(circular_solve) {
+    const lop_node *one = NULL;
+    lop_status st = lop_one_circulant(mk, m->root->child[0], &one);
+    if (st == LOP_OK && one->dtype != m->root->child[0]->dtype) st = LOP_NOMATCH;
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_solve, NULL, one, m->root->child[1], out);
+    lop_node_unref(one);
     return st;
 }

@@ -243,6 +243,9 @@ def there_are(name: str, names: Iterable[str]) -> str:
     return f"; there are {', '.join(names)}{near(name, names)}" if names else ""
 
 
+_in_core_rules: set[str] = set()  # names that have been asked for: to list all takes milliseconds
+
+
 def _rules(value: Any) -> tuple[str, ...]:
     wrong = TypeError(f"disable_rules must be a list of names of rules, got {value!r}")
     if isinstance(value, str) or not isinstance(value, Iterable):
@@ -250,7 +253,11 @@ def _rules(value: Any) -> tuple[str, ...]:
     names = list(value)
     if not all(isinstance(name, str) for name in names):
         raise wrong
-    known = [*(row["name"] for row in _core.rules()), *structure_rules]
+    if all(name in _in_core_rules or name in structure_rules for name in names):
+        return tuple(sorted(set(names)))
+    rows = _core.rules()
+    _in_core_rules.update(row["name"] for row in rows if row["origin"] == "table")
+    known = [*(row["name"] for row in rows), *structure_rules]
     for name in names:
         if name not in known:
             raise ValueError(f"no rule {name!r}: pl.rules() lists them{near(name, known)}")
@@ -326,8 +333,10 @@ class config:
         dense are looked at: with all that is made of them they may take half of the machine's
         memory (or of what its control group allows), and no more than is free.
     slow_limit : float
-        Estimated seconds from which a product, solve, determinant or decomposition warns before it
-        begins, with `SlowComputationWarning`; what takes less than 0.01 s never does. None: never.
+        Estimated seconds from which a product, solve, determinant, contraction or decomposition
+        warns before it begins, with `SlowComputationWarning`; what takes less than 0.01 s never
+        does, nor what iterates or factors a sparse matrix, whose time is not known before. None:
+        never.
     threads : int
         Threads of OpenBLAS. Process-wide only.
     disable_rules : list of str

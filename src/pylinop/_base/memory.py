@@ -150,6 +150,18 @@ def slow(op: Any, seconds: float, nbytes: int, act: int, name: str = "") -> None
     )
 
 
+def slow_einsum(seconds: float, nbytes: int) -> None:
+    """Called before a contraction of arrays that is estimated to take long: warns."""
+    if is_slow(seconds):
+        warnings.warn(
+            f"this contraction is estimated to take {seconds:,.2g} s and {nbytes:,} bytes of "
+            "temporaries; pl.einsum_path shows its steps; pl.config(slow_limit=None) switches this "
+            "warning off",
+            errors.SlowComputationWarning,
+            stacklevel=errors.outside(),
+        )
+
+
 def beyond(op: Any, needed: int, of_it: str) -> Exception:
     """The error for something that takes more than the memory limit."""
     return errors.make_error(

@@ -407,7 +407,7 @@ class Question:
                         node.fired, node.note = True, "by the factor that solves keep"
                     return found
             keep_within(op, self.arrays, *args)
-            self._tell_time(op)
+            self._tell_time(op, args)
             before = 0 if node is None else len(node.parts)
             a = dense(op) if array is None else array
             made = self.dense(a, *args, op) if self.whole else self.dense(a, *args)
@@ -448,15 +448,19 @@ class Question:
         cost = self.instead(op, *args) if self.instead is not None else None
         return [QUESTIONS[name] for name, _ in prices.read(cost or self.text[1]).asks]
 
-    def _tell_time(self, op: Any) -> None:
+    def _tell_time(self, op: Any, args: tuple[Any, ...]) -> None:
         """Warns of an answer that takes long."""
-        if self.name not in memory.CUBES or op.size < _QUICK:
+        if not self.name or op.size < _QUICK:
             return
         dtype = inexact(op.dtype)
-        arrays = self.arrays if not callable(self.arrays) else 2
-        memory.slow(
-            op, self._measured(op), int((1 + arrays) * op.size * dtype.itemsize), -1, self.name
-        )
+        arrays = self.arrays(*op.shape[-2:], *args) if callable(self.arrays) else self.arrays
+        cost = self.instead(op, *args) if self.instead is not None else None
+        if self.name in memory.CUBES and cost is None:
+            seconds = self._measured(op)
+        else:  # as a norm by singular values; what reads each entry once does not take long
+            seconds = self.dense_price(op, args).seconds
+        nbytes = int((1 + arrays) * op.size * dtype.itemsize)
+        memory.slow(op, seconds, nbytes, -1, self.name)
 
     def __call__(self, op: Any, *args: Any) -> Any:
         if config.get("check") == "full" and not op._opaque:

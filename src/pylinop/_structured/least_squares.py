@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from .._base import memory
 from .._base.dtypes import inexact, real_of
 from . import banded_qr, prices, trees
 from .dispatch import Question, dense, one_call, step
@@ -187,8 +188,11 @@ def lstsq(op: Any, b: Any, rcond: Any) -> Any:
         return found
     said = None if trees.here() is None else trees.Node(frames.word, op)
     if len(op.shape) == 2 and not _structured(op, said):
+        price = _dense_price(op, b)
+        taken = inexact(op.dtype).itemsize * (3 * op.size + 3 * b.size)
+        memory.slow(op, price.seconds, taken, -1, "lstsq")
         a = dense(op, 2 + 3 * b.size / max(op.size, 1))
-        with step("lstsq-dense", op, _dense_price(op, b)) as node:
+        with step("lstsq-dense", op, price) as node:
             if node is not None and said is not None:
                 node.refused = said.refused
             return _gelsd(a, b, rcond)

@@ -4,7 +4,8 @@
  * Children, factor by factor: x (m x d), y (n x d; x itself where none was given), then those of
  * variance, length scale (a number or d of them) and shape (alpha, period or offset) that are
  * there. attr.i[0]: seven bits a factor, the function and which are there; attr.i[1]: eight bits a
- * factor, the degree; attr.i[2]: how many factors. Cost: m n (about 20 + 2 d + 2 k) flops in
+ * factor, the degree; attr.i[2]: how many factors. Cost: m n (about 20 + 2 d + 2 k) flops, in
+ * registers (2 to 10e10 a second with AVX-512, 2026-11-27: priced at gemm's rate), in
  * kernels/kernel_matrix/k_kernel_matrix.c; half the exponentials where y is x. Memory: tiles. */
 #include "kernels/kernel_matrix/k_kernel_gradient.h"
 #include "kernels/common/kernels.h"
@@ -294,15 +295,17 @@ static lop_status apply(lop_emit *e, const lop_node *self, lop_mode mode, int x,
     lop_step *s = emit(e, self, self->n, "kernel", run_apply, out, x, all, &st);
     if (!s) return st;
     s->attr.re = mode & LOP_T ? 1 : 0;
-    s->flags = LOP_STEP_COLUMNS;
+    s->flags = LOP_STEP_COLUMNS | LOP_STEP_GEMM;
     s->flops = flops(self, k) * (double)batch;
     return LOP_OK;
 }
 static lop_status dense(lop_emit *e, const lop_node *self, int out) {
     lop_status st;
     lop_step *s = emit(e, self, self->n, "kernel-dense", run_dense, out, -1, 0, &st);
-    if (s) s->flops = lop_slot_elements(e, out) * entry_flops(self);
-    return st;
+    if (!s) return st;
+    s->flags = LOP_STEP_GEMM;
+    s->flops = lop_slot_elements(e, out) * entry_flops(self);
+    return LOP_OK;
 }
 static lop_status pairs(lop_emit *e, const lop_node *self, int64_t row, int64_t column, int out) {
     lop_status st;
@@ -371,6 +374,7 @@ static lop_status lower_sums(lop_emit *e, const lop_node *self, int out) {
     const int64_t d = lop_cols(self->child[0]);
     s->attr.im = (double)self->attr.i[3];
     s->scratch = lopk_kernel_gradient_scratch(d) + (size_t)(d + 3) * sizeof(double);
+    s->flags = LOP_STEP_GEMM;
     s->flops =
         (double)lop_rows(self->child[0]) * (double)lop_rows(self->child[1]) * (60 + 10 * (double)d);
     return LOP_OK;

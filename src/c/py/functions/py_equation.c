@@ -194,6 +194,18 @@ static PyArrayObject *in_order(int n, const npy_intp *dim, const npy_intp *strid
     return seen;
 }
 
+/* A word about what is estimated to take long; it may raise. */
+static int announce_slow(py_state *s, const lop_contraction *p) {
+    if (!(p->seconds > PY_SLOW)) return 0;
+    PyObject *args[2] = {PyFloat_FromDouble(p->seconds),
+                         PyLong_FromLongLong((long long)p->workspace)};
+    PyObject *r = args[0] && args[1] ? py_call_hook(s, "slow_einsum", args, 2) : NULL;
+    Py_XDECREF(args[0]);
+    Py_XDECREF(args[1]);
+    Py_XDECREF(r);
+    return r ? 0 : -1;
+}
+
 static PyObject *run(equation *self, kept_plan *k, lop_dtype dt, PyObject *out) {
     const lop_contraction *p = k->plan;
     const lop_axes *r = &p->result;
@@ -236,15 +248,18 @@ static PyObject *run(equation *self, kept_plan *k, lop_dtype dt, PyObject *out) 
         if (operand != at) PyMem_Free(operand);
         return NULL;
     }
-    py_gil gil;
-    py_gil_open(&gil);
     k->refs++;
-    const bool leave =
-        p->flops + (double)p->workspace + 64 * (double)p->nstep > (double)self->s->nogil_work;
-    if (leave) py_gil_leave(&gil);
-    const lop_status st = lop_contract_run(p, operand, PyArray_DATA(made), workspace,
-                                           leave ? py_gil_stop : NULL, &gil);
-    py_gil_enter(&gil);
+    lop_status st = LOP_CALLBACK;
+    if (announce_slow(self->s, p) == 0) {
+        py_gil gil;
+        py_gil_open(&gil);
+        const bool leave =
+            p->flops + (double)p->workspace + 64 * (double)p->nstep > (double)self->s->nogil_work;
+        if (leave) py_gil_leave(&gil);
+        st = lop_contract_run(p, operand, PyArray_DATA(made), workspace, leave ? py_gil_stop : NULL,
+                              &gil);
+        py_gil_enter(&gil);
+    }
     drop(self, k);
     if (operand != at) PyMem_Free(operand);
     Py_XDECREF(block);
