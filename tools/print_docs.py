@@ -141,6 +141,11 @@ PARTS = {
         "`(I - q inv(G)) / d`, or `K inv(G) / d`, of `G = K + (c + q) I`, `q = a / d`",
         "the diagonal of one inverse",
     ),
+    "diagonal-inverse-corner": (
+        "inverses of diagonal blocks of the inverse of a `Block` of 2 x 2",
+        "the diagonal of the Schur complement",
+        "its own",
+    ),
     "diagonal-inverse-spelled-product": (
         "`inv(B) @ inv(c I + M @ inv(B))` and Woodbury's formula with `inv(B)` taken out",
         "the diagonal of `c B + M`",
@@ -160,7 +165,7 @@ PARTS = {
     "trace-inverses-shifted-kron": ("", "", ""),
     "diagonal-inverse-beside-band": (
         "`G + c L inv(M) R` of bands M, G, L and R, one of L and R the identity or a multiple of G",
-        "of `inv(H) M` and kin, `H = M G + c R`, where `diag(inv(M))` has no 0, else the dense form",
+        "of `inv(H) M` and kin, `H = M G + c R`, where `diag(inv(M))` has no 0, else dense",
         "as of bands",
     ),
     "diagonal-inverse-power": (
@@ -170,8 +175,8 @@ PARTS = {
     ),
     "trace-smoother": (
         "diagonals and traces of `K inv(a K + c I)` and of `(K + s I) inv(K)`, either way round",
-        "`(1 - c diag(inv(a K + c I))) / a` where 10 a K_ii is at least c, `1 + s diag(inv(K))` where "
-        "no element of the second is below -1/2, else as a product",
+        "`(1 - c diag(inv(a K + c I))) / a` where 10 a K_ii is at least c, `1 + s diag(inv(K))` "
+        "where no element of `s diag(inv(K))` is below -1/2, else as a product",
         "the diagonal of one inverse",
     ),
     "diagonal-inverse-line-sum": (

@@ -54,9 +54,11 @@ static const lop_node *asked(gen *g, const char *rule, const lop_node *a) {
         const int64_t n = lop_rows(a);
         return t_two_of(g->w, "solve", a, gen_array(g, 2, n, 1 + pick(g, 2)));
     }
-    if (!strcmp(rule, "dense-spelled-product")) return t_one_of(g->w, "todense", &d, a);
+    if (!strcmp(rule, "dense-spelled-product") || !strcmp(rule, "dense-corner"))
+        return t_one_of(g->w, "todense", &d, a);
     if (!strcmp(rule, "diagonal-smoother") || !strcmp(rule, "diagonal-circulants") ||
-        !strcmp(rule, "diagonal-spelled-product") || !strncmp(rule, "diagonal-inverses", 17))
+        !strcmp(rule, "diagonal-spelled-product") || !strcmp(rule, "diagonal-corner") ||
+        !strncmp(rule, "diagonal-inverses", 17))
         return t_one_of(g->w, "diagonal", &main_one, a);
     if (!strncmp(rule, "trace", 5)) return t_one_of(g->w, "trace", &d, a);
     if (!strncmp(rule, "scaledet", 8)) return t_one_of(g->w, "scaledet", NULL, a);
@@ -127,6 +129,23 @@ static const lop_node *shifted_pair(gen *g, const char *rule) {
         return pick(g, 2) ? prod(g, inverse(g, k), inverse(g, y))
                           : prod(g, inverse(g, y), inverse(g, k));
     return sum(g, inverse(g, k), times(g, -1, inverse(g, y)));
+}
+
+/* A diagonal block of the inverse of [A B; C D], A or D a diagonal. */
+static const lop_node *corner(gen *g) {
+    const int64_t p = 2 + pick(g, 2), q = 1 + pick(g, 2), at = pick(g, 2), last = pick(g, 2);
+    const lop_attr shape = t_ints(2, 2, 0, 0), rows = t_ints(0, at ? p : 0, 1, at ? q : p),
+                   columns = t_ints(1, at ? p : 0, 1, at ? q : p);
+    const lop_node *f[4] = {
+        last ? dense(g, p, p) : t_one_of(g->w, "diag", NULL, gen_array(g, 1, p, 1)), dense(g, p, q),
+        dense(g, q, p),
+        last ? t_one_of(g->w, "diag", NULL, gen_array(g, 1, q, 1)) : dense(g, q, q)};
+    const lop_node *block =
+        f[0] && f[1] && f[2] && f[3] ? t_node(g->w, "block", &shape, 4, f) : NULL;
+    for (int i = 0; i < 4; i++) lop_node_unref(f[i]);
+    const lop_node *cut =
+        t_one_of(g->w, "sliced", pick(g, 2) ? &rows : &columns, inverse(g, block));
+    return cut ? t_one_of(g->w, "sliced", cut->attr.i[0] ? &rows : &columns, cut) : NULL;
 }
 
 /* a P^-1 + b Q^-1 of definite ones, Q perhaps the identity, or a diagonal D. */
@@ -216,6 +235,7 @@ const lop_node *gen_identity_of_inverses(gen *g, const char *rule) {
                  strstr(rule, "solve-thin")        ? parallel(&one, false)
                  : strstr(rule, "beside-band")     ? beside_band(&one)
                  : strstr(rule, "circulants")      ? circulants(&one)
+                 : strstr(rule, "corner")          ? corner(&one)
                  : strstr(rule, "spelled-product") ? spelled_product(&one)
                  : strstr(rule, "difference") || strstr(rule, "shifted") ||
                          strstr(rule, "quadratic")

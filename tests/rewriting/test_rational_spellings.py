@@ -1,5 +1,5 @@
-"""Rational functions of one matrix, products around an inverse and Krons by their axes: what another
-spelling costs, on verified plans, and what the looks at them accept."""
+"""Rational functions of one matrix, products around an inverse, corners of a Block's inverse and
+Krons by their axes: what another spelling costs, on verified plans, and what the looks accept."""
 
 import numpy as np
 import pytest
@@ -320,7 +320,7 @@ def test_dense_forms_and_diagonals_of_inverses_of_products(dtype):
 
 
 def test_a_quadratic_of_a_toeplitz():
-    """K K + c K by two solves with Toeplitz matrices, checked; of indefinite and graded ones too."""
+    """K K + c K by two solves with Toeplitz matrices, checked; of indefinite ones too."""
     r = np.random.default_rng(4)
     for c in (np.exp(-np.arange(N) / 5.0), 0.9 ** np.arange(N) - 0.3, r.standard_normal(N)):
         K, b = pl.Toeplitz(c), r.standard_normal(N)

@@ -388,6 +388,10 @@ LOP_BUILD(between_trace_spectral);
 /* solve_schur_complement.c */
 LOP_BUILD(solve_bordered);
 LOP_BUILD(det_bordered);
+LOP_BUILD(solve_corner);
+LOP_BUILD(inverse_corner);
+LOP_BUILD(det_corner);
+LOP_BUILD(value_corner);
 
 /* solve_normal_equations.c */
 LOP_BUILD(solve_normal);

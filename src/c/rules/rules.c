@@ -235,6 +235,9 @@ const lop_rule lop_rule_table[] = {
      "by diagonals of a head and a square tail, or by elements"},
     {"diagonal-slice", LOP_PUSH, "(diagonal@k (sliced@s (sliced@t ?a)))", NULL, NULL,
      lop_build_diagonal_slice, "diag(A[i::s, j::s]) lies on one diagonal of A"},
+    {"diagonal-corner", LOP_PUSH, "(diagonal@k (sliced@s (sliced@t (inverse (block)))))", NULL,
+     lop_when_inexact, lop_build_value_corner,
+     "(M^-1)_DD = S^-1, (M^-1)_AA = A^-1 + W S^-1 C A^-1, W = A^-1 B; checked, else dense"},
 #include "inverse.def"
     {"diagonal-inverses-alike", LOP_PUSH, "(diagonal@k (blockdiag))", NULL, lop_when_inverses_alike,
      lop_build_value_inverses_alike, "likewise"},
@@ -473,6 +476,8 @@ const lop_rule lop_rule_table[] = {
      lop_build_det_block, "det [A 0; C D] = det A det D"},
     {"scaledet-bordered", LOP_PUSH, "(scaledet@k (block))", NULL, lop_when_bordered,
      lop_build_det_bordered, "det [A B; C D] = det A det(D - C A^-1 B); checked, else LU"},
+    {"scaledet-corner", LOP_PUSH, "(scaledet@k (sliced@s (sliced@t (inverse (block)))))", NULL,
+     lop_when_inexact, lop_build_det_corner, "det (M^-1)_DD = det A / det M"},
     {"scaledet-diag-mul", LOP_PUSH, "(scaledet@k (diag (mul ?a ?b)))",
      "(mul_det (scaledet@k (diag ?a)) (scaledet@k (diag ?b)))", NULL, NULL,
      "no element over- or underflows"},
