@@ -15,7 +15,7 @@
 #include "thin_sum.h"
 #include "tidy_krons.h"
 
-enum { FACTORS = 12, TERMS = 8, DEPTH = 6, ALIKE = 8 };
+enum { FACTORS = 12, TERMS = 8, DEPTH = 6, ALIKE = 8, SMALL = 16 };
 
 typedef struct row {
     const lop_node *f[FACTORS]; /* owned */
@@ -270,6 +270,16 @@ static lop_status cut_as(const lop_maker *mk, const row *a, row *out) {
     return st;
 }
 
+/* Small matrices at one place, two of perhaps many: kron_places.c adds them all up at once. */
+static bool of_one_place(const row *a, const row *b, int at) {
+    for (int i = 0; i < a->n; i++)
+        if (i != at && !is_eye(a->f[i])) return false;
+    const lop_node *x = a->f[at], *y = b->f[at];
+    while (x->op == &lop_op_view || x->op == &lop_op_scaled) x = x->child[0];
+    while (y->op == &lop_op_view || y->op == &lop_op_scaled) y = y->child[0];
+    return x->op == &lop_op_dense && y->op == &lop_op_dense && lop_rows(x) <= SMALL;
+}
+
 lop_status lop_krons_add(const lop_maker *mk, const lop_node *a, const lop_node *b,
                          const lop_node **out) {
     lop_coef c, d;
@@ -285,7 +295,7 @@ lop_status lop_krons_add(const lop_maker *mk, const lop_node *a, const lop_node 
     if (st == LOP_OK && is_eye(a)) st = is_plain(a) ? cut_as(mk, &y, &x) : LOP_NOMATCH;
     if (st == LOP_OK && is_eye(b)) st = is_plain(b) ? cut_as(mk, &x, &y) : LOP_NOMATCH;
     const int at = st == LOP_OK ? differs_at(&x, &y) : -1;
-    if (st == LOP_OK && at < 0) st = LOP_NOMATCH;
+    if (st == LOP_OK && (at < 0 || of_one_place(&x, &y, at))) st = LOP_NOMATCH;
     if (st == LOP_OK) st = both_of(mk, c, x.f[at], d, y.f[at], &one);
     if (st == LOP_OK) {
         lop_node_unref(x.f[at]);
