@@ -141,9 +141,42 @@ PARTS = {
         "`(I - q inv(G)) / d`, or `K inv(G) / d`, of `G = K + (c + q) I`, `q = a / d`",
         "the diagonal of one inverse",
     ),
+    "diagonal-inverse-corner": (
+        "inverses of diagonal blocks of the inverse of a `Block` of 2 x 2",
+        "the diagonal of the Schur complement",
+        "its own",
+    ),
+    "diagonal-inverse-spelled-product": (
+        "`inv(B) @ inv(c I + M @ inv(B))` and Woodbury's formula with `inv(B)` taken out",
+        "the diagonal of `c B + M`",
+        "its own",
+    ),
+    "diagonal-inverse-difference": (
+        "`inv(X) - inv(X + s I)`",
+        "the diagonal of `(X + s I) X / s`",
+        "that of a product",
+    ),
+    "diagonal-inverse-shifted-product": (
+        "diagonals and traces of `inv(X) @ inv(X + s I)`, `inv(X @ (X + s I))`, `inv(X @ X + s X)`",
+        "`(diag(inv(X)) - diag(inv(X + s I))) / s` where that does not cancel, else as a product",
+        "the diagonals of two inverses",
+    ),
+    "diagonal-inverse-quadratic": ("", "", ""),
+    "trace-inverses-shifted-kron": ("", "", ""),
+    "diagonal-inverse-beside-band": (
+        "`G + c L inv(M) R` of bands M, G, L and R, one of L and R the identity or a multiple of G",
+        "of `inv(H) M` and kin, `H = M G + c R`, where `diag(inv(M))` has no 0, else dense",
+        "as of bands",
+    ),
+    "diagonal-inverse-power": (
+        "powers",
+        "of one kind where they close, else of a product",
+        "its own",
+    ),
     "trace-smoother": (
-        "diagonals and traces of `K inv(a K + c I)`, either way round",
-        "`(1 - c diag(inv(a K + c I))) / a` where 10 a K_ii is at least c, else as a product",
+        "diagonals and traces of `K inv(a K + c I)` and of `(K + s I) inv(K)`, either way round",
+        "`(1 - c diag(inv(a K + c I))) / a` where 10 a K_ii is at least c, `1 + s diag(inv(K))` "
+        "where no element of `s diag(inv(K))` is below -1/2, else as a product",
         "the diagonal of one inverse",
     ),
     "diagonal-inverse-line-sum": (

@@ -246,6 +246,8 @@ static const lop_node *by_name(gen *g, const char *rule) {
         return world_pick(&w, 0, 3) ? gen_thin_solve(g) : gen_identity_of_inverses(g, rule);
     if (strstr(rule, "spelled") || strstr(rule, "parallel") || strstr(rule, "beside-") ||
         strstr(rule, "-circulants") || strstr(rule, "resolvent") || strstr(rule, "smoother") ||
+        strstr(rule, "inverse-difference") || strstr(rule, "shifted") ||
+        strstr(rule, "quadratic") || strstr(rule, "corner") ||
         !strcmp(rule, "dense-inverse-update") || !strcmp(rule, "dense-inverse-thin-sum"))
         return gen_identity_of_inverses(g, rule);
     if (strstr(rule, "dense-results")) return gen_results(g);

@@ -54,7 +54,11 @@ static const lop_node *asked(gen *g, const char *rule, const lop_node *a) {
         const int64_t n = lop_rows(a);
         return t_two_of(g->w, "solve", a, gen_array(g, 2, n, 1 + pick(g, 2)));
     }
-    if (!strcmp(rule, "diagonal-smoother") || !strcmp(rule, "diagonal-circulants"))
+    if (!strcmp(rule, "dense-spelled-product") || !strcmp(rule, "dense-corner"))
+        return t_one_of(g->w, "todense", &d, a);
+    if (!strcmp(rule, "diagonal-smoother") || !strcmp(rule, "diagonal-circulants") ||
+        !strcmp(rule, "diagonal-spelled-product") || !strcmp(rule, "diagonal-corner") ||
+        !strncmp(rule, "diagonal-inverses", 17))
         return t_one_of(g->w, "diagonal", &main_one, a);
     if (!strncmp(rule, "trace", 5)) return t_one_of(g->w, "trace", &d, a);
     if (!strncmp(rule, "scaledet", 8)) return t_one_of(g->w, "scaledet", NULL, a);
@@ -78,6 +82,70 @@ static const lop_node *spelled(gen *g) {
     const double c = pick(g, 2) ? 1 : 2;
     all = sum(g, c == 1 ? b : times(g, c, b), times(g, -c, less));
     return all;
+}
+
+/* B^-1 (I + U V^H B^-1)^-1, or the other way round, and B^-1 (I - U S^-1 V^H B^-1). */
+static const lop_node *spelled_product(gen *g) {
+    const int64_t n = 3 + pick(g, 3), r = 1 + pick(g, 2);
+    const lop_node *q = inverse(g, positive(g, n)), *u = dense(g, n, r), *v = adjoint(g, keep(u)),
+                   *eye = identity(g, n), *inner;
+    const bool left = pick(g, 2);
+    if (pick(g, 2)) {
+        const lop_node *low = prod(g, u, v);
+        inner = inverse(g, sum(g, eye, left ? prod(g, keep(q), low) : prod(g, low, keep(q))));
+        return left ? prod(g, inner, q) : prod(g, q, inner);
+    }
+    inner = inverse(g, sum(g, identity(g, r), prod(g, prod(g, keep(v), keep(q)), keep(u))));
+    inner = prod(g, prod(g, u, inner), v);
+    inner = left ? prod(g, keep(q), inner) : prod(g, inner, keep(q));
+    inner = sum(g, eye, times(g, -1, inner));
+    return left ? prod(g, inner, q) : prod(g, q, inner);
+}
+
+/* K beside K + s I: a (K^-1 - (K + s I)^-1), their product, its inverse, or K K + s K. */
+static const lop_node *shifted_pair(gen *g, const char *rule) {
+    const int64_t n = 2 + pick(g, 3);
+    const double s = pick(g, 2) ? 1 : 0.5;
+    const bool quadratic = strstr(rule, "quadratic") != NULL;
+    const lop_node *k = strncmp(rule, "solve-quadratic", 15)
+                            ? positive(g, n)
+                            : t_two_of(g->w, "toeplitz", gen_array(g, 1, n, 1),
+                                       gen_array(g, 1, n, 1)),
+                   *y;
+    if (quadratic) {
+        const lop_node *square = prod(g, keep(k), keep(k));
+        return sum(g, square, s == 1 ? k : times(g, s, k));
+    }
+    if (strstr(rule, "kron")) {
+        const lop_node *p = positive(g, 2), *q = positive(g, 2);
+        lop_node_unref(k);
+        k = t_two_of(g->w, "kron", inverse(g, keep(p)), inverse(g, keep(q)));
+        y = sum(g, t_two_of(g->w, "kron", p, q), times(g, s, identity(g, 4)));
+        return pick(g, 2) ? prod(g, k, inverse(g, y)) : prod(g, inverse(g, y), k);
+    }
+    y = sum(g, keep(k), s == 1 ? identity(g, n) : times(g, s, identity(g, n)));
+    if (strstr(rule, "shifted-product")) return pick(g, 2) ? prod(g, k, y) : prod(g, y, k);
+    if (strstr(rule, "shifted"))
+        return pick(g, 2) ? prod(g, inverse(g, k), inverse(g, y))
+                          : prod(g, inverse(g, y), inverse(g, k));
+    return sum(g, inverse(g, k), times(g, -1, inverse(g, y)));
+}
+
+/* A diagonal block of the inverse of [A B; C D], A or D a diagonal. */
+static const lop_node *corner(gen *g) {
+    const int64_t p = 2 + pick(g, 2), q = 1 + pick(g, 2), at = pick(g, 2), last = pick(g, 2);
+    const lop_attr shape = t_ints(2, 2, 0, 0), rows = t_ints(0, at ? p : 0, 1, at ? q : p),
+                   columns = t_ints(1, at ? p : 0, 1, at ? q : p);
+    const lop_node *f[4] = {
+        last ? dense(g, p, p) : t_one_of(g->w, "diag", NULL, gen_array(g, 1, p, 1)), dense(g, p, q),
+        dense(g, q, p),
+        last ? t_one_of(g->w, "diag", NULL, gen_array(g, 1, q, 1)) : dense(g, q, q)};
+    const lop_node *block =
+        f[0] && f[1] && f[2] && f[3] ? t_node(g->w, "block", &shape, 4, f) : NULL;
+    for (int i = 0; i < 4; i++) lop_node_unref(f[i]);
+    const lop_node *cut =
+        t_one_of(g->w, "sliced", pick(g, 2) ? &rows : &columns, inverse(g, block));
+    return cut ? t_one_of(g->w, "sliced", cut->attr.i[0] ? &rows : &columns, cut) : NULL;
 }
 
 /* a P^-1 + b Q^-1 of definite ones, Q perhaps the identity, or a diagonal D. */
@@ -164,13 +232,18 @@ const lop_node *gen_identity_of_inverses(gen *g, const char *rule) {
     one.dtype = pick(g, 3) || strstr(rule, "thin") ? LOP_c128 : LOP_f64; /* where it pays */
     if (!strcmp(rule, "scaledet-beside-band")) one.dtype = LOP_f64;
     return asked(&one, rule,
-                 strstr(rule, "solve-thin")    ? parallel(&one, false)
-                 : strstr(rule, "beside-band") ? beside_band(&one)
-                 : strstr(rule, "circulants")  ? circulants(&one)
-                 : strstr(rule, "spelled")     ? spelled(&one)
-                 : strstr(rule, "parallel")    ? parallel(&one, false)
-                 : strstr(rule, "beside")      ? parallel(&one, true)
-                 : strstr(rule, "resolvent")   ? resolvent(&one)
-                 : strstr(rule, "smoother")    ? smoother(&one)
-                                               : update(&one, strstr(rule, "thin") != NULL));
+                 strstr(rule, "solve-thin")        ? parallel(&one, false)
+                 : strstr(rule, "beside-band")     ? beside_band(&one)
+                 : strstr(rule, "circulants")      ? circulants(&one)
+                 : strstr(rule, "corner")          ? corner(&one)
+                 : strstr(rule, "spelled-product") ? spelled_product(&one)
+                 : strstr(rule, "difference") || strstr(rule, "shifted") ||
+                         strstr(rule, "quadratic")
+                     ? shifted_pair(&one, rule)
+                 : strstr(rule, "spelled")   ? spelled(&one)
+                 : strstr(rule, "parallel")  ? parallel(&one, false)
+                 : strstr(rule, "beside")    ? parallel(&one, true)
+                 : strstr(rule, "resolvent") ? resolvent(&one)
+                 : strstr(rule, "smoother")  ? smoother(&one)
+                                             : update(&one, strstr(rule, "thin") != NULL));
 }

@@ -3,6 +3,7 @@ checked; against the dense form."""
 
 import numpy as np
 import pytest
+from drawn import figures
 
 import pylinop as pl
 
@@ -135,3 +136,91 @@ def test_large_ones_are_not_formed(rng):
     sign, log = np.linalg.slogdet(-B.T @ (B / d[:, None]))
     assert pl.slogdet(A)[0] == sign
     assert pl.slogdet(A)[1] == pytest.approx(log + np.log(d).sum(), rel=1e-12)
+
+
+def corners(A, cuts=(slice(None, P), slice(P, None))):
+    return [pl.inv(A)[cut, cut] for cut in cuts]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("kind", ["diag", "tridiagonal", "kron", "circulant"])
+def test_corners_of_the_inverse(kind, dtype):
+    """By the Schur complement, on verified plans: none of P rows is factored densely."""
+    r = np.random.default_rng(4)
+    A = pivot(kind, r, dtype)
+    B, D = values(r, (P, Q), dtype) / 9, pl.Dense(values(r, (Q, Q), dtype) + 9 * np.eye(Q))
+    M = pl.Block([[A, B], [B.T.copy(), D]])
+    whole = np.linalg.inv(M.toarray())
+    b = values(r, P + Q, dtype)
+    for cut, op in zip((slice(None, P), slice(P, None)), corners(M), strict=True):
+        a = whole[cut, cut]
+        asked = (
+            (lambda X: pl.solve(X, b[cut]), np.linalg.solve(a, b[cut])),
+            (pl.slogdet, np.linalg.slogdet(a)),
+            (lambda X: pl.inv(X).diagonal(), np.diagonal(np.linalg.inv(a))),
+            (lambda X: X.diagonal(), np.diagonal(a)),
+            (lambda X: X.trace(), np.trace(a)),
+            (lambda X: X.toarray(), a),
+        )
+        for ask, want in asked:
+            x, flops = figures(ask, op)
+            most = 1e-12 * np.linalg.cond(M.toarray())
+            for got, w in zip(np.atleast_1d(x), np.atleast_1d(want), strict=True):
+                assert np.abs(got - w).max() <= most * max(np.abs(w).max(), 1)
+            most = 0.6 * (P + Q) ** 3  # LU and an inverse: 2 and more
+            assert flops <= most or kind == "circulant", (kind, flops)  # transforms of 40 columns
+
+
+@pytest.mark.parametrize("small", [1e-4, 1e-10, 1e-15, 0.0])
+@pytest.mark.parametrize("where", [0, 1])
+def test_corners_beside_nearly_singular_blocks(small, where):
+    """Of a pivot that is (nearly) singular while the whole is not: checked, as LU of the whole."""
+    r = np.random.default_rng(9)
+    d = 1 + r.random(P)
+    d[3] = small
+    B, D = r.standard_normal((P, Q)), r.standard_normal((Q, Q))
+    M = pl.Block([[pl.Diag(d), B], [B.T.copy(), pl.Dense(D)]])
+    whole = np.linalg.inv(M.toarray())
+    cut = (slice(None, P), slice(P, None))[where]
+    op, a = pl.inv(M)[cut, cut], whole[cut, cut]
+    most = 1e-12 * np.linalg.cond(M.toarray()) * np.abs(whole).max()
+    with pl.config(check_plans=True, verify=True):
+        assert np.abs(op.diagonal() - np.diagonal(a)).max() <= most
+        assert np.abs(op.toarray() - a).max() <= most
+        assert abs(op.trace() - np.trace(a)) <= P * most
+    if where == 0:
+        return
+    if small == 0:  # det A = 0: then the corner has no inverse
+        assert pl.slogdet(op)[1] == -np.inf
+        with pytest.raises(np.linalg.LinAlgError):
+            pl.solve(op, np.ones(Q))
+    else:
+        want = np.log(np.abs(np.prod(d))) - np.linalg.slogdet(M.toarray())[1]
+        assert abs(pl.slogdet(op)[1] - want) <= 1e-9
+        y = pl.solve(op, np.ones(Q))
+        want = D @ np.ones(Q) - B.T @ ((B @ np.ones(Q)) / d)
+        assert np.abs(y - want).max() <= 1e-12 * np.abs(want).max()
+
+
+def test_what_is_no_corner():
+    """Other cuts, other grids, rectangles within: as before."""
+    r = np.random.default_rng(1)
+    A, D = pl.Diag(2 + r.random(8)), pl.Dense(r.standard_normal((6, 6)) + 9 * np.eye(6))
+    B, C = r.standard_normal((8, 6)), r.standard_normal((6, 8))
+    M = pl.Block([[A, B], [C, D]])
+    whole = np.linalg.inv(M.toarray())
+    for rows, cols in (
+        (slice(0, 7), slice(0, 7)),
+        (slice(1, 8), slice(1, 8)),
+        (slice(0, 8), slice(8, 14)),
+        (slice(0, 8, 2), slice(0, 8, 2)),
+        (slice(8, 14), slice(8, 13)),
+        (slice(14, 14), slice(14, 14)),
+    ):
+        op = pl.inv(M)[rows, cols]
+        assert np.abs(op.toarray() - whole[rows, cols]).max(initial=0) <= 1e-12
+        d = np.diagonal(whole[rows, cols])
+        assert np.abs(op.diagonal() - d).max(initial=0) <= 1e-12
+    N = pl.Block([[np.eye(3), np.zeros((3, 2))], [np.ones((2, 3)), 2 * np.eye(2)]])
+    with pytest.raises(np.linalg.LinAlgError):
+        pl.inv(N @ pl.Zeros((5, 5)))[:3, :3].toarray()

@@ -116,7 +116,10 @@ LOP_BUILD(scaled_tridiagonal) {
     lop_status st = LOP_OK;
     if (positive) attr.i[2] = lop_path_on(a->attr.i[2], false, LOP_PATH_WITHIN);
     for (int i = 0; st == LOP_OK && i < 3; i++)
-        st = lop_join(mk, &lop_op_scale, c, a->child[i], NULL, &v[i]);
+        if (i == 2 && a->child[2] == a->child[0]) /* symmetric, and seen to be */
+            v[2] = lop_node_ref(v[0]);
+        else
+            st = lop_join(mk, &lop_op_scale, c, a->child[i], NULL, &v[i]);
     return tridiagonal(mk, &attr, v, st, out);
 }
 
@@ -126,8 +129,12 @@ LOP_BUILD(sum_tridiagonal) {
     lop_status st = LOP_OK;
     if (a->attr.i[1] != b->attr.i[1] || attr.i[0] == LOP_ASSUME_GENERAL)
         attr = (lop_attr){.i = {LOP_ASSUME_GENERAL, 0, 0, 0}};
+    const bool same = a->child[0] == a->child[2] && b->child[0] == b->child[2];
     for (int i = 0; st == LOP_OK && i < 3; i++)
-        st = lop_join(mk, &lop_op_add, NULL, a->child[i], b->child[i], &v[i]);
+        if (i == 2 && same)
+            v[2] = lop_node_ref(v[0]);
+        else
+            st = lop_join(mk, &lop_op_add, NULL, a->child[i], b->child[i], &v[i]);
     return tridiagonal(mk, &attr, v, st, out);
 }
 

@@ -265,6 +265,30 @@ LOP_BUILD(solve_beside_band_inverse) {
     return st;
 }
 
+/* Diagonals of A^-1, of M that the formula inverts and may be singular: looked at. */
+LOP_BUILD(inverse_beside_band) {
+    const lop_node *sum = m->root->child[0]->child[0], *h = NULL, *g = NULL, *seen = NULL,
+                   *mid = NULL, *all = NULL;
+    beside s = {NULL};
+    ways w = {NULL};
+    if (lop_is_complex(sum->dtype) || m->root->dtype != sum->dtype || lop_rows(sum) == 0)
+        return LOP_NOMATCH;
+    lop_status st = read_beside(mk, sum, &s);
+    if (st == LOP_OK) st = find_way(mk, &s, &w);
+    if (st == LOP_OK) st = lop_inverse_closed(mk, w.h, &h);
+    if (st == LOP_OK) st = lop_as_solved(mk, s.m, &seen);
+    if (st == LOP_OK && (w.before || w.after)) st = lop_inverse_closed(mk, s.g, &g);
+    if (st == LOP_OK)
+        st = lop_make2(mk, &lop_op_prod, NULL, w.times_first ? h : seen, w.times_first ? seen : h,
+                       &mid);
+    if (st == LOP_OK && g)
+        st = lop_make2(mk, &lop_op_prod, NULL, w.before ? mid : g, w.before ? g : mid, &all);
+    if (st == LOP_OK) st = lop_where_regular(mk, m->root, s.m, all ? all : mid, out);
+    const lop_node *gone[] = {s.g, w.h, h, g, seen, mid, all};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
 /* -- determinants */
 
 /* The determinant of a symmetric band by Cholesky alone. */

@@ -9,6 +9,8 @@
 /* tidy.c */
 LOP_BUILD(tidy);
 LOP_BUILD(tidy_inverse);
+/* tidy_krons.c */
+LOP_BUILD(dense_kronsum);
 /* views_scalars_elements.c */
 LOP_BUILD(view_view);
 LOP_BUILD(sparse_pair);
@@ -70,6 +72,8 @@ LOP_BUILD(apply_power);
 LOP_BUILD(apply_power_squared);
 LOP_BUILD(power_squared);
 LOP_BUILD(power_itself);
+LOP_BUILD(power_closed);
+LOP_BUILD(inverse_power);
 LOP_BUILD(solve_power);
 /* bands_permutations_triangles.c */
 /* What is left of an assumption when a real (or complex) number comes in; `positive`: it is > 0. */
@@ -177,6 +181,7 @@ LOP_BUILD(sums_inverse_settled);
 /* beside_band_inverse.c */
 LOP_BUILD(solve_beside_band_inverse);
 LOP_BUILD(det_beside_band_inverse);
+LOP_BUILD(inverse_beside_band);
 /* circulant_sums.c */
 LOP_BUILD(circulant_value);
 LOP_BUILD(circular_solve);
@@ -245,6 +250,12 @@ LOP_BUILD(between_update_trace);
 LOP_BUILD(solve_spelled_inverse);
 LOP_BUILD(spelled_inverse);
 LOP_BUILD(inverse_parallel);
+/* inverse_differences.c */
+LOP_BUILD(solve_inverse_difference);
+LOP_BUILD(inverse_difference);
+LOP_BUILD(solve_quadratic);
+LOP_BUILD(diagonal_inverses_shifted);
+LOP_BUILD(trace_inverses_shifted);
 /* named_triangle.c. What solves with `a` take it to be, where they read one triangle. Owned. */
 lop_status lop_as_solved(const lop_maker *mk, const lop_node *a,
                          const lop_node **out) LOP_MUST_CHECK;
@@ -285,6 +296,7 @@ LOP_BUILD(generators_product);
 LOP_BUILD(generators_dense);
 /* inverse_diagonals.c */
 LOP_BUILD(diagonal_inverse_opened);
+LOP_BUILD(inverse_prod);
 LOP_BUILD(trace_inverse_bands);
 LOP_BUILD(diagonal_inverse_bands);
 LOP_BUILD(circulant_inverse_diagonal);
@@ -377,6 +389,10 @@ LOP_BUILD(between_trace_spectral);
 /* solve_schur_complement.c */
 LOP_BUILD(solve_bordered);
 LOP_BUILD(det_bordered);
+LOP_BUILD(solve_corner);
+LOP_BUILD(inverse_corner);
+LOP_BUILD(det_corner);
+LOP_BUILD(value_corner);
 
 /* solve_normal_equations.c */
 LOP_BUILD(solve_normal);

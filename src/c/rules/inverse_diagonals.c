@@ -72,8 +72,9 @@ static lop_status kron_of_inverses(const lop_maker *mk, const lop_node *k, const
     return st;
 }
 
-/* Is one of its factors solved with at once? */
+/* Is one of its factors solved with at once, or the inverse of something? */
 static bool has_cheap_factor(const lop_node *a, int depth) {
+    if (a->op == &lop_op_inverse) return true;
     if (a->op == &lop_op_prod && depth > 0)
         return lop_is_square(a->child[0]) && lop_is_square(a->child[1]) &&
                (has_cheap_factor(a->child[0], depth - 1) ||
@@ -93,6 +94,15 @@ static lop_status prod_of_inverses(const lop_maker *mk, const lop_node *p, const
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_prod, NULL, b, a, out);
     lop_node_unref(a);
     lop_node_unref(b);
+    return st;
+}
+
+/* The dense form of the inverse of a product by those of its factors. */
+LOP_BUILD(inverse_prod) {
+    const lop_node *product = NULL;
+    lop_status st = prod_of_inverses(mk, m->root->child[0]->child[0], &product);
+    if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, product, out);
+    lop_node_unref(product);
     return st;
 }
 

@@ -9,6 +9,11 @@
  * product with the sum, as of any inverse of an inverse, and its determinant and the diagonal of
  * its inverse are the sum's.
  *
+ *   B^-1 (c I + M B^-1)^-1 = (c B + M)^-1 = (c I + B^-1 M)^-1 B^-1
+ *   B^-1 (I - U S^-1 V B^-1)                            multiplied out: Woodbury's formula
+ *
+ * likewise: B^-1 stands in the formula, and falls out against the B that comes in.
+ *
  *   (a P^-1 + b Q^-1)^-1 = P (a Q + b P)^-1 Q        P and Q positive definite (Q = I too)
  *
  * for the values of the inverse: neither P nor Q is factored. As lambda(P + Q) lies between the
@@ -203,11 +208,155 @@ static lop_status spelled_inverse(const lop_maker *mk, const lop_node *sum, bool
     return st;
 }
 
+/* -- the same as a product: B^-1 (I + U M V B^-1)^-1 and B^-1 (I - U S^-1 V B^-1) */
+
+/* The inverse of a Kron is one of inverses. *out NULL: not all factors are some. */
+static lop_status kron_inverted(const lop_maker *mk, const lop_node *a, const lop_node **out) {
+    const lop_node *f[TERMS];
+    *out = NULL;
+    for (int i = 0; i < a->n; i++)
+        if (a->n > TERMS || a->child[i]->op != &lop_op_inverse) return LOP_OK;
+    for (int i = 0; i < a->n; i++) f[i] = a->child[i]->child[0];
+    return lop_make(mk, "kron", NULL, a->n, f, NULL, out);
+}
+
+lop_status lop_inverted(const lop_maker *mk, const lop_node *a, const lop_node **out) {
+    const lop_node *d = undone_diag(a);
+    *out = a->op == &lop_op_inverse ? lop_node_ref(a->child[0]) : NULL;
+    if (a->op == &lop_op_kron) return kron_inverted(mk, a, out);
+    return d ? lop_make1(mk, &lop_op_diag, NULL, d, out) : LOP_OK;
+}
+
+/* `a` without the factor that it begins (`end` 0) or ends with, which is alike to x; NULL in *out:
+ * nothing is left. NOMATCH: it does not. */
+static lop_status without(const lop_maker *mk, const lop_node *a, const lop_node *x, int end,
+                          int depth, const lop_node **out) {
+    const lop_node *rest = NULL;
+    *out = NULL;
+    if (lop_node_alike(a, x, TERMS)) return LOP_OK;
+    if (depth == 0 || (a->op != &lop_op_prod && a->op != &lop_op_scaled)) return LOP_NOMATCH;
+    const bool scaled = a->op == &lop_op_scaled;
+    lop_status st = without(mk, a->child[scaled ? 0 : end], x, end, depth - 1, &rest);
+    if (st == LOP_OK && scaled && !rest) st = lop_thin_identity(mk, lop_rows(a), &rest);
+    if (st == LOP_OK && scaled)
+        st = lop_make1(mk, &lop_op_scaled, &a->attr, rest, out);
+    else if (st == LOP_OK && !rest)
+        *out = lop_node_ref(a->child[1 - end]);
+    else if (st == LOP_OK)
+        st = lop_make2(mk, &lop_op_prod, NULL, end ? a->child[0] : rest, end ? rest : a->child[1],
+                       out);
+    lop_node_unref(rest);
+    return st;
+}
+
+/* What X^-1 (I + ...)^-1 (`end` 1), or the other way round, is the inverse of: each term of the sum
+ * has X^-1 at that end, which falls out, or is a multiple of I. */
+static lop_status merged_sum(const lop_maker *mk, const lop_node *xinv, const lop_node *x,
+                             const lop_node *sum, int end, const lop_node **out) {
+    const lop_node *term[TERMS], *all = NULL;
+    const int n = sum->op == &lop_op_sum ? lop_terms_of(sum, term, TERMS) : 0;
+    lop_status st = n > 1 ? LOP_OK : LOP_NOMATCH;
+    for (int i = 0; st == LOP_OK && i < n; i++) {
+        const lop_node *one = NULL,
+                       *eye = term[i]->op == &lop_op_scaled ? term[i]->child[0] : term[i];
+        if (eye->op == &lop_op_identity && eye != term[i])
+            st = lop_make1(mk, &lop_op_scaled, &term[i]->attr, x, &one);
+        else if (eye->op == &lop_op_identity)
+            one = lop_node_ref(x);
+        else
+            st = without(mk, term[i], xinv, end, TERMS, &one);
+        if (st == LOP_OK && !one) st = lop_thin_identity(mk, lop_rows(x), &one);
+        if (st == LOP_OK) st = lop_plus(mk, one, &all);
+        lop_node_unref(one);
+    }
+    if (st == LOP_OK) *out = lop_node_ref(all);
+    lop_node_unref(all);
+    return st;
+}
+
+static const lop_node *peeled(const lop_node *a, lop_coef *c) {
+    if (a->op != &lop_op_scaled) return a;
+    *c = lop_coef_times(a->ctx, *c, lop_coef_of(&a->attr));
+    return a->child[0];
+}
+
+static lop_status two_inverses(const lop_maker *mk, const lop_node *p, lop_coef *c,
+                               const lop_node **out) {
+    *c = lop_coef_const(1, 0);
+    const lop_node *a[2] = {peeled(p->child[0], c), peeled(p->child[1], c)};
+    const lop_node *in[2] = {NULL, NULL};
+    lop_status st = lop_inverted(mk, a[0], &in[0]);
+    if (st == LOP_OK) st = lop_inverted(mk, a[1], &in[1]);
+    if (st == LOP_OK && (!in[0] || !in[1])) st = LOP_NOMATCH;
+    if (st == LOP_OK) st = merged_sum(mk, a[0], in[0], in[1], 1, out);
+    if (st == LOP_NOMATCH && in[0] && in[1]) st = merged_sum(mk, a[1], in[1], in[0], 0, out);
+    lop_node_unref(in[0]);
+    lop_node_unref(in[1]);
+    return st;
+}
+
+/* B^-1 (d I + rest) as the sum that it is, or (d I + rest) B^-1. */
+static lop_status multiplied_out(const lop_maker *mk, const lop_node *p, const lop_node **out) {
+    for (int i = 0; i < 2; i++) {
+        const lop_node *b = p->child[i], *sum = p->child[1 - i], *all = NULL;
+        bool eye = false;
+        lop_status st = LOP_OK;
+        if (sum->op != &lop_op_sum ||
+            (b->op != &lop_op_inverse && !undone_diag(b) && !lop_cheap_to_solve(b)))
+            continue;
+        for (int j = 0; j < 2; j++) {
+            const lop_node *t = sum->child[j];
+            eye = eye || (t->op == &lop_op_scaled ? t->child[0] : t)->op == &lop_op_identity;
+        }
+        for (int j = 0; eye && st == LOP_OK && j < 2; j++) {
+            lop_coef c = lop_coef_const(1, 0);
+            const lop_node *t = sum->child[j], *one = NULL, *by = NULL, *of = peeled(t, &c);
+            if (of->op == &lop_op_identity)
+                one = lop_node_ref(b);
+            else
+                st = lop_make2(mk, &lop_op_prod, NULL, i ? of : b, i ? b : of, &one);
+            if (st == LOP_OK) st = lop_thin_multiple(mk, c, one, &by);
+            if (st == LOP_OK) st = lop_plus(mk, by, &all);
+            lop_node_unref(one);
+            lop_node_unref(by);
+        }
+        if (st == LOP_OK && all) {
+            *out = all;
+            return LOP_OK;
+        }
+        lop_node_unref(all);
+        if (st != LOP_OK) return st;
+    }
+    return LOP_NOMATCH;
+}
+
+/* Of a sum or of a product: as spelled_inverse. */
+static lop_status spelled_any(const lop_maker *mk, const lop_node *a, bool sure, lop_coef *c,
+                              const lop_node **out) {
+    const lop_node *sum = NULL;
+    if (a->op != &lop_op_prod) return spelled_inverse(mk, a, sure, c, out);
+    if (lop_nbatch(a) > 0 || !lop_is_blas(a->dtype) || !lop_is_square(a) ||
+        !lop_is_square(a->child[0]))
+        return LOP_NOMATCH;
+    lop_status st = two_inverses(mk, a, c, out);
+    if (st == LOP_OK && (*out)->dtype != a->dtype) {
+        lop_node_unref(*out);
+        *out = NULL;
+        st = LOP_NOMATCH;
+    }
+    if (st != LOP_NOMATCH) return st;
+    st = multiplied_out(mk, a, &sum);
+    if (st == LOP_OK && sum->dtype != a->dtype) st = LOP_NOMATCH;
+    if (st == LOP_OK) st = spelled_inverse(mk, sum, sure, c, out);
+    lop_node_unref(sum);
+    return st;
+}
+
 /* (a T^-1)^-1 x = T x / a. */
 LOP_BUILD(solve_spelled_inverse) {
     lop_coef a;
     const lop_node *t = NULL, *x = NULL, *tx = NULL;
-    lop_status st = spelled_inverse(mk, m->root->child[0], false, &a, &t);
+    lop_status st = spelled_any(mk, m->root->child[0], false, &a, &t);
     if (st == LOP_OK) st = lop_build_cast_x(m, mk, &x);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, t, x, &tx);
     if (st == LOP_OK) {
@@ -226,7 +375,7 @@ LOP_BUILD(spelled_inverse) {
     const bool below = inner->op == &lop_op_inverse;
     lop_coef a;
     const lop_node *t = NULL, *inverse = NULL, *times = NULL;
-    lop_status st = spelled_inverse(mk, below ? inner->child[0] : inner, !below, &a, &t);
+    lop_status st = spelled_any(mk, below ? inner->child[0] : inner, !below, &a, &t);
     if (st == LOP_OK && !below) st = lop_make1(mk, &lop_op_inverse, NULL, t, &inverse);
     if (st == LOP_OK && below) a = lop_coef_over(mk->ctx, lop_coef_const(1, 0), a);
     if (st == LOP_OK) st = lop_thin_multiple(mk, a, inverse ? inverse : t, &times);

@@ -137,6 +137,37 @@ LOP_BUILD(power_halves) {
     return st;
 }
 
+/* The dense form of A^p where that closes, and of A^2 as of a product. */
+LOP_BUILD(power_closed) {
+    const int64_t p = power_of(m);
+    const lop_node *all = NULL;
+    if (p < 2 || p > CLOSED) return LOP_NOMATCH;
+    lop_status st = closed_power(mk, p, HOLE(m, 'a'), &all);
+    if (st == LOP_NOMATCH && p == 2)
+        st = lop_make2(mk, &lop_op_prod, NULL, HOLE(m, 'a'), HOLE(m, 'a'), &all);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &m->root->attr, all, out);
+    lop_node_unref(all);
+    return st;
+}
+
+/* The root's action on the inverse of A^p, as of one kind, else of A^h A^(p - h). */
+LOP_BUILD(inverse_power) {
+    const int64_t p = power_of(m);
+    const lop_node *left = NULL, *right = NULL, *all = NULL, *inverse = NULL;
+    if (p < 2 || p > CLOSED) return LOP_NOMATCH;
+    lop_status st = closed_power(mk, p, HOLE(m, 'a'), &all);
+    if (st == LOP_NOMATCH) {
+        st = power_or_base(mk, p / 2, HOLE(m, 'a'), &left);
+        if (st == LOP_OK) st = power_or_base(mk, p - p / 2, HOLE(m, 'a'), &right);
+        if (st == LOP_OK) st = lop_make2(mk, &lop_op_prod, NULL, left, right, &all);
+    }
+    if (st == LOP_OK) st = lop_inverse_closed(mk, all, &inverse);
+    if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, inverse, out);
+    const lop_node *gone[] = {left, right, all, inverse};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
 enum { MOST_SOLVES = 8 };
 
 /* A^-p x by p solves with one factor. */

@@ -8,7 +8,8 @@
  *     are g / (g - q), at least |G| / 2 |q| or a half, whichever is less: both have to accept r. In
  *     A^-1 = (I - q G^-1) / d nothing cancels.
  *   else, where M is solved with at once: that, or for q > 0   x = M z / d,   checked by A itself.
- *     A^-1 = M G^-1 / d has no check: only of M that is proved to be invertible.
+ *     A^-1 = M G^-1 / d has no check: only of M that is proved to be invertible, or whose inverse,
+ *     that the formula has, is taken the diagonal of, which a singular M has none of.
  *   det A = d^n det G / det M,   M definite, or normal and solved with at once
  *     Errors E of M and of G, |E| <= e = n u |M|, change log det G - log det M by up to n e times
  *     |M^-1| + |G^-1|; in the formula as written one of M counts (M^-1 - G^-1) E, as
@@ -67,8 +68,7 @@ static lop_status read_closed(const lop_maker *mk, const lop_node *m, const lop_
 }
 
 /* M as K + c I, c 0 where no such term stands in it. K owned; NOMATCH: nothing else does. */
-static lop_status read_shift(const lop_maker *mk, const lop_node *m, const lop_node **k,
-                             lop_coef *c) {
+lop_status lop_read_shift(const lop_maker *mk, const lop_node *m, const lop_node **k, lop_coef *c) {
     const lop_node *term[TERMS];
     const int n = m->op == &lop_op_sum ? lop_terms_of(m, term, TERMS) : 0;
     *k = NULL;
@@ -142,7 +142,7 @@ static lop_status read_resolvent(const lop_maker *mk, const lop_node *sum, bool 
         return LOP_NOMATCH;
     s->q = lop_coef_over(mk->ctx, s->a, s->d);
     s->less = !lop_coef_test(mk->ctx, s->q, LOP_COEF_POSITIVE);
-    lop_status st = read_shift(mk, s->m, &k, &c);
+    lop_status st = lop_read_shift(mk, s->m, &k, &c);
     const lop_coef all = st == LOP_OK ? lop_coef_plus(mk->ctx, c, s->q) : s->q;
     s->sure = st == LOP_OK && s->less && lop_infer_semidefinite(k) &&
               lop_coef_test(mk->ctx, c, LOP_COEF_POSITIVE) &&
@@ -285,6 +285,23 @@ LOP_BUILD(det_resolvent) {
     return st;
 }
 
+lop_status lop_where_regular(const lop_maker *mk, const lop_node *root, const lop_node *m,
+                             const lop_node *all, const lop_node **out) {
+    const lop_attr own = {.i = {0, 1, 0, 0}}, main = {.i = {0, 0, 0, root->attr.i[3]}};
+    const lop_node *in = NULL, *d = NULL, *dd = NULL, *value = NULL, *alt = NULL;
+    lop_status st = lop_inverse_closed(mk, m, &in);
+    if (st == LOP_OK) st = lop_make1(mk, root->op, &main, in, &d);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_mul, NULL, d, d, &dd);
+    if (st == LOP_OK) st = lop_make1(mk, root->op, &root->attr, all, &value);
+    if (st == LOP_OK)
+        st = lop_inverse_diagonal(mk, root->child[0]->child[0], &root->attr, root->dtype, &alt);
+    const lop_node *child[3] = {value, dd, alt};
+    if (st == LOP_OK) st = lop_make_op(mk, &lop_op_spectral, &own, 3, child, NULL, out);
+    const lop_node *gone[] = {in, d, dd, value, alt};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
 /* The root's action on A^-1: (I - q G^-1) / d, or M G^-1 / d. */
 LOP_BUILD(inverse_resolvent) {
     const lop_coef one = lop_coef_const(1, 0), minus = lop_coef_const(-1, 0);
@@ -292,7 +309,10 @@ LOP_BUILD(inverse_resolvent) {
     resolvent s;
     lop_status st = read_resolvent(mk, m->root->child[0]->child[0], false, &s);
     if (st != LOP_OK) return st;
-    if (!s.sure && lop_infer_regular(s.m) != LOP_TRUE) st = LOP_NOMATCH;
+    /* of an M that may be singular its inverse is looked at */
+    const bool looked = !s.sure && lop_infer_regular(s.m) != LOP_TRUE;
+    if (looked && (m->root->op != &lop_op_diagonal || lop_is_complex(m->root->dtype)))
+        st = LOP_NOMATCH;
     if (st == LOP_OK) st = lop_inverse_closed(mk, s.g, &inverse);
     if (st == LOP_OK && s.sure) st = lop_thin_identity(mk, lop_rows(s.g), &first);
     if (st == LOP_OK && s.sure)
@@ -301,7 +321,10 @@ LOP_BUILD(inverse_resolvent) {
         st = s.sure ? lop_make2(mk, &lop_op_sum, NULL, first, second, &whole)
                     : lop_make2(mk, &lop_op_prod, NULL, s.m, inverse, &whole);
     if (st == LOP_OK) st = lop_thin_multiple(mk, lop_coef_over(mk->ctx, one, s.d), whole, &all);
-    if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, all, out);
+    if (st == LOP_OK && looked)
+        st = lop_where_regular(mk, m->root, s.m, all, out);
+    else if (st == LOP_OK)
+        st = lop_make1(mk, m->root->op, &m->root->attr, all, out);
     const lop_node *gone[] = {s.g, inverse, first, second, whole, all};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     return st;
@@ -315,7 +338,7 @@ static const lop_node *read_smoother(const lop_maker *mk, const lop_node *p, con
     const lop_node *k = peeled(p, by), *rest = NULL, *own = NULL;
     const bool plain = !lop_nbatch(p) && !lop_nbatch(m) && p->dtype == m->dtype && !p->weak &&
                        lop_is_blas(p->dtype);
-    if (!plain || read_shift(mk, m, &rest, c) != LOP_OK) return NULL;
+    if (!plain || lop_read_shift(mk, m, &rest, c) != LOP_OK) return NULL;
     own = peeled(rest, a);
     if (!lop_coef_test(mk->ctx, *c, LOP_COEF_POSITIVE)) own = NULL;
     if (own && own != k && !lop_node_alike(own, k, ALIKE)) own = NULL;
@@ -341,11 +364,62 @@ static const lop_node *smoother_of(const lop_match *m, const lop_maker *mk, cons
     return k && k->dtype == m->root->dtype ? k : NULL;
 }
 
+/* p (M + s I) M^-1, either way round? *inverse borrowed. NOMATCH: it is none. */
+static lop_status read_shifted(const lop_maker *mk, const lop_node *product, lop_coef *p,
+                               lop_coef *s, const lop_node **inverse) {
+    for (int i = 0; i < 2; i++) {
+        const lop_node *a = product->child[1 - i], *k[2] = {NULL, NULL};
+        lop_coef c[2];
+        *inverse = product->child[i];
+        if ((*inverse)->op != &lop_op_inverse || lop_nbatch(product) > 0 ||
+            !lop_is_blas(product->dtype))
+            continue;
+        const lop_node *of = peeled(a, p), *in = (*inverse)->child[0];
+        if (of->dtype != product->dtype || in->dtype != product->dtype) continue;
+        lop_status st = lop_read_shift(mk, of, &k[0], &c[0]);
+        if (st == LOP_OK) st = lop_read_shift(mk, in, &k[1], &c[1]);
+        if (st == LOP_OK && !lop_node_alike(k[0], k[1], ALIKE)) st = LOP_NOMATCH;
+        lop_node_unref(k[0]);
+        lop_node_unref(k[1]);
+        if (st == LOP_NOMATCH) continue;
+        if (st != LOP_OK) return st;
+        *s = lop_coef_plus(mk->ctx, c[0], lop_coef_times(mk->ctx, lop_coef_const(-1, 0), c[1]));
+        return is_real_number(mk->ctx, *s) && is_real_number(mk->ctx, *p) ? LOP_OK : LOP_NOMATCH;
+    }
+    return LOP_NOMATCH;
+}
+
+/* diag((M + s I) M^-1) = 1 + s diag(M^-1), where s (M^-1)_ii > - 1 / 2: then nothing is lost. */
+static lop_status diagonal_shifted(const lop_match *m, const lop_maker *mk, const lop_node **out) {
+    const lop_attr own = {.i = {0, 1, 0, 0}}, half = lop_attr_coef(0.5, 0);
+    const lop_node *inverse = NULL, *d = NULL, *sd = NULL, *ones = NULL, *all = NULL, *low = NULL,
+                   *room = NULL, *alt = NULL, *value = NULL;
+    lop_coef p, s;
+    lop_status st = read_shifted(mk, m->root->child[0], &p, &s, &inverse);
+    if (st == LOP_OK && m->root->dtype != inverse->dtype) st = LOP_NOMATCH;
+    if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, inverse, &d);
+    if (st != LOP_OK) return st;
+    const lop_node like = {.shape = d->shape, .dtype = d->dtype, .core = 1};
+    st = lop_make(mk, "ones", NULL, 0, NULL, &like, &ones);
+    if (st == LOP_OK) st = times(mk, &lop_op_scale, s, d, &sd);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_add, NULL, ones, sd, &all);
+    if (st == LOP_OK) st = times(mk, &lop_op_scale, p, all, &value);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_scale, &half, ones, &low);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_add, NULL, sd, low, &room);
+    if (st == LOP_OK) st = lop_build_chain_diagonal(m, mk, &alt);
+    if (st == LOP_NOMATCH) st = lop_diagonal_of_dense(mk, m->root->dtype, m->root->child[0], &alt);
+    const lop_node *child[3] = {value, room, alt};
+    if (st == LOP_OK) st = lop_make_op(mk, &lop_op_spectral, &own, 3, child, NULL, out);
+    const lop_node *gone[] = {d, sd, ones, all, low, room, alt, value};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
 LOP_BUILD(diagonal_smoother) {
     lop_ctx *ctx = mk->ctx;
     lop_coef p, a, c;
     const lop_node *shift = NULL, *k = smoother_of(m, mk, &shift, &p, &a, &c);
-    if (!k) return LOP_NOMATCH;
+    if (!k) return diagonal_shifted(m, mk, out);
     const lop_coef ratio = lop_coef_over(ctx, p, a), minus = lop_coef_const(-1, 0),
                    back = lop_coef_times(ctx, minus, lop_coef_times(ctx, ratio, c)),
                    ten = lop_coef_times(ctx, lop_coef_const(10, 0), a);
@@ -377,6 +451,7 @@ LOP_BUILD(diagonal_smoother) {
 LOP_BUILD(trace_smoother) {
     lop_coef p, a, c;
     const lop_node *shift = NULL;
-    return smoother_of(m, mk, &shift, &p, &a, &c) ? lop_build_trace_diagonal(m, mk, out)
-                                                  : LOP_NOMATCH;
+    if (smoother_of(m, mk, &shift, &p, &a, &c)) return lop_build_trace_diagonal(m, mk, out);
+    lop_status st = read_shifted(mk, m->root->child[0], &p, &c, &shift);
+    return st == LOP_OK ? lop_build_trace_diagonal(m, mk, out) : st;
 }

@@ -6,9 +6,19 @@
  *
  * (Golub and Van Loan, 3.2.11; either diagonal block may be A.) An A that is much nearer to a
  * singular matrix than the whole costs digits: the backward error is checked, one refinement tried,
- * else the dense form is factored. Cost: q columns through A, 2 p q^2, 2/3 q^3 for q rows of D. */
+ * else the dense form is factored.
+ *
+ * The diagonal blocks of the inverse, "corners":
+ *
+ *   (M^-1)_DD = S^-1    (M^-1)_AA = A^-1 + W S^-1 C A^-1        checked by a probe, as determinants
+ *   their inverses: S = D - C A^-1 B, which has an A that may be singular, as the corner then is;
+ *   their determinants: det A / det M. These two for any blocks.
+ *
+ * Cost: q columns through A, 2 p q^2, 2/3 q^3 for q rows of D. */
 #include "builds.h"
+#include "expr/properties.h"
 #include "rewrite/guards.h"
+#include "thin_sum.h"
 
 typedef struct bordered {
     const lop_maker *mk;
@@ -136,6 +146,159 @@ LOP_BUILD(det_bordered) {
     const lop_node *child[9] = {det, x, r, k.v, k.q, k.u, w, u, alt};
     if (st == LOP_OK) st = lop_make_op(mk, &lop_op_checked_det, NULL, 9, child, NULL, out);
     const lop_node *gone[] = {base, small, det, x, r, dense, alt, b, u, w};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    lop_check_close(&k);
+    bordered_close(&t);
+    return st;
+}
+
+/* -- corners of the inverse */
+
+typedef struct corner {
+    const lop_node *block, *own, *other, *right, *down; /* borrowed: own = P, of P - R O^-1 D */
+    int at;                                             /* the first or the second of the two */
+} corner;
+
+/* Of the block of 2 x 2 whose inverse is cut, the diagonal block that is left. */
+static bool read_corner(const lop_node *a, corner *c) {
+    if (a->op != &lop_op_sliced || a->n != 1 || a->child[0]->op != &lop_op_sliced ||
+        a->child[0]->n != 1)
+        return false;
+    const lop_node *in = a->child[0], *inverse = in->child[0];
+    const lop_attr *x = &a->attr, *y = &in->attr;
+    if (inverse->op != &lop_op_inverse || x->i[0] + y->i[0] != 1 || x->i[0] < 0 || y->i[0] < 0)
+        return false;
+    const lop_node *b = inverse->child[0];
+    if (b->op != &lop_op_block || b->attr.i[0] != 2 || b->attr.i[1] != 2 || lop_nbatch(b) > 0 ||
+        b->dtype != a->dtype || !lop_is_blas(a->dtype) || !lop_is_square(b->child[0]) ||
+        !lop_is_square(b->child[3]))
+        return false;
+    const int64_t p = lop_rows(b->child[0]), q = lop_rows(b->child[3]);
+    const bool second = x->i[1] == p;
+    if (p == 0 || q == 0 || x->i[1] != y->i[1] || x->i[2] != 1 || y->i[2] != 1 ||
+        x->i[3] != y->i[3] || x->i[1] != (second ? p : 0) || x->i[3] != (second ? q : p))
+        return false;
+    *c = (corner){.block = b,
+                  .own = b->child[second ? 3 : 0],
+                  .other = b->child[second ? 0 : 3],
+                  .right = b->child[second ? 2 : 1],
+                  .down = b->child[second ? 1 : 2],
+                  .at = second};
+    return true;
+}
+
+/* P - R O^-1 D as an operator. */
+static lop_status complement_of(const lop_maker *mk, const corner *c, const lop_node **out) {
+    const lop_attr minus = lop_attr_coef(-1, 0);
+    const lop_node *in = NULL, *left = NULL, *low = NULL, *less = NULL;
+    lop_status st = lop_inverse_closed(mk, c->other, &in);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_prod, NULL, c->right, in, &left);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_prod, NULL, left, c->down, &low);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_scaled, &minus, low, &less);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_sum, NULL, c->own, less, out);
+    const lop_node *gone[] = {in, left, low, less};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    if (st == LOP_OK && (*out)->dtype != c->block->dtype) {
+        lop_node_unref(*out);
+        *out = NULL;
+        st = LOP_NOMATCH;
+    }
+    return st;
+}
+
+LOP_BUILD(solve_corner) {
+    corner c;
+    const lop_node *s = NULL, *b = NULL;
+    if (!read_corner(m->root->child[0], &c)) return LOP_NOMATCH;
+    lop_status st = complement_of(mk, &c, &s);
+    if (st == LOP_OK) st = lop_build_cast_x(m, mk, &b);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, s, b, out);
+    lop_node_unref(s);
+    lop_node_unref(b);
+    return st;
+}
+
+LOP_BUILD(inverse_corner) {
+    corner c;
+    const lop_node *s = NULL;
+    if (!read_corner(m->root->child[0]->child[0], &c)) return LOP_NOMATCH;
+    lop_status st = complement_of(mk, &c, &s);
+    if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, s, out);
+    lop_node_unref(s);
+    return st;
+}
+
+LOP_BUILD(det_corner) {
+    corner c;
+    const lop_attr power = {.i = {-1, 0, 0, 0}};
+    const lop_node *all = NULL, *under = NULL, *over = NULL;
+    if (!read_corner(m->root->child[0], &c)) return LOP_NOMATCH;
+    lop_status st = lop_make1(mk, m->root->op, &m->root->attr, c.block, &all);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_pow_det, &power, all, &under);
+    if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, c.other, &over);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_mul_det, NULL, over, under, out);
+    lop_node_unref(all);
+    lop_node_unref(under);
+    lop_node_unref(over);
+    return st;
+}
+
+/* The corner by W and S as an operator. */
+static lop_status corner_by(const bordered *t, bool pivot, const lop_node **out) {
+    const lop_node *s = NULL, *si = NULL, *in = NULL, *left = NULL, *right = NULL, *low = NULL;
+    lop_status st = lop_make1(t->mk, &lop_op_dense, NULL, t->s, &s);
+    if (st == LOP_OK) st = lop_make1(t->mk, &lop_op_inverse, NULL, s, &si);
+    if (st == LOP_OK && !pivot) *out = lop_node_ref(si);
+    if (st == LOP_OK && pivot) {
+        st = lop_inverse_closed(t->mk, t->a, &in);
+        if (st == LOP_OK) st = lop_make2(t->mk, &lop_op_prod, NULL, t->w, si, &left);
+        if (st == LOP_OK) st = lop_make2(t->mk, &lop_op_prod, NULL, t->c, in, &right);
+        if (st == LOP_OK) st = lop_make2(t->mk, &lop_op_prod, NULL, left, right, &low);
+        if (st == LOP_OK) st = lop_make2(t->mk, &lop_op_sum, NULL, in, low, out);
+    }
+    const lop_node *gone[] = {s, si, in, left, right, low};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
+/* The same of the inverse of the dense form. */
+static lop_status corner_of_dense(const lop_match *m, const lop_maker *mk, const corner *c,
+                                  const lop_node **out) {
+    const int64_t p = lop_rows(c->block->child[0]), n = lop_rows(c->own), from = c->at ? p : 0;
+    const lop_attr at = {.i = {from, n, from, n}}, k = {.i = {m->root->attr.i[0], 0, 0, 0}};
+    const bool dense = m->root->op == &lop_op_todense;
+    const lop_node *all = NULL, *cut = NULL;
+    lop_status st = lop_inverse_array(mk, c->block, m->root->dtype, &all);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_slice, &at, all, dense ? out : &cut);
+    if (st == LOP_OK && !dense) st = lop_make1(mk, &lop_op_array_diagonal, &k, cut, out);
+    lop_node_unref(all);
+    lop_node_unref(cut);
+    return st;
+}
+
+/* The root, diagonal or dense form, of a corner. */
+LOP_BUILD(value_corner) {
+    corner c;
+    if (!read_corner(m->root->child[0], &c) || m->root->dtype != c.block->dtype ||
+        lop_bordered_pivot(c.block) < 0)
+        return LOP_NOMATCH;
+    bordered t = bordered_of(mk, c.block, m->root->dtype);
+    lop_check k = {.mk = mk, .a = t.whole};
+    const lop_node *op = NULL, *value = NULL, *x = NULL, *r = NULL, *b = NULL, *u = NULL, *w = NULL,
+                   *alt = NULL;
+    lop_status st = bordered_open(&t);
+    if (st == LOP_OK) st = lop_check_open(&k, m->root->dtype);
+    if (st == LOP_OK) st = corner_by(&t, t.first == c.at, &op);
+    if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, op, &value);
+    if (st == LOP_OK) st = by_complement(&t, k.v, &x);
+    if (st == LOP_OK) st = lop_check_residual(&k, x, k.v, &r);
+    if (st == LOP_OK) st = corner_of_dense(m, mk, &c, &alt);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &t.dt, t.b, &b);
+    if (st == LOP_OK) st = above_zeros(&t, b, &u);
+    if (st == LOP_OK) st = above_zeros(&t, t.w->child[0], &w);
+    const lop_node *child[9] = {value, x, r, k.v, k.q, k.u, w, u, alt};
+    if (st == LOP_OK) st = lop_make_op(mk, &lop_op_checked_value, NULL, 9, child, NULL, out);
+    const lop_node *gone[] = {op, value, x, r, b, u, w, alt};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     lop_check_close(&k);
     bordered_close(&t);

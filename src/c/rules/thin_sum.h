@@ -49,6 +49,21 @@ lop_status lop_thin_multiple(const lop_maker *mk, lop_coef c, const lop_node *a,
 lop_status lop_thin_identity(const lop_maker *mk, int64_t n, const lop_node **out);
 lop_status lop_thin_hold(lop_thin *s);
 
+/* resolvents.c: m as K + c I, c 0 where no such term stands in it. K owned in *k; NOMATCH: nothing
+ * else does. */
+lop_status lop_read_shift(const lop_maker *mk, const lop_node *m, const lop_node **k,
+                          lop_coef *c) LOP_MUST_CHECK;
+
+/* The diagonal that root asks of an inverse, real, as that of `all`, which m only multiplies, where
+ * m^-1 has none that is 0, else by the dense form: of a singular m it says that it is. Owned. */
+lop_status lop_where_regular(const lop_maker *mk, const lop_node *root, const lop_node *m,
+                             const lop_node *all, const lop_node **out) LOP_MUST_CHECK;
+
+/* inverse_identities.c: X of X^-1, of a Kron of inverses, or of a Diag over reciprocals; NULL in
+ * *out: it is none of them. Owned. */
+lop_status lop_inverted(const lop_maker *mk, const lop_node *a,
+                        const lop_node **out) LOP_MUST_CHECK;
+
 /* solve_push_through.c. Is the right side x such a sum? */
 bool lop_thin_read_right(lop_thin *s, const lop_node *x, lop_thin_right *r);
 void lop_thin_drop_right(lop_thin_right *r);

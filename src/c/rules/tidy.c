@@ -14,6 +14,7 @@
 #include "builds.h"
 #include "expr/coefficients.h"
 #include "expr/properties.h"
+#include "tidy_krons.h"
 
 enum { MOST_TERMS = 12, LEVELS = 8, ALIKE = 8 };
 
@@ -156,6 +157,14 @@ static lop_status like_terms(const lop_maker *mk, const lop_node *a, const lop_n
     return st;
 }
 
+/* Is *out of the dtype of what it is to stand for? If not, nothing is handed out: NOMATCH. */
+static lop_status same_as(const lop_node *whole, const lop_node **out) {
+    if ((*out)->dtype == whole->dtype && (*out)->weak == whole->weak) return LOP_OK;
+    lop_node_unref(*out);
+    *out = NULL;
+    return LOP_NOMATCH;
+}
+
 /* Terms i and j as one, in *out; NOMATCH: they stay two. */
 static lop_status pair(const lop_maker *mk, const terms *t, int i, int j, const lop_node **out) {
     const lop_node *sum = NULL;
@@ -173,11 +182,9 @@ static lop_status pair(const lop_maker *mk, const terms *t, int i, int j, const 
         return LOP_OK;
     }
     st = lop_close_once(mk, sum, out);
-    if (st == LOP_OK && ((*out)->dtype != sum->dtype || (*out)->weak != sum->weak)) {
-        lop_node_unref(*out);
-        *out = NULL;
-        st = LOP_NOMATCH;
-    }
+    if (st == LOP_OK) st = same_as(sum, out);
+    if (st == LOP_NOMATCH) st = lop_krons_add(mk, t->term[i], t->term[j], out);
+    if (st == LOP_OK) st = same_as(sum, out);
     if (st == LOP_NOMATCH) st = like_terms(mk, t->term[i], t->term[j], sum, out);
     lop_node_unref(sum);
     return st;
@@ -271,11 +278,8 @@ static lop_status neighbours(const lop_maker *mk, const row *r, int i, const lop
         return LOP_NOMATCH;
     lop_status st = lop_make2(mk, &lop_op_prod, NULL, a, b, &both);
     if (st == LOP_OK) st = lop_close_once(mk, both, out);
-    if (st == LOP_OK && ((*out)->dtype != both->dtype || (*out)->weak != both->weak)) {
-        lop_node_unref(*out);
-        *out = NULL;
-        st = LOP_NOMATCH;
-    }
+    if (st == LOP_NOMATCH) st = lop_krons_meet(mk, a, b, out);
+    if (st == LOP_OK) st = same_as(both, out);
     lop_node_unref(both);
     return st;
 }

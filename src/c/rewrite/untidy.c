@@ -1,0 +1,56 @@
+/* untidy.c: may tidy.c change anything in an expression? A cheap look, before it is taken apart. */
+#include "expr/coefficients.h"
+#include "guards.h"
+
+/* What a product begins or ends with, multiples left out, and whether that may close with another
+ * to one kind. */
+static bool may_meet(const lop_node *a, bool last) {
+    while (a->op == &lop_op_scaled || a->op == &lop_op_prod || a->op == &lop_op_view)
+        a = a->child[a->op == &lop_op_prod && last];
+    return lop_has(a, LOP_FLAG_meets);
+}
+
+/* Krons beside sums of Krons, or of one factor beside identities: tidy_krons.c looks. */
+static bool krons_may_meet(const lop_node *a, const lop_op *const *kind) {
+    const bool first = kind[0] == &lop_op_kron;
+    if (!first && kind[1] != &lop_op_kron) return false;
+    if (kind[first] == &lop_op_sum || kind[first] == &lop_op_kronsum) return a->op == &lop_op_prod;
+    if (a->op != &lop_op_sum || kind[first] != &lop_op_identity) return false;
+    const lop_node *k = a->child[!first];
+    int others = 0;
+    if (k->op == &lop_op_scaled) k = k->child[0];
+    for (int i = 0; i < k->n; i++) others += k->child[i]->op != &lop_op_identity;
+    return others == 1;
+}
+
+/* Is there something in `a` that tidy.c may take out or bring together: unit factors, zeros,
+ * multiples by one, three terms, two of one kind, views of terms, or factors that close? */
+static bool untidy(const lop_node *a, int depth) {
+    if (depth == 0) return false;
+    if (a->op == &lop_op_scaled || a->op == &lop_op_view)
+        return untidy(a->child[0], depth - 1) ||
+               (a->op == &lop_op_scaled &&
+                lop_coef_test(a->ctx, lop_coef_of(&a->attr), LOP_COEF_ONE));
+    const bool sum = a->op == &lop_op_sum;
+    if (!sum && a->op != &lop_op_prod) return false;
+    if (sum && !lop_is_blas(a->dtype) && !a->weak) /* sums wrap where they stand */
+        return untidy(a->child[0], depth - 1) || untidy(a->child[1], depth - 1);
+    const lop_op *kind[2];
+    for (int i = 0; i < 2; i++) {
+        const lop_node *c = a->child[i];
+        kind[i] = c->op == &lop_op_scaled ? c->child[0]->op : c->op;
+        if (sum ? kind[i] == &lop_op_sum || kind[i] == &lop_op_view || kind[i] == &lop_op_zeros
+                : kind[i] == &lop_op_identity)
+            return true;
+    }
+    if (krons_may_meet(a, kind)) return true;
+    if (!sum && may_meet(a->child[0], true) && may_meet(a->child[1], false)) return true;
+    return (sum && kind[0] == kind[1]) || untidy(a->child[0], depth - 1) ||
+           untidy(a->child[1], depth - 1);
+}
+lop_truth lop_when_untidy(const lop_match *m) {
+    enum { LEVELS = 8 };
+    const lop_node *root = m->root;
+    const lop_node *a = root->op == &lop_op_inverse ? root->child[0] : root;
+    return untidy(a, LEVELS) ? LOP_TRUE : LOP_FALSE;
+}
