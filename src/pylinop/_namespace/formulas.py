@@ -166,7 +166,7 @@ class _Evaluation:
     def _vector_product(self, a: Any) -> Any:
         left, right = a._args
         if left.ndim < 2 and right.ndim < 2:
-            return self.ns.sum(self.value(left) * self.value(right), -1)
+            return self.ns.dot(self.value(left), self.value(right))
         if left.ndim < 2:
             column = self._column(left, _core._lazy_view(right, 1))
         else:
@@ -328,16 +328,20 @@ def _logdet(ns: Namespace, sign: Any, log: Any, dtype: str) -> Any:
     """Of a negative determinant of a real matrix NaN."""
     if dtype.startswith("complex"):
         return ns.cast(log + ns.log(sign), dtype)
-    nothing = ns.zeros((), ns.name_of(log)) + float("nan")
-    return ns.cast(ns.where(ns.real(sign) < 0, nothing, log), dtype)
+    return ns.cast(ns.or_nan(ns.real(sign) >= 0, log), dtype)
 
 
 def _pair(ns: Namespace, sign: Any, log: Any, dtype: str) -> Any:
-    return sign, log
+    return _known_sign(ns, sign, log), log
+
+
+def _known_sign(ns: Namespace, sign: Any, log: Any) -> Any:
+    """NaN where the logarithm is."""
+    return ns.or_nan(log == log, sign)
 
 
 def _sign(ns: Namespace, sign: Any, log: Any, dtype: str) -> Any:
-    return ns.cast(sign, dtype)
+    return ns.cast(_known_sign(ns, sign, log), dtype)
 
 
 def _logabs(ns: Namespace, sign: Any, log: Any, dtype: str) -> Any:
