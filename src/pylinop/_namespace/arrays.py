@@ -15,7 +15,7 @@ import numpy as np
 
 from .._base import memory
 
-__all__ = ["Namespace", "device_text", "namespace_of"]
+__all__ = ["Namespace", "device_text", "is_traced", "namespace_of"]
 
 
 class Namespace:
@@ -196,6 +196,12 @@ class Namespace:
 
     def log(self, x: Any) -> Any:
         return self.xp.log(x)
+
+    def log1p(self, x: Any) -> Any:
+        return self.xp.log1p(x)
+
+    def ceil(self, x: Any) -> Any:
+        return self.xp.ceil(x)
 
     def triu(self, x: Any, k: int = 0) -> Any:
         return self.xp.triu(x, k=k)
@@ -561,6 +567,12 @@ def namespace_of(x: Any) -> Namespace:
     if hasattr(x, "__array_namespace__"):
         return Namespace(x.__array_namespace__(), x)
     raise TypeError(f"a {type(x).__name__} is no array of the array API")
+
+
+def is_traced(x: Any) -> bool:
+    """Is x what stands for an array in a transformation of JAX?"""
+    root = type(x).__module__.partition(".")[0]
+    return root == "jax" and getattr(x, "device", None) is None
 
 
 def device_text(x: Any) -> str:

@@ -21,8 +21,8 @@ from .._lazy import evaluate, kinds
 from .._lazy.leaves import lazy
 from .._lazy.matrix_functions import OfForm, Piece
 from .._structured import determinants
-from . import functions, walk
-from .arrays import Namespace, device_text, namespace_of
+from . import functions, matrix_functions, walk
+from .arrays import Namespace, device_text, is_traced, namespace_of
 from .told import Told
 
 __all__ = ["computed", "on_one_device"]
@@ -33,10 +33,11 @@ _LINEAR = ("matmul", "add", "scale", "over", "view", "inverse", "operator", "mad
 
 
 def on_one_device(arrays: Any) -> None:
-    """Raises where arrays lie on different devices."""
+    """Raises where arrays lie on different devices. What JAX traces lies on none yet."""
     seen: dict[str, Any] = {}
     for x in arrays:
-        seen.setdefault(device_text(x), x)
+        if not is_traced(x):
+            seen.setdefault(device_text(x), x)
     if len(seen) > 1:
         first, second = list(seen)[:2]
         raise ValueError(
@@ -148,6 +149,9 @@ class _Evaluation:
             return self._leaf(np.asarray(a._args[0]))
         if a._head == "of form":
             return self._of_form(a)
+        if matrix_functions.is_function(a):
+            parts = matrix_functions.by_parts(a)
+            return matrix_functions.value(self, a) if parts is a else self.value(parts)
         if not _is_value(a) and (a.ndim >= 2 or a._head in ("matmul", "view", "inverse")):
             if a._head == "matmul" and min(x.ndim for x in a._args) < 2:
                 return self._vector_product(a)
@@ -195,6 +199,8 @@ class _Evaluation:
 
     def _asked(self, form: Any, action: int, like: Any, x: Any = None, k: int = 0) -> Any:
         """An action of the operator that a LazyArray is."""
+        form = matrix_functions.by_parts(form, lambda a: lazy(self._hollow(a)))
+        self.kept.append(form)
         if _is_value(form):
             form = lazy(self._hollow(form))
         outer, self.placed = self.placed, []  # values on the way are asked for within
@@ -225,6 +231,20 @@ class _Evaluation:
         if isinstance(found, tuple) or like is None:
             return found
         return self.ns.cast(found, like.dtype.name)
+
+    def about(self, form: Any, ask: Callable[[Any], Any]) -> Any:
+        """What is known of the operator that a LazyArray is, by how it is written."""
+        if _is_value(form):
+            return None
+        outer, self.placed = self.placed, []
+        try:
+            self._place(form)
+            self._leafed(form)
+            op = _core._lazy_operator(form)
+            return None if op is None or op._opaque else ask(op)
+        finally:
+            self._release()
+            self.placed = outer
 
     def _mark(self, held: Any) -> Any:
         """What tells an array from all others, as long as it is kept."""
@@ -271,7 +291,7 @@ def _is_value(root: Any) -> bool:
     stack = [root]
     while stack:
         a = stack[-1]
-        if a._head not in _LINEAR or id(a) in known:
+        if a._head not in _LINEAR or id(a) in known or matrix_functions.is_function(a):
             known.setdefault(id(a), True)
             stack.pop()
             continue
