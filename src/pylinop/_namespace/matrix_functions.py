@@ -21,7 +21,7 @@ from .. import _core
 from .._base.checks import is_lazy
 from .._lazy.kinds import Kind
 from .._lazy.matrix_functions import OfForm
-from .._structured.questions import known
+from .._structured.properties import known
 
 __all__ = ["by_parts", "is_function", "value"]
 
