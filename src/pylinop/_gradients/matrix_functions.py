@@ -41,8 +41,13 @@ def _of_derivative(y: Any, h: Any, k: int) -> Any:
     size: Any = np.linalg.norm(np.reshape(g, (*batch, 1, n * n)), axis=-1, keepdims=True)
     size = np.where(size == 0, 1.0, size)
     size = size if batch else np.reshape(size, ())
-    whole = np.block([[X, g / size], [np.zeros((*batch, n, n)), X]])
-    return Through(by(whole, **more)[..., :n, n:] * size, h, (g,))
+    zeros = np.zeros((*batch, n, n))
+    if X._head == "view":
+        whole = np.block([[X, g / size], [zeros, X]])
+        return Through(by(whole, **more)[..., :n, n:] * size, h, (g,))
+    # A is the view of X, which does not lead to it: the adjoint, where A itself is a block
+    whole = np.block([[A, zeros], [view(g / size, 3), A]])
+    return Through(view(by(whole, **more)[..., n:, :n], 3) * size, h, (g,))
 
 
 def _cholesky(y: Any, g: Any, k: int) -> Any:

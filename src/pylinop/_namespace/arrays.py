@@ -15,7 +15,7 @@ import numpy as np
 
 from .._base import memory
 
-__all__ = ["Namespace", "device_text", "namespace_of"]
+__all__ = ["Namespace", "device_text", "is_traced", "namespace_of"]
 
 
 class Namespace:
@@ -122,6 +122,21 @@ class Namespace:
     def matmul(self, a: Any, b: Any) -> Any:
         return self.xp.matmul(a, b)
 
+    fuses = False  # are the next three one function each?
+
+    def plus_scaled(self, total: Any, x: Any, c: Any) -> Any:
+        return total + x * c
+
+    def plus_times(self, total: Any, a: Any, x: Any, c: Any) -> Any:
+        return total + a * x * c
+
+    def plus_product(self, total: Any, a: Any, x: Any, c: Any) -> Any:
+        return total + self.matmul(a, x) * c
+
+    def dot(self, x: Any, y: Any) -> Any:
+        """Of vectors."""
+        return self.sum(x * y, -1)
+
     def conj(self, x: Any) -> Any:
         return self.xp.conj(x) if self.name_of(x).startswith("complex") else x
 
@@ -182,6 +197,12 @@ class Namespace:
     def log(self, x: Any) -> Any:
         return self.xp.log(x)
 
+    def log1p(self, x: Any) -> Any:
+        return self.xp.log1p(x)
+
+    def ceil(self, x: Any) -> Any:
+        return self.xp.ceil(x)
+
     def triu(self, x: Any, k: int = 0) -> Any:
         return self.xp.triu(x, k=k)
 
@@ -216,6 +237,11 @@ class Namespace:
         """The solution with a matrix through a mode."""
         factor = self.mT(factor) if mode & 1 else factor
         return self.solve(self.conj(factor) if mode & 2 else factor, b)
+
+    def lu_parts(self, factor: Any) -> Any:
+        """Numbers whose moduli, and others whose signs have the determinant as their product; None
+        where the library does not show them."""
+        return None
 
     def lu_slogdet(self, factor: Any) -> Any:
         return self.slogdet(factor)
@@ -401,6 +427,25 @@ class _Torch(Namespace):
             a, b = a.to(wide), b.to(wide)
         return self.xp.matmul(a, b)
 
+    fuses = True
+
+    def plus_scaled(self, total: Any, x: Any, c: Any) -> Any:
+        return self.xp.sub(total, x) if c == -1 else self.xp.add(total, x, alpha=c)
+
+    def plus_times(self, total: Any, a: Any, x: Any, c: Any) -> Any:
+        return self.xp.addcmul(total, a, x, value=c)
+
+    def plus_product(self, total: Any, a: Any, x: Any, c: Any) -> Any:
+        if total.ndim == a.ndim == x.ndim == 2 and total.dtype == a.dtype == x.dtype:
+            return self.xp.addmm(total, a, x, alpha=c)
+        return self.plus_scaled(total, self.matmul(a, x), c)
+
+    def dot(self, x: Any, y: Any) -> Any:
+        plain = x.ndim == y.ndim == 1 and x.dtype == y.dtype
+        if plain and (x.is_complex() or x.is_floating_point()):
+            return self.xp.dot(x, y)
+        return super().dot(x, y)
+
     def conj(self, x: Any) -> Any:
         return x.conj().resolve_conj() if x.is_complex() else x
 
@@ -474,13 +519,15 @@ class _Torch(Namespace):
         x = self.xp.linalg.lu_solve(a, pivots, b, adjoint=bool(mode & 1))
         return self.conj(x) if turned else x
 
-    def lu_slogdet(self, factor: Any) -> Any:
+    def lu_parts(self, factor: Any) -> Any:
         a, pivots = factor
-        d = a.diagonal(dim1=-2, dim2=-1)
-        own = self.xp.arange(1, pivots.shape[-1] + 1, device=pivots.device, dtype=pivots.dtype)
-        signs = self.sign(d)
-        signs = self.xp.where(pivots == own, signs, -signs)  # a swap turns one
-        return signs.prod(-1), d.abs().log().sum(-1)
+        d, own = a.diagonal(dim1=-2, dim2=-1), self.arange(pivots.shape[-1], "int32") * 2 + 3
+        turned = self.xp.sub(own, pivots, alpha=2)  # 1, or less than 0 where rows were swapped
+        return d, d * turned
+
+    def lu_slogdet(self, factor: Any) -> Any:
+        d, signed = self.lu_parts(factor)
+        return self.sign(signed).prod(-1), d.abs().log().sum(-1)
 
     def inv(self, a: Any) -> Any:
         return self._unless(*self.xp.linalg.inv_ex(a))
@@ -524,6 +571,12 @@ def namespace_of(x: Any) -> Namespace:
     if hasattr(x, "__array_namespace__"):
         return Namespace(x.__array_namespace__(), x)
     raise TypeError(f"a {type(x).__name__} is no array of the array API")
+
+
+def is_traced(x: Any) -> bool:
+    """Is x what stands for an array in a transformation of JAX?"""
+    root = type(x).__module__.partition(".")[0]
+    return root == "jax" and getattr(x, "device", None) is None
 
 
 def device_text(x: Any) -> str:

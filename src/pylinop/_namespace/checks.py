@@ -34,8 +34,8 @@ def is_on() -> bool:
 
 def nan_unless(ns: Any, sound: Any, x: Any, core: int) -> Any:
     """NaN where a truth value, or those of a batch of matrices, vectors or numbers, are not."""
-    if isinstance(x, (tuple, list)):  # a determinant
-        return type(x)([nan_unless(ns, sound, y, 0) for y in x])
+    if isinstance(x, (tuple, list)):  # a determinant: its sign is NaN where the logarithm is
+        return type(x)([x[0], nan_unless(ns, sound, x[1], 0)])
     return ns.or_nan(sound[(..., *[None] * core)] if sound.ndim else sound, x)
 
 
@@ -64,17 +64,29 @@ def _all(w: Any, test: Any) -> Any:
     return test[..., 0] if test.shape[-1] == 1 else w.ns.all(test, -1)
 
 
-def _largest(w: Any, row: Any, k: int) -> Any:
-    return w.ns.largest(w.values[row.children[k]])
+_BESIDE = 16  # columns that are put beside each other, to be looked at by one function
+
+
+def _each_largest(w: Any, places: list[int]) -> list[Any]:
+    """The largest moduli of the columns of several nodes."""
+    found = [w.values[at] for at in places]
+    counts = [int(x.shape[-1]) for x in found]
+    alike = len({(tuple(x.shape[:-1]), w.ns.name_of(x)) for x in found}) == 1
+    if not (w.ns.fuses and alike and sum(counts) <= _BESIDE):
+        return [w.ns.largest(x) for x in found]
+    most, parts, at = w.ns.largest(w.ns.concat(found, -1)), [], 0
+    for count in counts:
+        parts.append(most[..., at : at + count])
+        at += count
+    return parts
 
 
 def _solution(w: Any, row: Any) -> Any:
     """Of x, r, b: the backward error."""
-    x, r, b = (_largest(w, row, k) for k in range(3))
-    n = w.rows[row.children[0]].shape[-2]
-    bound = w.ns.largest(w.values[_probed(w.rows, row)])[..., :1]
-    most = (10 * n * _unit(w, row)) * (bound * x + b)
-    return _all(w, most - r >= 0)
+    x, r, b, bound = _each_largest(w, [*row.children[:3], _probed(w.rows, row)])
+    n = max(1, w.rows[row.children[0]].shape[-2])
+    size = w.ns.plus_times(b, bound[..., :1], x, 1)
+    return _all(w, w.ns.plus_scaled(size, r, -1 / (10 * n * _unit(w, row))) >= 0)
 
 
 def _probed(rows: Any, row: Any) -> int:
@@ -86,8 +98,9 @@ def _probed(rows: Any, row: Any) -> int:
 def _by_probe(w: Any, row: Any) -> Any:
     """W has not grown more than x, which answers a probe."""
     n = w.rows[row.children[1]].shape[-2]
-    most = (10 * n) * _largest(w, row, 1)[..., :1] * _largest(w, row, 7)
-    return _all(w, (_largest(w, row, 6) <= most) & (most < np.inf))
+    x, grown, start = (w.ns.largest(w.values[row.children[k]]) for k in (1, 6, 7))
+    over = w.ns.plus_times(grown, x[..., :1], start, -10 * n)
+    return _all(w, over * 0 >= over)  # so that inf and NaN do not pass
 
 
 def _difference(w: Any, row: Any) -> Any:

@@ -21,8 +21,8 @@ from .._lazy import evaluate, kinds
 from .._lazy.leaves import lazy
 from .._lazy.matrix_functions import OfForm, Piece
 from .._structured import determinants
-from . import functions, walk
-from .arrays import Namespace, device_text, namespace_of
+from . import functions, matrix_functions, walk
+from .arrays import Namespace, device_text, is_traced, namespace_of
 from .told import Told
 
 __all__ = ["computed", "on_one_device", "settings"]
@@ -42,10 +42,11 @@ def settings() -> tuple[Any, ...]:
 
 
 def on_one_device(arrays: Any) -> None:
-    """Raises where arrays lie on different devices."""
+    """Raises where arrays lie on different devices. What JAX traces lies on none yet."""
     seen: dict[str, Any] = {}
     for x in arrays:
-        seen.setdefault(device_text(x), x)
+        if not is_traced(x):
+            seen.setdefault(device_text(x), x)
     if len(seen) > 1:
         first, second = list(seen)[:2]
         raise ValueError(
@@ -157,6 +158,9 @@ class _Evaluation:
             return self._leaf(np.asarray(a._args[0]))
         if a._head == "of form":
             return self._of_form(a)
+        if matrix_functions.is_function(a):
+            parts = matrix_functions.by_parts(a)
+            return matrix_functions.value(self, a) if parts is a else self.value(parts)
         if not _is_value(a) and (a.ndim >= 2 or a._head in ("matmul", "view", "inverse")):
             if a._head == "matmul" and min(x.ndim for x in a._args) < 2:
                 return self._vector_product(a)
@@ -175,7 +179,7 @@ class _Evaluation:
     def _vector_product(self, a: Any) -> Any:
         left, right = a._args
         if left.ndim < 2 and right.ndim < 2:
-            return self.ns.sum(self.value(left) * self.value(right), -1)
+            return self.ns.dot(self.value(left), self.value(right))
         if left.ndim < 2:
             column = self._column(left, _core._lazy_view(right, 1))
         else:
@@ -204,6 +208,8 @@ class _Evaluation:
 
     def _asked(self, form: Any, action: int, like: Any, x: Any = None, k: int = 0) -> Any:
         """An action of the operator that a LazyArray is."""
+        form = matrix_functions.by_parts(form, lambda a: lazy(self._hollow(a)))
+        self.kept.append(form)
         if _is_value(form):
             form = lazy(self._hollow(form))
         outer, self.placed = self.placed, []  # values on the way are asked for within
@@ -234,6 +240,20 @@ class _Evaluation:
         if isinstance(found, tuple) or like is None:
             return found
         return self.ns.cast(found, like.dtype.name)
+
+    def about(self, form: Any, ask: Callable[[Any], Any]) -> Any:
+        """What is known of the operator that a LazyArray is, by how it is written."""
+        if _is_value(form):
+            return None
+        outer, self.placed = self.placed, []
+        try:
+            self._place(form)
+            self._leafed(form)
+            op = _core._lazy_operator(form)
+            return None if op is None or op._opaque else ask(op)
+        finally:
+            self._release()
+            self.placed = outer
 
     def _mark(self, held: Any) -> Any:
         """What tells an array from all others, as long as it is kept."""
@@ -280,7 +300,7 @@ def _is_value(root: Any) -> bool:
     stack = [root]
     while stack:
         a = stack[-1]
-        if a._head not in _LINEAR or id(a) in known:
+        if a._head not in _LINEAR or id(a) in known or matrix_functions.is_function(a):
             known.setdefault(id(a), True)
             stack.pop()
             continue
@@ -337,16 +357,20 @@ def _logdet(ns: Namespace, sign: Any, log: Any, dtype: str) -> Any:
     """Of a negative determinant of a real matrix NaN."""
     if dtype.startswith("complex"):
         return ns.cast(log + ns.log(sign), dtype)
-    nothing = ns.zeros((), ns.name_of(log)) + float("nan")
-    return ns.cast(ns.where(ns.real(sign) < 0, nothing, log), dtype)
+    return ns.cast(ns.or_nan(ns.real(sign) >= 0, log), dtype)
 
 
 def _pair(ns: Namespace, sign: Any, log: Any, dtype: str) -> Any:
-    return sign, log
+    return _known_sign(ns, sign, log), log
+
+
+def _known_sign(ns: Namespace, sign: Any, log: Any) -> Any:
+    """NaN where the logarithm is."""
+    return ns.or_nan(log == log, sign)
 
 
 def _sign(ns: Namespace, sign: Any, log: Any, dtype: str) -> Any:
-    return ns.cast(sign, dtype)
+    return ns.cast(_known_sign(ns, sign, log), dtype)
 
 
 def _logabs(ns: Namespace, sign: Any, log: Any, dtype: str) -> Any:

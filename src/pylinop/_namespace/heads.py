@@ -21,7 +21,13 @@ def _mul(w: Any, row: Any) -> Any:
 
 
 def _div(w: Any, row: Any) -> Any:
-    return w.whole(row, 0) / w.whole(row, 1)[..., None]
+    """Tall ones are read in several places, and kept."""
+
+    def make() -> Any:
+        return w.whole(row, 0) / w.whole(row, 1)[..., None]
+
+    shape = w.rows[row.children[0]].shape
+    return w.once_of("quotient", row, make) if 2 * shape[-1] <= shape[-2] else make()
 
 
 def _scale(w: Any, row: Any) -> Any:
@@ -30,7 +36,11 @@ def _scale(w: Any, row: Any) -> Any:
 
 
 def _shift(w: Any, row: Any) -> Any:
-    return w.ns.shifted(w.whole(row, 0), w.coefficient(row))
+    def make() -> Any:
+        return w.ns.shifted(w.whole(row, 0), w.coefficient(row))
+
+    small = w.rows[row.children[0]].head == "top_square" and not row.num
+    return w.once_of(("shift", row.c), row, make) if small else make()
 
 
 def _conjugate(w: Any, row: Any) -> Any:
@@ -117,9 +127,19 @@ def _gram(w: Any, row: Any) -> Any:
     return w.ns.matmul(kinds.seen(w.ns, a, row.i[0]), a)
 
 
+def _weighted(w: Any, row: Any) -> Any:
+    """A^H D^-1 A."""
+
+    def make() -> Any:
+        a = w.whole(row, 0)
+        w.tell(row, (*row.shape[:-2], row.shape[-1], row.shape[-1]))
+        return w.ns.matmul(kinds.seen(w.ns, a, 3), _div(w, row))
+
+    return w.once_of("weighted", row, make)
+
+
 def _weighted_gram(w: Any, row: Any) -> Any:
-    a, d = w.whole(row, 0), w.whole(row, 1)
-    inner = w.ns.matmul(kinds.seen(w.ns, a, 3), a / d[..., None])
+    a, inner = w.whole(row, 0), _weighted(w, row)
     squares = w.ns.sum(w.ns.conj(a) * a, -2, True)
     return w.ns.concat([inner, w.ns.expand(squares, (*inner.shape[:-2], 1, inner.shape[-1]))], -2)
 
@@ -130,6 +150,10 @@ def _scaled_gram(w: Any, row: Any) -> Any:
 
 
 def _top_square(w: Any, row: Any) -> Any:
+    """The squares below a weighted Gram matrix are not computed for it."""
+    of = w.rows[row.children[0]]
+    if of.head == "weighted_gram":
+        return w.ns.cast(_weighted(w, of), row.dtype)
     return w.child(row, 0)[..., : row.shape[-2], :]
 
 

@@ -28,6 +28,8 @@ def _is_mirrored(w: Any, at: int) -> bool:
             return True
         if row.head == "array" and row.core == 2 and not of_kind:
             return True
+        if row.head in ("gram", "weighted_gram", "scaled_gram"):
+            continue  # which are computed whole
         of_kind = of_kind or row.head == "todense"
         stack += [(below, of_kind) for below in row.children if below not in seen]
         seen.update(row.children)
@@ -218,13 +220,12 @@ def _eigvec(w: Any, row: Any) -> Any:
 
 def _product(w: Any, d: Any) -> Any:
     """Of the elements of a vector."""
+    return _of_parts(w, d, d)
+
+
+def _of_parts(w: Any, d: Any, signed: Any) -> Any:
     with np.errstate(divide="ignore"):  # the logarithm of 0 is -inf
-        return w.ns.prod(_sign(w, d), -1), w.ns.sum(w.ns.log(w.ns.abs(d)), -1)
-
-
-def _sign(w: Any, d: Any) -> Any:
-    """PyTorch's sign of NaN is 0."""
-    return w.ns.where(d == d, w.ns.sign(d), d)
+        return w.ns.prod(w.ns.sign(signed), -1), w.ns.sum(w.ns.log(w.ns.abs(d)), -1)
 
 
 def _vector_det(w: Any, row: Any) -> Any:
@@ -273,8 +274,27 @@ def _one(w: Any, row: Any) -> Any:
 
 
 def _mul_det(w: Any, row: Any) -> Any:
-    (s, a), (t, b) = (w.value(k) for k in row.children)
-    return s * t, a + b
+    """Of numbers side by side where those of both are there."""
+    if w.sums is None or row.children[0] not in w.sums.within:
+        (s, a), (t, b) = (w.value(k) for k in row.children)
+        return s * t, a + b
+    parts = [_numbers(w, k) for k in row.children]
+    if None in parts or len({tuple(p[0].shape[:-1]) for p in parts}) > 1:
+        (s, a), (t, b) = (HEADS[w.rows[k].head](w, w.rows[k]) for k in row.children)
+        return s * t, a + b
+    sides = ([w.ns.cast(v, row.dtype) for v in side] for side in zip(*parts, strict=True))
+    return _of_parts(w, *(w.ns.concat(side, -1) for side in sides))
+
+
+def _numbers(w: Any, at: int) -> Any:
+    """The numbers that a determinant is the product of, by modulus and by sign; None of others."""
+    row = w.rows[at]
+    x = w.child(row, 0)
+    if row.head == "vector_det":
+        return x, x
+    if not x.shape[-1] or _cholesky(w, row.children[0], row.dtype, bool(row.i[0])) is not None:
+        return None
+    return w.ns.lu_parts(_lu(w, row.children[0], row.dtype, True))
 
 
 def _pow_det(w: Any, row: Any) -> Any:

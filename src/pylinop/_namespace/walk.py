@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from .. import _core
 from .._base import config
-from . import checks, closing, heads, kinds, projections, solves
+from . import checks, closing, fused, heads, kinds, projections, solves
 from .arrays import Namespace
 from .told import Told
 
@@ -182,15 +182,21 @@ def _below(rows: list[Row], row: Row, arm: int | None) -> tuple[int, ...]:
     return (row.children[arm],)
 
 
-def _needed(rows: list[Row], arms: list[int | None]) -> list[bool]:
-    need = [False] * len(rows)
-    need[-1] = True
+def _reads(rows: list[Row], arms: list[int | None]) -> list[int]:
+    """How often each node is read: 0 where it is not needed."""
+    reads = [0] * len(rows)
+    reads[-1] = 1
     for at in range(len(rows) - 1, -1, -1):
-        if need[at]:
-            row, arm = rows[at], arms[at]
-            for k in _below(rows, row, arm):
-                need[k] = True
-    return need
+        row = rows[at]
+        if not reads[at]:
+            continue
+        for k in _below(rows, row, arms[at]):
+            # the squares below a weighted Gram matrix are for C
+            reads[k] += 1 if (row.head, rows[k].head) != ("top_square", "weighted_gram") else 0
+            if not reads[k]:
+                for j in rows[k].children:
+                    reads[j] += 1
+    return reads
 
 
 class Shared:
@@ -231,13 +237,15 @@ class Walk:
         self.keys: list[int] = []
         self.numbers: list[Any] = []  # coefficients that are arrays, by the entries that rows name
         self.entries: Any = ()
+        self.sums: fused.Sums | None = None
         self.sound: list[Any] = []  # truth values without which the result is none
 
     def key(self, at: int) -> int:
         """A number for what a node is, in all walks of the program."""
         for row in self.rows[len(self.keys) : at + 1]:  # children come first
             below = tuple(self.keys[k] for k in row.children)
-            mark = self.marks.get(row.serial, (id(self), row.serial)) if not below else None
+            leaf = not below and row.head != "probe"  # which is the same for the same shape
+            mark = self.marks.get(row.serial, (id(self), row.serial)) if leaf else None
             number = self._entry_key(row.num) if row.num else 0
             what = (row.head, below, row.i, row.c, row.dtype, row.shape, row.core, mark, number)
             self.keys.append(self.shared.number(what))
@@ -251,6 +259,13 @@ class Walk:
     def once(self, what: Any, at: int, make: Callable[[], Any]) -> Any:
         """What is made of a node, once in all walks of the program."""
         key = what, self.key(at)
+        if key not in self.shared.found:
+            self.shared.found[key] = make()
+        return self.shared.found[key]
+
+    def once_of(self, what: Any, row: Row, make: Callable[[], Any]) -> Any:
+        """What is made of a node's operands in its dtype, whatever the node."""
+        key = what, row.dtype, tuple(map(self.key, row.children))
         if key not in self.shared.found:
             self.shared.found[key] = make()
         return self.shared.found[key]
@@ -304,9 +319,10 @@ class Walk:
     def run(self) -> Any:
         """The value of the last node."""
         arms = _arms(self.rows)
-        need = _needed(self.rows, arms)
+        reads = _reads(self.rows, arms)
+        self.sums = fused.sums_of(self, reads) if self.ns.fuses else None
         for at, row in enumerate(self.rows):
-            if not need[at]:
+            if not reads[at] or (self.sums is not None and at in self.sums.within):
                 continue
             if row.head == "array":
                 self.values[at] = self.leaves[row.serial]
@@ -315,6 +331,9 @@ class Walk:
                 if self.shared.told is not None:
                     tested = not arm and row.head in checks.HEADS and checks.is_on()
                     self.shared.told.ways[row.head] = tested
+            elif self.sums is not None and at in self.sums.terms:
+                self.tell(row, row.shape)
+                self.values[at] = self.sums.value(self, at)
             elif row.head in HEADS:
                 self.values[at] = self._made(at, row)
             elif not kinds.is_operator(row.head):
@@ -330,12 +349,16 @@ class Walk:
 
     def _made(self, at: int, row: Row) -> Any:
         def make() -> Any:
-            if self.shared.told is not None:
-                reads = [f"{self.rows[k].head}{self.rows[k].shape}" for k in row.children]
-                self.shared.told.step(row.head, row.shape, reads)
+            self.tell(row, row.shape)
             return self._shaped(HEADS[row.head](self, row), row)
 
         return self.once("value", at, make) if row.head in _KEPT else make()
+
+    def tell(self, row: Row, shape: Any) -> None:
+        """That a node is computed, to who asks."""
+        if self.shared.told is not None:
+            reads = [f"{self.rows[k].head}{self.rows[k].shape}" for k in row.children]
+            self.shared.told.step(row.head, shape, reads)
 
     def _shaped(self, x: Any, row: Row) -> Any:
         if isinstance(x, (tuple, list)) or x is None:  # a determinant, several results, a shape

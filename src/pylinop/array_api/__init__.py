@@ -23,27 +23,33 @@ __all__ = [
     "det",
     "diagonal",
     "einsum",
+    "expm",
     "inv",
     "inv_quad_logdet",
     "logdet",
+    "logm",
     "matrix_power",
     "multi_dot",
     "multiply",
     "slogdet",
     "solve",
+    "sqrtm",
     "trace",
 ]
 
 det = _F.det
 diagonal = _F.diagonal
+expm = _F.expm
 inv = _F.inv
 inv_quad_logdet = _F.inv_quad_logdet
 logdet = _F.logdet
+logm = _F.logm
 matrix_power = _F.matrix_power
 multi_dot = _F.multi_dot
 multiply = _F.multiply
 slogdet = _F.slogdet
 solve = _F.solve
+sqrtm = _F.sqrtm
 trace = _F.trace
 
 _kinds = _table.constructors(_kind)  # a kind added to the table is here without another line

@@ -1,0 +1,180 @@
+"""Exponential, logarithm and square root of operators on arrays of a namespace. No value is looked
+at: what C raises for is NaN.
+
+    Diag, BlockDiag, c * Diag   by their parts, and operators again; exp(KronSum) is a Kron
+    known to be Hermitian       by eigenvalues
+    other exponentials          scaling and squaring (Higham 2005): Pade's [13/13] of A / 2^s,
+                                squared s times, at most `_SQUARINGS`; NaN where that is too few
+    other roots and logarithms  none: they go by Schur's form, which these libraries have not
+
+Their first derivatives are those of C (function_derivatives.py): by divided differences at the
+eigenvalues, and of exponentials at the top right of exp([[A, G], [0, A]])."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from .._base.checks import is_lazy
+from .._lazy.kinds import Kind
+from .._lazy.matrix_functions import OfForm
+from .._structured.properties import known
+
+__all__ = ["by_parts", "is_function", "value"]
+
+_NUMBERS: dict[str, Callable[..., Any]] = {"expm": np.exp, "logm": np.log, "sqrtm": np.sqrt}
+_DERIVATIVES = {f"derivative of {name}": name for name in _NUMBERS}
+_SQUARINGS = 24  # of what has a 1-norm of up to 9e7
+_THETA = 5.371920351148152  # up to which Pade's is right to double precision
+_PADE = (
+    *(64764752532480000, 32382376266240000, 7771770303897600, 1187353796428800, 129060195264000),
+    *(10559470521600, 670442572800, 33522128640, 1323241920, 40840800, 960960, 16380, 182, 1),
+)  # fmt: skip
+
+
+def is_function(a: Any) -> bool:
+    """Is a LazyArray such a function of a matrix?"""
+    if a._head != "made" or not isinstance(a._more[0], OfForm):
+        return False
+    return a._more[0].name in _NUMBERS or a._more[0].name in _DERIVATIVES
+
+
+# -- structure: LazyArrays of LazyArrays --
+
+
+def by_parts(root: Any, leaf: Callable[[Any], Any] | None = None) -> Any:
+    """The same LazyArray with functions of what has structure as operators of their parts, and the
+    others as leaves."""
+    order, stack = [], [root]
+    while stack:
+        a = stack.pop()
+        order.append(a)
+        stack += [x for x in a._args if is_lazy(x) and x.ndim >= 2]
+    if not any(map(is_function, order)):
+        return root
+    made: dict[int, Any] = {}
+    for a in reversed(order):  # operands come first
+        if id(a) in made:
+            continue
+        parts = _structured(a) if is_function(a) else None
+        if parts is not None and (parts.shape, parts.dtype) == (a.shape, a.dtype):
+            made[id(a)] = by_parts(parts, leaf)
+            continue
+        if is_function(a) and leaf is not None:
+            made[id(a)] = leaf(a)
+            continue
+        args = tuple([made.get(id(x), x) for x in a._args])
+        same = all(x is y for x, y in zip(args, a._args, strict=True))
+        made[id(a)] = a if same else _core._LazyArray(a._head, args, a.shape, a.dtype, a._more)
+    return made[id(root)]
+
+
+def _structured(a: Any) -> Any:
+    """Of a function by the parts of what it is of; None where there is no such form."""
+    f, of, c = a._more[0], a._args[0], None
+    if f.name not in _NUMBERS:
+        return None
+    if f.name == "expm" and of._head == "scale":
+        of, c = of._args
+    kind = of._more[0] if of._head == "made" else None
+    if not isinstance(kind, Kind) or kind.kwargs or len(kind.args) != len(of._args):
+        return None
+    parts = of._args if c is None else [c * x for x in of._args]
+    if kind.cls is _core.Diag:
+        return kind(_NUMBERS[f.name](parts[0]))
+    if kind.cls is _core.BlockDiag or (kind.cls is _core.KronSum and f.name == "expm"):
+        functions = [_core._LazyArray("made", (x,), x.shape, a.dtype, a._more) for x in parts]
+        return (_core.BlockDiag if kind.cls is _core.BlockDiag else _core.Kron)(*functions)
+    return None
+
+
+# -- values --
+
+
+def value(run: Any, a: Any) -> Any:
+    """The matrix, of one that has no parts."""
+    of, name = a._args[0], a._more[0].name
+    base = _DERIVATIVES.get(name, name)
+    is_hermitian = run.about(of, lambda op: known(op, "hermitian") is True)
+    if base != "expm" and not is_hermitian:
+        raise NotImplementedError(
+            f"{name} of shape {a.shape} has no form on the arrays of other libraries but of "
+            "what is known to be Hermitian, as by Dense(a, assume_a='her'), and of Diag and "
+            "BlockDiag of these: compute it on the CPU"
+        )
+    m = run.ns.cast(run.value(of), a.dtype.name)
+    if not a.shape[-1]:
+        return m
+    if name in _DERIVATIVES:
+        g = run.ns.cast(run.value(a._args[1]), a.dtype.name)
+        return _of_block(run.ns, m, g) if base == "expm" else _by_differences(run.ns, base, m, g)
+    return _by_eigenvalues(run.ns, name, m) if is_hermitian else _exponential(run.ns, m)
+
+
+def _of_block(ns: Any, m: Any, g: Any) -> Any:
+    """The derivative of the exponential at m^H along g."""
+    n, adjoint = m.shape[-1], ns.conj(ns.mT(m))
+    size = ns.max(ns.max(ns.abs(g), -1, True), -2, True)
+    size = ns.where(size > 0, size, size * 0 + 1)  # of a block that is not too large it is accurate
+    batch = np.broadcast_shapes(tuple(adjoint.shape[:-2]), tuple(g.shape[:-2]))
+    adjoint, g = (ns.expand(x, (*batch, n, n)) for x in (adjoint, g / size))
+    lines = ns.concat([adjoint, g], -1), ns.concat([adjoint * 0, adjoint], -1)
+    return _exponential(ns, ns.concat(lines, -2))[..., :n, n:] * size
+
+
+def _by_differences(ns: Any, name: str, m: Any, g: Any) -> Any:
+    """Of a root or logarithm of a Hermitian matrix; NaN or inf where it is not definite."""
+    values, q = ns.eigh(m)
+    a, b, back = values[..., :, None], values[..., None, :], ns.conj(ns.mT(q))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        if name == "sqrtm":
+            divided = 1 / (ns.sqrt(a) + ns.sqrt(b))
+        else:
+            z = (a - b) / (a + b)
+            other = ns.where(z == 0, z * 0 + 0.5, z)
+            ratio = ns.log1p(2 * other / (1 - other)) / (2 * other)
+            divided = 2 * ns.where(z == 0, z * 0 + 1, ratio) / (a + b)
+            divided = ns.or_nan((a > 0) & (b > 0), divided)
+    inner = ns.matmul(ns.matmul(back, g), q)
+    return ns.matmul(ns.matmul(q, inner * divided), back)
+
+
+def _by_eigenvalues(ns: Any, name: str, m: Any) -> Any:
+    values, vectors = ns.eigh(m)
+    if name == "sqrtm":  # what is negative by rounding alone counts as zero
+        n, eps = m.shape[-1], float(np.finfo(ns.name_of(values)).eps)
+        most = ns.max(ns.abs(values), -1, True)
+        values = ns.where(ns.abs(values) <= n * eps * most, values * 0, values)
+    values = ns.cast(values, ns.name_of(m))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found = {"expm": ns.exp, "logm": ns.log, "sqrtm": ns.sqrt}[name](values)
+    return ns.matmul(vectors * found[..., None, :], ns.conj(ns.mT(vectors)))
+
+
+def _exponential(ns: Any, m: Any) -> Any:
+    norm = ns.max(ns.sum(ns.abs(m), -2), -1)
+    s = ns.ceil(ns.log(norm / _THETA + 1e-30) / float(np.log(2.0)))
+    s = ns.where(s > 0, s, s * 0)
+    a = m * ns.cast((s * 0 + 2.0) ** -s, ns.name_of(m))[..., None, None]
+    x = _pade(ns, a)
+    for k in range(_SQUARINGS):
+        x = ns.where((s > k)[..., None, None], ns.matmul(x, x), x)
+    return ns.or_nan((s <= _SQUARINGS)[..., None, None], x)
+
+
+def _pade(ns: Any, a: Any) -> Any:
+    """Of a matrix whose 1-norm is at most `_THETA`."""
+    b = [x / _PADE[0] for x in _PADE]  # so that single precision holds them
+    n = a.shape[-1]
+    a2 = ns.matmul(a, a)
+    a4 = ns.matmul(a2, a2)
+    a6 = ns.matmul(a4, a2)
+    eye = ns.eye(n, n, 0, ns.name_of(a))
+    odd = ns.matmul(a6, b[13] * a6 + b[11] * a4 + b[9] * a2)
+    odd = ns.matmul(a, odd + b[7] * a6 + b[5] * a4 + b[3] * a2 + b[1] * eye)
+    even = ns.matmul(a6, b[12] * a6 + b[10] * a4 + b[8] * a2)
+    even = even + b[6] * a6 + b[4] * a4 + b[2] * a2 + b[0] * eye
+    return ns.solve(even - odd, even + odd)
