@@ -21,6 +21,7 @@ from .. import _core
 from .._base.checks import is_lazy
 from .._lazy.kinds import Kind
 from .._lazy.matrix_functions import OfForm
+from .._structured.function_derivatives import named_triangle
 from .._structured.properties import known
 
 __all__ = ["by_parts", "is_function", "value"]
@@ -109,7 +110,8 @@ def value(run: Any, a: Any) -> Any:
     """The matrix, of one that has no parts."""
     of, name = a._args[0], a._more[0].name
     base = _DERIVATIVES.get(name, name)
-    is_hermitian = run.about(of, lambda op: known(op, "hermitian") is True)
+    uplo = run.about(of, lambda op: named_triangle(op) if known(op, "hermitian") is True else None)
+    is_hermitian = uplo is not None
     if base != "expm" and not is_hermitian:
         raise NotImplementedError(
             f"{name} of shape {a.shape} has no form on the arrays of other libraries but of "
@@ -119,6 +121,8 @@ def value(run: Any, a: Any) -> Any:
     m = run.ns.cast(run.value(of), a.dtype.name)
     if not a.shape[-1]:
         return m
+    if is_hermitian:
+        m = run.ns.hermitian(m if uplo == "U" else run.ns.conj(run.ns.mT(m)))
     if name in _DERIVATIVES:
         g = run.ns.cast(run.value(a._args[1]), a.dtype.name)
         return _of_block(run.ns, m, g) if base == "expm" else _by_differences(run.ns, base, m, g)

@@ -102,6 +102,20 @@ def test_what_is_singular_by_rounding_is_not_a_number(chosen):
             assert torch.isnan(torch.autograd.grad(y.sum(), a)[0]).all()
 
 
+@pytest.mark.parametrize("name", ["expm", "sqrtm", "logm"])
+@pytest.mark.parametrize("see", [lambda A: A, lambda A: 2 * A.mT], ids=["itself", "transposed"])
+def test_only_the_named_triangle_is_read(name, see, chosen):
+    chosen(True)
+    whole = definite(torch.from_numpy(np.random.default_rng(54).standard_normal((4, 4)) / 2))
+    half = whole.triu() + 7 * torch.ones_like(whole).tril(-1)
+    found = []
+    for a in (whole, half):
+        a = a.to(DEVICE).requires_grad_()
+        y = getattr(pt, name)(see(pt.Dense(a, assume_a="her"))).toarray()
+        found.append([y.detach(), *torch.autograd.grad(y.square().sum(), a)])
+    torch.testing.assert_close(*found, rtol=1e-8, atol=1e-8)
+
+
 def test_blocks_that_are_not_square_and_operands_that_are_shared(chosen):
     chosen(True)
     a = torch.from_numpy(np.random.default_rng(53).standard_normal((5, 5)) / 3).to(DEVICE)
