@@ -54,9 +54,9 @@ DIFFERENCES = {
 }
 
 
-def named_triangle(op: Any) -> str:
+def named_triangle(op: Any) -> Any:
     """Of an array that is said to be Hermitian the upper one is read, seen through transposes."""
-    uplo = "U"
+    uplo: Any = "U"
     while op._head in ("view", "scaled"):
         if op._head == "view" and op._mode & TRANSPOSED:
             uplo = "L" if uplo == "U" else "U"
