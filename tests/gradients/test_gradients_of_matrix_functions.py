@@ -406,3 +406,31 @@ def test_derivatives_of_functions_keep_the_memory_limit(rng):
     a = matrix(rng, "f", 100, 100)
     with pl.config(memory_limit=300_000), pytest.raises(MemoryError, match="memory_limit"):
         pl.grad(lambda a: np.sum(pl.sqrtm(a)))(a @ a.T + np.eye(100))
+
+
+DECLARED = {
+    "itself": lambda A: A,
+    "transposed": lambda A: A.T,
+    "adjoint": lambda A: 2 * A.H,
+    "shifted": lambda A: 2 * A - pl.Identity(3),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
+@pytest.mark.parametrize("name", ["expm", "sqrtm", "logm"])
+def test_only_the_named_triangle_is_read(name, dtype):
+    """Values did, derivatives read the other one."""
+    rng = np.random.default_rng(7)
+    a = rng.standard_normal((3, 3)) + (1j if dtype[0] == "c" else 0) * rng.standard_normal((3, 3))
+    whole = (a @ a.conj().T / 3 + np.eye(3)).astype(dtype)
+    half = whole.copy()
+    half[np.tril_indices(3, -1)] = 7
+    for made in DECLARED.values():
+
+        def f(a, made=made):
+            y = getattr(pl, name)(made(pl.Dense(a, assume_a="her")))
+            return np.sum(np.real(y) ** 2)
+
+        due = pl.grad(f)(whole)
+        close = 1e-3 if dtype == "float32" else 1e-9
+        assert np.abs(pl.grad(f)(half) - due).max() <= close * np.abs(due).max()

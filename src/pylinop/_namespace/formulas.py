@@ -386,11 +386,14 @@ _DETERMINANTS: dict[Any, Callable[..., Any]] = {
 }
 
 
-def computed(program: Any, arrays: Any, held: list[Any] | None = None) -> list[Any]:
-    """The values of a program, on the device of its arrays. Arrays of NumPy that it holds itself,
-    and others may write to, are put into `held`."""
+def computed(
+    program: Any, arrays: Any, held: list[Any] | None = None, like: Any = None
+) -> list[Any]:
+    """The values of a program, on the device of its arrays; of none where `like` lies. Arrays of
+    NumPy that it holds itself, and others may write to, are put into `held`."""
     on_one_device(arrays)
-    ns = namespace_of(arrays[0])
+    like = arrays[0] if arrays else like
+    ns = namespace_of(like)
     leaves = [watched(_without_memory(ns.name_of(x), x.shape)) for x in arrays]
     try:
         roots = [lazy(r) for r in program.build(leaves)]
@@ -405,6 +408,6 @@ def computed(program: Any, arrays: Any, held: list[Any] | None = None) -> list[A
         if "was asked for while" not in str(error):
             raise
         raise NotImplementedError(
-            f"{program!r} looks at the values of its arrays, which stay on {device_text(arrays[0])}"
+            f"{program!r} looks at the values of its arrays, which stay on {device_text(like)}"
             ": compute it on the CPU"
         ) from error

@@ -73,7 +73,7 @@ def sums_of(w: Any, reads: list[int]) -> Sums:
 
     for at in range(len(w.rows) - 1, -1, -1):
         row = w.rows[at]
-        if row.head == "mul_det" and all(map(alone, row.children)):
+        if row.head == "mul_det" and reads[at] and all(map(alone, row.children)):
             found.within.update(row.children)
         if row.head == "add" and reads[at] and at not in found.within and _floats(row):
             inner: set[int] = set()

@@ -21,6 +21,7 @@ from .. import _core
 from .._base.checks import is_lazy
 from .._lazy.kinds import Kind
 from .._lazy.matrix_functions import OfForm
+from .._structured.function_derivatives import named_triangle
 from .._structured.properties import known
 
 __all__ = ["by_parts", "is_function", "value"]
@@ -45,20 +46,30 @@ def is_function(a: Any) -> bool:
 # -- structure: LazyArrays of LazyArrays --
 
 
+def _operands_first(root: Any) -> list[Any]:
+    """The matrices that one is made of, each once."""
+    order: list[Any] = []
+    seen: set[int] = set()
+    stack = [(root, False)]
+    while stack:
+        a, ready = stack.pop()
+        if ready:
+            order.append(a)
+        elif id(a) not in seen:
+            seen.add(id(a))
+            stack.append((a, True))
+            stack += [(x, False) for x in a._args if is_lazy(x) and x.ndim >= 2]
+    return order
+
+
 def by_parts(root: Any, leaf: Callable[[Any], Any] | None = None) -> Any:
     """The same LazyArray with functions of what has structure as operators of their parts, and the
     others as leaves."""
-    order, stack = [], [root]
-    while stack:
-        a = stack.pop()
-        order.append(a)
-        stack += [x for x in a._args if is_lazy(x) and x.ndim >= 2]
+    order = _operands_first(root)
     if not any(map(is_function, order)):
         return root
     made: dict[int, Any] = {}
-    for a in reversed(order):  # operands come first
-        if id(a) in made:
-            continue
+    for a in order:
         parts = _structured(a) if is_function(a) else None
         if parts is not None and (parts.shape, parts.dtype) == (a.shape, a.dtype):
             made[id(a)] = by_parts(parts, leaf)
@@ -85,7 +96,8 @@ def _structured(a: Any) -> Any:
     parts = of._args if c is None else [c * x for x in of._args]
     if kind.cls is _core.Diag:
         return kind(_NUMBERS[f.name](parts[0]))
-    if kind.cls is _core.BlockDiag or (kind.cls is _core.KronSum and f.name == "expm"):
+    of_operators = kind.cls is _core.BlockDiag or (kind.cls is _core.KronSum and f.name == "expm")
+    if of_operators and all(x.shape[-1] == x.shape[-2] for x in parts):
         functions = [_core._LazyArray("made", (x,), x.shape, a.dtype, a._more) for x in parts]
         return (_core.BlockDiag if kind.cls is _core.BlockDiag else _core.Kron)(*functions)
     return None
@@ -98,7 +110,8 @@ def value(run: Any, a: Any) -> Any:
     """The matrix, of one that has no parts."""
     of, name = a._args[0], a._more[0].name
     base = _DERIVATIVES.get(name, name)
-    is_hermitian = run.about(of, lambda op: known(op, "hermitian") is True)
+    uplo = run.about(of, lambda op: named_triangle(op) if known(op, "hermitian") is True else None)
+    is_hermitian = uplo is not None
     if base != "expm" and not is_hermitian:
         raise NotImplementedError(
             f"{name} of shape {a.shape} has no form on the arrays of other libraries but of "
@@ -108,6 +121,8 @@ def value(run: Any, a: Any) -> Any:
     m = run.ns.cast(run.value(of), a.dtype.name)
     if not a.shape[-1]:
         return m
+    if is_hermitian:
+        m = run.ns.hermitian(m if uplo == "U" else run.ns.conj(run.ns.mT(m)))
     if name in _DERIVATIVES:
         g = run.ns.cast(run.value(a._args[1]), a.dtype.name)
         return _of_block(run.ns, m, g) if base == "expm" else _by_differences(run.ns, base, m, g)
@@ -126,8 +141,9 @@ def _of_block(ns: Any, m: Any, g: Any) -> Any:
 
 
 def _by_differences(ns: Any, name: str, m: Any, g: Any) -> Any:
-    """Of a root or logarithm of a Hermitian matrix; NaN or inf where it is not definite."""
+    """Of a root or logarithm of a Hermitian matrix; NaN where it is not definite."""
     values, q = ns.eigh(m)
+    values = ns.or_nan(values > _noise(ns, values), values)
     a, b, back = values[..., :, None], values[..., None, :], ns.conj(ns.mT(q))
     with np.errstate(invalid="ignore", divide="ignore"):
         if name == "sqrtm":
@@ -137,17 +153,22 @@ def _by_differences(ns: Any, name: str, m: Any, g: Any) -> Any:
             other = ns.where(z == 0, z * 0 + 0.5, z)
             ratio = ns.log1p(2 * other / (1 - other)) / (2 * other)
             divided = 2 * ns.where(z == 0, z * 0 + 1, ratio) / (a + b)
-            divided = ns.or_nan((a > 0) & (b > 0), divided)
     inner = ns.matmul(ns.matmul(back, g), q)
     return ns.matmul(ns.matmul(q, inner * divided), back)
 
 
+def _noise(ns: Any, values: Any) -> Any:
+    """How large an eigenvalue is by rounding alone."""
+    most = ns.max(ns.abs(values), -1, True)
+    return (values.shape[-1] * float(np.finfo(ns.name_of(values)).eps)) * most
+
+
 def _by_eigenvalues(ns: Any, name: str, m: Any) -> Any:
     values, vectors = ns.eigh(m)
-    if name == "sqrtm":  # what is negative by rounding alone counts as zero
-        n, eps = m.shape[-1], float(np.finfo(ns.name_of(values)).eps)
-        most = ns.max(ns.abs(values), -1, True)
-        values = ns.where(ns.abs(values) <= n * eps * most, values * 0, values)
+    if name != "expm":  # what is there by rounding alone counts as zero, which has no logarithm
+        is_zero = ns.abs(values) <= _noise(ns, values)
+        values = ns.where(is_zero, values * 0, values)
+        values = ns.or_nan(~is_zero, values) if name == "logm" else values
     values = ns.cast(values, ns.name_of(m))
     with np.errstate(invalid="ignore", divide="ignore"):
         found = {"expm": ns.exp, "logm": ns.log, "sqrtm": ns.sqrt}[name](values)

@@ -92,7 +92,8 @@ _INDICES: dict[str, tuple[str, ...]] = {
 
 def held(x: Any) -> Held:
     """An object, and of a matrix of SciPy, in which other arrays may be put, what it is now."""
-    if not type(x).__module__.startswith("scipy.sparse.") or not hasattr(x, "tocsr"):
+    of_scipy = any(c.__module__.startswith("scipy.sparse.") for c in type(x).__mro__)
+    if not of_scipy or not hasattr(x, "tocsr"):
         return Held(x)
     if x.format not in _INDICES:
         x = x.tocsr()  # lists and dictionaries

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .._base.dtypes import TRANSPOSED
 from .dispatch import dense
 from .eigh import eigenbasis
 from .operands import keep_within
@@ -53,20 +54,31 @@ DIFFERENCES = {
 }
 
 
+def named_triangle(op: Any) -> Any:
+    """Of an array that is said to be Hermitian the upper one is read, seen through transposes."""
+    uplo: Any = "U"
+    while op._head in ("view", "scaled"):
+        if op._head == "view" and op._mode & TRANSPOSED:
+            uplo = "L" if uplo == "U" else "U"
+        op = op._operands[0]
+    return uplo
+
+
 def _basis(op: Any) -> Any:
     """The eigenvalues and eigenvectors, as arrays; None where A is not Hermitian. Of single
     precision in double, as other matrices go."""
+    uplo = named_triangle(op)
     hermitian, is_double = known(op, "hermitian"), op.dtype.char in "dD"
     if hermitian and is_double:
-        w, q = eigenbasis(op, "L")
+        w, q = eigenbasis(op, uplo)
     else:
         a = dense(op)
         if not hermitian and not measured(a, "hermitian", GRAM):
             return None
         if is_double:
-            w, q = eigenbasis.of_dense(op, "L", array=a)
+            w, q = eigenbasis.of_dense(op, uplo, array=a)
         else:
-            w, q = np.linalg.eigh(a.astype(np.result_type(a, np.float64)))
+            w, q = np.linalg.eigh(a.astype(np.result_type(a, np.float64)), uplo)
     return w, q if isinstance(q, np.ndarray) else q.toarray()
 
 
@@ -105,6 +117,9 @@ def derivative(form: Any, g: Any, by: Any, of: str, **kwargs: Any) -> Any:
         if w is not None:
             return _by_basis(w, found[1], g, of, p)
     n, adjoint = form.shape[-1], dense(form).conj().swapaxes(-1, -2)
+    if found is not None and known(form, "hermitian"):  # of which a triangle is there
+        w, q = found
+        adjoint = ((q * w[..., None, :]) @ q.conj().swapaxes(-1, -2)).astype(adjoint.dtype)
     batch = np.broadcast_shapes(adjoint.shape[:-2], g.shape[:-2])
     size = np.linalg.norm(g, axis=(-2, -1), keepdims=True)
     size = np.where(size == 0, 1, size)  # f of a block that is not too large is accurate

@@ -34,6 +34,9 @@ def as_leaf(x: Any) -> Any:
                 f"pylinop.jax has no arrays of dtype {x.dtype} (this one has shape "
                 f"{tuple(x.shape)}): use x.astype('float32')"
             )
+        if isinstance(x, jax.core.Tracer) and not x.ndim and getattr(x, "weak_type", False):
+            # what JAX differentiates by may be a number of Python, without a shape, within it
+            return jax.lax.convert_element_type(x, x.dtype)
         return x
     a = x if isinstance(x, np.ndarray) else np.asarray(x)
     if a.dtype.kind not in "biufc":

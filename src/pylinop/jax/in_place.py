@@ -24,7 +24,8 @@ __all__ = ["at_once", "is_elsewhere", "of_one_element", "placed"]
 
 def _computed(program: Program, held: list[Any], *arrays: Any) -> tuple[Any, ...]:
     kinds = program.kinds(tuple((tuple(x.shape), np.dtype(x.dtype)) for x in arrays))
-    found = formulas.computed(program, [jnp.asarray(x) for x in arrays], held)
+    given = [jnp.asarray(x) for x in arrays]
+    found = formulas.computed(program, given, held, jnp.zeros(()))
     made = []
     for value, (shape, dtype) in zip(found, kinds, strict=True):
         due = out_dtype(dtype)
@@ -79,7 +80,10 @@ def at_once(program: Program, sizes: Any, flags: Any, arrays: Any) -> list[Any]:
 
 @functools.cache
 def _there_is_one_place() -> bool:
-    """Is all of this process's memory for arrays that of one CPU?"""
+    """Is all of this process's memory for arrays that of one CPU? Where it is told of several
+    platforms, JAX counts the devices of the first alone."""
+    if "," in (jax.config.jax_platforms or ""):
+        return False
     return len(jax.devices()) == 1 and jax.devices()[0].platform == "cpu"
 
 

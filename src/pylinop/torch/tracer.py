@@ -51,15 +51,23 @@ class _Finder:
 
 
 _finder = _Finder()
+_told = False  # does the tracer know?
 
 
 def _is_here() -> bool:
-    return _finder not in sys.meta_path
+    """Also where it came while our finder was not asked: others set `sys.meta_path` too."""
+    if not _told and _NAME in sys.modules and hasattr(sys.modules[_NAME], "assume_constant_result"):
+        _arrived()
+    return _told
 
 
 def _arrived() -> None:
+    global _told
     with _lock:
-        if not _is_here():
+        if _told:
+            return
+        _told = True
+        if _finder in sys.meta_path:
             sys.meta_path.remove(_finder)
         for f in list(_constants):
             torch.compiler.assume_constant_result(f)
@@ -67,7 +75,7 @@ def _arrived() -> None:
             f()
 
 
-if _NAME not in sys.modules:
+if not _is_here():
     sys.meta_path.insert(0, _finder)
 
 

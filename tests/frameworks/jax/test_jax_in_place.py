@@ -139,6 +139,19 @@ def test_transforms(elsewhere):
         close(way(ours), way(dense), 1000)
 
 
+def test_formulas_without_arrays(elsewhere):
+    """On the device that is JAX's default."""
+    held = np.arange(3.0)
+    asked = {
+        "trace": (lambda: pj.trace(2.0 * pj.Identity(3)), 6),
+        "matrix": (lambda: pj.DFT(4).toarray(), np.fft.fft(np.eye(4))),
+        "held": (pj.program(lambda: 2 * pl.lazy(held)), 2 * held),
+    }
+    for f, due in asked.values():
+        close(f(), due)
+        close(jax.jit(f)(), due)
+
+
 @pytest.mark.filterwarnings("error")
 def test_single_precision(elsewhere):
     with jax.enable_x64(False):
@@ -183,6 +196,16 @@ def test_no_call_to_the_host_is_lowered_for_a_gpu():
     assert "callback" not in text and "pylinop_run" not in text and "fft" in text
     text = jax.jit(f).trace(x, x).lower(lowering_platforms=("cpu",)).as_text()
     assert "pylinop_run" in text
+
+
+def test_a_second_platform_is_looked_for():
+    """Where it is named behind the CPU, `jax.devices()` does not tell of it."""
+    before = jax.config.jax_platforms
+    jax.config.update("jax_platforms", "cpu,cuda")
+    try:
+        assert not in_place._there_is_one_place.__wrapped__()
+    finally:
+        jax.config.update("jax_platforms", before)
 
 
 _TWO_DEVICES = """

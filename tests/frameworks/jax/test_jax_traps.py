@@ -217,3 +217,26 @@ def test_arrays_are_taken_where_they_lie(n):
     assert half.dtype == np.float16
     with pytest.raises(TypeError):
         pl.Diag(jnp.ones(3, jnp.bfloat16))
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        jax.grad,
+        jax.hessian,
+        lambda f: jax.jit(jax.grad(f)),
+        lambda f: lambda s: jax.jvp(f, (s,), (1.0,))[1],
+        lambda f: jax.vmap(jax.grad(f), in_axes=None, axis_size=2),
+    ],
+)
+def test_numbers_of_python_by_which_is_differentiated(way):
+    """JAX hands them to rules as they are, without a shape."""
+    x = jnp.arange(1.0, 4.0)
+
+    def ours(s):
+        return (pj.Kernel("rbf", x[:, None], length_scale=s) @ x).sum() + pj.logdet(s * pj.Diag(x))
+
+    def dense(s):
+        return (jnp.exp(-((x[:, None] - x) ** 2) / (2 * s**2)) @ x).sum() + jnp.log(s * x).sum()
+
+    np.testing.assert_allclose(way(ours)(2.0), way(dense)(2.0), rtol=1e-12)

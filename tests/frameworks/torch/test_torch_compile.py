@@ -452,6 +452,23 @@ else:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def test_the_tracer_is_told_by_whatever_way_it_comes():
+    """Who restores what imports go by, as runners of tests do, takes our finder away."""
+    code = """
+import sys, torch
+import pylinop as pl
+before = list(sys.meta_path)
+import pylinop.torch as pt
+sys.meta_path[:] = before
+import torch._dynamo
+f = pt.program(lambda d: pl.logdet(pl.Diag(d)))
+d = torch.full((3,), 2.0, dtype=torch.float64)
+whole = torch.compile(lambda d: f(d) + (pt.Diag(d) @ d).sum(), backend="eager", fullgraph=True)
+assert torch.equal(whole(d), f(d) + 12)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_callables_break_the_graph():
     f = lambda x: pt.Kernel(lambda a, b: a @ b.T, x[:, None]).toarray()
     x = torch.ones(3, dtype=torch.float64)

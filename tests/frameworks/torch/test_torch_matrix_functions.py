@@ -6,7 +6,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+import pylinop as pl
 import pylinop.torch as pt
+from pylinop._namespace import matrix_functions
 from pylinop._programs import tapes
 from pylinop.torch import values
 
@@ -85,6 +87,45 @@ def test_batches_and_what_is_out_of_reach(chosen):
         assert torch.isnan(f(pt.Dense(torch.diag(negative), assume_a="her")).toarray()).any()
     singular = pt.sqrtm(pt.Dense(torch.ones_like(a[0]), assume_a="her")).toarray()
     torch.testing.assert_close(singular @ singular, torch.ones_like(a[0]))
+
+
+def test_what_is_singular_by_rounding_is_not_a_number(chosen):
+    """Whatever sign its least eigenvalues have: C raises, but for the root itself."""
+    chosen(True)
+    for seed in range(8):
+        a = torch.from_numpy(np.random.default_rng(seed).standard_normal((12, 11))).to(DEVICE)
+        a = (a @ a.mT).requires_grad_()
+        root, logarithm = (f(pt.Dense(a, assume_a="her")).toarray() for f in (pt.sqrtm, pt.logm))
+        torch.testing.assert_close(root @ root, a)
+        assert torch.isnan(logarithm).all()
+        for y in (root, logarithm):
+            assert torch.isnan(torch.autograd.grad(y.sum(), a)[0]).all()
+
+
+@pytest.mark.parametrize("name", ["expm", "sqrtm", "logm"])
+@pytest.mark.parametrize("see", [lambda A: A, lambda A: 2 * A.mT], ids=["itself", "transposed"])
+def test_only_the_named_triangle_is_read(name, see, chosen):
+    chosen(True)
+    whole = definite(torch.from_numpy(np.random.default_rng(54).standard_normal((4, 4)) / 2))
+    half = whole.triu() + 7 * torch.ones_like(whole).tril(-1)
+    found = []
+    for a in (whole, half):
+        a = a.to(DEVICE).requires_grad_()
+        y = getattr(pt, name)(see(pt.Dense(a, assume_a="her"))).toarray()
+        found.append([y.detach(), *torch.autograd.grad(y.square().sum(), a)])
+    torch.testing.assert_close(*found, rtol=1e-8, atol=1e-8)
+
+
+def test_blocks_that_are_not_square_and_operands_that_are_shared(chosen):
+    chosen(True)
+    a = torch.from_numpy(np.random.default_rng(53).standard_normal((5, 5)) / 3).to(DEVICE)
+    blocks = pt.BlockDiag(pt.Dense(a[:2, :3]), pt.Dense(a[2:, :2]))
+    found = pt.expm(blocks).toarray()
+    torch.testing.assert_close(found, torch.linalg.matrix_exp(blocks.toarray()))
+    x = pl.lazy(a.cpu().numpy())
+    for _ in range(60):  # 2^60 ways to the first
+        x = np.block([[x]]) @ x
+    assert len(matrix_functions._operands_first(x)) < 200
 
 
 @pytest.mark.parametrize("name", ["sqrtm", "logm"])

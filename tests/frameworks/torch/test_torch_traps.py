@@ -289,12 +289,17 @@ def test_what_a_function_writes_itself_is_no_other_function():
 
 def sparse(change):
     sp = pytest.importorskip("scipy.sparse")
-    S = sp.csr_array(np.array([[1.0, 0, 2], [0, 3, 0], [4, 0, 5]]))
+
+    class Own(sp.csr_array):
+        """A user's class of them."""
+
+    made = Own if change == "own" else sp.csr_array
+    S = made(np.array([[1.0, 0, 2], [0, 3, 0], [4, 0, 5]]))
     return S.tocoo() if change == "coo" else S.tolil() if change == "lil" else S
 
 
 @pytest.mark.filterwarnings("ignore:Changing the sparsity")
-@pytest.mark.parametrize("change", ["in place", "data", "indices", "entry", "coo", "lil"])
+@pytest.mark.parametrize("change", ["in place", "data", "indices", "entry", "coo", "lil", "own"])
 def test_other_arrays_in_a_matrix_of_scipy(change):
     """A new operator is of what is there now, and one from before of the arrays of before, in their
     present content."""
@@ -304,6 +309,7 @@ def test_other_arrays_in_a_matrix_of_scipy(change):
         "data": lambda: setattr(S, "data", S.data * 3),
         "indices": lambda: setattr(S, "indices", S.indices[[1, 0, 2, 3, 4]]),
         "coo": lambda: setattr(S, "data", S.data * 3),
+        "own": lambda: setattr(S, "data", S.data * 3),
     }
     before, old = pt.Sparse(S), torch.tensor(S.toarray())
     new = lambda y: (pt.Sparse(S) @ y).square().sum()
@@ -314,6 +320,6 @@ def test_other_arrays_in_a_matrix_of_scipy(change):
         close(pt.solve(pt.Sparse(S), y), torch.linalg.solve(A, y))
         close(torch.func.grad(new)(y), 2 * A.T @ (A @ y))
         close(torch.func.vmap(lambda y: pt.Sparse(S) @ y)(torch.stack([y, y]))[1], A @ y)
-        if change in ("data", "indices", "coo", "lil"):
+        if change in ("data", "indices", "coo", "lil", "own"):
             close(before @ y, old @ y)
         changes.get(change, lambda: S.__setitem__((0, 1), S[0, 1] + 1))()
