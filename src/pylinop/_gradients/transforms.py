@@ -356,11 +356,16 @@ def _rows(trace: Trace, value: Any) -> list[Any]:
                 raise NotImplementedError("jacobian by an operator: give its arrays as arguments")
             rows.append(np.conjugate(row))
     return [
-        np.reshape(rows, (*value.shape, *p.lazy.shape))
-        if rows
-        else np.zeros((*value.shape, *p.lazy.shape), p.lazy.dtype)
+        _one_array(rows, (*value.shape, *p.lazy.shape), p.lazy.dtype)
         for rows, p in zip(whole, trace.parameters, strict=True)
     ]
+
+
+def _one_array(rows: list[Any], shape: Any, dtype: Any) -> Any:
+    """Rows of derivatives, LazyArrays where the function is one within another."""
+    if not rows:
+        return np.zeros(shape, dtype)
+    return np.reshape(np.stack(rows) if is_lazy(rows[0]) else rows, shape)
 
 
 def jacobian(f: _Function, argnums: int | tuple[int, ...] = 0) -> _Function:
@@ -428,7 +433,7 @@ def hessian(f: _Function, argnums: int = 0) -> _Function:
         trace = Trace(f, argnums, False, args, kwargs)
         if len(trace.parameters) != 1 or isinstance(trace.parameters[0], OfOperator):
             raise TypeError("hessian is by one array: for more use pl.hvp")
-        x = trace.parameters[0].array
+        x = trace.parameters[0].lazy
         if x.dtype.kind == "c":
             raise TypeError("hessian is by a real array, got a complex one")
         value = trace.number()
@@ -438,7 +443,7 @@ def hessian(f: _Function, argnums: int = 0) -> _Function:
             unit[k] = 1
             groups = _along(trace, value, (unit.reshape(x.shape),))
             rows.append(finished(trace, [], groups)[1][0])
-        return np.reshape(rows, (*x.shape, *x.shape)) if rows else np.zeros(x.shape * 2, x.dtype)
+        return _one_array(rows, (*x.shape, *x.shape), x.dtype)
 
     return computed
 
