@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .._base import errors
+from .._base import config, errors
 from .._base.checks import is_lazy
 from .._base.dlpack import as_array
 from .._base.lazy_import import Later
@@ -289,7 +289,10 @@ def jvp(f: _Function, primals: Any, tangents: Any, has_aux: bool = False) -> Any
     made = _pushed(value, trace, _tangents(trace, tangents))
     if trace.is_nested:
         return (value, made, trace.aux) if has_aux else (value, made)
-    y, dy = (x[()] for x in evaluate(value, made))
+    y, dy = evaluate(value, made)
+    if config.get("not_definite") == "nan" and y.ndim == 0 and np.isnan(y):
+        dy = np.full_like(dy, np.nan)
+    y, dy = y[()], dy[()]
     return (y, dy, value_of_aux(trace.aux)) if has_aux else (y, dy)
 
 
