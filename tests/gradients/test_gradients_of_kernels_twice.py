@@ -220,7 +220,7 @@ def test_a_hessian_of_an_inverse_s_other_uses():
 
 
 def test_where_a_value_is_nan():
-    """For want of a definite matrix: so are all of its derivatives, which solves with an LU have."""
+    """For want of a definite matrix: so are all derivatives, which solves by an LU would have."""
     n, v = 50, np.ones(3)
     x, b = np.zeros((n, 2)), np.ones(n)
     f = lambda p: likelihood(x, b, p[0], p[1], p[2])
