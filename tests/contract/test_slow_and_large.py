@@ -108,6 +108,18 @@ def test_hermitian_toeplitz_is_priced_by_gradients(dtype, shift):
     assert by[1] > 3 * by[0] and by[3] < 3 * by[2]
 
 
+@pytest.mark.parametrize("name", ["eig", "expm", "logm", "sqrtm", "pinv", "eigh"])
+def test_it_warns_once(name):
+    """Also where one decomposition is a part of another, as that of a symmetric sum."""
+    a = np.random.default_rng(0).standard_normal((300, 300))
+    A = pl.Dense(a) + pl.Dense(a.T.copy()) + 100 * pl.Identity(300)
+    for limit, many in ((0.0101, 1), (None, 0), (1e9, 0)):
+        with warnings.catch_warnings(record=True) as caught, pl.config(slow_limit=limit):
+            warnings.simplefilter("always")
+            getattr(pl, name)(2 * A if many else A)
+        assert [w.category for w in caught] == [pl.SlowComputationWarning] * many
+
+
 @pytest.mark.parametrize("equation", ["ij,jk->ik", "ij,jk,kl->il"])
 @pytest.mark.parametrize("lazily", [False, True])
 def test_contractions_warn(equation, lazily):

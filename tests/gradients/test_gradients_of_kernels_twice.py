@@ -217,3 +217,23 @@ def test_a_hessian_of_an_inverse_s_other_uses():
         return np.sum(W * inverse) + b @ (inverse @ b) + np.trace(inverse @ K) + pl.logdet(K)
 
     check_second(f, np.array(0.8), 0.5 + rng.random(n))
+
+
+def test_where_a_value_is_nan():
+    """For want of a definite matrix: so are all derivatives, which solves by an LU would have."""
+    n, v = 50, np.ones(3)
+    x, b = np.zeros((n, 2)), np.ones(n)
+    f = lambda p: likelihood(x, b, p[0], p[1], p[2])
+    at = np.array([1.0, 1.0, -0.5])
+    with pl.config(not_definite="nan"):
+        for _ in range(3):
+            found = (
+                pl.value_and_grad(f)(at),
+                pl.hvp(f)(at, v),
+                pl.hessian(f)(at),
+                pl.jacobian(f)(at),
+            )
+            found += pl.jvp(f, (at,), (v,)), pl.vjp(f, at)[1](1.0)
+            for a in (found[0][1], *found[1:4], *found[4], *found[5]):
+                assert np.isnan(a).all()
+        assert not np.isnan(pl.hvp(f)(np.array([1.0, 1.0, 0.5]), v)).any()

@@ -72,6 +72,9 @@ def test_masked_arrays():
         lambda: pl.vjp(lambda x: 2 * x, ONES)[1](a),
         lambda: pl.program(lambda x: 2 * x).cut(ONES)[1](a),
         lambda: pl.gradients(2 * pl.lazy(ONES), ONES, cotangent=a),
+        lambda: pl.Diag([pl.lazy(1.0), a[1]]),
+        lambda: pl.Dense([pl.lazy(ONES), a]),
+        lambda: pl.norm(a),
     ):
         with pytest.raises(TypeError, match="masked arrays are not taken"):
             ask()

@@ -37,6 +37,24 @@ def test_second_derivatives_by_first_ones_twice():
     )
 
 
+def test_all_derivatives_within_a_function():
+    x, _ = points()
+    third = pl.jacobian(pl.hessian(f))(x)
+    close = lambda a, b: np.allclose(a, b, rtol=1e-9, atol=1e-9 * np.abs(third).max())
+    H = pl.hessian(f)(x)
+    assert close(
+        pl.grad(lambda a: np.sum(pl.hessian(f)(a) ** 2))(x), 2 * np.einsum("ij,ijk", H, third)
+    )
+    assert close(pl.grad(lambda a: np.sum(pl.jacobian(pl.grad(f))(a)))(x), third.sum((0, 1)))
+    g = pl.grad(lambda a: np.sum(pl.jacobian(lambda b, c: c * b * b, (0, 1))(a, a)[0] ** 2))(x)
+    assert np.allclose(g, 16 * x**3)  # diag(2 a b) by both, squared
+    assert np.allclose(
+        pl.grad(lambda a: np.sum(pl.jacobian(lambda b: b[:0])(a)) + a[0])(x), np.eye(N)[0]
+    )
+    wanted = [(pl.hessian(f)(x + h) - pl.hessian(f)(x - h)) / 2e-5 for h in 1e-5 * np.eye(N)]
+    assert np.allclose(third, wanted, rtol=0, atol=1e-7 * np.abs(third).max())
+
+
 def test_third_derivatives():
     x, v = points()
     third = pl.grad(lambda a: pl.hvp(f)(a, v) @ v)(x) @ v

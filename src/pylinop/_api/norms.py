@@ -123,6 +123,8 @@ def norm(A: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
     5.0
     """
     if not isinstance(A, _core.Operator):
+        if isinstance(A, np.ma.MaskedArray):  # whose mask NumPy does not look at here
+            raise TypeError("masked arrays are not taken: fill them first")
         return np.linalg.norm(A, ord, axis, keepdims)
     if axis is None and A.ndim > 2:
         if ord is not None:

@@ -3,8 +3,10 @@ asked for warns."""
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 from . import conditioning, config, errors
@@ -125,17 +127,30 @@ CUBES = {
 }
 
 
+_told: contextvars.ContextVar[bool] = contextvars.ContextVar("pylinop.told", default=False)
+
+
 def is_slow(seconds: float) -> bool:
     """Is what is estimated to take so long to be warned of?"""
     limit = config.get("slow_limit")
     return limit is not None and seconds > limit
 
 
-def slow(op: Any, seconds: float, nbytes: int, act: int, name: str = "") -> None:
-    """Called before what is estimated to take long: warns. `act` is the action's number, of a
-    decomposition -1 and its name."""
-    if not is_slow(seconds):
-        return
+@contextlib.contextmanager
+def told() -> Iterator[None]:
+    """Within it no decomposition warns: it is a part of one that did."""
+    token = _told.set(True)
+    try:
+        yield
+    finally:
+        _told.reset(token)
+
+
+def slow(op: Any, seconds: float, nbytes: int, act: int, name: str = "") -> bool:
+    """Called before what is estimated to take long: warns, and says whether it did. `act` is the
+    action's number, of a decomposition -1 and its name."""
+    if not is_slow(seconds) or (act == -1 and _told.get()):
+        return False
     shown = f"{seconds:,.0f}" if seconds >= 10 else f"{seconds:.2g}"
     what = name or _ACTIONS.get(act, "the determinant" if act == 12 else "the product or solve")
     warnings.warn(
@@ -148,6 +163,7 @@ def slow(op: Any, seconds: float, nbytes: int, act: int, name: str = "") -> None
         errors.SlowComputationWarning,
         stacklevel=errors.outside(),
     )
+    return True
 
 
 def slow_einsum(seconds: float, nbytes: int) -> None:

@@ -192,12 +192,16 @@ def finished(
                 f"{trace.name}: derivatives by operators within a function that is differentiated"
             )
         return extra, flat
-    values = evaluate(*extra, *flat) if len(extra) + len(flat) > 1 else (evaluate(*extra, *flat),)
-    head, rest = list(values[: len(extra)]), list(values[len(extra) :])
-    if config.get("not_definite") == "nan" and any(np.isnan(x).any() for x in head):
+    asked = list(extra)
+    by_nan = config.get("not_definite") == "nan"
+    if by_nan and not extra and trace.value.ndim == 0:
+        asked.append(trace.value)
+    values = evaluate(*asked, *flat) if len(asked) + len(flat) > 1 else (evaluate(*asked, *flat),)
+    head, rest = list(values[: len(asked)]), list(values[len(asked) :])
+    if by_nan and any(np.isnan(x).any() for x in head):
         rest = [np.full(x.shape, np.nan, x.dtype) for x in rest]
     made = []
     for p, group in zip(trace.parameters, groups, strict=True):
         own, rest = rest[: len(group)], rest[len(group) :]
         made.append(p.finished(own))
-    return head, made
+    return head[: len(extra)], made

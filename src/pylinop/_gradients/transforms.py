@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .._base import errors
+from .._base import config, errors
 from .._base.checks import is_lazy
 from .._base.dlpack import as_array
 from .._base.lazy_import import Later
@@ -289,7 +289,10 @@ def jvp(f: _Function, primals: Any, tangents: Any, has_aux: bool = False) -> Any
     made = _pushed(value, trace, _tangents(trace, tangents))
     if trace.is_nested:
         return (value, made, trace.aux) if has_aux else (value, made)
-    y, dy = (x[()] for x in evaluate(value, made))
+    y, dy = evaluate(value, made)
+    if config.get("not_definite") == "nan" and y.ndim == 0 and np.isnan(y):
+        dy = np.full_like(dy, np.nan)
+    y, dy = y[()], dy[()]
     return (y, dy, value_of_aux(trace.aux)) if has_aux else (y, dy)
 
 
@@ -356,11 +359,16 @@ def _rows(trace: Trace, value: Any) -> list[Any]:
                 raise NotImplementedError("jacobian by an operator: give its arrays as arguments")
             rows.append(np.conjugate(row))
     return [
-        np.reshape(rows, (*value.shape, *p.lazy.shape))
-        if rows
-        else np.zeros((*value.shape, *p.lazy.shape), p.lazy.dtype)
+        _one_array(rows, (*value.shape, *p.lazy.shape), p.lazy.dtype)
         for rows, p in zip(whole, trace.parameters, strict=True)
     ]
+
+
+def _one_array(rows: list[Any], shape: Any, dtype: Any) -> Any:
+    """Rows of derivatives, LazyArrays where the function is one within another."""
+    if not rows:
+        return np.zeros(shape, dtype)
+    return np.reshape(np.stack(rows) if is_lazy(rows[0]) else rows, shape)
 
 
 def jacobian(f: _Function, argnums: int | tuple[int, ...] = 0) -> _Function:
@@ -428,7 +436,7 @@ def hessian(f: _Function, argnums: int = 0) -> _Function:
         trace = Trace(f, argnums, False, args, kwargs)
         if len(trace.parameters) != 1 or isinstance(trace.parameters[0], OfOperator):
             raise TypeError("hessian is by one array: for more use pl.hvp")
-        x = trace.parameters[0].array
+        x = trace.parameters[0].lazy
         if x.dtype.kind == "c":
             raise TypeError("hessian is by a real array, got a complex one")
         value = trace.number()
@@ -438,7 +446,7 @@ def hessian(f: _Function, argnums: int = 0) -> _Function:
             unit[k] = 1
             groups = _along(trace, value, (unit.reshape(x.shape),))
             rows.append(finished(trace, [], groups)[1][0])
-        return np.reshape(rows, (*x.shape, *x.shape)) if rows else np.zeros(x.shape * 2, x.dtype)
+        return _one_array(rows, (*x.shape, *x.shape), x.dtype)
 
     return computed
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from .. import _core
 from .._base.checks import is_lazy
+from .._base.dlpack import as_array
 from .build import scaled, value_of
 from .leaves import lazy
 
@@ -134,7 +135,7 @@ def _stacked(x: Any, lists: int = 0) -> Any:
     if lists:
         return type(x)(_stacked(y, lists - 1) for y in x)
     parts = [_stacked(y) for y in x]
-    return np.stack([y if is_lazy(y) else lazy(np.asarray(y)) for y in parts])
+    return np.stack([y if is_lazy(y) else lazy(as_array(y)) for y in parts])
 
 
 def _column(name: str, x: Any) -> Any:

@@ -407,10 +407,11 @@ class Question:
                         node.fired, node.note = True, "by the factor that solves keep"
                     return found
             keep_within(op, self.arrays, *args)
-            self._tell_time(op, args)
+            told = self._tell_time(op, args)
             before = 0 if node is None else len(node.parts)
             a = dense(op) if array is None else array
-            made = self.dense(a, *args, op) if self.whole else self.dense(a, *args)
+            with memory.told() if told else contextlib.nullcontext():
+                made = self.dense(a, *args, op) if self.whole else self.dense(a, *args)
             if node is not None:
                 node.computed(self, op, args, before)
             return made
@@ -448,10 +449,10 @@ class Question:
         cost = self.instead(op, *args) if self.instead is not None else None
         return [QUESTIONS[name] for name, _ in prices.read(cost or self.text[1]).asks]
 
-    def _tell_time(self, op: Any, args: tuple[Any, ...]) -> None:
-        """Warns of an answer that takes long."""
-        if not self.name or op.size < _QUICK:
-            return
+    def _tell_time(self, op: Any, args: tuple[Any, ...]) -> bool:
+        """Warns of an answer that takes long. Did it?"""
+        if not self.name or op.size < _QUICK or config.get("slow_limit") is None:
+            return False
         dtype = inexact(op.dtype)
         arrays = self.arrays(*op.shape[-2:], *args) if callable(self.arrays) else self.arrays
         cost = self.instead(op, *args) if self.instead is not None else None
@@ -460,7 +461,7 @@ class Question:
         else:  # as a norm by singular values; what reads each entry once does not take long
             seconds = self.dense_price(op, args).seconds
         nbytes = int((1 + arrays) * op.size * dtype.itemsize)
-        memory.slow(op, seconds, nbytes, -1, self.name)
+        return memory.slow(op, seconds, nbytes, -1, self.name)
 
     def __call__(self, op: Any, *args: Any) -> Any:
         if config.get("check") == "full" and not op._opaque:
