@@ -87,7 +87,9 @@ static const lop_node *spelled(gen *g) {
 /* B^-1 (I + U V^H B^-1)^-1, or the other way round, and B^-1 (I - U S^-1 V^H B^-1). */
 static const lop_node *spelled_product(gen *g) {
     const int64_t n = 3 + pick(g, 3), r = 1 + pick(g, 2);
-    const lop_node *q = inverse(g, positive(g, n)), *u = dense(g, n, r), *v = adjoint(g, keep(u)),
+    const lop_node *b = pick(g, 2) ? positive(g, n) /* or one that is looked at */
+                                   : sum(g, dense(g, n, n), times(g, 8, identity(g, n))),
+                   *q = inverse(g, b), *u = dense(g, n, r), *v = adjoint(g, keep(u)),
                    *eye = identity(g, n), *inner;
     const bool left = pick(g, 2);
     if (pick(g, 2)) {

@@ -167,7 +167,9 @@ static const lop_node *of_inverses(int which) {
                                        "solve-resolvent",          "diagonal-smoother",
                                        "solve-inverse-difference", "diagonal-inverses-shifted-kron",
                                        "diagonal-corner",          "solve-spelled-product",
-                                       "solve-quadratic",          "diagonal-inverse-beside-band"};
+                                       "solve-quadratic",          "diagonal-inverse-beside-band",
+                                       "diagonal-spelled-product", "dense-spelled-product",
+                                       "scaledet-spelled-product"};
     const lop_node *a = NULL;
     gen g = {.w = &w, .dtype = LOP_f64, .solves = true, .largest = 3};
     for (int i = 0; i < 40 && !a; i++) {
@@ -414,7 +416,7 @@ int main(int argc, char **argv) {
     cotangents_alone();
     tests_of_assumptions();
     kinds_as_declared();
-    places += fixed_scenes(0, 25);
+    places += fixed_scenes(0, 28);
     w.ctx.mixed = true; /* solves by a factor, and a batch in which it fails */
     places += fixed_scenes(1, 3);
     w.ctx.mixed = false;

@@ -144,6 +144,40 @@ def test_what_would_cancel_goes_by_the_product(scale, sign):
     assert np.abs(got - want).max() <= 1e-13 * size
 
 
+SINGULAR = {
+    "Dense": lambda n: pl.Dense(np.ones((n, n))),
+    "Diag": lambda n: pl.Diag(np.arange(n) * 1.0),
+    "Tridiagonal": lambda n: pl.Tridiagonal(np.zeros(n - 1), np.arange(n) * 1.0, np.zeros(n - 1)),
+    "Circulant": lambda n: pl.Circulant(np.ones(n)),
+}
+
+
+@pytest.mark.parametrize("n", [3, 16, 40])
+@pytest.mark.parametrize("kind", SINGULAR)
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_what_falls_out_is_to_have_an_inverse(kind, n, dtype):
+    """Where inv(B) stands and B is singular, values are no more than products with it are; solves
+    take the inverse back."""
+    r = np.random.default_rng(n)
+    B, I, J = SINGULAR[kind](n).astype(dtype), pl.Identity(n), pl.Identity(2)
+    U, M = pl.Dense(values(r, (n, 2), dtype)), pl.Dense(values(r, (n, n), dtype))
+    low = U @ inv(J + U.H @ inv(B) @ U) @ U.H
+    by_m = dense(B) + dense(M)
+    by_u = dense(B) + dense(U) @ dense(U).conj().T
+    b = values(r, n, dtype)
+    for A, t in (
+        (inv(B) @ inv(I + M @ inv(B)), by_m),
+        (inv(I + inv(B) @ M) @ inv(B), by_m),
+        (inv(B) - inv(B) @ low @ inv(B), by_u),
+        (inv(B) @ (I - low @ inv(B)), by_u),
+    ):
+        for ask in (dense, diagonal, pl.slogdet, lambda X: X.trace(), lambda X: X @ b):
+            with pytest.raises(np.linalg.LinAlgError):
+                ask(A)
+        same(pl.solve(A, b), t @ b, 1e-12)
+        same(inv(A).diagonal(), np.diagonal(t), 1e-12)
+
+
 BANDS = {
     "I + s inv(T)": lambda g: (
         g.I + 0.5 * inv(g.T),

@@ -12,7 +12,10 @@
  *   B^-1 (c I + M B^-1)^-1 = (c B + M)^-1 = (c I + B^-1 M)^-1 B^-1
  *   B^-1 (I - U S^-1 V B^-1)                            multiplied out: Woodbury's formula
  *
- * likewise: B^-1 stands in the formula, and falls out against the B that comes in.
+ * likewise: B^-1 stands in the formula, and falls out against the B that comes in. A solve with an
+ * inverse multiplies, whether there is one or not; determinants, diagonals and dense forms look at
+ * det B first where B may be singular: 0, and what is written runs, and says so. It is no more than
+ * a factor of B.
  *
  *   (a P^-1 + b Q^-1)^-1 = P (a Q + b P)^-1 Q        P and Q positive definite (Q = I too)
  *
@@ -34,10 +37,16 @@ typedef struct spelled {
     lop_sym base;  /* B^-1; LOP_CH_PROXY: the identity */
     lop_coef a, g; /* a: of the whole; g: of U W^-1 V */
     const lop_sym *f;
-    int nu, at, to;       /* U is f[nu .. at), V f[at + 1 .. to) */
-    bool sure;            /* B^-1 and W are to be known to have inverses */
-    const lop_node *rest; /* owned: W */
+    int nu, at, to;           /* U is f[nu .. at), V f[at + 1 .. to) */
+    bool sure;                /* B^-1 and W are to be known to have inverses */
+    const lop_node *rest;     /* owned: W */
+    const lop_node *doubt[2]; /* owned, where `sure`: B and W^-1, if they may be singular */
 } spelled;
+
+static void give_up(const lop_node *doubt[2]) {
+    for (int i = 0; i < 2; i++) lop_node_unref(doubt[i]);
+    doubt[0] = doubt[1] = NULL;
+}
 
 /* Of a Diag over reciprocals, which is how its inverse is written: the Diag. NULL: it is none. */
 static const lop_node *undone_diag(const lop_node *a) {
@@ -160,7 +169,7 @@ static lop_status read_terms(spelled *w, const lop_chterm *whole, const lop_chte
 }
 
 /* B + g U W^-1 V. */
-static lop_status undone_sum(const spelled *w, const lop_node **out) {
+static lop_status undone_sum(spelled *w, const lop_node **out) {
     const lop_maker *mk = w->s.mk;
     const lop_node *u = NULL, *v = NULL, *mid = NULL, *uw = NULL, *low = NULL, *term = NULL,
                    *b = NULL, *seen = NULL;
@@ -179,14 +188,20 @@ static lop_status undone_sum(const spelled *w, const lop_node **out) {
         st = lop_thin_factor(&w->s, w->base, false, &seen);
     if (st == LOP_OK && seen) st = undone(mk, seen, !w->sure, &b);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_sum, NULL, b, term, out);
+    if (st == LOP_OK && w->sure && seen && lop_infer_regular(b) != LOP_TRUE)
+        w->doubt[0] = lop_node_ref(b);
+    if (st == LOP_OK && w->sure && lop_infer_regular(w->rest) != LOP_TRUE &&
+        lop_infer_regular(mid) != LOP_TRUE)
+        w->doubt[1] = lop_node_ref(mid);
     const lop_node *gone[] = {u, v, mid, uw, low, term, b, seen};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     return st;
 }
 
-/* c^-1 (B + g U W^-1 V), what the sum is the inverse of; NOMATCH: it is not spelled so. */
+/* c^-1 (B + g U W^-1 V), what the sum is the inverse of; NOMATCH: it is not spelled so. Both of
+ * `doubt`, NULL at first, owned. */
 static lop_status spelled_inverse(const lop_maker *mk, const lop_node *sum, bool sure, lop_coef *c,
-                                  const lop_node **out) {
+                                  const lop_node **out, const lop_node *doubt[2]) {
     spelled w = {.s = {.mk = mk, .dt = sum->dtype, .sum = sum, .n = lop_rows(sum)}, .sure = sure};
     if (lop_nbatch(sum) > 0 || !lop_is_blas(sum->dtype) || !lop_is_square(sum) ||
         !lop_chain_read(&w.s.ch, mk->ctx, sum->dtype, sum, NULL))
@@ -205,6 +220,8 @@ static lop_status spelled_inverse(const lop_maker *mk, const lop_node *sum, bool
         *out = NULL;
         st = LOP_NOMATCH;
     }
+    if (st != LOP_OK) give_up(w.doubt);
+    for (int i = 0; i < 2; i++) doubt[i] = w.doubt[i];
     return st;
 }
 
@@ -280,8 +297,9 @@ static const lop_node *peeled(const lop_node *a, lop_coef *c) {
     return a->child[0];
 }
 
+/* *base: the one that falls out; owned. */
 static lop_status two_inverses(const lop_maker *mk, const lop_node *p, lop_coef *c,
-                               const lop_node **out) {
+                               const lop_node **out, const lop_node **base) {
     *c = lop_coef_const(1, 0);
     const lop_node *a[2] = {peeled(p->child[0], c), peeled(p->child[1], c)};
     const lop_node *in[2] = {NULL, NULL};
@@ -289,7 +307,12 @@ static lop_status two_inverses(const lop_maker *mk, const lop_node *p, lop_coef 
     if (st == LOP_OK) st = lop_inverted(mk, a[1], &in[1]);
     if (st == LOP_OK && (!in[0] || !in[1])) st = LOP_NOMATCH;
     if (st == LOP_OK) st = merged_sum(mk, a[0], in[0], in[1], 1, out);
-    if (st == LOP_NOMATCH && in[0] && in[1]) st = merged_sum(mk, a[1], in[1], in[0], 0, out);
+    int by = 0;
+    if (st == LOP_NOMATCH && in[0] && in[1]) {
+        by = 1;
+        st = merged_sum(mk, a[1], in[1], in[0], 0, out);
+    }
+    if (st == LOP_OK) *base = lop_node_ref(in[by]);
     lop_node_unref(in[0]);
     lop_node_unref(in[1]);
     return st;
@@ -332,22 +355,25 @@ static lop_status multiplied_out(const lop_maker *mk, const lop_node *p, const l
 
 /* Of a sum or of a product: as spelled_inverse. */
 static lop_status spelled_any(const lop_maker *mk, const lop_node *a, bool sure, lop_coef *c,
-                              const lop_node **out) {
-    const lop_node *sum = NULL;
-    if (a->op != &lop_op_prod) return spelled_inverse(mk, a, sure, c, out);
+                              const lop_node **out, const lop_node *doubt[2]) {
+    const lop_node *sum = NULL, *base = NULL;
+    doubt[0] = doubt[1] = NULL;
+    if (a->op != &lop_op_prod) return spelled_inverse(mk, a, sure, c, out, doubt);
     if (lop_nbatch(a) > 0 || !lop_is_blas(a->dtype) || !lop_is_square(a) ||
         !lop_is_square(a->child[0]))
         return LOP_NOMATCH;
-    lop_status st = two_inverses(mk, a, c, out);
+    lop_status st = two_inverses(mk, a, c, out, &base);
     if (st == LOP_OK && (*out)->dtype != a->dtype) {
         lop_node_unref(*out);
         *out = NULL;
         st = LOP_NOMATCH;
     }
+    if (st == LOP_OK && sure && lop_infer_regular(base) != LOP_TRUE) doubt[0] = lop_node_ref(base);
+    lop_node_unref(base);
     if (st != LOP_NOMATCH) return st;
     st = multiplied_out(mk, a, &sum);
     if (st == LOP_OK && sum->dtype != a->dtype) st = LOP_NOMATCH;
-    if (st == LOP_OK) st = spelled_inverse(mk, sum, sure, c, out);
+    if (st == LOP_OK) st = spelled_inverse(mk, sum, sure, c, out, doubt);
     lop_node_unref(sum);
     return st;
 }
@@ -355,8 +381,8 @@ static lop_status spelled_any(const lop_maker *mk, const lop_node *a, bool sure,
 /* (a T^-1)^-1 x = T x / a. */
 LOP_BUILD(solve_spelled_inverse) {
     lop_coef a;
-    const lop_node *t = NULL, *x = NULL, *tx = NULL;
-    lop_status st = spelled_any(mk, m->root->child[0], false, &a, &t);
+    const lop_node *t = NULL, *x = NULL, *tx = NULL, *doubt[2];
+    lop_status st = spelled_any(mk, m->root->child[0], false, &a, &t, doubt);
     if (st == LOP_OK) st = lop_build_cast_x(m, mk, &x);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, t, x, &tx);
     if (st == LOP_OK) {
@@ -369,20 +395,88 @@ LOP_BUILD(solve_spelled_inverse) {
     return st;
 }
 
+/* det of both of `doubt`: 0 where one of them is singular. */
+static lop_status det_of_doubt(const lop_maker *mk, const lop_node *const *doubt,
+                               const lop_node **out) {
+    const lop_node *det[2] = {NULL, NULL};
+    lop_status st = LOP_OK;
+    for (int i = 0; st == LOP_OK && i < 2; i++)
+        if (doubt[i]) {
+            const lop_attr dt = {.i = {0, 0, 0, (int64_t)doubt[i]->dtype + 1}};
+            st = lop_make1(mk, &lop_op_scaledet, &dt, doubt[i], &det[i]);
+        }
+    if (st == LOP_OK && det[0] && det[1])
+        st = lop_make2(mk, &lop_op_mul_det, NULL, det[0], det[1], out);
+    else if (st == LOP_OK)
+        *out = lop_node_ref(det[0] ? det[0] : det[1]);
+    lop_node_unref(det[0]);
+    lop_node_unref(det[1]);
+    return st;
+}
+
+/* What the root, a diagonal or a dense form, is of the formula as it is written. */
+static lop_status as_written(const lop_match *m, const lop_maker *mk, const lop_node **out) {
+    const lop_node *root = m->root, *a = root->child[0], *dense = NULL;
+    const lop_attr d = {.i = {0, 0, 0, (int64_t)root->dtype + 1}}, k = {.i = {root->attr.i[0]}};
+    lop_status st = LOP_NOMATCH;
+    if (root->op == &lop_op_todense) {
+        st = lop_build_chain_dense(m, mk, out);
+        if (st != LOP_NOMATCH) return st;
+        st = lop_make1(mk, &lop_op_todense, &d, a->child[1], &dense);
+        if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, a->child[0], dense, out);
+    } else {
+        if (root->attr.i[0] == 0) st = lop_build_chain_diagonal(m, mk, out);
+        if (st != LOP_NOMATCH) return st;
+        st = lop_make1(mk, &lop_op_todense, &d, a, &dense);
+        if (st == LOP_OK) st = lop_make1(mk, &lop_op_array_diagonal, &k, dense, out);
+    }
+    lop_node_unref(dense);
+    return st;
+}
+
+/* `value` of the root where nothing in doubt is singular. */
+static lop_status where_sure(const lop_match *m, const lop_maker *mk, const lop_node *const *doubt,
+                             const lop_node *value, const lop_node **out) {
+    const lop_attr regular = {.i = {0, 3, 0, 0}}, power = {.i = {-1, 0, 0, 0}};
+    const lop_node *det = NULL, *over = NULL, *one = NULL, *alt = NULL;
+    lop_status st = det_of_doubt(mk, doubt, &det);
+    if (st == LOP_OK &&
+        m->root->op == &lop_op_scaledet) { /* times det / det, which 0 has none of */
+        st = lop_make1(mk, &lop_op_pow_det, &power, det, &over);
+        if (st == LOP_OK) st = lop_make2(mk, &lop_op_mul_det, NULL, det, over, &one);
+        if (st == LOP_OK) st = lop_make2(mk, &lop_op_mul_det, NULL, value, one, out);
+    } else if (st == LOP_OK) {
+        st = as_written(m, mk, &alt);
+        const lop_node *child[3] = {value, det, alt};
+        if (st == LOP_OK) st = lop_make_op(mk, &lop_op_spectral, &regular, 3, child, NULL, out);
+    }
+    const lop_node *gone[] = {det, over, one, alt};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
 /* The root's action on a T^-1, or, where it is on the inverse of the sum, on T / a. */
 LOP_BUILD(spelled_inverse) {
     const lop_node *root = m->root, *inner = root->child[0];
     const bool below = inner->op == &lop_op_inverse;
     lop_coef a;
-    const lop_node *t = NULL, *inverse = NULL, *times = NULL;
-    lop_status st = spelled_any(mk, below ? inner->child[0] : inner, !below, &a, &t);
-    if (st == LOP_OK && !below) st = lop_make1(mk, &lop_op_inverse, NULL, t, &inverse);
-    if (st == LOP_OK && below) a = lop_coef_over(mk->ctx, lop_coef_const(1, 0), a);
-    if (st == LOP_OK) st = lop_thin_multiple(mk, a, inverse ? inverse : t, &times);
-    if (st == LOP_OK) st = lop_make1(mk, root->op, &root->attr, times, out);
+    const lop_node *t = NULL, *inverse = NULL, *times = NULL, *value = NULL, *doubt[2];
+    lop_status st = spelled_any(mk, below ? inner->child[0] : inner, !below, &a, &t, doubt);
+    const bool doubted = st == LOP_OK && (doubt[0] || doubt[1]);
+    if (doubted && root->op == &lop_op_trace) { /* by the diagonal, which looks */
+        st = lop_build_trace_diagonal(m, mk, out);
+    } else {
+        if (st == LOP_OK && !below) st = lop_make1(mk, &lop_op_inverse, NULL, t, &inverse);
+        if (st == LOP_OK && below) a = lop_coef_over(mk->ctx, lop_coef_const(1, 0), a);
+        if (st == LOP_OK) st = lop_thin_multiple(mk, a, inverse ? inverse : t, &times);
+        if (st == LOP_OK) st = lop_make1(mk, root->op, &root->attr, times, doubted ? &value : out);
+        if (st == LOP_OK && doubted) st = where_sure(m, mk, doubt, value, out);
+    }
+    give_up(doubt);
     lop_node_unref(t);
     lop_node_unref(inverse);
     lop_node_unref(times);
+    lop_node_unref(value);
     return st;
 }
 

@@ -37,7 +37,8 @@
  *                lost beside the whole and none is a mere error; else alt, also where a spectrum
  *                was not found. x is a matrix or a determinant; without d and t only the latter
  *                counts. With attr.i[1] d stands alone: 1, and is to be positive; 2, a determinant
- *                of n rows, |log2 |d|| to be more than n / 8, with g = n.
+ *                of n rows, |log2 |d|| to be more than n / 8, with g = n; 3, a determinant, is
+ *                not to be 0.
  *
  * Cost: one pass over x, r and b; over d and t. */
 #include "expr/op.h"
@@ -255,7 +256,7 @@ const lop_op lop_op_checked_difference = {LOP_NAMED(checked_difference),
 
 /* -- spectral */
 
-enum { POSITIVE = 1, FAR = 2 };
+enum { POSITIVE = 1, FAR = 2, REGULAR = 3 };
 
 static lop_status infer_spectral(lop_node *n, lop_err *err) {
     const lop_node *x = n->child[0], *alt = n->child[n->n - 1];
@@ -266,7 +267,7 @@ static lop_status infer_spectral(lop_node *n, lop_err *err) {
     if (x->core < 1 || x->core != alt->core || x->dtype != alt->dtype || x->weak || alt->weak ||
         !lop_is_blas(x->dtype) || !lop_shape_equal(&x->shape, &alt->shape) || n->n > LOP_MAXARG)
         return lop_fail(err, LOP_DIM, "the branches of spectral differ");
-    if (n->attr.i[1] && (n->n != 3 || (n->attr.i[1] == FAR && !lop_node_is_pair(n->child[1]))))
+    if (n->attr.i[1] && (n->n != 3 || (n->attr.i[1] >= FAR && !lop_node_is_pair(n->child[1]))))
         return lop_fail(err, LOP_DIM, "one spectrum is looked at for its signs");
     n->shape = x->shape;
     n->core = x->core;
@@ -310,6 +311,7 @@ static lop_status run_accept_spectrum(const lop_call *c) {
     const int64_t *at = c->step->attr.i;
     lopk_copy(c->a[0], c->a[1]);
     if (at[1] == FAR) return is_far_from_one(c->a[2], at[0]) ? LOP_OK : LOP_SINGULAR;
+    if (at[1] == REGULAR) return lop_pair_is_zero(lop_pair_load(c->a[2])) ? LOP_SINGULAR : LOP_OK;
     if (at[1] == POSITIVE) return is_not_positive(c->a[2]) ? LOP_SINGULAR : LOP_OK;
     if (n < 4 || c->a[n - 1]->m == 0) return LOP_OK;
     const lop_mat *d = c->a[n - 1];
