@@ -37,15 +37,13 @@ def _of_derivative(y: Any, h: Any, k: int) -> Any:
     if k == 1:
         return _along(view(A, 3), h, **more)
     by, _, n = more.pop("by"), more.pop("of"), A.shape[-1]
-    X, batch = view(A, 3), y.shape[:-2]
+    batch = y.shape[:-2]
     size: Any = np.linalg.norm(np.reshape(g, (*batch, 1, n * n)), axis=-1, keepdims=True)
     size = np.where(size == 0, 1.0, size)
     size = size if batch else np.reshape(size, ())
     zeros = np.zeros((*batch, n, n))
-    if X._head == "view":
-        whole = np.block([[X, g / size], [zeros, X]])
-        return Through(by(whole, **more)[..., :n, n:] * size, h, (g,))
-    # A is the view of X, which does not lead to it: the adjoint, where A itself is a block
+    # The adjoint, of the derivative at A along g^H: A itself is a block, as no view of it need
+    # lead to it (that of a transpose is one of what it is the transpose of).
     whole = np.block([[A, zeros], [view(g / size, 3), A]])
     return Through(view(by(whole, **more)[..., n:, :n], 3) * size, h, (g,))
 
