@@ -111,7 +111,7 @@ def test_the_fast_way_of_woodbury_is_refined_once():
     D = A.toarray()
     assert np.linalg.norm(D @ x - b) <= 1e-13 * np.linalg.norm(D) * np.linalg.norm(x)
     rows = walk.rows_of(pl.inv(A)._canonical(APPLY, b, 0, 0)[0])
-    need = walk._needed(rows, walk._arms(rows))
+    need = walk._reads(rows, walk._arms(rows))
     asked = {r.head for r, wanted in zip(rows, need, strict=True) if wanted}
     assert "checked" in {r.head for r in rows} and "lu_solve" not in asked
 

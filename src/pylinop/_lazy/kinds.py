@@ -127,10 +127,15 @@ def _holds_lazy(x: Any) -> bool:
     return is_lazy(x)
 
 
+def _is_coordinates(x: Any) -> bool:
+    """SciPy's (data, (rows, columns))."""
+    return type(x) is tuple and len(x) == 2 and type(x[1]) is tuple
+
+
 def _stacked(x: Any, lists: int = 0) -> Any:
     """A nested list of numbers and LazyArrays as one LazyArray, which it is a parameter as; the
     outermost `lists` levels are lists of operators."""
-    if type(x) not in (list, tuple) or not _holds_lazy(x):
+    if type(x) not in (list, tuple) or _is_coordinates(x) or not _holds_lazy(x):
         return x
     if lists:
         return type(x)(_stacked(y, lists - 1) for y in x)
