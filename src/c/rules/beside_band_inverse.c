@@ -172,18 +172,12 @@ static lop_status rest_of(const lop_maker *mk, const lop_node *a, lop_coef c, co
 /* a + c b, of one kind where that closes. */
 static lop_status plus_multiple(const lop_maker *mk, const lop_node *a, lop_coef c,
                                 const lop_node *b, const lop_node **out) {
-    const lop_node *times = NULL, *sum = NULL;
+    const lop_node *times = NULL;
     lop_status st = rest_of(mk, a, c, b, out);
     if (st != LOP_NOMATCH) return st;
     st = lop_thin_multiple(mk, c, b, &times);
-    if (st == LOP_OK) st = lop_make2(mk, &lop_op_sum, NULL, a, times, &sum);
-    if (st == LOP_OK) st = lop_close_once(mk, sum, out);
-    if (st == LOP_NOMATCH) {
-        *out = lop_node_ref(sum);
-        st = LOP_OK;
-    }
+    if (st == LOP_OK) st = lop_sum_closed(mk, a, times, out);
     lop_node_unref(times);
-    lop_node_unref(sum);
     return st;
 }
 

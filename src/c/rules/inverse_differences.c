@@ -129,23 +129,6 @@ LOP_BUILD(inverse_difference) {
 
 /* -- K K + c K */
 
-static lop_status plus_eye(const lop_maker *mk, const lop_node *k, lop_coef c,
-                           const lop_node **out) {
-    const lop_node *eye = NULL, *times = NULL, *sum = NULL;
-    lop_status st = lop_thin_identity(mk, lop_rows(k), &eye);
-    if (st == LOP_OK) st = lop_thin_multiple(mk, c, eye, &times);
-    if (st == LOP_OK) st = lop_make2(mk, &lop_op_sum, NULL, k, times, &sum);
-    if (st == LOP_OK) st = lop_close_once(mk, sum, out);
-    if (st == LOP_NOMATCH) {
-        *out = lop_node_ref(sum);
-        st = LOP_OK;
-    }
-    lop_node_unref(eye);
-    lop_node_unref(times);
-    lop_node_unref(sum);
-    return st;
-}
-
 /* K and c of K K + c K; NULL: it is not that. */
 static const lop_node *squared(const lop_node *a) {
     if (a->op == &lop_op_power) return a->attr.i[0] == 2 ? a->child[0] : NULL;
@@ -166,7 +149,7 @@ static lop_status read_quadratic(const lop_maker *mk, const lop_node *sum, pair 
             !lop_coef_test(mk->ctx, p->s, LOP_COEF_MODEST))
             continue;
         p->x = lop_node_ref(k);
-        return plus_eye(mk, k, p->s, &p->y);
+        return lop_shifted(mk, k, p->s, &p->y);
     }
     return LOP_NOMATCH;
 }

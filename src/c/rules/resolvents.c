@@ -87,25 +87,17 @@ lop_status lop_read_shift(const lop_maker *mk, const lop_node *m, const lop_node
     return st == LOP_OK && !*k ? LOP_NOMATCH : st;
 }
 
-/* K + c I. */
-static lop_status shifted(const lop_maker *mk, const lop_node *k, lop_coef c,
-                          const lop_node **out) {
-    const lop_node *eye = NULL, *times = NULL, *sum = NULL;
+lop_status lop_shifted(const lop_maker *mk, const lop_node *k, lop_coef c, const lop_node **out) {
+    const lop_node *eye = NULL, *times = NULL;
     if (lop_coef_test(mk->ctx, c, LOP_COEF_ZERO)) {
         *out = lop_node_ref(k);
         return LOP_OK;
     }
     lop_status st = lop_thin_identity(mk, lop_rows(k), &eye);
     if (st == LOP_OK) st = lop_thin_multiple(mk, c, eye, &times);
-    if (st == LOP_OK) st = lop_make2(mk, &lop_op_sum, NULL, k, times, &sum);
-    if (st == LOP_OK) st = lop_close_once(mk, sum, out); /* of a Toeplitz: one */
-    if (st == LOP_NOMATCH) {
-        *out = lop_node_ref(sum);
-        st = LOP_OK;
-    }
+    if (st == LOP_OK) st = lop_sum_closed(mk, k, times, out); /* of a Toeplitz: one */
     lop_node_unref(eye);
     lop_node_unref(times);
-    lop_node_unref(sum);
     return st;
 }
 
@@ -153,7 +145,7 @@ static lop_status read_resolvent(const lop_maker *mk, const lop_node *sum, bool 
     if (st == LOP_OK && !s->sure && !definite && !lop_cheap_to_solve(s->m) &&
         !lop_sparse_pays(s->m))
         st = LOP_NOMATCH;
-    if (st == LOP_OK) st = shifted(mk, k, all, &s->g);
+    if (st == LOP_OK) st = lop_shifted(mk, k, all, &s->g);
     lop_node_unref(k);
     if (st == LOP_OK && s->g->dtype != sum->dtype) {
         lop_node_unref(s->g);

@@ -71,6 +71,19 @@ lop_status lop_thin_multiple(const lop_maker *mk, lop_coef c, const lop_node *a,
 }
 
 /* The identity of size n, which adopts the dtype of what it meets. */
+lop_status lop_sum_closed(const lop_maker *mk, const lop_node *a, const lop_node *b,
+                          const lop_node **out) {
+    const lop_node *sum = NULL;
+    lop_status st = lop_make2(mk, &lop_op_sum, NULL, a, b, &sum);
+    if (st == LOP_OK) st = lop_close_once(mk, sum, out);
+    if (st == LOP_NOMATCH) {
+        *out = lop_node_ref(sum);
+        st = LOP_OK;
+    }
+    lop_node_unref(sum);
+    return st;
+}
+
 lop_status lop_thin_identity(const lop_maker *mk, int64_t n, const lop_node **out) {
     lop_node like = {
         .shape = {.ndim = 2, .dim = {n, n}}, .dtype = LOP_f64, .weak = LOP_WEAK, .core = 2};

@@ -47,12 +47,18 @@ lop_status lop_thin_product(const lop_thin *s, const lop_sym *f, int n, const lo
 lop_status lop_thin_multiple(const lop_maker *mk, lop_coef c, const lop_node *a,
                              const lop_node **out);
 lop_status lop_thin_identity(const lop_maker *mk, int64_t n, const lop_node **out);
+/* a + b, of one kind where that closes (lop_close_once). Owned. */
+lop_status lop_sum_closed(const lop_maker *mk, const lop_node *a, const lop_node *b,
+                          const lop_node **out) LOP_MUST_CHECK;
 lop_status lop_thin_hold(lop_thin *s);
 
 /* resolvents.c: m as K + c I, c 0 where no such term stands in it. K owned in *k; NOMATCH: nothing
  * else does. */
 lop_status lop_read_shift(const lop_maker *mk, const lop_node *m, const lop_node **k,
                           lop_coef *c) LOP_MUST_CHECK;
+/* K + c I, of one kind where that closes. Owned. */
+lop_status lop_shifted(const lop_maker *mk, const lop_node *k, lop_coef c,
+                       const lop_node **out) LOP_MUST_CHECK;
 
 /* The diagonal that root asks of an inverse, real, as that of `all`, which m only multiplies, where
  * m^-1 has none that is 0, else by the dense form: of a singular m it says that it is. Owned. */

@@ -228,18 +228,12 @@ lop_status lop_krons_meet(const lop_maker *mk, const lop_node *a, const lop_node
 /* c F + d G as one factor. */
 static lop_status both_of(const lop_maker *mk, lop_coef c, const lop_node *f, lop_coef d,
                           const lop_node *g, const lop_node **out) {
-    const lop_node *x = NULL, *y = NULL, *sum = NULL;
+    const lop_node *x = NULL, *y = NULL;
     lop_status st = lop_thin_multiple(mk, c, f, &x);
     if (st == LOP_OK) st = lop_thin_multiple(mk, d, g, &y);
-    if (st == LOP_OK) st = lop_make2(mk, &lop_op_sum, NULL, x, y, &sum);
-    if (st == LOP_OK) st = lop_close_once(mk, sum, out);
-    if (st == LOP_NOMATCH) {
-        *out = lop_node_ref(sum);
-        st = LOP_OK;
-    }
+    if (st == LOP_OK) st = lop_sum_closed(mk, x, y, out);
     lop_node_unref(x);
     lop_node_unref(y);
-    lop_node_unref(sum);
     return st;
 }
 
