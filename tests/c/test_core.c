@@ -39,13 +39,13 @@ static void spares(void) {
     t_check(lop_spares_bytes() <= 2 * M + M / 2, "the bound holds at once");
     lop_block_free(lop_block(2 * M));
     t_check(lop_spares_bytes() < 2 * M, "more than half of it is not kept");
-    void *many[40] = {NULL};
+    void *many[140] = {NULL};
     lop_spares_bound((int64_t)256 * M);
-    for (int i = 0; i < 40; i++) many[i] = lop_block((size_t)(200 + 64 * i) * K);
-    for (int i = 0; i < 40; i++) lop_block_free(many[i]);
+    for (int i = 0; i < 140; i++) many[i] = lop_block((size_t)(100 + 8 * i) * K);
+    for (int i = 0; i < 140; i++) lop_block_free(many[i]);
     const int64_t kept = lop_spares_bytes();
     lop_block_free(lop_block(9 * M)); /* of huge pages */
-    t_check(kept > 32 * 200 * K && lop_spares_bytes() > 9 * M, "a full table takes the next");
+    t_check(kept > 128 * 100 * K && lop_spares_bytes() > 9 * M, "a full table takes the next");
     char *grown = lop_block_resize(lop_block(9 * M), 20 * M);
     t_check(grown != NULL, "one grows");
     if (grown) grown[20 * M - 1] = 1;

@@ -66,7 +66,7 @@ lop_status lop_fail(lop_err *err, lop_status status, const char *format, ...) {
 #endif
 
 #if KEEPS
-enum { SPARES = 32 };
+enum { SPARES = 128 };
 static const size_t PAGE = (size_t)2 << 20, LEAST = (size_t)64 << 10;
 typedef struct spare {
     void *block; /* NULL: none */
