@@ -1,5 +1,5 @@
-"""Gradients of traces and Frobenius norms: what they say of a factor of a Kron or of a KronSum, which
-are forms as small as the factors."""
+"""Gradients of traces and Frobenius norms: what they say of a factor of a Kron or of a KronSum
+goes by forms as small as the factors."""
 
 import numpy as np
 import pytest
