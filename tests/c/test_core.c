@@ -11,6 +11,51 @@ static world w;
 
 /* -- base */
 
+/* Freed blocks are kept for the next of about their size, up to a bound. */
+static void spares(void) {
+    enum { K = 1 << 10, M = 1 << 20 };
+    (void)lop_spares_free();
+    t_check(!lop_spares_free() && lop_spares_bytes() == 0, "there are none");
+    lop_block_free(NULL);
+    lop_block_free(lop_block(60 * K));
+    t_check(lop_spares_bytes() == 0, "small ones are not kept");
+    void *a = lop_block(M), *b = lop_block(M), *other;
+    t_check(a && b && a != b, "two blocks");
+    lop_block_free(a);
+    if (lop_spares_bytes() == 0) { /* a sanitizer watches, or another system */
+        lop_block_free(b);
+        return;
+    }
+    lop_block_free(b);
+    t_check((other = lop_block(M)) == b, "the last one of its size comes first");
+    lop_block_free(other);
+    t_check((other = lop_block(M / 2)) != a && other != b, "a much larger one does not");
+    lop_block_free(other);
+    t_check((other = lop_block(M - M / 8)) == b, "a somewhat larger one does");
+    t_check(lop_spares_bytes() >= M + M / 2 && lop_spares_bytes() < 2 * M,
+            "what is left is counted");
+    lop_block_free(other);
+    lop_spares_bound(2 * M + M / 2);
+    t_check(lop_spares_bytes() <= 2 * M + M / 2, "the bound holds at once");
+    lop_block_free(lop_block(2 * M));
+    t_check(lop_spares_bytes() < 2 * M, "more than half of it is not kept");
+    void *many[140] = {NULL};
+    lop_spares_bound((int64_t)256 * M);
+    for (int i = 0; i < 140; i++) many[i] = lop_block((size_t)(100 + 8 * i) * K);
+    for (int i = 0; i < 140; i++) lop_block_free(many[i]);
+    const int64_t kept = lop_spares_bytes();
+    lop_block_free(lop_block(9 * M)); /* of huge pages */
+    t_check(kept > 128 * 100 * K && lop_spares_bytes() > 9 * M, "a full table takes the next");
+    char *grown = lop_block_resize(lop_block(9 * M), 20 * M);
+    t_check(grown != NULL, "one grows");
+    if (grown) grown[20 * M - 1] = 1;
+    lop_block_free(grown);
+    lop_spares_bound(0);
+    lop_block_free(lop_block(9 * M));
+    t_check(lop_spares_bytes() == 0, "none where none may be");
+    lop_spares_bound((int64_t)256 * M);
+}
+
 static void base(void) {
     static const lop_status all[] = {LOP_OK,    LOP_UNABLE,   LOP_NOMATCH,  LOP_DIM,     LOP_DTYPE,
                                      LOP_NOMEM, LOP_OVERFLOW, LOP_SINGULAR, LOP_DOMAIN,  LOP_INDEX,
@@ -388,6 +433,7 @@ static void traits(void) {
 int main(void) {
     world_open(&w, 1);
     base();
+    spares();
     dtypes();
     shapes();
     nodes();

@@ -1,5 +1,6 @@
 """Large results begin where a cache line does, in memory that is theirs as any other array's."""
 
+import threading
 import tracemalloc
 
 import numpy as np
@@ -63,3 +64,75 @@ def test_their_memory_is_counted_and_given_back():
         assert tracemalloc.get_traced_memory()[0] < 100_000
     finally:
         tracemalloc.stop()
+
+
+def _at(a):
+    return a.__array_interface__["data"][0]
+
+
+@pytest.fixture
+def op():
+    pl._core._clear_store()
+    if pl._core._store()["spare"] or not _keeps():
+        pytest.skip("freed blocks are not kept on this system")
+    return pl.Diag(np.arange(40_000.0))
+
+
+def _keeps():
+    del_me = pl.Diag(np.arange(40_000.0)) @ np.ones(40_000)
+    del del_me
+    kept = pl._core._store()["spare"] > 0
+    pl._core._clear_store()
+    return kept
+
+
+def test_a_freed_result_s_memory_is_the_next_one_s(op, capsys):
+    x = np.ones(40_000)
+    first, held = op @ x, op @ x
+    assert not np.shares_memory(first, held)
+    place, view = _at(first), held[::2]
+    del first
+    assert pl._core._store()["spare"] >= 320_000
+    second = op @ (2 * x)
+    assert _at(second) == place and pl._core._store()["spare"] == 0
+    place = _at(held)
+    del held  # a view has it yet
+    assert _at(op @ x) != place
+    np.testing.assert_array_equal(view, np.arange(40_000.0)[::2])
+    np.testing.assert_array_equal(second, 2 * np.arange(40_000.0))
+    del second
+    assert "spare " in (pl.show_config() or capsys.readouterr().out)
+
+
+def test_the_bound_of_what_is_kept_holds_for_freed_blocks_too(op):
+    limit = pl._core._store()["limit"]
+    x = np.ones(40_000)
+    try:
+        for most, kept in ((0, 0), (100_000, 0), (700_000, 1), (1_400_000, 2)):
+            pl.config(cache_limit=most)
+            results = [op @ x for _ in range(5)]
+            del results
+            assert 320_000 * kept <= pl._core._store()["spare"] <= most
+        op.clear_cache()
+        assert pl._core._store()["spare"] == 0
+    finally:
+        pl.config(cache_limit=limit)
+
+
+def test_threads_share_no_freed_block(op):
+    """Results of one thread are never those of another."""
+    wrong = []
+
+    def work(k):
+        for i in range(60):
+            x = np.full(40_000, float(k * 100 + i))
+            a, b = op @ x, op @ -x
+            if not np.array_equal(a, -b) or a[1] != x[0]:
+                wrong.append((k, i))
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong

@@ -48,80 +48,134 @@ lop_status lop_fail(lop_err *err, lop_status status, const char *format, ...) {
     return status;
 }
 
-/* Large blocks (workspaces, spectra) on huge pages where the system gives them: a large FFT is
- * bound by page faults and TLB misses otherwise. The last ones that were freed, up to 128 MB each,
- * are kept for the next of their size: the system clears each page that it gives, which takes as
- * long as several sweeps over it. */
-#if defined(__linux__) && defined(MADV_HUGEPAGE)
-enum { SPARES = 2 };
-static const size_t PAGE = (size_t)2 << 20, LARGEST = (size_t)128 << 20;
-static _Atomic(void *) spare[SPARES];
+/* Large blocks (workspaces, spectra, results) on huge pages where the system gives them: a large
+ * FFT is bound by page faults and TLB misses otherwise. Those that are freed are kept for the next
+ * of their size, the oldest of them go: the system clears each page that it gives, which takes as
+ * long as several sweeps over it. Nobody waits: where another thread is at the table (or was, when
+ * the process was forked), memory comes from and goes to the system. Not where a sanitizer is to
+ * see what is used after it was freed. */
+#if defined(__SANITIZE_ADDRESS__)
+#define KEEPS 0
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define KEEPS 0
+#endif
+#endif
+#if !defined(KEEPS) && defined(__linux__) && defined(MADV_HUGEPAGE)
+#define KEEPS 1
+#endif
 
+#if KEEPS
+enum { SPARES = 128 };
+static const size_t PAGE = (size_t)2 << 20, LEAST = (size_t)64 << 10;
+typedef struct spare {
+    void *block; /* NULL: none */
+    size_t size;
+    uint64_t since;
+} spare;
+static struct spares {
+    atomic_flag busy;
+    _Atomic size_t limit, bytes; /* bytes: written by who is at the table */
+    uint64_t now;
+    spare at[SPARES];
+} spares = {.busy = ATOMIC_FLAG_INIT, .limit = (size_t)256 << 20};
+
+static bool enter(void) {
+    return !atomic_flag_test_and_set_explicit(&spares.busy, memory_order_acquire);
+}
+static void leave(void) { atomic_flag_clear_explicit(&spares.busy, memory_order_release); }
+static void *take(spare *s) {
+    void *block = s->block;
+    spares.bytes -= s->size;
+    *s = (spare){NULL, 0, 0};
+    return block;
+}
+/* The smallest that is not much too large, of equal ones the last. */
 static void *spare_of(size_t bytes) {
-    for (int i = 0; i < SPARES; i++) {
-        void *block = atomic_exchange(&spare[i], NULL), *none = NULL;
-        if (!block) continue;
-        const size_t size = malloc_usable_size(block);
-        if (size >= bytes && size - bytes <= bytes / 4 + PAGE) return block;
-        if (!atomic_compare_exchange_strong(&spare[i], &none, block)) free(block);
+    if (spares.bytes < bytes || !enter()) return NULL;
+    const size_t most = bytes + bytes / 4 + 4096;
+    spare *best = NULL;
+    for (spare *s = spares.at; s < spares.at + SPARES; s++)
+        if (s->size >= bytes && s->size <= most &&
+            (!best || s->size < best->size || (s->size == best->size && s->since > best->since)))
+            best = s;
+    void *block = best ? take(best) : NULL;
+    leave();
+    return block;
+}
+/* Gives the oldest back until as many bytes and a place more are there. */
+static spare *make_room(size_t bytes, size_t limit) {
+    for (;;) {
+        spare *none = NULL, *oldest = NULL;
+        for (spare *s = spares.at; s < spares.at + SPARES; s++) {
+            if (!s->block)
+                none = s;
+            else if (!oldest || s->since < oldest->since)
+                oldest = s;
+        }
+        if (none && (!oldest || spares.bytes + bytes <= limit)) return none;
+        free(take(oldest));
     }
-    return NULL;
 }
 bool lop_spares_free(void) {
-    bool any = false;
-    for (int i = 0; i < SPARES; i++) {
-        void *block = atomic_exchange(&spare[i], NULL);
-        any = any || block;
-        free(block);
-    }
+    if (!enter()) return false;
+    const bool any = spares.bytes > 0;
+    (void)make_room(0, 0);
+    leave();
     return any;
 }
-static void *huge_block(size_t bytes) {
-    const size_t whole = (bytes + PAGE - 1) & ~(PAGE - 1);
-    void *block = whole <= LARGEST ? spare_of(whole) : NULL;
-    if (block) return block;
+void lop_spares_bound(int64_t bytes) {
+    spares.limit = bytes < 0 ? 0 : (size_t)bytes;
+    if (!enter()) return; /* who gives next sees it */
+    (void)make_room(0, spares.limit);
+    leave();
+}
+int64_t lop_spares_bytes(void) { return (int64_t)spares.bytes; }
+
+void *lop_block(size_t bytes) {
+    if (bytes < LEAST) return malloc(bytes);
+    const bool huge = bytes >= 2 * PAGE && bytes <= SIZE_MAX - PAGE;
+    const size_t whole = huge ? (bytes + PAGE - 1) & ~(PAGE - 1) : bytes;
+    void *block = spare_of(whole);
+    if (block || !huge) return block ? block : malloc(whole);
     block = aligned_alloc(PAGE, whole);
     if (block) (void)madvise(block, whole, MADV_HUGEPAGE);
     return block;
 }
-static void *plain_alloc(void *user, size_t bytes) {
-    (void)user;
-    const bool huge = bytes >= 2 * PAGE && bytes <= SIZE_MAX - PAGE;
-    void *block = huge ? huge_block(bytes) : malloc(bytes);
-    if (block || !lop_spares_free()) return block;
-    return huge ? huge_block(bytes) : malloc(bytes);
-}
-static void plain_free(void *user, void *block) {
-    (void)user;
+void lop_block_free(void *block) {
     const size_t size = malloc_usable_size(block);
-    if (size < 2 * PAGE || size > LARGEST || ((uintptr_t)block & (PAGE - 1))) {
-        free(block);
-        return;
-    }
-    for (int i = 0; i < SPARES && block; i++) {
-        void *none = NULL;
-        if (i == SPARES - 1)
-            block = atomic_exchange(&spare[i], block);
-        else if (atomic_compare_exchange_strong(&spare[i], &none, block))
-            block = NULL;
+    if (size >= LEAST && size <= spares.limit / 2 && enter()) {
+        *make_room(size, spares.limit) = (spare){block, size, ++spares.now};
+        spares.bytes += size;
+        block = NULL;
+        leave();
     }
     free(block);
 }
 #else
 bool lop_spares_free(void) { return false; }
+void lop_spares_bound(int64_t bytes) { (void)bytes; }
+int64_t lop_spares_bytes(void) { return 0; }
+void *lop_block(size_t bytes) { return malloc(bytes); }
+void lop_block_free(void *block) { free(block); }
+#endif
+void *lop_block_resize(void *block, size_t bytes) {
+    void *other = realloc(block, bytes);
+    return other || !lop_spares_free() ? other : realloc(block, bytes);
+}
+
 static void *plain_alloc(void *user, size_t bytes) {
     (void)user;
-    return malloc(bytes);
+    void *block = lop_block(bytes);
+    return block || !lop_spares_free() ? block : lop_block(bytes);
 }
 static void plain_free(void *user, void *block) {
     (void)user;
-    free(block);
+    lop_block_free(block);
 }
-#endif
 static void *plain_realloc(void *user, void *block, size_t bytes) {
     (void)user;
-    void *other = realloc(block, bytes);
-    return other || !lop_spares_free() ? other : realloc(block, bytes);
+    return lop_block_resize(block, bytes);
 }
 void lop_ctx_init(lop_ctx *ctx, const lop_hooks *hooks) {
     static const lop_hooks plain = {plain_alloc, plain_realloc, plain_free, NULL};

@@ -95,8 +95,15 @@ typedef struct lop_ctx {
 } lop_ctx;
 
 void lop_ctx_init(lop_ctx *ctx, const lop_hooks *hooks); /* hooks NULL: malloc */
-/* Gives freed blocks that are kept for the next of their size back: were there any? */
+/* Memory of the C library's malloc for contexts without hooks and for results: freed blocks of 64
+ * KiB on are kept, all together up to a bound, for the next of their size. Thread-safe; NULL where
+ * there is none. What is kept: given back (was there any?), bounded, counted. */
+void *lop_block(size_t bytes);
+void lop_block_free(void *block); /* takes NULL */
+void *lop_block_resize(void *block, size_t bytes);
 bool lop_spares_free(void);
+void lop_spares_bound(int64_t bytes);
+int64_t lop_spares_bytes(void);
 /* bytes 0 gives a valid block; NULL only when out of memory. Thread-safe when the hooks are. */
 void *lop_alloc(lop_ctx *ctx, size_t bytes);
 void *lop_calloc(lop_ctx *ctx, size_t count, size_t size); /* zeroed, the product checked */

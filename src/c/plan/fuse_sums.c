@@ -5,8 +5,10 @@
  *   u = -t, out = x + u              becomes    out = x - t
  *   and where x is such a sum that is read there alone, it is made in `out` from the start
  *
- * where t and u are read there alone, whatever transposes (changes of strides) stand between. Steps
- * of guarded branches and batches stay as they are, plans of more than MANY steps too. */
+ * where t and u are read there alone, whatever transposes (changes of strides) stand between; the
+ * sums that a pair means for generators are such a product too, of more arguments, and -t of u = c
+ * t is one multiple. Steps of guarded branches and batches stay as they are, plans of more than
+ * MANY steps too. */
 #include "emit_impl.h"
 #include "passes.h"
 
@@ -132,12 +134,12 @@ static size_t scratch_of(const lop_slot *out) {
 /* Is the product one of a real column and a row, and x not to be written over? Then one pass over
  * the sum makes it. */
 static bool one_pass(const lop_plan *p, const lop_step *product, int x) {
-    return p->slot[product->arg[1]].m == 1 && p->slot[lop_slot_base(p, x)].kind != LOP_S_TEMP &&
-           !lop_is_complex(p->slot[x].dt);
+    return product->n == 3 && p->slot[product->arg[1]].m == 1 &&
+           p->slot[lop_slot_base(p, x)].kind != LOP_S_TEMP && !lop_is_complex(p->slot[x].dt);
 }
 
 static void onto(fuse *f, int *place, int sum, int x, const lop_step *product,
-                 const lop_step *scale, bool turned) {
+                 const lop_step *const *scale, lop_coef c, bool turned) {
     lop_plan *p = f->p;
     const lop_step *add = &p->step[sum];
     int out = add->arg[0], t = product->arg[0];
@@ -145,7 +147,7 @@ static void onto(fuse *f, int *place, int sum, int x, const lop_step *product,
     const bool there = built_in_place(f, x, out);
     memset(f->drop, 0, (size_t)p->nstep * sizeof *f->drop);
     drop_with_views(f, product);
-    if (scale) drop_with_views(f, scale);
+    for (int i = 0; i < 2 && scale[i]; i++) drop_with_views(f, scale[i]);
     start.name = "start";
     start.run = lop_run_start;
     start.subs = NULL;
@@ -159,10 +161,11 @@ static void onto(fuse *f, int *place, int sum, int x, const lop_step *product,
     then.run = product->adds;
     then.adds = NULL;
     then.adds_name = NULL;
-    lop_coef_put(&then.attr, scale ? lop_coef_of(&scale->attr) : lop_coef_const(1, 0));
+    lop_coef_put(&then.attr, c);
     then.flags =
         (then.flags & ~(LOP_STEP_COLUMNS | LOP_STEP_BATCH | LOP_STEP_EACH)) | LOP_STEP_ACCUMULATES;
-    then.scratch = scratch_of(&p->slot[out]);
+    if (then.n == 3 || then.scratch < scratch_of(&p->slot[out]))
+        then.scratch = scratch_of(&p->slot[out]);
     then.bytes += (double)p->slot[out].matbytes;
     if (turned) {
         p->slot[t].alias = out;
@@ -196,32 +199,52 @@ static void minus(fuse *f, int *place, int sum, int x, const lop_step *scale) {
     rebuild(f, place, sum, NULL, &sub);
 }
 
+/* Is the product worth a call that adds? A matrix of some rows and columns, or what sums over
+ * generators: as many numbers, in a line. */
+static bool worth_adding(const lop_step *by, const lop_slot *out, bool turned) {
+    if (!by || !by->adds) return false;
+    return by->n > 3 ? !turned : out->m >= LEAST && out->n >= LEAST;
+}
+static bool finite(const lop_plan *p, const lop_step *scale, lop_dtype dt) {
+    return lop_coef_test(p->ctx, lop_coef_of(&scale->attr), LOP_COEF_FINITE) &&
+           p->slot[scale->arg[1]].dt == dt;
+}
+
 /* out = x + argument k of step `sum`. True: the steps are others now. */
 static bool try_one(fuse *f, int *place, int sum, int k) {
     lop_plan *p = f->p;
     lop_step *add = &p->step[sum];
     const lop_slot *out = &p->slot[add->arg[0]];
-    int x = add->arg[3 - k], y = add->arg[k];
-    bool turned = false, upright, large = out->m >= LEAST && out->n >= LEAST;
+    const int x = add->arg[3 - k], y = add->arg[k];
+    bool turned = false;
     if (!same_sizes(out, &p->slot[x]) || !same_sizes(out, &p->slot[y])) return false;
-    const lop_step *by = made_for(f, y, &turned), *scale = NULL;
+    const lop_step *by = made_for(f, y, &turned), *scale[2] = {NULL, NULL};
+    lop_coef c = lop_coef_const(1, 0);
     if (!by) return false;
     if (by->flags & LOP_STEP_SCALES) {
-        scale = by;
-        upright = !turned;
-        by = made_for(f, scale->arg[1], &turned);
-        const lop_coef c = lop_coef_of(&scale->attr);
-        if (!lop_coef_test(p->ctx, c, LOP_COEF_FINITE) || p->slot[scale->arg[1]].dt != out->dt)
-            return false;
-        if (!(by && by->adds && large) && upright && lop_coef_test(p->ctx, c, LOP_COEF_MINUS_ONE)) {
-            minus(f, place, sum, x, scale);
-            return true;
+        scale[0] = by;
+        const bool upright = !turned;
+        by = made_for(f, by->arg[1], &turned);
+        c = lop_coef_of(&scale[0]->attr);
+        if (!finite(p, scale[0], out->dt)) return false;
+        if (!worth_adding(by, out, turned) && upright &&
+            lop_coef_test(p->ctx, c, LOP_COEF_MINUS_ONE)) {
+            const lop_step *within =
+                by && (by->flags & LOP_STEP_SCALES) ? made_for(f, by->arg[1], &turned) : NULL;
+            if (!within || within->n == 3 || !worth_adding(within, out, turned) ||
+                !finite(p, by, out->dt)) {
+                minus(f, place, sum, x, scale[0]);
+                return true;
+            }
+            scale[1] = by;
+            c = lop_coef_times(p->ctx, c, lop_coef_of(&by->attr));
+            by = within;
         }
     }
-    if (!by || !by->adds || !large) return false;
+    if (!worth_adding(by, out, turned)) return false;
     for (int i = add->arg[0]; turned && i >= 0; i = p->slot[i].alias)
         if (p->slot[i].part) return false; /* a block is transposed by its strides */
-    onto(f, place, sum, x, by, scale, turned);
+    onto(f, place, sum, x, by, scale, c, turned);
     return true;
 }
 

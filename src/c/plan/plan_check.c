@@ -218,10 +218,10 @@ static const char *flags_against(const lop_plan *p, const lop_step *s) {
         return "a sum has two arguments of its own dtype";
     if ((f & LOP_STEP_SCALES) && (s->n != 2 || !lop_is_blas(out->dt)))
         return "a multiple has one argument";
-    if (s->adds && (s->n != 3 || (f & (LOP_STEP_SUM | LOP_STEP_SCALES | LOP_STEP_PLACES))))
+    if (s->adds && (s->n < 3 || (f & (LOP_STEP_SUM | LOP_STEP_SCALES | LOP_STEP_PLACES))))
         return "a product alone can accumulate";
     if ((f & LOP_STEP_ACCUMULATES) &&
-        (s->n != 3 || !one_dtype(p, s) || !isfinite(s->attr.re) || !isfinite(s->attr.im) ||
+        (s->n < 3 || !one_dtype(p, s) || !isfinite(s->attr.re) || !isfinite(s->attr.im) ||
          s->adds || s->derived >= 0 || out->batch != 1 ||
          s->scratch < (size_t)out->n * lop_dtype_size(out->dt) ||
          (f & (LOP_STEP_SUM | LOP_STEP_SCALES | LOP_STEP_INPLACE | LOP_STEP_COLUMNS |

@@ -66,7 +66,7 @@ _WORDS = {
 _DOC = {
     "fft": "products may go through the FFT (normwise accuracy); False: componentwise",
     "provenance": "operators remember the line that built them (about 35 ns each)",
-    "cache_limit": "bytes kept of derived values (spectra, factors), at the most",
+    "cache_limit": "bytes kept of derived values (spectra, factors), and as many of freed blocks",
     "warn_limit": "bytes from which an unasked dense form warns",
     "slow_limit": "estimated seconds from which what begins warns; None: never",
     "memory_limit": "bytes that a call may take; None: dense forms, half of the machine's memory",
@@ -320,8 +320,9 @@ class config:
         Whether operators remember the line that built them.
     cache_limit : int
         Bytes of derived values (spectra, factors) that are kept, of all operators together; the
-        least recently used go first. What `pl.factorized` holds does not count. ``show_config()``
-        shows both. Process-wide only.
+        least recently used go first. What `pl.factorized` holds does not count. As many bytes of
+        freed blocks (results, workspaces, of 64 KiB on) are kept for the next of their size.
+        ``show_config()`` shows all three. Process-wide only.
     warn_limit : int
         The size in bytes from which a dense form that nobody asked for warns: any intermediate
         matrix that is larger than all operands and the result together, whoever makes it.
@@ -486,6 +487,9 @@ def show_config() -> None:
     print(
         f"{'derived':14} {kept['bytes']:>12}  bytes kept of derived values now, in "
         f"{kept['entries']} of them; beside these {kept['held']:,} held by pl.factorized objects"
+    )
+    print(
+        f"{'spare':14} {kept['spare']:>12}  bytes of freed blocks, kept for the next of their size"
     )
     for line in cost_table.lines(get("costs")):
         print(line)

@@ -60,6 +60,7 @@ static void *w_at(const void *factor, int64_t n) {
 #include "k_quasi_per_dtype.h"
 #include "k_quasi_solve_per_dtype.h"
 #include "k_quasi_sums_per_dtype.h"
+#include "k_quasi_own_per_dtype.h"
 #include "k_quasi_between_per_dtype.h"
 #undef DT
 #undef EL
@@ -87,6 +88,7 @@ static void *w_at(const void *factor, int64_t n) {
 #include "k_quasi_per_dtype.h"
 #include "k_quasi_solve_per_dtype.h"
 #include "k_quasi_sums_per_dtype.h"
+#include "k_quasi_own_per_dtype.h"
 #include "k_quasi_between_per_dtype.h"
 
 #define BY_FLOAT(dt, f, ...)                                                                       \
@@ -193,11 +195,11 @@ static size_t sums_scratch(int64_t n, int64_t J, int64_t k, lop_dtype dt) {
 size_t lopk_quasi_pair_sums_scratch(int64_t n, int64_t J, int64_t k, lop_dtype dt) {
     return sums_scratch(n, J, k < 8 ? (k < 2 ? 1 : 2) : 8, dt);
 }
-void lopk_quasi_pair_sums(void *out, const lopk_quasi *g, bool mirrored, const lop_mat *left,
-                          const lop_mat *right, void *scratch) {
+void lopk_quasi_pair_sums(void *out, const lopk_quasi *g, bool mirrored, double by, bool add,
+                          const lop_mat *left, const lop_mat *right, void *scratch) {
     LOP_ASSERT(left->m == g->n && right->n == g->n && left->n == right->m);
     LOP_ASSERT(!mirrored || !lop_is_complex(g->dt));
-    BY_DOUBLE(g->dt, pairs, out, g, mirrored, left, right, scratch);
+    BY_DOUBLE(g->dt, pairs, out, g, mirrored, by, add, left, right, scratch);
 }
 /* What the inverse of one with K states is kept as: definite or not and how near it is to a
  * singular one; x, W, b and the diagonal e. */
@@ -237,6 +239,17 @@ lop_status lopk_quasi_inverse_sums(void *out, const void *kept, int64_t K, const
     *near = h->near;
     if (h->definite == 0) return LOP_SINGULAR;
     BY_DOUBLE(g->dt, quasi_sums, out, K, x, W, b, g, mirrored, scratch);
+    return LOP_OK;
+}
+
+lop_status lopk_quasi_own_sums(void *out, const void *factor, const lopk_quasi *A, bool mirrored,
+                               double *near, void *scratch) {
+    const head *h = factor;
+    const double *D = pivots_at(factor);
+    const void *W = w_at(factor, A->n);
+    *near = lopk_quasi_near(factor);
+    if (h->definite == 0) return LOP_SINGULAR;
+    BY_DOUBLE(A->dt, own_sums, out, A, D, W, mirrored, scratch);
     return LOP_OK;
 }
 

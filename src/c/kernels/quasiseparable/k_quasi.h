@@ -62,10 +62,11 @@ lop_status lopk_quasi_invdiag(const lop_mat *y, const void *factor, const lopk_q
  * conj(G[i, j]) A[i, j] over i > j grows by Re sum(conj(out) da). mirrored: G + G^H is meant, where
  * all are real. ---- */
 
-/* G = left right, n x k times k x n: O(n J k), with full transitions O(n J^2 k). */
+/* G = by left right, n x k times k x n; add: to what is there. O(n J k), with full transitions
+ * O(n J^2 k). */
 size_t lopk_quasi_pair_sums_scratch(int64_t n, int64_t J, int64_t k, lop_dtype dt);
-void lopk_quasi_pair_sums(void *out, const lopk_quasi *g, bool mirrored, const lop_mat *left,
-                          const lop_mat *right, void *scratch);
+void lopk_quasi_pair_sums(void *out, const lopk_quasi *g, bool mirrored, double by, bool add,
+                          const lop_mat *left, const lop_mat *right, void *scratch);
 /* What is kept of the inverse of a Hermitian A of K states, from its factor: its part below the
  * diagonal is one of K states with full transitions. O(n K^3). */
 size_t lopk_quasi_inverse_bytes(int64_t n, int64_t K, lop_dtype dt);
@@ -77,6 +78,10 @@ size_t lopk_quasi_inverse_sums_scratch(int64_t n, int64_t J, int64_t K, lop_dtyp
 typedef lop_status lopk_quasi_sums(void *out, const void *kept, int64_t K, const lopk_quasi *g,
                                    bool mirrored, double *near, void *scratch);
 lopk_quasi_sums lopk_quasi_inverse_sums LOP_MUST_CHECK;
+/* Likewise for the generators of A itself, from its factor, of J^2 numbers a row in the scratch
+ * that is of J = K: nothing of A^-1 is kept. */
+lop_status lopk_quasi_own_sums(void *out, const void *factor, const lopk_quasi *A, bool mirrored,
+                               double *near, void *scratch) LOP_MUST_CHECK;
 
 /* What is kept of M = A^-1 Y A^-1, Y Hermitian of J states, from what is kept of A^-1: its diagonal
  * and its part below, of R states with full transitions. O(n R^2). Sums with G = M as those with

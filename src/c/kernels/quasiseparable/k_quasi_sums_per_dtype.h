@@ -87,15 +87,15 @@ LOPK_CLONES_SHORT static void N_(pair_sums)(N_(sums) to, const lopk_quasi *g, do
     }
 }
 
-static void N_(pairs)(void *out, const lopk_quasi *g, bool mirrored, const lop_mat *left,
-                      const lop_mat *right, EL *F) {
+static void N_(pairs)(void *out, const lopk_quasi *g, bool mirrored, double by, bool add,
+                      const lop_mat *left, const lop_mat *right, EL *F) {
     const N_(sums) to = N_(sums_in)(out, g);
     const lop_mat r = {left->p, left->n, left->m, left->cs, left->rs, left->dt},
                   l = {right->p, right->n, right->m, right->cs, right->rs, right->dt};
     const bool alike = r.p == right->p && r.rs == right->rs && r.cs == right->cs;
-    memset(out, 0, (size_t)(g->n * (2 * g->J + N_(transitions)(g))) * sizeof(EL));
-    N_(pair_sums)(to, g, mirrored && alike ? 2 : 1, left, right, F);
-    if (mirrored && !alike) N_(pair_sums)(to, g, 1, &l, &r, F);
+    if (!add) memset(out, 0, (size_t)(g->n * (2 * g->J + N_(transitions)(g))) * sizeof(EL));
+    N_(pair_sums)(to, g, mirrored && alike ? 2 * by : by, left, right, F);
+    if (mirrored && !alike) N_(pair_sums)(to, g, by, &l, &r, F);
 }
 
 /* b <- a_i - w_i p_i^T: L^-1 of A = L D L^H has the generators -p, w and these transitions. */

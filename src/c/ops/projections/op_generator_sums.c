@@ -116,8 +116,21 @@ static lop_status run_pair(const lop_call *c) {
     const lopk_quasi g = target_of(c->a + 3);
     const lop_mat found =
         found_in(c, g.dt, lopk_quasi_pair_sums_scratch(g.n, g.J, c->a[1]->n, g.dt));
-    lopk_quasi_pair_sums(found.p, &g, c->step->attr.i[0] != 0, c->a[1], c->a[2], c->scratch);
+    lopk_quasi_pair_sums(found.p, &g, c->step->attr.i[0] != 0, 1, false, c->a[1], c->a[2],
+                         c->scratch);
     give(c, &found);
+    return LOP_OK;
+}
+/* As fuse_sums.c asks for it: found += attr.re times that, where all is real and double. */
+static lop_status run_pair_add(const lop_call *c) {
+    const lopk_quasi g = target_of(c->a + 3);
+    const lop_mat *y = c->a[0];
+    const lop_mat found =
+        found_in(c, g.dt, lopk_quasi_pair_sums_scratch(g.n, g.J, c->a[1]->n, g.dt));
+    const bool there = found.p == y->p;
+    lopk_quasi_pair_sums(found.p, &g, c->step->attr.i[0] != 0, c->step->attr.re, there, c->a[1],
+                         c->a[2], c->scratch);
+    if (!there) lopk_add(y, y, &found);
     return LOP_OK;
 }
 double lop_generator_sums_flops(const lop_node *p, const lop_node *a, lop_dtype dt, int64_t k) {
@@ -143,6 +156,10 @@ static lop_status lower_pair(lop_emit *e, const lop_node *self, int out) {
     if (!s) return LOP_NOMEM;
     s->attr = self->attr;
     s->scratch = scratch;
+    if (dt == LOP_f64 && lop_slot_dtype(e, out) == dt) {
+        s->adds = run_pair_add;
+        s->adds_name = "generator-sums-add";
+    }
     s->flops =
         (self->attr.i[0] ? 2 : 1) * lop_generator_sums_flops(self->child[2], self->child[4],
                                                              self->dtype, lop_cols(self->child[0]));
@@ -211,21 +228,45 @@ static lop_status run_sums(const lop_call *c, lopk_quasi_sums *sums) {
     return LOP_OK;
 }
 static lop_status run_inverse(const lop_call *c) { return run_sums(c, lopk_quasi_inverse_sums); }
+/* a: found, A's factor, d, p, q, a of A, whose own generators are meant; attr.i as above. */
+static lop_status run_own(const lop_call *c) {
+    const lopk_quasi A = lop_quasi_of(c->a + 2, false);
+    const lop_mat found = found_in(c, A.dt, lopk_quasi_inverse_sums_scratch(A.n, A.J, A.J, A.dt));
+    double near;
+    lop_status st =
+        lopk_quasi_own_sums(found.p, c->a[1]->p, &A, c->step->attr.i[0] != 0, &near, c->scratch);
+    if (st != LOP_OK) {
+        lopk_zero(c->a[0]);
+        return st;
+    }
+    give(c, &found);
+    lop_call_near(c, near, lopk_eps(c->a[0]->dt));
+    return LOP_OK;
+}
+static bool is_own(const lop_node *self) {
+    bool own = true;
+    for (int i = 0; i < 3; i++) own = own && self->child[1 + i] == self->child[TARGET + i];
+    return own;
+}
 static lop_status check_inverse(lop_emit *e, const lop_node *self, int value, int mask) {
     const lop_dtype dt = lop_quasi_dtype(self->dtype);
     const int64_t n = lop_rows(self->child[1]), J = lop_cols(self->child[TARGET]),
                   K = lop_cols(self->child[1]);
-    int in[4], with[4];
+    const bool full = lop_cols(self->child[3]) != K, own = is_own(self);
+    int in[4], with[5];
     lop_status st = lop_quasi_inputs(e, self->child, dt, in);
     if (st != LOP_OK) return st;
-    with[0] = emit_kept(e, n, K, lop_cols(self->child[3]) != K, dt, in, &st);
+    with[0] = own ? lop_quasi_factor_slot(e, n, K, full, dt, in, &st)
+                  : emit_kept(e, n, K, full, dt, in, &st);
     if (with[0] < 0) return st;
-    st = generators(e, self->child + TARGET, dt, with + 1);
+    memcpy(with + 1, in, sizeof in);
+    if (!own) st = generators(e, self->child + TARGET, dt, with + 1);
     if (st != LOP_OK) return st;
     const size_t scratch =
         scratch_of(lop_cols(self), n, J, K, dt, lopk_quasi_inverse_sums_scratch(n, J, K, dt));
     if (!scratch) return lop_fail(lop_emit_err(e), LOP_OVERFLOW, NULL);
-    lop_step *s = lop_emit_step(e, "quasi-inverse-generator-sums", run_inverse, value, 4, with);
+    lop_step *s = lop_emit_step(e, own ? "quasi-inverse-own-sums" : "quasi-inverse-generator-sums",
+                                own ? run_own : run_inverse, value, own ? 5 : 4, with);
     if (!s) return LOP_NOMEM;
     s->attr.i[0] = self->attr.i[0];
     s->attr.i[1] = K;
@@ -243,9 +284,13 @@ static lop_status ready_inverse(lop_emit *e, const lop_node *self) {
     for (int i = 0; i < 4; i++)
         if (!lop_emit_knows(e, self->child[i])) return LOP_OK;
     lop_status st = lop_quasi_inputs(e, self->child, dt, in);
-    if (st == LOP_OK)
-        (void)emit_kept(e, lop_rows(self->child[1]), lop_cols(self->child[1]),
-                        lop_cols(self->child[3]) != lop_cols(self->child[1]), dt, in, &st);
+    if (st != LOP_OK) return st;
+    const int64_t n = lop_rows(self->child[1]), K = lop_cols(self->child[1]);
+    const bool full = lop_cols(self->child[3]) != K;
+    if (is_own(self))
+        (void)lop_quasi_factor_slot(e, n, K, full, dt, in, &st);
+    else
+        (void)emit_kept(e, n, K, full, dt, in, &st);
     return st;
 }
 const lop_op lop_op_quasi_inverse_sums = {LOP_NAMED(quasi_inverse_sums),

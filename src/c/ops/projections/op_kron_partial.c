@@ -5,7 +5,8 @@
  *   array_kron_partial  of an array G
  *
  * Of a product of a column and a row it is a product of both, reshaped, with conj(X) between; of a
- * Kron, or the inverse of one, that of its other factors times a number. Van
+ * Kron, or the inverse of one, that of its other factors times a number, so of the identity and,
+ * term by term, of a KronSum. Van
  * Loan and Pitsianis, Approximation with Kronecker products (1993). */
 #include "projections.h"
 #include "expr/coefficients.h"
@@ -174,6 +175,41 @@ static const lop_node *of_kron(lop_vjp *v, const lop_node *g, const lop_node *x,
     return c ? lop_vjp_prod(v, rest, c) : NULL;
 }
 
+/* A KronSum, or a view of one, term by term, each a Kron; NULL: it is none, or no factor is X's
+ * place. */
+static const lop_node *of_kronsum(lop_vjp *v, const lop_node *g, const lop_node *x, bool after) {
+    enum { MOST = 8 };
+    const lop_node *factor[MOST], *sum = NULL;
+    lop_mode mode = LOP_N;
+    for (; g->op == &lop_op_view; g = g->child[0]) mode = (lop_mode)((int)mode ^ (int)g->attr.i[0]);
+    if (g->op != &lop_op_kronsum || g->shape.ndim != 2 || g->n > MOST) return NULL;
+    for (int i = 0; i < g->n; i++) {
+        for (int j = 0; j < g->n; j++) {
+            const lop_node *of = g->child[j];
+            factor[j] = j == i ? lop_vjp_view(v, of, mode) : lop_vjp_eye(v, lop_rows(of), g->dtype);
+            if (!factor[j]) return NULL;
+        }
+        const lop_node *kron = lop_vjp_over(v, &lop_op_kron, NULL, g->n, factor),
+                       *term = kron ? of_kron(v, kron, x, after) : NULL;
+        if (!term) return NULL;
+        sum = lop_vjp_sum(v, sum, term);
+    }
+    return sum;
+}
+
+/* Of the identity, which is one times another of X's size: the identity times conj(trace(X)). */
+static const lop_node *of_identity(lop_vjp *v, const lop_node *g, const lop_node *x) {
+    while (g->op == &lop_op_view) g = g->child[0]; /* it is square, and real */
+    if (g->op != &lop_op_identity || x->shape.ndim != 2 || !lop_is_square(x)) return NULL;
+    const lop_dtype dt = lop_promote(g->dtype, x->dtype);
+    const int64_t n = lop_rows(g) / lop_rows(x);
+    const lop_attr sum = {.i = {0, 0, 0, (int64_t)dt + 1}}, many = {.i = {n, 0, 0, 0}};
+    const lop_node *turned = lop_vjp_view(v, x, LOP_H),
+                   *c = turned ? lop_vjp_make(v, &lop_op_trace, &sum, turned, NULL) : NULL;
+    c = c ? lop_vjp_make(v, &lop_op_repeat, &many, c, NULL) : NULL;
+    return c ? lop_vjp_make(v, &lop_op_diag, NULL, c, NULL) : NULL;
+}
+
 /* A view of a sum, a multiple or a product with the views inside; g itself where it is none. */
 static const lop_node *view_inside(lop_vjp *v, const lop_node *g) {
     if (g->op != &lop_op_view) return g;
@@ -217,6 +253,8 @@ static const lop_node *by_form(lop_vjp *v, const lop_node *g, const lop_node *x,
         return sum;
     }
     const lop_node *closed = of_kron(v, g, x, after);
+    if (!closed && v->st == LOP_OK) closed = of_identity(v, g, x);
+    if (!closed && v->st == LOP_OK) closed = of_kronsum(v, g, x, after);
     if (closed || v->st != LOP_OK) return closed;
     const lop_attr attr = {.i = {!after, 0, 0, (int64_t)lop_promote(g->dtype, x->dtype) + 1}};
     const lop_node *factor = lop_vjp_dense(v, x);

@@ -483,3 +483,21 @@ int py_lazy_make_type(PyObject *module) {
     Py_XDECREF(type);
     return rc;
 }
+
+bool py_lazy_may_keep(const py_lazy *a, PyArrayObject *v) {
+    enum { SHARED = 1 << 16 }; /* bytes: less is copied */
+    PyArrayObject *base = (PyArrayObject *)PyArray_BASE(v);
+    if (!PyArray_CheckExact(v)) return false;
+    if (!base) return true;
+    if (PyArray_NBYTES(v) < SHARED || !PyArray_CheckExact(base) ||
+        !PyArray_CHKFLAGS(base, NPY_ARRAY_OWNDATA) || PyArray_NBYTES(base) / 4 > PyArray_NBYTES(v))
+        return false;
+    if (Py_REFCNT(v) == 1 && Py_REFCNT(base) == 1) return true;
+    for (int i = 0; i < a->nargs; i++) {
+        PyObject *arg = py_lazy_args((py_lazy *)(uintptr_t)a)[i];
+        PyArrayObject *x = py_is_lazy(a->s, arg) ? (PyArrayObject *)((py_lazy *)arg)->value : NULL;
+        if (x && !PyArray_ISWRITEABLE(base) && (x == base || PyArray_BASE(x) == (PyObject *)base))
+            return true;
+    }
+    return false;
+}

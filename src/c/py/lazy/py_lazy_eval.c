@@ -437,7 +437,7 @@ static int keep(py_lazy *a, PyObject *value) {
         v = (PyArrayObject *)PyArray_FromAny(value, NULL, 0, 0, NPY_ARRAY_ENSUREARRAY, NULL);
         Py_DECREF(value);
     }
-    bool theirs = v && (!PyArray_CheckExact(v) || PyArray_BASE(v));
+    bool theirs = v && !py_lazy_may_keep(a, v);
     for (int i = 0; v && !theirs && i < a->nargs; i++) {
         PyObject *arg = py_lazy_args(a)[i];
         const py_lazy *x = py_is_lazy(a->s, arg) ? (py_lazy *)arg : NULL;

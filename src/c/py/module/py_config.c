@@ -140,6 +140,7 @@ PyObject *py_config_options(py_state *s, PyObject *args) {
     s->process_limit = limit_of(most);
     if (PyErr_Occurred()) return NULL;
     lop_store_bound(&s->store, limit);
+    lop_spares_bound(limit);
     Py_XSETREF(s->process_off, off == Py_None ? NULL : Py_NewRef(off));
     Py_XSETREF(s->process_costs, costs == Py_None ? NULL : Py_NewRef(costs));
     if (threads > 0) lopk_set_threads(threads);

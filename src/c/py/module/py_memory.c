@@ -1,15 +1,15 @@
 /* py_memory.c: large results begin where a cache line does. NumPy's memory begins 16 bytes behind a
  * page, so that each vector of 64 bytes that is written lies in two lines: products with few terms
- * took up to 1.4 times as long (2026-11-27). The memory is that of NumPy's own allocator, a line
- * more of it, whose address is kept before the first element; the array owns it as any other. */
+ * took up to 1.4 times as long (2026-11-27). The memory is a block of base.h, a line more of it,
+ * whose address is kept before the first element, so that the next result of its size has it when
+ * this one is freed; the array owns it as any other. */
 #include "py/module/py.h"
 
 #include <string.h>
 
 enum { LINE = 64 /* bytes */, LARGE = 1 << 14 /* elements */ };
 
-static PyDataMemAllocator plain; /* NumPy's */
-static PyObject *in_lines;       /* our handler, as NumPy takes it */
+static PyObject *in_lines; /* our handler, as NumPy takes it */
 
 static void *on_line(char *whole) {
     if (!whole) return NULL;
@@ -23,25 +23,32 @@ static char *whole_of(void *at) {
     return whole;
 }
 
+static void *block_of(size_t bytes) {
+    void *block = lop_block(bytes);
+    return block || !lop_spares_free() ? block : lop_block(bytes);
+}
 static void *line_malloc(void *none, size_t size) {
     (void)none;
-    return size > SIZE_MAX - LINE ? NULL : on_line(plain.malloc(plain.ctx, size + LINE));
+    return size > SIZE_MAX - LINE ? NULL : on_line(block_of(size + LINE));
 }
 static void *line_calloc(void *none, size_t count, size_t each) {
     (void)none;
     if (each && count > (SIZE_MAX - LINE) / each) return NULL;
-    return on_line(plain.calloc(plain.ctx, 1, count * each + LINE));
+    void *at = line_malloc(NULL, count * each);
+    if (at) memset(at, 0, count * each);
+    return at;
 }
 static void line_free(void *none, void *at, size_t size) {
     (void)none;
-    if (at) plain.free(plain.ctx, whole_of(at), size + LINE);
+    (void)size;
+    if (at) lop_block_free(whole_of(at));
 }
 static void *line_realloc(void *none, void *at, size_t size) { /* ndarray.resize */
     if (!at) return line_malloc(none, size);
     if (size > SIZE_MAX - LINE) return NULL;
     char *whole = whole_of(at);
     const size_t from = (size_t)((char *)at - whole);
-    whole = plain.realloc(plain.ctx, whole, size + LINE);
+    whole = lop_block_resize(whole, size + LINE);
     if (!whole) return NULL;
     char *to = whole + LINE - ((uintptr_t)whole & (LINE - 1));
     memmove(to, whole + from, size);
@@ -53,9 +60,6 @@ static PyDataMem_Handler handler = {
 
 int py_memory_open(void) {
     if (in_lines) return 0;
-    PyDataMem_Handler *usual = PyCapsule_GetPointer(PyDataMem_DefaultHandler, "mem_handler");
-    if (!usual) return -1;
-    plain = usual->allocator;
     in_lines = PyCapsule_New(&handler, "mem_handler", NULL);
     return in_lines ? 0 : -1;
 }

@@ -167,10 +167,11 @@ static PyObject *watch(PyObject *module, PyObject *args) {
 static PyObject *store_info(PyObject *module, PyObject *unused) {
     (void)unused;
     py_state *s = state(module);
-    return Py_BuildValue("{siszsLsLsLsKsKsKsK}", "entries", s->store.n, "unit", "bytes", "bytes",
+    return Py_BuildValue("{siszsLsLsLsLsKsKsKsK}", "entries", s->store.n, "unit", "bytes", "bytes",
                          (long long)s->store.bytes, "held", (long long)s->store.held, "limit",
-                         (long long)s->store.limit, "hits", (unsigned long long)s->store.hits,
-                         "misses", (unsigned long long)s->store.misses, "plans_found",
+                         (long long)s->store.limit, "spare", (long long)lop_spares_bytes(), "hits",
+                         (unsigned long long)s->store.hits, "misses",
+                         (unsigned long long)s->store.misses, "plans_found",
                          (unsigned long long)s->plans.hits, "plans_made",
                          (unsigned long long)s->plans.misses);
 }
