@@ -25,7 +25,7 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 import strangers_losses
 from formulas import Hand
-from harness import Case, machine
+from harness import Case, cpu_name
 
 import pylinop as pl
 
@@ -194,6 +194,7 @@ def torch_names(torch):
         "expm": torch.linalg.matrix_exp,
         "sqrtm": lambda a: eigen(a, torch.sqrt),
         "nuclear": lambda a: torch.linalg.svdvals(a).sum(),
+        "real": lambda a: a.real,
         "kron": lambda *a: functools.reduce(torch.kron, a),
     }
 
@@ -267,7 +268,7 @@ def gradient_calls(formula, torch):
 
     ours = {
         "ours": lambda: both_of(*points),
-        "ours hvp": lambda: second(*points, tuple(ways) if len(ways) > 1 else ways[0]),
+        "ours hvp": lambda: second(*points, tuple(ways)),
     }
     return ours | ({"torch": theirs, "torch hvp": theirs_second} if torch else {})
 
@@ -321,7 +322,7 @@ def main():
     except ImportError:
         torch = None
     warnings.simplefilter("ignore")
-    print(machine()["machine"]["cpu"])
+    print(cpu_name())
     rows = [r for r in ROWS if not options.names or any(n in r[0] for n in options.names)]
     found = []
     for row in rows:

@@ -202,7 +202,7 @@ _ = np.log(np.diag(c)).sum() + 0.5 * (n - len(S)) * np.log(s) + 0.5 * (y @ y - z
         200,
         lambda g, n: {"H": waves(g, part(n, 2), n) / n**0.5},
         {},
-        "logdet(eye(len(H)) + 2.0 * H @ H.conj().T)",
+        "real(logdet(eye(len(H)) + 2.0 * H @ H.conj().T))",
         "R = h.blas.zherk(2.0, H.T, trans=2); R.flat[:: len(R) + 1] += 1.0; _ = 2 * np.log(np.diag(h.lapack.zpotrf(R, overwrite_a=1)[0]).real).sum()",
         ("H",),
     ),
