@@ -65,6 +65,8 @@ def _ldexp(x: Any, e: Any) -> float:
 
 def _log(m: Any, e: Any) -> tuple[float, Any]:
     """Sign and logarithm of one m 2^e; accurate where the number is near 1."""
+    if isinstance(m, complex) and max(abs(m.real), abs(m.imag)) > 1e300:
+        m, e = m / 4, e + 2  # its modulus may be too large
     size = abs(m)
     if size == 0:
         return 0.0, -math.inf
