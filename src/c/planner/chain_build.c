@@ -125,15 +125,17 @@ static lop_status solve_group(lop_builder *b, lop_sym s, int mode, const lop_nod
                    how = {.i = {a->hermitian ? 1 + tried.i[0] : 0, 0, 0, 0}};
     const lop_node *sum = NULL;
     const int seen = lop_sym_mode(s) ^ mode, own = a->hermitian ? (seen ^ seen << 1) & LOP_C : 0;
+    const lop_attr viewed = {.i = {lop_is_complex(b->ch->dt) ? seen : seen & LOP_T, 0, 0, 0}};
     lop_status st = value_of_group(b, lop_sym_group(s), &sum);
-    if (st == LOP_OK && !a->hermitian) st = lop_chmake_swapped(b, seen, sum, &sum);
+    /* of a transposed inverse rows are solutions, and columns are not: by a factor of its own */
+    if (st == LOP_OK && !x && !a->hermitian) st = lop_chmake_swapped(b, seen, sum, &sum);
     if (st == LOP_OK && x) st = lop_chmake_swapped(b, own, x, &x); /* conj(A)^-1 x by A's factor */
     if (st == LOP_OK && !x)
         st = lop_make1(b->mk, &lop_op_invert, &how, sum, out);
     else if (st == LOP_OK && a->hermitian)
         st = lop_make2(b->mk, &lop_op_cholesky_solve, &tried, sum, x, out);
     else if (st == LOP_OK)
-        st = lop_make2(b->mk, &lop_op_lu_solve, NULL, sum, x, out);
+        st = lop_make2(b->mk, &lop_op_lu_solve, &viewed, sum, x, out);
     lop_node_unref(sum);
     lop_node_unref(x);
     return st == LOP_OK ? lop_chmake_swapped(b, own, *out, out) : st;
