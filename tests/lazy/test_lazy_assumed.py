@@ -146,6 +146,8 @@ def test_a_function_of_one_matrix_is_computed_once_an_evaluation(rng):
     d = np.diag(np.linalg.inv(P + 0.5 * np.eye(N)))
     np.testing.assert_allclose(got, d**2 + np.log(d) * d, rtol=1e-12)
     assert sum(s["name"] == "potri" for p in e.plans for s in p.steps) <= 2
+    assert np.all(np.asarray(pl.sample(Q) - pl.sample(Q)))  # two draws
+    assert float(pl.logdet(Q, method="slq") - pl.logdet(Q, method="slq"))  # by other probes
     one, two = pl.diagonal(Q), pl.diagonal(Q)
     np.asarray(one)
     P += np.eye(N)  # the other has not been asked for
