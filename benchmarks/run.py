@@ -54,13 +54,14 @@ def main():
     import sparse
     import sparse_products
     import spectra
+    import strangers
     import thin
     import throughput
 
     harness.threads = args.threads
     harness.use_peers = not args.no_peers
     makers = [*overhead.MAKERS, *throughput.MAKERS, *kinds.MAKERS, *kind_solves.MAKERS]
-    makers += [*formulas.MAKERS, *formulas_elsewhere.MAKERS]
+    makers += [*formulas.MAKERS, *formulas_elsewhere.MAKERS, *strangers.MAKERS]
     makers += [*laab.MAKERS, *factorisations.MAKERS, *spectra.MAKERS]
     makers += krylov.MAKERS
     makers += precondition.MAKERS

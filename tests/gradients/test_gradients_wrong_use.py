@@ -100,6 +100,12 @@ def test_shapes_and_dtypes():
         pl.jvp(lambda d: d * 2, (D,), (np.ones(2),))
     with pytest.raises(ValueError, match="1 arguments, but 2 tangents"):
         pl.jvp(lambda d: d * 2, (D,), (D, D))
+    with pytest.raises(
+        ValueError, match=r"array of shape \(3,\) as tangents of 1 arguments: a tuple"
+    ):
+        pl.hvp(lambda d: np.sum(d), (0,))(D, D)
+    with pytest.raises(ValueError, match="a number as tangents of 1 arguments: a tuple is due"):
+        pl.hvp(lambda c: c * c, (0,))(2.0, 1.0)
     with pytest.raises(TypeError, match="by one array"):
         pl.hessian(lambda p: np.sum(p[0]) + np.sum(p[1]))((D, D))
     with pytest.raises(TypeError, match="give a LazyArray"):

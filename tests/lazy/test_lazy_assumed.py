@@ -1,6 +1,8 @@
 """What is assumed of a LazyArray stays with it: in principal parts, quotients and products entry by
 entry; where it does not follow it is gone."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -111,3 +113,63 @@ def test_the_conditional_covariance_is_one_cholesky(rng):
 def test_integers_divide_as_numpys(rng):
     a = np.eye(3, dtype=int) * 7
     assert np.array_equal(np.asarray(pl.lazy(a, assume_a="pos") / 3), a / 3)
+
+
+@pytest.mark.parametrize("complex_", [False, True])
+@pytest.mark.parametrize("n", [6, 60])
+def test_a_shared_inverse_has_one_factor_of_the_named_triangle(n, complex_, rng):
+    """What is computed once for two uses is seen transposed by one of them: the matrix that is
+    factored stays the one whose upper triangle was given."""
+    C = rng.standard_normal((n, 2 * n)) + 1j * complex_ * rng.standard_normal((n, 2 * n))
+    C = C @ C.conj().T / n + np.eye(n)
+    C, X = (C, rng.standard_normal((n, 3))) if complex_ else (C.real, rng.standard_normal((n, 3)))
+    d, y = 1 + rng.random(n), rng.standard_normal(n)
+    named = np.triu(C) + np.tril(rng.standard_normal((n, n)), -1)
+    V = 0.7 * pl.lazy(named, assume_a="pos") + 0.3 * pl.Diag(d)
+    W = np.linalg.inv(0.7 * C + 0.3 * np.diag(d))
+    L = pl.lazy(X)
+    for A, B in ((V, W), (V.T, W.T), (V.conj(), W.conj())):
+        wanted = np.linalg.solve(X.T @ B @ X, X.T @ B @ y)
+        with pl.explaining() as e:
+            got = np.asarray(pl.inv(L.T @ pl.inv(A) @ L) @ L.T @ pl.inv(A) @ y)
+        assert np.max(np.abs(got - wanted)) < 1e-10 * np.max(np.abs(wanted))
+        slots = [(p, s) for p in e.plans for s in p.steps if s["name"] == "potrf"]
+        some = sum(p.slots[s["arguments"][1]]["shape"][-1] == n for p, s in slots)
+        assert some == 1 or (complex_ and A is not V and some == 2)  # half a solve by conj(A)
+
+
+def test_a_function_of_one_matrix_is_computed_once_an_evaluation(rng):
+    P = definite(rng)
+    Q = pl.inv(pl.lazy(P, assume_a="pos") + 0.5 * pl.Identity(N))
+    with pl.explaining() as e:
+        got = np.asarray(pl.diagonal(Q) ** 2 + np.log(pl.diagonal(Q)) * pl.diagonal(Q.T, 0))
+    d = np.diag(np.linalg.inv(P + 0.5 * np.eye(N)))
+    np.testing.assert_allclose(got, d**2 + np.log(d) * d, rtol=1e-12)
+    assert sum(s["name"] == "potri" for p in e.plans for s in p.steps) <= 2
+    assert np.all(np.asarray(pl.sample(Q) - pl.sample(Q)))  # two draws
+    assert float(pl.logdet(Q, method="slq") - pl.logdet(Q, method="slq"))  # by other probes
+    one, two = pl.diagonal(Q), pl.diagonal(Q)
+    np.asarray(one)
+    P += np.eye(N)  # the other has not been asked for
+    np.testing.assert_allclose(two, np.diag(np.linalg.inv(P + 0.5 * np.eye(N))), rtol=1e-12)
+    np.testing.assert_allclose(np.asarray(one), d, rtol=1e-12)
+
+
+@pytest.mark.parametrize("complex_", [False, True])
+def test_one_factor_on_a_stack_of_vectors(complex_, rng):
+    """The vectors run as columns of one matrix, also where Cholesky fails and LU stands in."""
+    n, some = 21, 5
+    C = rng.standard_normal((n, 2 * n)) + 1j * complex_ * rng.standard_normal((n, 2 * n))
+    C = (C if complex_ else C.real) @ C.conj().T / n
+    G = rng.standard_normal((some, some))
+    x = rng.standard_normal((2, some, n, 1))
+    for A, how in ((C, "pos"), (C - np.eye(n), "pos"), (rng.standard_normal((n, n)) + C, None)):
+        K, dense = pl.Kron(G, pl.Dense(A, assume_a=how)), np.kron(G, A)
+        for op, a in ((K, dense), (K.T, dense.T), (K.H, dense.conj().T), (K.conj(), dense.conj())):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", pl.FallbackWarning)
+                got, stack = pl.solve(op, x[0, :, :, 0].ravel()), pl.solve(pl.Dense(A, how), x)
+            want = np.linalg.solve(a, x[0, :, :, 0].ravel())
+            assert np.max(np.abs(got - want)) < 1e-9 * np.max(np.abs(want))
+            want = np.linalg.solve(A, x)
+            assert np.max(np.abs(stack - want)) < 1e-9 * np.max(np.abs(want))

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from samples import values
 
 import pylinop as pl
+from pylinop._structured import determinants
 
 CLOSE = {"float32": 2e-4, "complex64": 2e-4, "float64": 1e-10, "complex128": 1e-10}
 
@@ -320,3 +321,14 @@ def test_thin_terms_whose_squares_vanish(dtype, d, u, c, order, rng):
     # of 1 + (c u^2 / d) s^2, by logarithms
     want = 400 * np.log(d) + np.log1p(np.exp(np.log(c) + 2 * np.log(u) - np.log(d)) * s**2).sum()
     np.testing.assert_allclose(pl.logdet(A), want, rtol=1e-6 if dtype == "float32" else 1e-12)
+
+
+def test_the_modulus_of_a_huge_complex_number():
+    """Python's abs raises OverflowError where NumPy's is infinite."""
+    sign, log = determinants._log(complex(1.5e308, 1.5e308), 3.0)
+    assert abs(sign - (0.5**0.5) * (1 + 1j)) < 1e-15
+    assert abs(log - (math.log(1.5e308) + math.log(2) * 3.5)) < 1e-12
+    assert math.isnan(determinants._log(complex(math.inf, math.nan), 0.0)[0].real)
+    with np.errstate(over="ignore"):
+        np.exp(np.full(9, 1e3 + 1e3j))  # leaves an errno, which Python's abs(nan + nan j) reads
+    assert math.isnan(determinants._log(complex(math.nan, math.nan), 0.0)[1])

@@ -233,3 +233,20 @@ def test_the_half_of_a_hermitian_sum_is_factored(complex_):
     np.testing.assert_allclose(
         np.asarray(formula), a @ b.T + b @ a.T + 1j * (a @ a.T.conj()), atol=1e-10
     )
+
+
+@pytest.mark.parametrize(("n", "p"), [(2, 4), (40, 50)])
+def test_a_shared_product_keeps_its_rank(n, p, rng):
+    """What is computed once for two uses is as singular as it is written: LinAlgError."""
+    X, y = pl.lazy(rng.standard_normal((n, p))), rng.standard_normal(n)
+    a = rng.standard_normal((n, n))
+    for A in (pl.lazy(a @ a.T + np.eye(n), "pos"), pl.lazy(a + 9 * np.eye(n))):
+        inner = pl.inv(X.T @ pl.inv(A) @ X)
+        for formula in (
+            inner @ X.T @ pl.inv(A) @ y,
+            y @ X @ inner @ X.T @ pl.inv(A) @ y,
+            y - X @ inner @ X.T @ pl.inv(A) @ y,
+            pl.trace(X @ inner @ X.T @ pl.inv(A)),
+        ):
+            with pytest.raises(np.linalg.LinAlgError, match=f"rank at most {n}, of {p} rows"):
+                np.asarray(formula)

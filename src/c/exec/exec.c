@@ -15,24 +15,32 @@
 
 typedef struct sweep {
     int nb, nargs;
+    int64_t solved; /* batch elements that one call solves for */
     int64_t dim[LOP_MAXDIM], stride[LOP_MAXARG][LOP_MAXDIM];
     lop_mat mat[LOP_MAXARG];
 } sweep;
 
+/* May the last batch dimension of argument j be the columns of a matrix that is written to? */
+static bool has_columns(const sweep *w, int j) {
+    const lop_mat *m = &w->mat[j];
+    const int64_t len = w->dim[w->nb - 1], stride = w->stride[j][w->nb - 1];
+    return stride >= 1 && (stride >= m->m * m->rs || m->rs >= len * stride);
+}
+
 /* A batch of vectors as one matrix: the last batch dimension becomes the columns. */
 static void merge_columns(const lop_step *s, sweep *w) {
-    int d = w->nb - 1;
-    if (!(s->flags & LOP_STEP_COLUMNS) || d < 0 || s->when >= 0 || s->fail >= 0) return;
+    const int d = w->nb - 1, x = s->flags & LOP_STEP_SOLVES ? 2 : 1; /* the vectors */
+    if (!(s->flags & (LOP_STEP_COLUMNS | LOP_STEP_SOLVES)) || d < 0 || s->when >= 0) return;
     const int64_t len = w->dim[d];
-    if (len < 2 || w->mat[0].n != 1 || w->mat[1].n != 1) return;
-    for (int j = 2; j < w->nargs; j++)
-        if (w->stride[j][d]) return;
-    for (int j = 0; j < 2; j++) {
-        const lop_mat *m = &w->mat[j];
-        int64_t stride = w->stride[j][d];
-        if (stride < 1 || (stride < m->m * m->rs && m->rs < len * stride)) return;
+    if (len < 2 || w->mat[0].n != 1 || w->mat[x].n != 1 || (x == 1 && s->fail >= 0)) return;
+    for (int j = 1; j < w->nargs; j++)
+        if (j != x && w->stride[j][d]) return;
+    if (!has_columns(w, 0) || !has_columns(w, x)) return;
+    if (x == 2) { /* it solves where the result lies */
+        if (w->mat[0].rs != 1 || w->stride[0][d] < w->mat[0].m) return;
+        w->solved = len;
     }
-    for (int j = 0; j < 2; j++) {
+    for (int j = 0; j <= x; j += x) {
         w->mat[j].n = len;
         w->mat[j].cs = w->stride[j][d];
     }
@@ -43,6 +51,7 @@ static void sweep_open(const lop_frame *f, const lop_step *s, sweep *w) {
     const lop_slot *out = &f->plan->slot[s->arg[0]];
     w->nb = out->shape.ndim - out->core;
     w->nargs = s->n;
+    w->solved = 1;
     for (int d = 0; d < w->nb; d++) w->dim[d] = out->shape.dim[d];
     for (int j = 0; j < s->n; j++) {
         w->mat[j] = f->mat[s->arg[j]];
@@ -92,7 +101,7 @@ static lop_status guarded(lop_frame *f, const lop_step *s, lop_call *call, int64
                           lop_err *err) {
     unsigned char *flag = s->fail >= 0 ? f->mat[s->fail].p : NULL;
     const bool group = (s->flags & LOP_STEP_GROUP) != 0;
-    const int64_t some = group ? call->more + 1 : 1;
+    const int64_t some = group || (s->flags & LOP_STEP_SOLVES) ? call->more + 1 : 1;
     element *= some;
     if (forbidden(f, s, element, some)) { /* its own mask is read all the same */
         if (flag) memset(flag + element, 0, (size_t)some);
@@ -105,7 +114,7 @@ static lop_status guarded(lop_frame *f, const lop_step *s, lop_call *call, int64
     }
     lop_status st = s->run(call);
     if (flag) {
-        if (!call->failed) flag[element] = st == LOP_SINGULAR;
+        if (!call->failed) memset(flag + element, st == LOP_SINGULAR, (size_t)some);
         count_fallbacks(f, s, flag, element, some);
         if (st == LOP_SINGULAR) st = LOP_OK;
     }
@@ -161,6 +170,7 @@ static lop_status run_batch(lop_frame *f, const lop_step *s, void *scratch, lop_
         call.a[j] = &mat[j];
     }
     merge_batch(s, &w, &call);
+    if (s->flags & LOP_STEP_SOLVES) call.more = w.solved - 1;
     call.team = &f->team;
     for (;; element++) {
         if (element && stops(f, s, element)) return LOP_CALLBACK;

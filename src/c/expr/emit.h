@@ -27,7 +27,8 @@ typedef struct lop_call {
     void *scratch;
     lop_err *err;
     /* LOP_STEP_BATCH, LOP_STEP_GROUP: how many further batch elements, and the element strides of
-     * a[0], a[1] and, of groups and LOP_STEP_EACH, a[2]. */
+     * a[0], a[1] and, of groups and LOP_STEP_EACH, a[2]; LOP_STEP_SOLVES: how many further ones the
+     * columns are. */
     int64_t more, y_step, x_step, z_step;
     lop_near
         *near; /* where solves note how near their matrix is to a singular one; NULL: nowhere */
@@ -65,7 +66,10 @@ static inline void lop_call_near(const lop_call *c, double rcond, double eps) {
 typedef lop_status (*lop_run)(const lop_call *call);
 
 enum {
-    LOP_STEP_COLUMNS = 1,  /* linear in argument 1: a batch of vectors may be run as one matrix */
+    LOP_STEP_COLUMNS = 1, /* linear in argument 1: a batch of vectors may be run as one matrix */
+    /* Linear in argument 2: a batch of vectors may be run as one matrix where argument 1 is the
+     * same for all; argument 0 then has its rows one after another, and call->more is set. */
+    LOP_STEP_SOLVES = 16384,
     LOP_STEP_INPLACE = 2,  /* argument 1 may be argument 0 */
     LOP_STEP_QUIET = 8,    /* its `fail` contradicts no assumption: not counted as a fallback */
     LOP_STEP_GEMM = 16,    /* runs at gemm's rate */

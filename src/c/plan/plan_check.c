@@ -232,6 +232,8 @@ static const char *flags_against(const lop_plan *p, const lop_step *s) {
          (f & (LOP_STEP_ACCUMULATES | LOP_STEP_PLACES))))
         return "what starts a sum takes what it starts from";
     if ((f & LOP_STEP_COLUMNS) && s->n < 2) return "what is linear in its argument has one";
+    if ((f & LOP_STEP_SOLVES) && (s->n != 3 || (f & (LOP_STEP_COLUMNS | LOP_STEP_BATCH))))
+        return "what solves has a factor and an argument";
     if ((f & LOP_STEP_INPLACE) && s->n < 2) return "what may run in place has an argument";
     if ((f & LOP_STEP_BATCH) && s->n < 2) return "what takes a batch has an argument";
     if ((f & LOP_STEP_EACH) && (s->n != 3 || !(f & LOP_STEP_BATCH)))

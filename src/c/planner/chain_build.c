@@ -117,6 +117,17 @@ static lop_status operator_of(lop_builder *b, lop_sym s, int mode, const lop_nod
     return LOP_OK;
 }
 
+/* What a solve with `a` gives, where a's rank is below its rows by how it is written: an error.
+ * Takes over *out. */
+static lop_status unless_deficient(lop_builder *b, const lop_node *a, const lop_node **out) {
+    const lop_attr how = {.i = {lop_infer_rank(a), lop_rows(a), 0, 0}};
+    const lop_node *made = *out;
+    if (!lop_is_square(a) || how.i[0] >= how.i[1]) return LOP_OK;
+    const lop_status st = lop_make(b->mk, "rank_deficient", &how, 0, NULL, made, out);
+    lop_node_unref(made);
+    return st;
+}
+
 /* The opened inverse s applied to x; takes over x. NULL: the inverse itself. */
 static lop_status solve_group(lop_builder *b, lop_sym s, int mode, const lop_node *x,
                               const lop_node **out) {
@@ -124,17 +135,22 @@ static lop_status solve_group(lop_builder *b, lop_sym s, int mode, const lop_nod
     const lop_attr tried = {.i = {1 + lop_infer_assumed_definite(a->node), 0, 0, 0}},
                    how = {.i = {a->hermitian ? 1 + tried.i[0] : 0, 0, 0, 0}};
     const lop_node *sum = NULL;
+    const int seen = lop_sym_mode(s) ^ mode, own = a->hermitian ? (seen ^ seen << 1) & LOP_C : 0;
+    const lop_attr viewed = {.i = {lop_is_complex(b->ch->dt) ? seen : seen & LOP_T, 0, 0, 0}};
     lop_status st = value_of_group(b, lop_sym_group(s), &sum);
-    if (st == LOP_OK) st = lop_chmake_swapped(b, lop_sym_mode(s) ^ mode, sum, &sum);
+    /* of a transposed inverse rows are solutions, and columns are not: by a factor of its own */
+    if (st == LOP_OK && !x && !a->hermitian) st = lop_chmake_swapped(b, seen, sum, &sum);
+    if (st == LOP_OK && x) st = lop_chmake_swapped(b, own, x, &x); /* conj(A)^-1 x by A's factor */
     if (st == LOP_OK && !x)
         st = lop_make1(b->mk, &lop_op_invert, &how, sum, out);
     else if (st == LOP_OK && a->hermitian)
         st = lop_make2(b->mk, &lop_op_cholesky_solve, &tried, sum, x, out);
     else if (st == LOP_OK)
-        st = lop_make2(b->mk, &lop_op_lu_solve, NULL, sum, x, out);
+        st = lop_make2(b->mk, &lop_op_lu_solve, &viewed, sum, x, out);
     lop_node_unref(sum);
     lop_node_unref(x);
-    return st;
+    if (st == LOP_OK) st = lop_chmake_swapped(b, own, *out, out);
+    return st == LOP_OK ? unless_deficient(b, a->node, out) : st;
 }
 
 static lop_status leaf(lop_builder *b, lop_sym s, const lop_node *proxy, const lop_node **out) {
@@ -213,14 +229,16 @@ static lop_status gemm(lop_builder *b, const lop_chdp *d, int i, int k, int j,
 /* R^H A^-1 R, or its diagonal alone: A is factor k, R what follows. */
 lop_status lop_chmake_half(lop_builder *b, const lop_chdp *d, int k, int j, bool diagonal,
                            const lop_node *proxy, const lop_node **out) {
-    const lop_node *op, *a, *r;
+    const lop_node *op, *a, *r, *whose;
     lop_attr dense = {.i = {0, 0, 0, (int64_t)b->ch->dt + 1}}, tried = {.i = {1, diagonal, 0, 0}};
     lop_status st;
     if (lop_sym_is_group(d->s[k])) {
         const lop_atom *sum = lop_chain_atom(b->ch, &b->ch->state, d->s[k]);
+        whose = sum ? sum->node : NULL;
         tried.i[0] = 1 + (sum && lop_infer_assumed_definite(sum->node));
         st = value_of_group(b, lop_sym_group(d->s[k]), &a);
     } else {
+        whose = b->ch->atom[lop_sym_number(d->s[k])].node;
         st = operator_of(b, d->s[k], 0, &op);
         if (st != LOP_OK) return st;
         if (lop_node_trait(op, LOP_POSITIVE) == LOP_TRUE)
@@ -237,7 +255,7 @@ lop_status lop_chmake_half(lop_builder *b, const lop_chdp *d, int k, int j, bool
         lop_node_unref(r);
     }
     lop_node_unref(a);
-    return st;
+    return st == LOP_OK && whose ? unless_deficient(b, whose, out) : st;
 }
 
 /* The d of t = diag(d) r, where one triangle by syrk takes it, else NULL: there are columns enough

@@ -218,10 +218,15 @@ def vjp(f: _Function, *primals: Any, has_aux: bool = False) -> Any:
 
 def _tangents(trace: Trace, tangents: Any) -> list[list[Any]]:
     """For each parameter the tangents of the arrays that it is, or that it holds."""
-    if len(tangents) != len(trace.structures):
+    due = len(trace.structures)
+    if not isinstance(tangents, (tuple, list)) and not (np.ndim(tangents) and len(tangents) == due):
+        what = f"an array of shape {np.shape(tangents)}" if np.ndim(tangents) else "a number"
         raise ValueError(
-            f"{len(trace.structures)} arguments, but {len(tangents)} tangents: one each is due"
+            f"{what} as tangents of {due} arguments: a tuple is due, with one for each; where "
+            "argnums is a tuple, so is the vector"
         )
+    if len(tangents) != due:
+        raise ValueError(f"{due} arguments, but {len(tangents)} tangents: one each is due")
     flat: list[Any] = []
     for t in tangents:
         trees.flatten(t, flat)

@@ -96,7 +96,10 @@ def mismatch(a: Any, b: Any) -> None:
 
 def not_square(a: Any) -> None:
     """Raises the error of an inverse that is not square; a hook."""
-    raise errors.LinAlgError(f"inv needs a square matrix, got shape {a.shape}" + errors.built(a))
+    raise errors.LinAlgError(
+        f"an inverse or a solve needs a square matrix, got shape {a.shape}: pl.pinv(A) and "
+        "pl.lstsq(A, b) take others" + errors.built(a)
+    )
 
 
 def inverse_dtype(a: Any) -> Any:

@@ -65,7 +65,10 @@ def _ldexp(x: Any, e: Any) -> float:
 
 def _log(m: Any, e: Any) -> tuple[float, Any]:
     """Sign and logarithm of one m 2^e; accurate where the number is near 1."""
-    size = abs(m)
+    if isinstance(m, complex) and max(abs(m.real), abs(m.imag)) > 1e300:
+        m, e = m / 4, e + 2  # its modulus may be too large
+    # Python's abs of a complex NaN raises OverflowError after an overflow anywhere else
+    size = math.hypot(m.real, m.imag) if isinstance(m, complex) else abs(m)
     if size == 0:
         return 0.0, -math.inf
     sign = m / size if isinstance(m, complex) or m != m else math.copysign(1.0, m)

@@ -211,14 +211,15 @@ static lop_status run_potrf(const lop_call *c) {
     return factor_in_place(&f, NULL, norm, c->scratch);
 }
 
-/* y <- factor^-1 b through a column-major copy in scratch; attr.i[0]: of LU's, the mode in which
- * its matrix is seen: conj(A)^-1 b = conj(A^-1 conj b). */
+/* y <- factor^-1 b through a column-major copy in scratch, of a batch where y lies; attr.i[0]: of
+ * LU's, the mode in which its matrix is seen: conj(A)^-1 b = conj(A^-1 conj b). */
 static lop_status solve_by(const lop_call *c, bool cholesky) {
     static const char trans[4] = {'N', 'T', 'N', 'C'};
     const lop_mat *y = c->a[0], *b = c->a[2];
     const int64_t mode = cholesky ? LOP_N : c->step->attr.i[0];
     lop_mat f = lop_factor_at(c->a[1]->p, y->m, y->dt),
             x = {c->scratch, y->m, y->n, 1, y->m > 0 ? y->m : 1, y->dt};
+    if (c->more) x = *y;
     if (cholesky && lop_factor_pivots(&f)[y->m]) return LOP_SINGULAR;
     int64_t zero = cholesky ? -1 : lopk_diag_has_zero(&f);
     if (zero >= 0) return lop_factor_singular(c->err, zero + 1, y->m);
@@ -232,7 +233,7 @@ static lop_status solve_by(const lop_call *c, bool cholesky) {
     if (st != LOP_OK) return st;
     if (mode == LOP_C)
         lopk_conj(y, &x);
-    else
+    else if (!c->more)
         lopk_copy(y, &x);
     return st;
 }
@@ -241,13 +242,16 @@ static lop_status run_getrs(const lop_call *c) { return solve_by(c, false); }
 
 static lop_step *emit_back(lop_emit *e, const lop_node *self, bool cholesky, const int *in,
                            int out) {
-    int64_t m, k, batch;
+    int64_t m, k, batch, factors;
     lop_slot_sizes(e, out, &m, &k, &batch);
+    lop_slot_sizes(e, in[0], NULL, NULL, &factors);
     lop_step *s = cholesky ? lop_emit_step(e, "potrs", run_potrs, out, 2, in)
                            : lop_emit_step(e, "getrs", run_getrs, out, 2, in);
     if (!s) return NULL;
+    s->flags = LOP_STEP_SOLVES;
     s->scratch = (size_t)m * (size_t)k * lop_dtype_size(self->dtype);
     s->flops = 2.0 * (double)m * (double)m * (double)k * (double)batch;
+    if (k == 1 && factors == 1) k = batch; /* vectors, which run as one matrix */
     if (m >= LOP_BLOCKED && k >= LOP_BLOCKED / 4) s->flags |= LOP_STEP_GEMM;
     return s;
 }

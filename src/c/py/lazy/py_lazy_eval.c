@@ -534,6 +534,8 @@ static int step(stack *st, PyObject *give) {
         if (push(st, a, w.form, true) < 0) return -1;
         return w.form ? push_for_form(st, a) : push_for_value(st, a);
     }
+    py_lazy *twin = w.form || give ? NULL : twin_of(st, a);
+    if (twin) return keep(a, Py_NewRef(twin->value));
     int rc = w.form ? give_form(a) : py_lazy_room(a, &st->bytes);
     if (!w.form && rc == 0) rc = give ? give_by(a, give) : give_value(a);
     if (rc == 0) return push(st, a, w.form, false);

@@ -9,12 +9,14 @@ typedef struct want {
     bool form, ready;
 } want;
 
-enum { FEW = 64 };
+enum { FEW = 64, TWINS = 16 };
 
 typedef struct stack {
     want few[FEW], *at;
     size_t n, room;
-    int64_t bytes; /* of the values made */
+    int64_t bytes;         /* of the values made */
+    py_lazy *asked[TWINS]; /* functions of forms that were computed: borrowed */
+    int nasked;
 } stack;
 
 static inline void open_stack(stack *st) {
@@ -22,6 +24,7 @@ static inline void open_stack(stack *st) {
     st->n = 0;
     st->room = FEW;
     st->bytes = 0;
+    st->nasked = 0;
 }
 
 static inline int push(stack *st, py_lazy *a, bool form, bool ready) {
@@ -36,6 +39,43 @@ static inline int push(stack *st, py_lazy *a, bool form, bool ready) {
     }
     st->at[st->n++] = (want){a, form, ready};
     return 0;
+}
+
+/* Are they one matrix: one node, or the same views and inverses of one? */
+static inline bool same_matrix(const py_lazy *x, const py_lazy *y) {
+    while (x != y) {
+        const bool alike = x->head == y->head && x->mode == y->mode && x->dtype == y->dtype;
+        if (!alike || (x->head != PY_INVERSE && x->head != PY_VIEW)) return false;
+        x = py_lazy_arg(x, 0);
+        y = py_lazy_arg(y, 0);
+    }
+    return true;
+}
+/* Are the keywords the same objects? */
+static inline bool same_keywords(PyObject *k, PyObject *l) {
+    PyObject *key, *v;
+    Py_ssize_t at = 0;
+    if (k == l) return true;
+    if (!k || !l || !PyDict_Check(k) || !PyDict_Check(l) || PyDict_Size(k) != PyDict_Size(l))
+        return false;
+    while (PyDict_Next(k, &at, &key, &v))
+        if (PyDict_GetItem(l, key) != v) return false;
+    return true;
+}
+/* Of a function of a form: one that has been computed in this walk and is the same, though it was
+ * built by another call (`pl.diagonal(A)` twice); NULL: there is none, and `a` is remembered. */
+static inline py_lazy *twin_of(stack *st, py_lazy *a) {
+    if (a->head != PY_OF_FORM || a->nargs != 1 || a->s->tape || a->s->verify) return NULL;
+    for (int i = 0; i < st->nasked; i++) {
+        py_lazy *b = st->asked[i];
+        if (b->value && b->dtype == a->dtype && b->nd == a->nd &&
+            PyTuple_GET_ITEM(a->more, 0) == PyTuple_GET_ITEM(b->more, 0) &&
+            same_keywords(PyTuple_GET_ITEM(a->more, 1), PyTuple_GET_ITEM(b->more, 1)) &&
+            same_matrix(py_lazy_arg(a, 0), py_lazy_arg(b, 0)))
+            return b;
+    }
+    if (st->nasked < TWINS) st->asked[st->nasked++] = a;
+    return NULL;
 }
 
 /* py_lazy_vectors.c: what a vector (or the product of two) is to an expression of columns. */
