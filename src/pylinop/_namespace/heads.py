@@ -99,6 +99,17 @@ def _array_diagonal(w: Any, row: Any) -> Any:
     return w.ns.diagonal(w.child(row, 0), row.i[0])
 
 
+def _named(w: Any, row: Any) -> Any:
+    """The matrix whose upper triangle is the array's."""
+    a, adjoint = w.child(row, 0), bool(row.i[0])
+    above = w.ns.triu(a, 1)
+    below = w.ns.mT(above)
+    if not adjoint or not row.dtype.startswith("complex"):
+        return w.ns.triu(a) + below
+    main = w.ns.eye(*row.shape[-2:], 0, row.dtype) * w.ns.cast(w.ns.real(a), row.dtype)
+    return above + main + w.ns.conj(below)
+
+
 def _product_diagonal(w: Any, row: Any) -> Any:
     a, b = (kinds.seen(w.ns, w.child(row, j), row.i[1 + j]) for j in (0, 1))
     k, n = row.i[0], row.shape[-1]
@@ -404,6 +415,7 @@ HEADS: dict[str, Callable[..., Any]] = {
     "repeat": _repeat,
     "array_element": _element,
     "array_diagonal": _array_diagonal,
+    "named": _named,
     "product_diagonal": _product_diagonal,
     "sumall": _sumall,
     "kronarray": _kronarray,

@@ -14,7 +14,7 @@ static lop_status infer(lop_node *n, lop_err *err) {
         return lop_fail(err, LOP_DIM, "dense takes a matrix");
     n->shape = a->shape;
     n->dtype = a->dtype;
-    n->declared |= lop_is_declared_kind(n);
+    n->declared |= lop_is_declared_kind(n) || (lop_is_declared_half(n) && a->op != &lop_op_named);
     if (n->attr.i[0] && !lop_is_square(n)) {
         char t[128];
         return lop_fail(err, LOP_DIM, "assume_a needs a square matrix, got shape %s",
@@ -119,6 +119,18 @@ static lop_status run_trmm(const lop_call *c) {
     return st;
 }
 
+/* Of a real symmetric matrix the upper triangle alone; what BLAS has to take lies in the scratch.
+ */
+static lop_status run_symv(const lop_call *c) {
+    const lop_mat *y = c->a[0], *a = c->a[2];
+    const lop_mat whole = {c->scratch, a->m, a->m, a->m, 1, a->dt};
+    if (lopk_symv(y, a, c->a[1])) return LOP_OK;
+    lopk_copy(&whole, a);
+    lopk_mirror_triangle(whole.p, a->m, 1, a->m, a->dt, false, false);
+    lopk_gemm(y, &whole, false, c->a[1], false);
+    return LOP_OK;
+}
+
 static bool triangular(const lop_node *self) {
     return self->attr.i[0] == LOP_ASSUME_LOWER || self->attr.i[0] == LOP_ASSUME_UPPER;
 }
@@ -132,9 +144,19 @@ static lop_status apply(lop_emit *e, const lop_node *self, lop_mode mode, int x,
     lop_status st;
     int64_t k, batch;
     lop_slot_sizes(e, out, NULL, &k, &batch);
-    int in[2] = {x,
-                 lop_emit_cast(e, lop_emit_value(e, self->child[0]), lop_slot_dtype(e, out), &st)};
+    const lop_node *half =
+        lop_emit_knows(e, self->child[0]) ? NULL : lop_half_alone(self, k, lop_slot_dtype(e, out));
+    int in[2] = {x, lop_emit_cast(e, lop_emit_value(e, half ? half : self->child[0]),
+                                  lop_slot_dtype(e, out), &st)};
     if (in[1] < 0) return st;
+    if (half) {
+        lop_step *s = lop_emit_step(e, "symv", run_symv, out, 2, in);
+        if (!s) return LOP_NOMEM;
+        s->flops = 2.0 * (double)lop_rows(self) * (double)lop_rows(self);
+        s->bytes = ((double)lop_rows(self) / 2 + 3) * (double)lop_rows(self) *
+                   (double)lop_dtype_size(self->dtype);
+        return LOP_OK;
+    }
     bool trmm = triangular(self) && lop_is_blas(lop_slot_dtype(e, out));
     lop_step *s = lop_emit_step(e, trmm ? "trmm" : "gemm", trmm ? run_trmm : run_gemm, out, 2, in);
     if (!s) return LOP_NOMEM;
