@@ -93,6 +93,40 @@ def test_values_by_what_is_named(word, kind):
     assert not wrong
 
 
+VALUES = (
+    lambda A: A,
+    lambda A: np.exp(0.1 * A) + np.exp(A / 9),
+    lambda A: np.sin(A),
+    lambda A: np.sum(A) + np.max(np.real(A)) + A.mean(),
+    lambda A: A.sum(0) + A[2] + A[:, 1] + A[1, 4] + A[4, 1],
+    lambda A: np.concatenate([A, A.T]),
+    lambda A: A.reshape(-1) + A.ravel(),
+    lambda A: np.tril(A) - np.where(np.real(A) > 0, A, 0),
+    lambda A: np.diag(A) + np.diag(A, 1)[0] + np.trace(A),
+    lambda A: A.astype(complex),
+    lambda A: pl.einsum("ij->i", A) + np.einsum("ij,j->i", A, np.ones(N)),
+    lambda A: np.linalg.norm(A) + np.linalg.det(A),
+    lambda A: A[::-1, ::-1] + A[[2, 0, 1, 3, 4, 5]] + A[:, ::-1],
+    lambda A: A * np.ones((N, 1)) + A * A + A**2,
+    lambda A: pl.evaluate(A @ np.ones(N), np.exp(A))[1],
+)
+
+
+@pytest.mark.parametrize("kind", "fc")
+@pytest.mark.parametrize("word", WORDS)
+def test_values_of_lazy_arrays(word, kind):
+    plain, filled = drawn(word, kind)
+    for at, f in enumerate(VALUES):
+        want = np.asarray(f(pl.lazy(plain)))
+        for rubbish in (filled, np.where(filled == plain, plain, np.nan)):
+            np.testing.assert_allclose(
+                np.asarray(f(pl.lazy(rubbish, assume_a=word))), want, 1e-10, 1e-10, err_msg=str(at)
+            )
+            np.testing.assert_allclose(
+                np.asarray(f(pl.lazy(pl.Dense(rubbish, assume_a=word)))), want, 1e-10, 1e-10
+            )
+
+
 def test_integers_by_what_is_named():
     a = np.arange(25).reshape(5, 5)
     for word, want in (
@@ -167,6 +201,7 @@ FUNCTIONS = {
     "sqrtm": lambda A, s: (pl.sqrtm(A) @ s * s).sum(),
     "sqrtm of a view": lambda A, s: (pl.sqrtm(2 * A.T + np.eye(N)) @ s * s).sum(),
     "logm": lambda A, s: (pl.logm(A.conj() + 0.5 * np.eye(N)) @ s * s).sum(),
+    "exponentials": lambda A, s: (np.exp(A / 9) @ s * s).sum() + np.sin(A).sum() + A[4, 1],
     "trace of a part": lambda A, s: (A[1:4, 1:4] @ s[:3]).sum() + (A[:2, 3:] @ s[:3]).sum(),
 }
 

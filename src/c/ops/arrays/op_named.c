@@ -56,6 +56,26 @@ static void by_squares(const lop_mat *y, const lop_mat *a, bool adjoint) {
         }
     }
 }
+void lop_named_rows(const lop_mat *rows, const lop_mat *a, bool adjoint, int64_t i) {
+    const int64_t m = rows->m, past = i + m;
+    const lop_mat left = square(rows, 0, 0, m, i), above = square(a, 0, i, i, m),
+                  turned = {above.p, m, i, above.cs, above.rs, above.dt},
+                  mid = square(rows, 0, i, m, m), main = square(a, i, i, m, m),
+                  right = square(rows, 0, past, m, a->m - past),
+                  beside = square(a, i, past, m, a->m - past);
+    if (adjoint)
+        lopk_conj(&left, &turned);
+    else
+        lopk_copy(&left, &turned);
+    lopk_copy(&mid, &main);
+    lopk_mirror_triangle(mid.p, m, mid.cs, mid.rs, mid.dt, adjoint, false);
+    for (int64_t r = 0; adjoint && r < m; r++) {
+        const int64_t at = r * (mid.rs + mid.cs);
+        lop_set(mid.dt, mid.p, at, creal(lop_get(mid.dt, mid.p, at)));
+    }
+    lopk_copy(&right, &beside);
+}
+
 static lop_status run(const lop_call *c) {
     const lop_mat *y = c->a[0], *a = c->a[1];
     const bool adjoint = c->step->attr.i[0] != 0 && lop_is_complex(a->dt);
@@ -84,8 +104,8 @@ const lop_op lop_op_named = {LOP_NAMED(named), .cls = LOP_ARRAY, .min = 1,      
 
 const lop_node *lop_half_alone(const lop_node *dense, int64_t k, lop_dtype dt) {
     const lop_node *a = dense->op == &lop_op_dense ? dense->child[0] : dense;
-    return a->op == &lop_op_named && k == 1 && dense->shape.ndim == 2 && a->dtype == dt &&
-                   a->child[0]->n == 0 && (dt == LOP_f32 || dt == LOP_f64)
+    return a->op == &lop_op_named && 2 * k <= lop_rows(a) && dense->shape.ndim == 2 &&
+                   a->dtype == dt && a->child[0]->n == 0 && lop_is_blas(dt)
                ? a->child[0]
                : NULL;
 }

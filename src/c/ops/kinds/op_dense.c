@@ -119,15 +119,21 @@ static lop_status run_trmm(const lop_call *c) {
     return st;
 }
 
-/* Of a real symmetric matrix the upper triangle alone; what BLAS has to take lies in the scratch.
- */
-static lop_status run_symv(const lop_call *c) {
-    const lop_mat *y = c->a[0], *a = c->a[2];
-    const lop_mat whole = {c->scratch, a->m, a->m, a->m, 1, a->dt};
-    if (lopk_symv(y, a, c->a[1])) return LOP_OK;
-    lopk_copy(&whole, a);
-    lopk_mirror_triangle(whole.p, a->m, 1, a->m, a->dt, false, false);
-    lopk_gemm(y, &whole, false, c->a[1], false);
+/* A product by the upper triangle of a matrix: one real column at once, others by panels of rows,
+ * which are made whole in the scratch. attr.i[0] mode, i[1]: Hermitian, else symmetric. */
+static lop_status run_half_gemm(const lop_call *c) {
+    const lop_mat *y = c->a[0], *x = c->a[1], *a = c->a[2];
+    const int64_t mode = c->step->attr.i[0], n = a->m, size = (int64_t)lop_dtype_size(a->dt);
+    const bool adjoint = c->step->attr.i[1] != 0 && lop_is_complex(a->dt),
+               conj = adjoint ? mode == LOP_T || mode == LOP_C : (mode & LOP_C) != 0;
+    if (y->n == 1 && lopk_symv(y, a, x)) return LOP_OK;
+    for (int64_t i = 0; i < n; i += LOP_HALF_ROWS) {
+        const int64_t m = n - i < LOP_HALF_ROWS ? n - i : LOP_HALF_ROWS;
+        const lop_mat rows = {c->scratch, m, n, n, 1, a->dt},
+                      to = {(char *)y->p + i * y->rs * size, m, y->n, y->rs, y->cs, y->dt};
+        lop_named_rows(&rows, a, adjoint, i);
+        lopk_gemm(&to, &rows, conj, x, false);
+    }
     return LOP_OK;
 }
 
@@ -150,11 +156,14 @@ static lop_status apply(lop_emit *e, const lop_node *self, lop_mode mode, int x,
                                   lop_slot_dtype(e, out), &st)};
     if (in[1] < 0) return st;
     if (half) {
-        lop_step *s = lop_emit_step(e, "symv", run_symv, out, 2, in);
+        const int64_t n = lop_rows(self), rows = n < LOP_HALF_ROWS ? n : LOP_HALF_ROWS;
+        lop_step *s = lop_emit_step(e, k == 1 ? "symv" : "half-gemm", run_half_gemm, out, 2, in);
         if (!s) return LOP_NOMEM;
-        s->flops = 2.0 * (double)lop_rows(self) * (double)lop_rows(self);
-        s->bytes = ((double)lop_rows(self) / 2 + 3) * (double)lop_rows(self) *
-                   (double)lop_dtype_size(self->dtype);
+        s->attr.i[0] = mode;
+        s->attr.i[1] = self->child[0]->attr.i[0];
+        s->flags = LOP_STEP_GEMM;
+        s->scratch = (size_t)rows * (size_t)n * lop_dtype_size(self->dtype);
+        s->flops = flops(self, k);
         return LOP_OK;
     }
     bool trmm = triangular(self) && lop_is_blas(lop_slot_dtype(e, out));
@@ -223,15 +232,13 @@ const lop_op lop_op_dense = {
     .min = 1,
     .max = 1,
     .ints = 1,
-    .param =
-        {{"a", LOP_P_ARRAY, 2, NULL,
-          "The matrix, shape (..., m, n). Borrowed: later writes to it are seen."},
-         {"assume_a", LOP_P_ASSUME, 0, "None",
-          "What is assumed of it, in scipy.linalg.solve's words: 'gen', 'sym', 'her', 'pos', "
-          "'lower triangular', 'upper triangular', ... Solves read the named triangle alone. With "
-          "'diagonal', 'tridiagonal' or a triangle all is computed as of a Diag, Tridiagonal or "
-          "Triangular of these "
-          "entries, and nothing else is read."}},
+    .param = {{"a", LOP_P_ARRAY, 2, NULL,
+               "The matrix, shape (..., m, n). Borrowed: later writes to it are seen."},
+              {"assume_a", LOP_P_ASSUME, 0, "None",
+               "What is assumed of it, in scipy.linalg.solve's words: 'gen', 'sym', 'her', 'pos', "
+               "'lower triangular', 'upper triangular', ... It says which part of the array is the "
+               "matrix: of 'sym', 'her' and 'pos' the upper triangle, of a triangle that one, of "
+               "'diagonal' and 'tridiagonal' these diagonals. No function reads the rest."}},
     .doc =
         {.brief = "A matrix held as an array.",
          .extended = "Use it to mix plain arrays with structured operators; ``@`` and ``+`` wrap "
