@@ -159,7 +159,7 @@ def read(name, a):
     return {"low": np.tril(a), "dia": a * np.eye(*a.shape)}.get(word_of(name), a)
 
 
-FREE = ("swap", "scale", "copy", "eye", "start", "array_diagonal", "triangle", "set-diag")
+FREE = ("swap", "scale", "copy", "eye", "start", "array_diagonal", "triangle", "set-diag", "named")
 
 
 def price_of_plan(explanation):
@@ -173,6 +173,8 @@ def price_of_plan(explanation):
         if name in ("gemm", "gemm-add", "rank-one"):
             total += gemm(m, n, round(flops / (2 * m * n)))
             total += onepass(m * n, 2) if name != "gemm" else 0
+        elif name in ("symv", "half-gemm"):
+            total += gemm(m, n, m)
         elif name in ("syrk", "herk"):
             total += gram(n, round(flops / (n * (n + 1))))
         elif name in ("weighted-gram", "scaled-gram"):

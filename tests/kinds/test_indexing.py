@@ -326,7 +326,8 @@ def test_args_and_copies():
 def test_assumptions_stay_with_principal_parts():
     a = np.array([[4.0, 1, 0], [1, 5, 2], [0, 2, 6]])
     assert pl.Dense(a, "pos")[1:, 1:].assume_a == "pos"
-    assert pl.Dense(a, "pos")[1:, :2].assume_a is None
+    assert pl.Dense(a, "pos")[1:, 1:][:1, 1:].assume_a is None
+    assert type(pl.Dense(a, "pos")[1:, :2]).__name__ == "Sliced"  # the upper triangle is read alone
     assert pl.Dense(np.eye(3), "orthogonal")[1:, 1:].assume_a is None
 
 

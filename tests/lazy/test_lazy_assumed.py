@@ -85,14 +85,14 @@ def test_triangles_turn_round_when_read_backwards(rng):
 
 @pytest.mark.parametrize("word", ["sym", "her", "pos"])
 def test_what_is_read_does_not_turn_round(word, rng):
-    """Read backwards, the triangle that solves read is the one that they must not."""
+    """Read backwards, the triangle that is the matrix is the one that must not be read."""
     a = definite(rng)
     half = np.triu(a) + np.tril(100 * rng.standard_normal((N, N)), -1)
     b = rng.standard_normal(N)
     for A in (pl.lazy(half, assume_a=word), pl.Dense(half, assume_a=word)):
         x = np.asarray(pl.solve(A[3:, 3:], b[3:]))
         assert np.linalg.norm(a[3:, 3:] @ x - b[3:]) <= 1e-11 * np.linalg.norm(b)
-        turned = half[::-1, ::-1]  # as written: nothing is assumed of it
+        turned = (np.triu(half) + np.triu(half, 1).T)[::-1, ::-1]
         np.testing.assert_array_equal(np.asarray(A[::-1, ::-1]), turned)
         x = np.asarray(pl.solve(A[::-1, ::-1], b))
         size = np.linalg.norm(turned, 2) * np.linalg.norm(x)

@@ -66,6 +66,19 @@ static inline bool lop_is_declared_kind(const lop_node *dense) {
     return dense->attr.i[0] == LOP_ASSUME_DIAGONAL || dense->attr.i[0] == LOP_ASSUME_TRIDIAGONAL ||
            lop_is_declared_triangle(dense);
 }
+/* Is it symmetric or Hermitian by its word? Then its upper triangle is all of it. */
+static inline bool lop_is_declared_half(const lop_node *dense) {
+    return dense->attr.i[0] >= LOP_ASSUME_SYMMETRIC && dense->attr.i[0] <= LOP_ASSUME_POSITIVE;
+}
+
+/* The array of which a product of a Dense with k columns in this dtype reads the upper triangle
+ * alone, some rows at a time, borrowed; NULL: the whole matrix is made first. */
+const lop_node *lop_half_alone(const lop_node *dense, int64_t k, lop_dtype dt);
+enum { LOP_HALF_ROWS = 64 };
+/* rows <- those from i on of the matrix whose upper triangle is a's. */
+void lop_named_rows(const lop_mat *rows, const lop_mat *a, bool adjoint, int64_t i);
+/* Likewise of an element or a diagonal of an array. */
+const lop_node *lop_half_read(const lop_node *piece);
 
 /* How many terms that were assumed positive definite are put to the test where a sum is not. */
 enum { LOP_ASSUMED_TERMS = 4 };

@@ -319,6 +319,16 @@ static lop_status by_fallback(lop_emit *e, walks *stack, const lop_node *node) {
     return st;
 }
 
+/* What child i stands for: where half of a matrix is read its array alone. */
+static const lop_node *needed(const lop_node *node, int i) {
+    const lop_node *a = node->child[i], *read = lop_half_read(node);
+    if (read) return read;
+    if (i > 0 || node->op != &lop_op_apply || node->shape.ndim != 2) return a;
+    const lop_node *half =
+        lop_half_alone(a->op == &lop_op_view ? a->child[0] : a, lop_cols(node), node->dtype);
+    return half ? half : a;
+}
+
 lop_status lop_plan_lower(lop_emit *e, const lop_node *root) {
     const bool several = root->op == &lop_op_results_array;
     walks stack = {.ctx = e->plan->ctx};
@@ -350,7 +360,7 @@ lop_status lop_plan_lower(lop_emit *e, const lop_node *root) {
         if (branches && st == LOP_OK && w->next == node->n - 1) st = turn_to_fallback(e);
         if (st != LOP_OK) break;
         if (w->next < node->n) {
-            st = push(&stack, node->child[w->next++]);
+            st = push(&stack, needed(node, w->next++));
             continue;
         }
         st = branches ? close_branch(e) : lower_node(e, node);

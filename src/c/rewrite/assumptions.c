@@ -80,13 +80,31 @@ static lop_status of_diagonals(const lop_node *array, int k, const lop_node **ou
     return st;
 }
 
+/* A Dense of the matrix that its upper triangle is all of: owned. */
+static lop_status of_half(const lop_node *dense, const lop_node *array, const lop_node **out,
+                          lop_err *err) {
+    const lop_attr how = {.i = {dense->attr.i[0] != LOP_ASSUME_SYMMETRIC, 0, 0, 0}};
+    const lop_node *whole = NULL;
+    lop_status st = lop_node_make(array->ctx, &lop_op_named, &how, 1, &array, NULL, &whole, err);
+    if (st == LOP_OK)
+        st = lop_node_make(dense->ctx, dense->op, &dense->attr, 1, &whole, NULL, out, err);
+    lop_node_unref(whole);
+    return st;
+}
+
 /* A Dense of this array as the kind that it is declared to be: owned. */
 static lop_status as_declared(const lop_node *dense, const lop_node *array, const lop_node **out,
                               lop_err *err) {
+    if (lop_is_declared_half(dense)) return of_half(dense, array, out, err);
     if (!lop_is_declared_triangle(dense))
         return of_diagonals(array, dense->attr.i[0] == LOP_ASSUME_TRIDIAGONAL, out, err);
     const lop_attr side = {.i = {dense->attr.i[0] == LOP_ASSUME_LOWER, 0, 0, 0}};
     return lop_node_make(dense->ctx, &lop_op_triangular, &side, 1, &array, NULL, out, err);
+}
+
+/* Is a Dense by its word something else than its array? */
+static bool is_read_anew(const lop_node *n) {
+    return lop_is_declared_kind(n) || (lop_is_declared_half(n) && n->child[0]->op != &lop_op_named);
 }
 
 /* Is it a multiple by one that changes nothing else? */
@@ -130,7 +148,7 @@ static lop_status rebuilt(walk *w, const lop_node *n, const lop_node **out, lop_
         st = tested(n, word, child, &test, err);
         if (st == LOP_OK) child[place] = test;
     }
-    if (w->rules && n->op == &lop_op_dense && lop_is_declared_kind(n))
+    if (w->rules && n->op == &lop_op_dense && is_read_anew(n))
         st = as_declared(n, child[0], out, err);
     else if (st == LOP_OK && same)
         *out = lop_node_ref(n);

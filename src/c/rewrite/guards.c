@@ -112,6 +112,11 @@ static const lop_node *block_at(const lop_node *a, int i, bool inverse) {
         return NULL;
     return b->op == &lop_op_inverse ? b->child[0] : NULL;
 }
+/* Is it a Dense of a leaf, whole or by its upper triangle? */
+static bool is_leaf(const lop_node *dense) {
+    const lop_node *a = dense->child[0];
+    return (a->op == &lop_op_named ? a->child[0] : a)->n == 0;
+}
 /* Do two blocks differ in the arrays of their Denses only? */
 static bool same_make(const lop_node *a, const lop_node *b, int depth) {
     if (a == b) return depth > 0;
@@ -119,7 +124,8 @@ static bool same_make(const lop_node *a, const lop_node *b, int depth) {
         a->weak != b->weak || !lop_shape_equal(&a->shape, &b->shape) ||
         !lop_attr_equal(&a->attr, &b->attr))
         return false;
-    if (a->op == &lop_op_dense) return a->child[0]->n == 0 && b->child[0]->n == 0;
+    if (a->op == &lop_op_dense)
+        return is_leaf(a) && is_leaf(b) && a->child[0]->op == b->child[0]->op;
     for (int i = 0; i < a->n; i++)
         if (!same_make(a->child[i], b->child[i], depth - 1)) return false;
     return true;
@@ -127,7 +133,7 @@ static bool same_make(const lop_node *a, const lop_node *b, int depth) {
 /* Of Denses without a batch, seen through views or in sums and products? */
 static bool of_denses(const lop_node *a, int depth) {
     if (depth == 0 || a->shape.ndim != 2) return false;
-    if (a->op == &lop_op_dense) return a->child[0]->n == 0;
+    if (a->op == &lop_op_dense) return is_leaf(a);
     if (a->op == &lop_op_identity) return true;
     if (a->op != &lop_op_sum && a->op != &lop_op_prod && a->op != &lop_op_scaled &&
         a->op != &lop_op_view)

@@ -239,7 +239,7 @@ LOP_BUILD(solve_beside_band_inverse) {
         m->root->dtype == sum->dtype && lop_rows(sum) > 0 ? read_beside(mk, sum, &s) : LOP_NOMATCH;
     if (st == LOP_OK) st = find_way(mk, &s, &w);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_cast, &cast, m->root->child[1], &b);
-    if (st == LOP_OK) st = lop_as_solved(mk, s.m, &seen);
+    if (st == LOP_OK) seen = lop_node_ref(s.m);
     if (st == LOP_OK) x = lop_node_ref(b);
     if (st == LOP_OK && w.before) st = next(mk, &lop_op_solve, s.g, &x);
     if (st == LOP_OK && w.times_first) st = next(mk, &lop_op_apply, seen, &x);
@@ -270,7 +270,7 @@ LOP_BUILD(inverse_beside_band) {
     lop_status st = read_beside(mk, sum, &s);
     if (st == LOP_OK) st = find_way(mk, &s, &w);
     if (st == LOP_OK) st = lop_inverse_closed(mk, w.h, &h);
-    if (st == LOP_OK) st = lop_as_solved(mk, s.m, &seen);
+    if (st == LOP_OK) seen = lop_node_ref(s.m);
     if (st == LOP_OK && (w.before || w.after)) st = lop_inverse_closed(mk, s.g, &g);
     if (st == LOP_OK)
         st = lop_make2(mk, &lop_op_prod, NULL, w.times_first ? h : seen, w.times_first ? seen : h,

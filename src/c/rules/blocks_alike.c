@@ -18,7 +18,8 @@ static lop_status zipped(const lop_maker *mk, const lop_node *const *at, int n,
                          const lop_node **out) {
     enum { MOST = 2 };
     const lop_node *first = at[0], *child[MOST] = {NULL, NULL}, *pile = NULL;
-    const bool dense = first->op == &lop_op_dense;
+    const bool dense = first->op == &lop_op_dense,
+               half = dense && first->child[0]->op == &lop_op_named;
     bool one = true;
     for (int i = 1; one && i < n; i++) one = at[i] == first;
     if (one || first->n == 0) {
@@ -29,11 +30,17 @@ static lop_status zipped(const lop_maker *mk, const lop_node *const *at, int n,
     const lop_node **sub = lop_calloc(mk->ctx, (size_t)n, sizeof *sub);
     lop_status st = sub ? LOP_OK : lop_fail(mk->err, LOP_NOMEM, NULL);
     for (int c = 0; st == LOP_OK && c < first->n; c++) {
-        for (int i = 0; i < n; i++) sub[i] = at[i]->child[c];
+        for (int i = 0; i < n; i++) sub[i] = half ? at[i]->child[c]->child[0] : at[i]->child[c];
         st = dense ? lop_make(mk, "cholesky_batch", NULL, n, sub, NULL, &pile)
                    : zipped(mk, sub, n, &child[c]);
     }
     lop_free(mk->ctx, (void *)sub);
+    if (st == LOP_OK && half) {
+        const lop_node *whole = NULL;
+        st = lop_make1(mk, &lop_op_named, &first->child[0]->attr, pile, &whole);
+        lop_node_unref(pile);
+        pile = whole;
+    }
     if (st == LOP_OK)
         st =
             lop_make(mk, first->op->name, &first->attr, first->n, dense ? &pile : child, NULL, out);

@@ -256,9 +256,6 @@ LOP_BUILD(inverse_difference);
 LOP_BUILD(solve_quadratic);
 LOP_BUILD(diagonal_inverses_shifted);
 LOP_BUILD(trace_inverses_shifted);
-/* named_triangle.c. What solves with `a` take it to be, where they read one triangle. Owned. */
-lop_status lop_as_solved(const lop_maker *mk, const lop_node *a,
-                         const lop_node **out) LOP_MUST_CHECK;
 /* resolvents.c */
 LOP_BUILD(power_halves);
 LOP_BUILD(solve_resolvent);

@@ -90,8 +90,8 @@ LOP_BUILD(solve_inverse_difference) {
     const lop_node *b = NULL, *x = NULL, *y = NULL, *xb = NULL, *yxb = NULL;
     lop_status st = read_difference(mk, m->root->child[0], &a, &p);
     if (st == LOP_OK) st = lop_build_cast_x(m, mk, &b);
-    if (st == LOP_OK) st = lop_as_solved(mk, p.x, &x);
-    if (st == LOP_OK) st = lop_as_solved(mk, p.y, &y);
+    if (st == LOP_OK) x = lop_node_ref(p.x);
+    if (st == LOP_OK) y = lop_node_ref(p.y);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, x, b, &xb);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, y, xb, &yxb);
     if (st == LOP_OK) {
@@ -114,9 +114,12 @@ LOP_BUILD(inverse_difference) {
     pair p;
     lop_status st = read_difference(mk, below ? inner->child[0] : inner, &a, &p);
     if (st == LOP_OK) a = lop_coef_times(mk->ctx, a, p.s);
-    for (int i = 0; st == LOP_OK && i < 2; i++)
-        st = below ? lop_as_solved(mk, i ? p.x : p.y, &f[i])
-                   : lop_inverse_closed(mk, i ? p.y : p.x, &f[i]);
+    for (int i = 0; st == LOP_OK && i < 2; i++) {
+        if (below)
+            f[i] = lop_node_ref(i ? p.x : p.y);
+        else
+            st = lop_inverse_closed(mk, i ? p.y : p.x, &f[i]);
+    }
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_prod, NULL, f[0], f[1], &product);
     if (st == LOP_OK && below) a = lop_coef_over(mk->ctx, lop_coef_const(1, 0), a);
     if (st == LOP_OK) st = lop_thin_multiple(mk, a, product, &all);

@@ -70,11 +70,9 @@ static bool is_invertible(const lop_node *a) {
            lop_infer_regular(a) == LOP_TRUE;
 }
 
-/* a^-1, closed, owned; what is only multiplied by is what solves with it take it to be. */
-static lop_status undone(const lop_maker *mk, const lop_node *a, bool multiplied,
-                         const lop_node **out) {
+/* a^-1, closed, owned. */
+static lop_status undone(const lop_maker *mk, const lop_node *a, const lop_node **out) {
     const lop_node *d = undone_diag(a), *inner = NULL;
-    if (a->op == &lop_op_inverse && multiplied) return lop_as_solved(mk, a->child[0], out);
     if (a->op == &lop_op_inverse) {
         *out = lop_node_ref(a->child[0]);
         return LOP_OK;
@@ -82,7 +80,7 @@ static lop_status undone(const lop_maker *mk, const lop_node *a, bool multiplied
     if (d) return lop_make1(mk, &lop_op_diag, NULL, d, out);
     if (a->op != &lop_op_scaled) return lop_inverse_closed(mk, a, out);
     const lop_coef c = lop_coef_over(mk->ctx, lop_coef_const(1, 0), lop_coef_of(&a->attr));
-    lop_status st = undone(mk, a->child[0], multiplied, &inner);
+    lop_status st = undone(mk, a->child[0], &inner);
     if (st == LOP_OK) st = lop_thin_multiple(mk, c, inner, out);
     lop_node_unref(inner);
     return st;
@@ -175,7 +173,7 @@ static lop_status undone_sum(spelled *w, const lop_node **out) {
                    *b = NULL, *seen = NULL;
     lop_status st = lop_thin_product(&w->s, w->f + w->nu, w->at - w->nu, &u);
     if (st == LOP_OK) st = lop_thin_product(&w->s, w->f + w->at + 1, w->to - w->at - 1, &v);
-    if (st == LOP_OK) st = undone(mk, w->rest, !w->sure, &mid);
+    if (st == LOP_OK) st = undone(mk, w->rest, &mid);
     if (st == LOP_OK && mid->op == &lop_op_identity)
         uw = lop_node_ref(u);
     else if (st == LOP_OK)
@@ -186,7 +184,7 @@ static lop_status undone_sum(spelled *w, const lop_node **out) {
         st = lop_thin_identity(mk, lop_rows(u), &b);
     else if (st == LOP_OK)
         st = lop_thin_factor(&w->s, w->base, false, &seen);
-    if (st == LOP_OK && seen) st = undone(mk, seen, !w->sure, &b);
+    if (st == LOP_OK && seen) st = undone(mk, seen, &b);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_sum, NULL, b, term, out);
     if (st == LOP_OK && w->sure && seen && lop_infer_regular(b) != LOP_TRUE)
         w->doubt[0] = lop_node_ref(b);
@@ -513,7 +511,7 @@ static lop_status parallel_of(const lop_maker *mk, const lop_node *sum, const lo
     if (st == LOP_OK) st = lop_thin_multiple(mk, b, p, &bq);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_sum, NULL, ap, bq, &both);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_inverse, NULL, both, &inverse);
-    for (int i = 0; st == LOP_OK && i < 2; i++) st = lop_as_solved(mk, i ? q : p, &seen[i]);
+    for (int i = 0; st == LOP_OK && i < 2; i++) seen[i] = lop_node_ref(i ? q : p);
     if (st == LOP_OK && !eye[0]) st = lop_make2(mk, &lop_op_prod, NULL, seen[0], inverse, &left);
     if (st == LOP_OK && eye[1]) *out = lop_node_ref(left);
     if (st == LOP_OK && !eye[1])

@@ -116,7 +116,8 @@ static lop_status solved_base(woodbury *s, const lop_node **w) {
     const lop_node *base = s->p.base, *product = NULL;
     if (base->op != &lop_op_inverse || base->child[0]->dtype != s->u->dtype)
         return lop_make2(s->mk, &lop_op_solve, NULL, base, s->u, w);
-    lop_status st = lop_as_solved(s->mk, base->child[0], &s->covariance);
+    lop_status st = LOP_OK;
+    s->covariance = lop_node_ref(base->child[0]);
     if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_prod, NULL, s->covariance, s->p.u, &product);
     if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_todense, &s->dt, product, w);
     lop_node_unref(product);

@@ -176,7 +176,7 @@ LOP_BUILD(solve_beside_inverse) {
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_sum, NULL, p, times, &small);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_solve, NULL, d, b, &z);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_solve, NULL, small, z, &y);
-    if (st == LOP_OK) st = lop_as_solved(mk, p, &seen);
+    if (st == LOP_OK) seen = lop_node_ref(p);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, seen, y, &x);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, d, x, &dx);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_scale, &by, y, &cy);

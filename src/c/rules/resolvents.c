@@ -185,7 +185,8 @@ static lop_status less_identity(const lop_maker *mk, const resolvent *s, const l
                    part = lop_coef_over(mk->ctx, half, s->q);
     const lop_node *g = NULL, *eye = NULL, *z = NULL, *gz = NULL, *r = NULL, *qz = NULL, *y = NULL,
                    *x = NULL, *once = NULL;
-    lop_status st = lop_as_solved(mk, s->g, &g);
+    lop_status st = LOP_OK;
+    g = lop_node_ref(s->g);
     if (st == LOP_OK) st = lop_thin_identity(mk, lop_rows(g), &eye);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_solve, NULL, s->g, b, &z);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, g, z, &gz);
@@ -206,7 +207,8 @@ static lop_status by_itself(const lop_maker *mk, const resolvent *s, const lop_n
     const lop_coef over = lop_coef_over(mk->ctx, lop_coef_const(1, 0), s->d);
     lop_check k = {.mk = mk, .a = s->sum};
     const lop_node *m = NULL, *z = NULL, *qz = NULL, *mz = NULL, *x = NULL;
-    lop_status st = lop_as_solved(mk, s->m, &m);
+    lop_status st = LOP_OK;
+    m = lop_node_ref(s->m);
     if (st == LOP_OK) st = lop_check_open(&k, s->sum->dtype);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_solve, NULL, s->g, b, &z);
     if (st == LOP_OK && s->less) st = times(mk, &lop_op_scale, s->q, z, &qz);

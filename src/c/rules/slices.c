@@ -231,6 +231,9 @@ static lop_status of_kind(const lop_maker *mk, const taking *t, const lop_node *
     int64_t axis = axis_of(t);
     const bool leaf = lop_has(a, LOP_FLAG_sliced_at_once);
     if (axis >= BATCH) return leaf ? of_batch(mk, t, a, out) : LOP_NOMATCH;
+    if (a->op == &lop_op_dense &&
+        (lop_is_declared_kind(a) || (lop_is_declared_half(a) && a->child[0]->op != &lop_op_named)))
+        return LOP_NOMATCH; /* its array is not the matrix: plans know which part is */
     if (a->op == &lop_op_dense) return of_array(mk, t, a, axis, NULL, out);
     if (a->op == &lop_op_zeros) return childless(mk, t, a, out);
     if (a->op == &lop_op_toeplitz) return of_toeplitz_alone(mk, t, a, out);

@@ -336,8 +336,9 @@ static lop_status parallel_checked(const lop_thin *s, const lop_node *b, const l
                    per = lop_coef_attr(lop_coef_over(s->mk->ctx, lop_coef_const(1, 0), s->c));
     const lop_node *p = NULL, *q = NULL, *pb = NULL, *y = NULL, *x = NULL, *by = NULL, *ct = NULL,
                    *t = NULL, *pt = NULL, *e = NULL, *f = NULL, *g = NULL;
-    lop_status st = lop_as_solved(s->mk, s->minv, &p);
-    if (st == LOP_OK) st = lop_as_solved(s->mk, s->binv, &q);
+    lop_status st = LOP_OK;
+    p = lop_node_ref(s->minv);
+    if (st == LOP_OK) q = lop_node_ref(s->binv);
     if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_apply, NULL, p, b, &pb);
     if (st == LOP_OK) st = solve_small(s, pb, &y);
     if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_apply, NULL, q, y, &x);

@@ -180,8 +180,27 @@ def _selection(op: Any) -> Any:
     return np.eye(op.shape[-1], dtype=op._given("dtype"))[index_of(op)]
 
 
+def named_form(a: Any, word: Any) -> Any:
+    """The matrix that an array is declared to be by scipy.linalg.solve's word: what is no part of
+    it is not read."""
+    if word in ("lower triangular", "upper triangular"):
+        return np.tril(a) if word[0] == "l" else np.triu(a)
+    if word in ("diagonal", "tridiagonal"):
+        k = int(word == "tridiagonal")
+        return np.triu(np.tril(a, k), -k)
+    if word not in ("sym", "symmetric", "her", "hermitian", "pos", "positive definite"):
+        return a
+    below = np.swapaxes(np.triu(a, 1), -1, -2)
+    if word[0] == "s" or a.dtype.kind != "c":
+        return np.triu(a) + below
+    made = np.triu(a) + np.conjugate(below)
+    at = np.arange(a.shape[-1])
+    made[..., at, at] = made[..., at, at].real
+    return made
+
+
 _DENSE: dict[str, Callable[[Any], Any]] = {
-    "Dense": lambda op: op._given("a"),
+    "Dense": lambda op: named_form(*op._given("a", "assume_a")),
     "Diag": _diag,
     "Toeplitz": _toeplitz,
     "Circulant": _circulant,

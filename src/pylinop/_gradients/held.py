@@ -16,7 +16,7 @@ from .contents import inside
 from .pieces import stop
 from .rules import Formula
 
-__all__ = ["alike", "others"]
+__all__ = ["alike", "is_apart", "others"]
 
 _WORK = 10**6  # steps of the search for a number in both
 
@@ -46,6 +46,57 @@ def _held(value: Any) -> Iterator[tuple[Any, Any]]:
             stack += [(y, x) for y in (*f.args, *f.kwargs.values())]
         args = x._args[1:] if isinstance(f, Formula) else x._args
         stack += [(y, by) for y in args]
+
+
+def _sources(x: Any, ends: frozenset[int]) -> tuple[set[int], list[Any]]:
+    """What has numbers of its own in x, but for what only the ends are made of: leaves and
+    operators by their ids, and arrays."""
+    stack, seen, arrays = [x], set(ends), []
+    while stack:
+        y = stack.pop()
+        if id(y) in seen:
+            continue
+        seen.add(id(y))
+        if isinstance(y, np.ndarray):
+            if y.dtype.kind in "fc":
+                arrays.append(y)
+        elif not is_lazy(y):
+            stack += inside(y)
+        elif not (y._head in ("call", "made") and y._more[0] is stop):
+            f = y._more[0] if y._head == "made" else None
+            stack += [*y._args, *((*f.args, *f.kwargs.values()) if isinstance(f, Kind) else ())]
+    return seen - ends, arrays
+
+
+def _leaves(part: Any) -> set[int]:
+    """The ids of a LazyArray and of its leaves; of an operator its own and those of its operands.
+    Arrays do not count: two leaves may be of one."""
+    stack, found, seen = [part], {id(part)}, set()
+    while stack:
+        y = stack.pop()
+        if id(y) in seen or isinstance(y, np.ndarray):
+            continue
+        seen.add(id(y))
+        if not is_lazy(y):
+            found.add(id(y))
+            stack += [z for z in inside(y) if isinstance(z, _core.Operator)]
+        elif y._head in ("leaf", "operator"):
+            found.add(id(y))
+        else:
+            stack += y._args
+    return found
+
+
+def is_apart(expression: Any, part: Any, ends: frozenset[int]) -> bool:
+    """Has an expression nothing that a part is made of, but by the ends? Then its derivative by
+    that part is zero. Leaves are told by identity, arrays by their memory."""
+    seen, arrays = _sources(expression, ends)
+    if not seen.isdisjoint(_leaves(part)):
+        return False
+    if is_lazy(part):
+        return True
+    mine = _sources(part, frozenset())[1]
+    return not any(np.may_share_memory(a, b) and _meet(a, b) for a in mine for b in arrays)
 
 
 def _meet(a: Any, b: Any) -> bool:

@@ -15,7 +15,7 @@ from .._base.dlpack import as_array, fixed
 from .._lazy.kinds import Kind, handed
 from .._lazy.leaves import lazy
 from . import matrices, operands
-from .held import alike, others
+from .held import alike, is_apart, others
 from .pieces import Through, ThroughGradient, one, real_of
 from .rules import RULES, Formula, sources
 from .shapes import unbroadcast
@@ -80,9 +80,27 @@ def _closed(x: Any, wanted: dict[int, Any]) -> None:
         )
 
 
-def _through(t: Through, part: Any) -> Any:
-    ends = frozenset(map(id, t.ends))
-    return sweep(t.expression, {id(part): part}, t.cotangent, ends).get(id(part))
+def _through(t: Through, part: Any, x: Any) -> Any:
+    """The cotangent of a part of x through an expression; None where that has nothing of the part.
+    One that has its arrays, and does not lead to it, is no way to a derivative."""
+    ends, wanted = frozenset(map(id, t.ends)), {id(part): part}
+    order = _order(t.expression, wanted, ends)
+    if order:
+        return _swept(order, t.expression, wanted, t.cotangent).get(id(part))
+    if not is_apart(t.expression, part, ends - {id(part)}):
+        raise NotImplementedError(
+            f"a derivative of {_function(x)} is not known here: the expression that it is found "
+            "through holds the arrays of its operand without leading to it" + errors.built(x)
+        )
+    return None
+
+
+def _function(x: Any) -> str:
+    """What is to be named of a node."""
+    if isinstance(x, _core.Operator):
+        return f"a {type(x).__name__}"
+    made = x._more[0] if x._head in ("made", "call", "of form") else x._head
+    return str(getattr(made, "__name__", made))
 
 
 def _cotangent(x: Any, g: Any, key: Any, part: Any) -> Any:
@@ -94,10 +112,10 @@ def _cotangent(x: Any, g: Any, key: Any, part: Any) -> Any:
     else:
         found = RULES[x._head](x, g, key)
         if isinstance(found, ThroughGradient):
-            made = _through(found.first, found.of)
+            made = _through(found.first, found.of, x)
             found = made if made is None else Through(made, found.cotangent, found.first.ends)
     if isinstance(found, Through):
-        found = _through(found, part)
+        found = _through(found, part, x)
     if found is None:
         return None
     dtype = part.dtype
@@ -129,8 +147,22 @@ def _assumed(g: Any, leaf: Any) -> Any:
 def sweep(
     value: Any, wanted: dict[int, Any], cotangent: Any, ends: frozenset[int] = frozenset()
 ) -> dict[int, Any]:
-    """The cotangents of what is wanted, by its id."""
+    """The cotangents of what is wanted, by its id; what the value does not lead to has none."""
     return _swept(_order(value, wanted, ends), value, wanted, cotangent)
+
+
+def sweep_of_derivative(value: Any, wanted: dict[int, Any], cotangent: Any) -> dict[int, Any]:
+    """Likewise of an expression that a sweep has made: what it does not lead to it has nothing of,
+    or that is an error."""
+    order = _order(value, wanted, frozenset())
+    reached = {id(x) for x, _ in order}
+    for at, x in wanted.items():
+        if at not in reached and not is_apart(value, x, frozenset()):
+            raise NotImplementedError(
+                f"a derivative holds the arrays of {_named(x)} in another form, which does not "
+                "lead to it: there is no further derivative by it" + errors.built(value)
+            )
+    return _swept(order, value, wanted, cotangent)
 
 
 def _swept(order: _Order, value: Any, wanted: dict[int, Any], cotangent: Any) -> dict[int, Any]:
@@ -158,7 +190,7 @@ def _swept(order: _Order, value: Any, wanted: dict[int, Any], cotangent: Any) ->
 def along(value: Any, wanted: dict[int, Any], vector: Callable[[Any], Any]) -> dict[int, Any]:
     """The gradient of <gradient, vectors> of a real number, by the ids of what is wanted; of each
     of those the vector is asked for."""
-    slopes = sweep(value, wanted, one(value.dtype))
+    slopes = sweep_of_derivative(value, wanted, one(value.dtype))
     total = None
     for x in wanted.values():
         g = slopes.get(id(x))
@@ -167,7 +199,7 @@ def along(value: Any, wanted: dict[int, Any], vector: Callable[[Any], Any]) -> d
             total = term if total is None else total + term
     if total is None:
         return {}
-    return sweep(total, wanted, one(total.dtype))
+    return sweep_of_derivative(total, wanted, one(total.dtype))
 
 
 def _takes_stacks(x: Any) -> bool:

@@ -21,7 +21,7 @@ from . import estimate_errors, trees
 from .contents import Contents
 from .pieces import one, stopped
 from .rules import Differentiated, Formula
-from .sweep import along, sweep
+from .sweep import along, sweep_of_derivative
 from .trace import OfOperator, Trace, finished
 
 __all__ = [
@@ -105,7 +105,7 @@ def value_and_grad(
             known = _REPEATED.gradients(trace, value)
             if known is not None:
                 return known[0][()], trace.shaped(trace.converted(known[1:]))
-        found = sweep(value, trace.wanted(), one(value.dtype))
+        found = sweep_of_derivative(value, trace.wanted(), one(value.dtype))
         (number,), made = finished(trace, [value], trace.gathered(found))
         if trace.is_nested:
             if has_error:
@@ -206,7 +206,7 @@ def vjp(f: _Function, *primals: Any, has_aux: bool = False) -> Any:
         start = (
             g if is_lazy(g) else lazy(np.ascontiguousarray(g, np.result_type(g.dtype, value.dtype)))
         )
-        found = sweep(value, trace.wanted(), start)
+        found = sweep_of_derivative(value, trace.wanted(), start)
         return trace.shaped(finished(trace, [], trace.gathered(found))[1])
 
     contents = None if trace.is_nested else Contents(value)
@@ -250,12 +250,12 @@ def _pushed(value: Any, trace: Trace, tangents: list[list[Any]]) -> Any:
     """The tangent of the value: the adjoint of the pullback, which is linear."""
     u = lazy(np.zeros(value.shape, value.dtype))
     total = None
-    for g, t in _paired(trace, sweep(value, trace.wanted(), u), tangents):
+    for g, t in _paired(trace, sweep_of_derivative(value, trace.wanted(), u), tangents):
         term = np.sum(np.conjugate(g) * t) if g.dtype.kind == "c" else np.sum(g * np.real(t))
         total = term if total is None else total + term
     if total is None:
         return u
-    got = sweep(total, {id(u): u}, one(total.dtype)).get(id(u))
+    got = sweep_of_derivative(total, {id(u): u}, one(total.dtype)).get(id(u))
     return u if got is None else got
 
 
@@ -357,7 +357,7 @@ def _rows(trace: Trace, value: Any) -> list[Any]:
     for k in range(size):
         unit = np.zeros(size, value.dtype)
         unit[k] = 1
-        found = sweep(value, trace.wanted(), lazy(unit.reshape(value.shape)))
+        found = sweep_of_derivative(value, trace.wanted(), lazy(unit.reshape(value.shape)))
         _, made = finished(trace, [], trace.gathered(found))
         for rows, row in zip(whole, made, strict=True):
             if isinstance(row, _core.Operator):

@@ -17,7 +17,8 @@ def array_of(x: Any) -> Any:
     """The value of an argument, for NumPy's functions."""
     if not isinstance(x, _core.Lazy):
         return x
-    return x._args[0] if x._value is None and x._head == "leaf" else x._value
+    given = x._value is None and x._head == "leaf" and x._more is None
+    return x._args[0] if given else x._value
 
 
 def _part(form: Any, key: Any) -> Any:

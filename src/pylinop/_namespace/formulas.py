@@ -23,6 +23,7 @@ from .._lazy.matrix_functions import OfForm, Piece
 from .._structured import determinants
 from . import functions, matrix_functions, walk
 from .arrays import Namespace, device_text, is_traced, namespace_of
+from .heads import named_part
 from .told import Told
 
 __all__ = ["computed", "on_one_device", "settings"]
@@ -155,7 +156,8 @@ class _Evaluation:
         if a._value is not None and a._head != "leaf":
             return self.own(a._value)
         if a._head == "leaf":
-            return self._leaf(np.asarray(a._args[0]))
+            found = self._leaf(np.asarray(a._args[0]))
+            return found if a._more is None else named_part(self.ns, found, a._more)
         if a._head == "of form":
             return self._of_form(a)
         if matrix_functions.is_function(a):

@@ -99,6 +99,31 @@ def _array_diagonal(w: Any, row: Any) -> Any:
     return w.ns.diagonal(w.child(row, 0), row.i[0])
 
 
+def _by_half(ns: Any, a: Any, adjoint: bool) -> Any:
+    """The matrix whose upper triangle is the array's."""
+    above, dtype = ns.triu(a, 1), ns.name_of(a)
+    if not adjoint or not dtype.startswith("complex"):
+        return ns.triu(a) + ns.mT(above)
+    main = ns.triu(ns.tril(ns.cast(ns.real(a), dtype)))
+    return above + main + ns.conj(ns.mT(above))
+
+
+def _named(w: Any, row: Any) -> Any:
+    return _by_half(w.ns, w.child(row, 0), bool(row.i[0]))
+
+
+def named_part(ns: Any, a: Any, word: str) -> Any:
+    """The matrix that an array is declared to be by scipy.linalg.solve's word."""
+    if word in ("lower triangular", "upper triangular"):
+        return ns.tril(a) if word[0] == "l" else ns.triu(a)
+    if word in ("diagonal", "tridiagonal"):
+        k = int(word == "tridiagonal")
+        return ns.triu(ns.tril(a, k), -k)
+    if word in ("sym", "symmetric", "her", "hermitian", "pos", "positive definite"):
+        return _by_half(ns, a, word[0] != "s")
+    return a
+
+
 def _product_diagonal(w: Any, row: Any) -> Any:
     a, b = (kinds.seen(w.ns, w.child(row, j), row.i[1 + j]) for j in (0, 1))
     k, n = row.i[0], row.shape[-1]
@@ -404,6 +429,7 @@ HEADS: dict[str, Callable[..., Any]] = {
     "repeat": _repeat,
     "array_element": _element,
     "array_diagonal": _array_diagonal,
+    "named": _named,
     "product_diagonal": _product_diagonal,
     "sumall": _sumall,
     "kronarray": _kronarray,

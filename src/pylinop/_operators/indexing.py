@@ -155,15 +155,37 @@ def _merged(inner: Any, outer: Any) -> tuple[Any, ...] | None:
     return tuple(steps[axis] for axis in sorted(steps))
 
 
+_WHOLE = (None, "gen", "general")
+_HALVES = ("sym", "symmetric", "her", "hermitian", "pos", "positive definite")
+
+
+def is_whole(op: Any) -> bool:
+    """Is all that the array of a Dense holds the matrix? Of what is assumed of a matrix a part of
+    the array alone is."""
+    return op._given("assume_a") in (*_WHOLE, "orthogonal")
+
+
 def _of_dense(op: Any, steps: Any) -> Any:
-    """A Dense on a view of the same memory."""
+    """A Dense on a view of the same memory; None where that holds what is no part of the matrix."""
     a, word = op._given("a", "assume_a")
-    view = taken(a, steps)
-    core = [s[1:] for s in steps if s[0] < 2]
-    principal = not core or (len(core) == 2 and core[0] == core[1])
-    if principal and core and core[0][1] < 0:  # the triangle that is read is the other one then
-        principal = word == "diagonal"
-    return _core.Dense(view, word if principal and word != "orthogonal" else None)
+    core = {s[0]: s[1:] for s in steps if s[0] < 2}
+    if word in _WHOLE or not core:
+        return _core.Dense(taken(a, steps), word if not core else None)
+    if word == "orthogonal":
+        return _core.Dense(taken(a, steps))
+    m, n = a.shape[-2:]
+    rows, columns = core.get(0, (0, 1, m)), core.get(1, (0, 1, n))
+    if rows == columns and (rows[1] > 0 or word == "diagonal"):
+        even = word != "tridiagonal" or rows[1] == 1
+        return _core.Dense(taken(a, steps), word if even else "diagonal")
+    if word in _HALVES and max(rows[0], _last(rows)) < min(columns[0], _last(columns)):
+        return _core.Dense(taken(a, steps))
+    return None
+
+
+def _last(step: Any) -> Any:
+    start, by, count = step
+    return start + by * (count - 1) if count else start
 
 
 def sliced(op: Any, steps: Any) -> Any:
@@ -172,7 +194,9 @@ def sliced(op: Any, steps: Any) -> Any:
     if not steps:
         return op
     if type(op) is _core.Dense and op._init is not None and all(len(s) == 4 for s in steps):
-        return _of_dense(op, steps)
+        made = _of_dense(op, steps)
+        if made is not None:
+            return made
     if op._by == "sliced":
         both = _merged(op._operands[1], steps)
         if both is not None:
@@ -228,7 +252,7 @@ def _line(op: Any, batch: Any, r: Any, c: Any) -> Any:
 
 def _values(op: Any) -> Any:
     """The dense form; that of a Dense is a copy, made without a plan."""
-    if type(op) is _core.Dense and op._init is not None:
+    if type(op) is _core.Dense and op._init is not None and is_whole(op):
         a = op._given("a")
         return a.astype(a.dtype.newbyteorder("="))
     return interpreter.toarray(op)
@@ -241,7 +265,7 @@ def _numbers(e: Any) -> tuple[int, Any, Any, int]:
 def _elements(op: Any, batch: Any, r: Any, c: Any) -> Any:
     """The elements (r[t], c[t]), read by blocks of the columns or rows that they lie in."""
     op = _operator(op, batch, range(op.shape[-2]), range(op.shape[-1]))
-    if type(op) is _core.Dense and op._init is not None:
+    if type(op) is _core.Dense and op._init is not None and is_whole(op):
         a = op._given("a")
         return a[..., r, c].astype(a.dtype.newbyteorder("="), copy=False)
     if len(r) <= _FEW and not op._opaque:

@@ -41,9 +41,11 @@ def reads(events: Any, arrays: Any) -> list[Read]:
     return found
 
 
-def _known(x: Any) -> Any:
-    """The array of a LazyArray; None: it has none."""
-    return x._args[0] if x._head == "leaf" else x._value
+def known_of(x: Any) -> Any:
+    """The array of a LazyArray; None: it has none, or a part of one is the matrix."""
+    if x._head == "leaf":
+        return x._args[0] if x._more is None else None
+    return x._value
 
 
 def _power(x: Any) -> float | None:
@@ -100,12 +102,12 @@ class Sources:
             return self._id(("array", *view_of(x))), 1.0
         if not is_lazy(x):
             return self._id(self._itself(x)), 1.0
-        if x._head == "leaf":
+        if x._head == "leaf" and x._more is None:
             return self._identity(x._args[0])
         head, args = x._head, x._args
-        if head == "index" and _known(args[0]) is not None and x._value is not None:
-            at = _known(args[0])[of_views(x._more)]
-            if np.may_share_memory(at, _known(args[0])):
+        if head == "index" and known_of(args[0]) is not None and x._value is not None:
+            at = known_of(args[0])[of_views(x._more)]
+            if np.may_share_memory(at, known_of(args[0])):
                 return self._id(("array", *view_of(at))), 1.0
         function = x._more[0] if head == "call" else None
         if function is stop:

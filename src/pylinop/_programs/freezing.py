@@ -28,7 +28,7 @@ from .._gradients.pieces import stop
 from .._gradients.shapes import scattered
 from .._lazy import evaluate, numpy_functions, numpy_shapes
 from .._structured import determinants
-from .coefficients import Sources, reads
+from .coefficients import Sources, known_of, reads
 from .marks import is_even, moved, probes, twins
 from .programs import Program, by_shapes
 from .views import Unfit, View, of_views, view_of
@@ -124,7 +124,7 @@ class _Tape:
     def value(self, x: Any, like: Any) -> Any:
         """An argument of a function: of a LazyArray its value, of a number a constant."""
         if is_lazy(x):
-            known = x._args[0] if x._head == "leaf" else x._value
+            known = known_of(x)
             if known is None:
                 raise Unfit("an argument without a value")
             return self.array(known, like)
@@ -195,7 +195,7 @@ class _Tape:
             self.step(_MULTIPLY if head == "scale" else _DIVIDE, args, self.placed(v))
         elif head == "index":
             x = a._args[0]
-            known = x._args[0] if x._head == "leaf" else x._value
+            known = known_of(x)
             if known is None or x._form is not None:
                 raise Unfit("an index of an operator")
             self.copy(known, known[of_views(more)], v)
@@ -231,7 +231,7 @@ class _Tape:
             self.step(_UFUNCS[function], args, self.placed(v))
         elif function in _VIEWS:
             (x,) = a._args
-            of = x if not is_lazy(x) else x._args[0] if x._head == "leaf" else x._value
+            of = known_of(x) if is_lazy(x) else x
             self.copy(of, function(of, **kwargs), v)
         elif function is np.sum:
             self.sum(a, v, **kwargs)

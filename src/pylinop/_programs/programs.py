@@ -24,7 +24,7 @@ from .. import _core
 from .._base.dlpack import fixed
 from .._gradients.pieces import call, one
 from .._gradients.rules import Differentiated
-from .._gradients.sweep import sweep
+from .._gradients.sweep import sweep_of_derivative
 from .._gradients.watched import watched
 from .._lazy import program as together
 from .._lazy.leaves import lazy
@@ -220,7 +220,7 @@ class WithGradients(Derived):
         values = [lazy(x) for x in self.base.build(leaves)]
         made = list(values)
         for value in values:
-            found = sweep(value, self.wanted(leaves), one(value.dtype))
+            found = sweep_of_derivative(value, self.wanted(leaves), one(value.dtype))
             made += [gradient_by(found, leaves[k]) for k in self.by]
         return made
 
@@ -301,7 +301,7 @@ class Pushforward(Derived):
             total = term if total is None else total + term
         if total is None:
             return units
-        back = sweep(total, {id(u): u for u in units}, one(total.dtype))
+        back = sweep_of_derivative(total, {id(u): u for u in units}, one(total.dtype))
         return [back.get(id(u), u) for u in units]
 
 
@@ -332,11 +332,11 @@ def pulled(values: list[Any], cotangents: list[Any], wanted: dict[int, Any]) -> 
     if not pairs:
         return {}
     if len(pairs) == 1:
-        return sweep(*pairs[0][:1], wanted, pairs[0][1])
+        return sweep_of_derivative(pairs[0][0], wanted, pairs[0][1])
     heads, back = zip(*pairs, strict=True)
     joint = Differentiated(_never, lambda y, args, g: tuple(back))
     root = call(joint, tuple(heads), (), np.dtype(np.float64))
-    return sweep(root, wanted, one(np.dtype(float)))
+    return sweep_of_derivative(root, wanted, one(np.dtype(float)))
 
 
 def as_results(values: list[Any], kinds: Any, out_dtype: Callable[[Any], Any]) -> list[Any]:

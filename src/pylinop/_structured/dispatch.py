@@ -25,6 +25,7 @@ from .._base.dtypes import inexact
 from .._base.kind_flags import heads
 from .._base.trampoline import run
 from .._fallback import interpreter
+from .._fallback.dense_forms import named_form
 from .._operators import parameters
 from .._operators.convert import as_operator
 from . import prices, result_cache, trees
@@ -73,10 +74,9 @@ def dense(op: Any, arrays: float = 0.0) -> Any:
     op = parameters.declared(op)
     if op._head == "dense" and op._init is not None:
         a, assumed = op._given("a", "assume_a")
-        triangle = {"lower triangular": np.tril, "upper triangular": np.triu}.get(assumed)
         a = np.asarray(a)
         a = a.astype(np.float64) if a.dtype.kind in "biu" else a
-        return triangle(a) if triangle else a
+        return named_form(a, assumed)
     announce(op)
     memo = _shared()
     if memo is None:

@@ -20,6 +20,7 @@ from .._base.trampoline import run
 from .._operators.convert import as_operator
 from .._operators.parameters import written
 from . import norms, operands, questions
+from .dispatch import dense
 from .properties import measured
 from .singular_values import bands_of, eigenvalues_of, floats, toeplitz_of
 
@@ -235,6 +236,7 @@ def _same(a: Any, b: Any) -> bool:
         a._head == b._head == "dense"
         and bool(a._init and b._init)
         and a._given("a") is b._given("a")
+        and a._given("assume_a") == b._given("assume_a")
     )
 
 
@@ -310,10 +312,11 @@ def _(op: Any) -> Pair:
 
 @_row("dense")
 def _(op: Any) -> Pair:
-    if op._init is None or not np.isfinite(op._given("a")).all():
+    if op._init is None:
         return NOTHING
-    a, assumed = op._given("a", "assume_a")
-    a = np.asarray(a)
+    assumed, a = op._given("assume_a"), dense(op)
+    if not np.isfinite(a).all():
+        return NOTHING
     if not measured(a, "hermitian"):
         return (0.0, None) if assumed in _WORDS else NOTHING
     if op.shape[-1] <= _EXACT and op.ndim == 2:

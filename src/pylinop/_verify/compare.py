@@ -528,15 +528,9 @@ def _judge(op: Any, action: str, explained: Any, way: Any) -> bool:
 
 
 def _either(op: Any, way: Any) -> Any:
-    """The verdict with assumed matrices as they are; where that fails with their named triangles
-    alone, which is what solves read."""
-    try:
-        verdict = way(False)
-    except NotVerified:
-        if not reference.has_named(op):
-            raise
-        return way(True)
-    return way(True) if not verdict.ratio <= 1 and reference.has_named(op) else verdict
+    """The verdict, with what is named of assumed matrices, where that is not all of their
+    arrays."""
+    return way(reference.has_named(op))
 
 
 def note(action: str, text: str, ratio: float | None) -> None:

@@ -45,6 +45,10 @@ void lopk_gram(const lop_mat *y, const lop_mat *a, bool adjoint);
  * little more. */
 void lopk_gram_triangle(const lop_mat *y, const lop_mat *a, bool adjoint, bool lower);
 
+/* y = A x of one column, by the upper triangle of a real symmetric A: half of the memory that gemv
+ * reads. y overlaps neither. False, and nothing is done: of complex numbers, and of layouts without
+ * lines side by side (k_symv.c). */
+bool lopk_symv(const lop_mat *y, const lop_mat *a, const lop_mat *x);
 /* y = a^T b, or a^H b (`adjoint`), known to be (Hermitian-)symmetric: one triangle in panels, then
  * mirrored. a and b k x n; y overlaps neither. Small sizes run lopk_gemm. */
 void lopk_gemm_half(const lop_mat *y, const lop_mat *a, bool adjoint, const lop_mat *b);

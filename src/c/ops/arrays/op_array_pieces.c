@@ -113,6 +113,24 @@ static lop_status emit1(lop_emit *e, const lop_node *self, int out, lop_run run)
     return LOP_OK;
 }
 
+/* An element or a diagonal: of half a matrix where it lies in that half, or where its mirror does.
+ */
+static lop_status emit_read(lop_emit *e, const lop_node *self, int out, lop_run run) {
+    const lop_node *half = lop_half_read(self);
+    const int in = lop_emit_value(e, half ? half : self->child[0]);
+    lop_step *s = lop_emit_step(e, self->op->name, run, out, 1, &in);
+    if (!s) return LOP_NOMEM;
+    const int64_t i = self->attr.i[0], j = self->attr.i[1];
+    s->attr = self->attr;
+    s->bytes = 2 * lop_slot_elements(e, out) * (double)lop_dtype_size(self->dtype);
+    if (half && self->op == &lop_op_array_diagonal) s->attr.i[0] = i < 0 ? -i : i;
+    if (half && self->op == &lop_op_array_element && i > j) {
+        s->attr.i[0] = j;
+        s->attr.i[1] = i;
+    }
+    return LOP_OK;
+}
+
 /* array_element: one element, attr.i[0], attr.i[1]. */
 static lop_status infer_pick(lop_node *n, lop_err *err) {
     const lop_node *a = n->child[0];
@@ -132,7 +150,7 @@ static lop_status run_pick(const lop_call *c) {
     return LOP_OK;
 }
 static lop_status lower_pick(lop_emit *e, const lop_node *self, int out) {
-    return emit1(e, self, out, run_pick);
+    return emit_read(e, self, out, run_pick);
 }
 const lop_op lop_op_array_element = {
     LOP_NAMED(array_element), .cls = LOP_ARRAY,   .min = 1, .max = 1, .ints = 2,
@@ -153,7 +171,7 @@ static lop_status run_subdiag(const lop_call *c) {
     return LOP_OK;
 }
 static lop_status lower_subdiag(lop_emit *e, const lop_node *self, int out) {
-    return emit1(e, self, out, run_subdiag);
+    return emit_read(e, self, out, run_subdiag);
 }
 const lop_op lop_op_array_diagonal = {
     LOP_NAMED(array_diagonal), .cls = LOP_ARRAY,      .min = 1, .max = 1, .ints = 1,

@@ -14,7 +14,7 @@ static lop_status infer(lop_node *n, lop_err *err) {
         return lop_fail(err, LOP_DIM, "dense takes a matrix");
     n->shape = a->shape;
     n->dtype = a->dtype;
-    n->declared |= lop_is_declared_kind(n);
+    n->declared |= lop_is_declared_kind(n) || (lop_is_declared_half(n) && a->op != &lop_op_named);
     if (n->attr.i[0] && !lop_is_square(n)) {
         char t[128];
         return lop_fail(err, LOP_DIM, "assume_a needs a square matrix, got shape %s",
@@ -119,6 +119,24 @@ static lop_status run_trmm(const lop_call *c) {
     return st;
 }
 
+/* A product by the upper triangle of a matrix: one real column at once, others by panels of rows,
+ * which are made whole in the scratch. attr.i[0] mode, i[1]: Hermitian, else symmetric. */
+static lop_status run_half_gemm(const lop_call *c) {
+    const lop_mat *y = c->a[0], *x = c->a[1], *a = c->a[2];
+    const int64_t mode = c->step->attr.i[0], n = a->m, size = (int64_t)lop_dtype_size(a->dt);
+    const bool adjoint = c->step->attr.i[1] != 0 && lop_is_complex(a->dt),
+               conj = adjoint ? mode == LOP_T || mode == LOP_C : (mode & LOP_C) != 0;
+    if (y->n == 1 && lopk_symv(y, a, x)) return LOP_OK;
+    for (int64_t i = 0; i < n; i += LOP_HALF_ROWS) {
+        const int64_t m = n - i < LOP_HALF_ROWS ? n - i : LOP_HALF_ROWS;
+        const lop_mat rows = {c->scratch, m, n, n, 1, a->dt},
+                      to = {(char *)y->p + i * y->rs * size, m, y->n, y->rs, y->cs, y->dt};
+        lop_named_rows(&rows, a, adjoint, i);
+        lopk_gemm(&to, &rows, conj, x, false);
+    }
+    return LOP_OK;
+}
+
 static bool triangular(const lop_node *self) {
     return self->attr.i[0] == LOP_ASSUME_LOWER || self->attr.i[0] == LOP_ASSUME_UPPER;
 }
@@ -132,9 +150,22 @@ static lop_status apply(lop_emit *e, const lop_node *self, lop_mode mode, int x,
     lop_status st;
     int64_t k, batch;
     lop_slot_sizes(e, out, NULL, &k, &batch);
-    int in[2] = {x,
-                 lop_emit_cast(e, lop_emit_value(e, self->child[0]), lop_slot_dtype(e, out), &st)};
+    const lop_node *half =
+        lop_emit_knows(e, self->child[0]) ? NULL : lop_half_alone(self, k, lop_slot_dtype(e, out));
+    int in[2] = {x, lop_emit_cast(e, lop_emit_value(e, half ? half : self->child[0]),
+                                  lop_slot_dtype(e, out), &st)};
     if (in[1] < 0) return st;
+    if (half) {
+        const int64_t n = lop_rows(self), rows = n < LOP_HALF_ROWS ? n : LOP_HALF_ROWS;
+        lop_step *s = lop_emit_step(e, k == 1 ? "symv" : "half-gemm", run_half_gemm, out, 2, in);
+        if (!s) return LOP_NOMEM;
+        s->attr.i[0] = mode;
+        s->attr.i[1] = self->child[0]->attr.i[0];
+        s->flags = LOP_STEP_GEMM;
+        s->scratch = (size_t)rows * (size_t)n * lop_dtype_size(self->dtype);
+        s->flops = flops(self, k);
+        return LOP_OK;
+    }
     bool trmm = triangular(self) && lop_is_blas(lop_slot_dtype(e, out));
     lop_step *s = lop_emit_step(e, trmm ? "trmm" : "gemm", trmm ? run_trmm : run_gemm, out, 2, in);
     if (!s) return LOP_NOMEM;
@@ -201,15 +232,13 @@ const lop_op lop_op_dense = {
     .min = 1,
     .max = 1,
     .ints = 1,
-    .param =
-        {{"a", LOP_P_ARRAY, 2, NULL,
-          "The matrix, shape (..., m, n). Borrowed: later writes to it are seen."},
-         {"assume_a", LOP_P_ASSUME, 0, "None",
-          "What is assumed of it, in scipy.linalg.solve's words: 'gen', 'sym', 'her', 'pos', "
-          "'lower triangular', 'upper triangular', ... Solves read the named triangle alone. With "
-          "'diagonal', 'tridiagonal' or a triangle all is computed as of a Diag, Tridiagonal or "
-          "Triangular of these "
-          "entries, and nothing else is read."}},
+    .param = {{"a", LOP_P_ARRAY, 2, NULL,
+               "The matrix, shape (..., m, n). Borrowed: later writes to it are seen."},
+              {"assume_a", LOP_P_ASSUME, 0, "None",
+               "What is assumed of it, in scipy.linalg.solve's words: 'gen', 'sym', 'her', 'pos', "
+               "'lower triangular', 'upper triangular', ... It says which part of the array is the "
+               "matrix: of 'sym', 'her' and 'pos' the upper triangle, of a triangle that one, of "
+               "'diagonal' and 'tridiagonal' these diagonals. No function reads the rest."}},
     .doc =
         {.brief = "A matrix held as an array.",
          .extended = "Use it to mix plain arrays with structured operators; ``@`` and ``+`` wrap "

@@ -32,11 +32,14 @@ static bool by_value(const py_lazy *a) {
     return a->nd < 2 || a->value || (a->head == PY_LEAF && !a->more) || !has_form(a);
 }
 
+/* Is it an array as it is given? Of what is assumed of one a part is the matrix. */
+static bool is_given(const py_lazy *a) { return a->head == PY_LEAF && !a->more; }
+
 /* An argument of a function: a leaf's array is there. */
 static int push_value(stack *st, PyObject *o, py_state *s) {
     if (!py_is_lazy(s, o)) return 0;
     py_lazy *a = (py_lazy *)o;
-    return a->value || a->head == PY_LEAF ? 0 : push(st, a, false, false);
+    return a->value || is_given(a) ? 0 : push(st, a, false, false);
 }
 
 static int push_form(stack *st, py_lazy *a) { return a->form ? 0 : push(st, a, true, false); }
@@ -120,7 +123,7 @@ static int push_for_value(stack *st, py_lazy *a) {
     if (py_lazy_is_deep(a)) return push_for_column(st, a->s, (PyObject *)a);
     if (py_lazy_beyond(a)) return push_values(st, a, 0);
     switch ((py_head)a->head) {
-    case PY_LEAF:
+    case PY_LEAF: return a->more ? push_form(st, a) : 0;
     case PY_OPERATOR:
     case PY_GONE: return 0;
     case PY_MATMUL:
@@ -154,7 +157,7 @@ static PyObject *form_of(const py_lazy *a) { return Py_XNewRef(a->form); }
 static PyObject *array_of(const py_state *s, PyObject *o) {
     if (!py_is_lazy(s, o)) return Py_NewRef(o);
     const py_lazy *a = (py_lazy *)o;
-    return Py_XNewRef(!a->value && a->head == PY_LEAF ? a->a : a->value);
+    return Py_XNewRef(!a->value && is_given(a) ? a->a : a->value);
 }
 
 /* -- forms: new; NULL without an exception: something is gone, look again */
@@ -405,7 +408,7 @@ static PyObject *dense_value(const py_lazy *a) {
 /* An index, into the argument's value where it is at hand. */
 static PyObject *index_value(py_lazy *a) {
     const py_lazy *x = py_lazy_arg(a, 0);
-    PyObject *array = x->value ? x->value : x->head == PY_LEAF ? x->a : NULL;
+    PyObject *array = x->value ? x->value : is_given(x) ? x->a : NULL;
     PyObject *key = a->more ? a->more : Py_None;
     if (array) return PyObject_GetItem(array, key);
     PyObject *r = x->form ? py_entry((py_op *)x->form, key) : Py_NewRef(Py_NotImplemented);
@@ -418,7 +421,8 @@ static PyObject *make_value(py_lazy *a) {
     if (py_lazy_beyond(a)) return hook_of(a, "lazy_beyond");
     switch ((py_head)a->head) {
     case PY_GONE: return PyErr_Format(PyExc_RuntimeError, "a LazyArray that was freed");
-    case PY_LEAF: return PyArray_NewCopy((PyArrayObject *)a->a, NPY_CORDER);
+    case PY_LEAF:
+        return a->more ? dense_value(a) : PyArray_NewCopy((PyArrayObject *)a->a, NPY_CORDER);
     case PY_MATMUL: return is_product(a) ? dense_value(a) : vector_product(a);
     case PY_INDEX: return index_value(a);
     case PY_OF_FORM:
