@@ -23,6 +23,28 @@ static bool krons_may_meet(const lop_node *a, const lop_op *const *kind) {
     return others == 1;
 }
 
+static bool is_inverse_of_eye(const lop_node *a) {
+    if (a->op != &lop_op_inverse) return false;
+    a = a->child[0];
+    return (a->op == &lop_op_scaled ? a->child[0] : a)->op == &lop_op_identity;
+}
+
+static bool is_eye_or_seen(const lop_node *a) {
+    return (a->op == &lop_op_view ? a->child[0] : a)->op == &lop_op_identity;
+}
+
+/* A Kron with I I^T or a view of I among its factors. */
+static bool has_loose_eye(const lop_node *a) {
+    for (int i = 0; i < a->n; i++) {
+        const lop_node *f = a->child[i];
+        if (f->op == &lop_op_view ? is_eye_or_seen(f)
+                                  : f->op == &lop_op_prod && (is_eye_or_seen(f->child[0]) ||
+                                                              is_eye_or_seen(f->child[1])))
+            return true;
+    }
+    return false;
+}
+
 /* Is there something in `a` that tidy.c may take out or bring together: unit factors, zeros,
  * multiples by one, three terms, two of one kind, views of terms, or factors that close? */
 static bool untidy(const lop_node *a, int depth) {
@@ -31,6 +53,7 @@ static bool untidy(const lop_node *a, int depth) {
         return untidy(a->child[0], depth - 1) ||
                (a->op == &lop_op_scaled &&
                 lop_coef_test(a->ctx, lop_coef_of(&a->attr), LOP_COEF_ONE));
+    if (a->op == &lop_op_kron) return has_loose_eye(a);
     const bool sum = a->op == &lop_op_sum;
     if (!sum && a->op != &lop_op_prod) return false;
     if (sum && !lop_is_blas(a->dtype) && !a->weak) /* sums wrap where they stand */
@@ -40,7 +63,7 @@ static bool untidy(const lop_node *a, int depth) {
         const lop_node *c = a->child[i];
         kind[i] = c->op == &lop_op_scaled ? c->child[0]->op : c->op;
         if (sum ? kind[i] == &lop_op_sum || kind[i] == &lop_op_view || kind[i] == &lop_op_zeros
-                : kind[i] == &lop_op_identity)
+                : kind[i] == &lop_op_identity || is_inverse_of_eye(c))
             return true;
     }
     if (krons_may_meet(a, kind)) return true;
