@@ -126,6 +126,21 @@ PARTS = {
     ),
     "diagonal-inverse-scaled": ("multiples", "over the number", "O(n) more"),
     "diagonal-inverse-blockdiag": ("`BlockDiag` of square blocks", "block by block", "theirs"),
+    "diagonal-inverse-block": (
+        "a triangle of square blocks in a `Block`",
+        "those of the inverses of its diagonal blocks",
+        "theirs",
+    ),
+    "diagonal-inverse-of-parallel": (
+        "`P inv(P + Q) Q` of definite P and Q",
+        "`inv(P) + inv(Q)`",
+        "theirs",
+    ),
+    "diagonal-inverse-of-parallel-sum": (
+        "`P - P inv(P + Q) P` of definite P and Q",
+        "`inv(P) + inv(Q)`",
+        "theirs",
+    ),
     "diagonal-inverse-spelled": (
         "the inverse of an update spelled out by Woodbury's formula",
         "the diagonal of the update",

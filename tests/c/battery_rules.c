@@ -248,7 +248,9 @@ static const lop_node *by_name(gen *g, const char *rule) {
         strstr(rule, "-circulants") || strstr(rule, "resolvent") || strstr(rule, "smoother") ||
         strstr(rule, "inverse-difference") || strstr(rule, "shifted") ||
         strstr(rule, "quadratic") || strstr(rule, "corner") ||
-        !strcmp(rule, "dense-inverse-update") || !strcmp(rule, "dense-inverse-thin-sum"))
+        !strcmp(rule, "diagonal-plus-identity") || !strcmp(rule, "trace-plus-identity") ||
+        !strcmp(rule, "diagonal-inverse-block") || !strcmp(rule, "dense-inverse-update") ||
+        !strcmp(rule, "dense-inverse-thin-sum"))
         return gen_identity_of_inverses(g, rule);
     if (strstr(rule, "dense-results")) return gen_results(g);
     if (!strcmp(rule, "solve-normal")) return gen_normal(g);

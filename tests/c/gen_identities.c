@@ -57,9 +57,10 @@ static const lop_node *asked(gen *g, const char *rule, const lop_node *a) {
     if (!strcmp(rule, "dense-spelled-product") || !strcmp(rule, "dense-corner"))
         return t_one_of(g->w, "todense", &d, a);
     if (!strcmp(rule, "diagonal-smoother") || !strcmp(rule, "diagonal-circulants") ||
-        !strcmp(rule, "diagonal-spelled-product") || !strcmp(rule, "diagonal-corner") ||
-        !strncmp(rule, "diagonal-inverses", 17))
-        return t_one_of(g->w, "diagonal", &main_one, a);
+        strstr(rule, "plus-identity") || !strcmp(rule, "diagonal-spelled-product") ||
+        !strcmp(rule, "diagonal-corner") || !strncmp(rule, "diagonal-inverses", 17))
+        return t_one_of(g->w, rule[0] == 't' ? "trace" : "diagonal",
+                        rule[0] == 't' ? &d : &main_one, a);
     if (!strncmp(rule, "trace", 5)) return t_one_of(g->w, "trace", &d, a);
     if (!strncmp(rule, "scaledet", 8)) return t_one_of(g->w, "scaledet", NULL, a);
     if (!strncmp(rule, "dense", 5)) return t_one_of(g->w, "todense", &d, inverse(g, a));
@@ -227,6 +228,51 @@ static const lop_node *circulants(gen *g) {
     return pick(g, 2) ? prod(g, c, inverse(g, d)) : prod(g, inverse(g, d), c);
 }
 
+/* P (P + Q)^-1 Q, or P - P (P + Q)^-1 P. */
+static const lop_node *parallel_sum(gen *g, bool difference) {
+    const int64_t n = 2 + pick(g, 3);
+    const lop_node *p = positive(g, n), *q = positive(g, n),
+                   *in = inverse(g, sum(g, keep(p), keep(q)));
+    if (difference) {
+        const lop_node *first = keep(p);
+        lop_node_unref(q);
+        return sum(g, first, times(g, -1, prod(g, prod(g, keep(p), in), p)));
+    }
+    return pick(g, 2) ? prod(g, prod(g, p, in), q) : prod(g, p, prod(g, in, q));
+}
+
+/* c I + K, or a view of it, beside L: two Krons, or a thin K. */
+static const lop_node *beside_shift(gen *g) {
+    const lop_attr how = t_ints(1 + pick(g, 3), 0, 0, 0);
+    const bool krons = pick(g, 2);
+    const lop_node *k = krons ? t_two_of(g->w, "kron", dense(g, 2, 2), dense(g, 2, 2))
+                              : prod(g, dense(g, 4, 1), dense(g, 1, 4)),
+                   *l = krons ? t_two_of(g->w, "kron", dense(g, 2, 2), dense(g, 2, 2))
+                              : dense(g, 4, 4),
+                   *s = sum(g, pick(g, 2) ? identity(g, 4) : times(g, 0.5, identity(g, 4)), k);
+    if (pick(g, 2)) s = t_one_of(g->w, "view", &how, s);
+    return pick(g, 2) ? prod(g, s, l) : prod(g, l, s);
+}
+
+/* [A 0; C D] or [A B; 0 D]. */
+static const lop_node *triangle_of_blocks(gen *g) {
+    const int64_t p = 1 + pick(g, 3), q = 1 + pick(g, 3);
+    const bool lower = pick(g, 2);
+    const lop_attr shape = t_ints(2, 2, 0, 0);
+    const lop_node like = {
+        .shape = {.ndim = 2, .dim = {lower ? p : q, lower ? q : p}}, .dtype = g->dtype, .core = 2};
+    const lop_node *zeros = NULL;
+    if (lop_node_make(&g->w->ctx, &lop_op_zeros, NULL, 0, NULL, &like, &zeros, &g->w->err))
+        return NULL;
+    const lop_node *full = lower ? dense(g, q, p) : dense(g, p, q),
+                   *f[4] = {positive(g, p), lower ? zeros : full, lower ? full : zeros,
+                            pick(g, 2) ? positive(g, q) : inverse(g, positive(g, q))};
+    const lop_node *block =
+        f[0] && f[1] && f[2] && f[3] ? t_node(g->w, "block", &shape, 4, f) : NULL;
+    for (int i = 0; i < 4; i++) lop_node_unref(f[i]);
+    return block;
+}
+
 const lop_node *gen_identity_of_inverses(gen *g, const char *rule) {
     gen one = *g;
     one.batch = (lop_shape){0};
@@ -234,10 +280,13 @@ const lop_node *gen_identity_of_inverses(gen *g, const char *rule) {
     one.dtype = pick(g, 3) || strstr(rule, "thin") ? LOP_c128 : LOP_f64; /* where it pays */
     if (!strcmp(rule, "scaledet-beside-band")) one.dtype = LOP_f64;
     return asked(&one, rule,
-                 strstr(rule, "solve-thin")        ? parallel(&one, false)
-                 : strstr(rule, "beside-band")     ? beside_band(&one)
-                 : strstr(rule, "circulants")      ? circulants(&one)
-                 : strstr(rule, "corner")          ? corner(&one)
+                 strstr(rule, "of-parallel")     ? parallel_sum(&one, strstr(rule, "-sum") != NULL)
+                 : strstr(rule, "plus-identity") ? beside_shift(&one)
+                 : strstr(rule, "inverse-block") ? triangle_of_blocks(&one)
+                 : strstr(rule, "solve-thin")    ? parallel(&one, false)
+                 : strstr(rule, "beside-band")   ? beside_band(&one)
+                 : strstr(rule, "circulants")    ? circulants(&one)
+                 : strstr(rule, "corner")        ? corner(&one)
                  : strstr(rule, "spelled-product") ? spelled_product(&one)
                  : strstr(rule, "difference") || strstr(rule, "shifted") ||
                          strstr(rule, "quadratic")

@@ -162,14 +162,25 @@ static const lop_node *two_krons(bool solve) {
 
 /* Formulas that spell out an inverse, and a covariance by its precision. */
 static const lop_node *of_inverses(int which) {
-    static const char *const rule[] = {"solve-spelled-inverse",    "scaledet-resolvent",
-                                       "solve-beside-inverse",     "dense-inverse-update",
-                                       "solve-resolvent",          "diagonal-smoother",
-                                       "solve-inverse-difference", "diagonal-inverses-shifted-kron",
-                                       "diagonal-corner",          "solve-spelled-product",
-                                       "solve-quadratic",          "diagonal-inverse-beside-band",
-                                       "diagonal-spelled-product", "dense-spelled-product",
-                                       "scaledet-spelled-product"};
+    static const char *const rule[] = {"solve-spelled-inverse",
+                                       "scaledet-resolvent",
+                                       "solve-beside-inverse",
+                                       "dense-inverse-update",
+                                       "solve-resolvent",
+                                       "diagonal-smoother",
+                                       "solve-inverse-difference",
+                                       "diagonal-inverses-shifted-kron",
+                                       "diagonal-corner",
+                                       "solve-spelled-product",
+                                       "solve-quadratic",
+                                       "diagonal-inverse-beside-band",
+                                       "diagonal-spelled-product",
+                                       "dense-spelled-product",
+                                       "scaledet-spelled-product",
+                                       "scaledet-quadratic",
+                                       "diagonal-inverse-of-parallel-sum",
+                                       "diagonal-plus-identity",
+                                       "diagonal-inverse-block"};
     const lop_node *a = NULL;
     gen g = {.w = &w, .dtype = LOP_f64, .solves = true, .largest = 3};
     for (int i = 0; i < 40 && !a; i++) {
@@ -416,7 +427,7 @@ int main(int argc, char **argv) {
     cotangents_alone();
     tests_of_assumptions();
     kinds_as_declared();
-    places += fixed_scenes(0, 28);
+    places += fixed_scenes(0, 32);
     w.ctx.mixed = true; /* solves by a factor, and a batch in which it fails */
     places += fixed_scenes(1, 3);
     w.ctx.mixed = false;

@@ -50,11 +50,20 @@ static int turned_triangles(const lop_node *a, const lop_node *b, int depth) {
     const bool other = !a->attr.i[0] != !b->attr.i[0];
     return other == ((mode & LOP_T) != 0) && !a->attr.i[1] == !b->attr.i[1] ? mode : 0;
 }
+/* [A B; C D] and [A^T C^T; B^T D^T]. */
+static bool turned_blocks(const lop_node *a, const lop_node *b, int depth) {
+    const int r = (int)a->attr.i[0], c = (int)a->attr.i[1];
+    if (b->attr.i[0] != c || b->attr.i[1] != r) return false;
+    for (int i = 0; i < a->n; i++)
+        if (!turned_operand(a->child[i], b->child[i % c * r + i / c], depth)) return false;
+    return true;
+}
 int lop_node_turned(const lop_node *a, const lop_node *b, int depth) {
     if (depth == 0 || a->op != b->op || a->n != b->n || a->dtype != b->dtype) return 0;
     if (a->op == &lop_op_triangular) return turned_triangles(a, b, depth - 1);
     if (lop_is_complex(a->dtype)) return 0;
     if (a->op == &lop_op_kernel) return turned_kernels(a, b, depth - 1) ? LOP_T : 0;
+    if (a->op == &lop_op_block) return turned_blocks(a, b, depth - 1) ? LOP_T : 0;
     if (a->op != &lop_op_kron && a->op != &lop_op_blockdiag) return 0;
     for (int i = 0; i < a->n; i++)
         if (!turned_operand(a->child[i], b->child[i], depth - 1)) return 0;

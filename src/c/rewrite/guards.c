@@ -319,6 +319,7 @@ lop_truth lop_when_hermitian(const lop_match *m) {
 
 lop_truth lop_when_leaf_kind(const lop_match *m) {
     const lop_node *a = HOLE(m, 'a');
+    if (a->op == &lop_op_block) return LOP_TRUE;
     for (int i = 0; i < a->n; i++)
         if (a->child[i]->op->cls == LOP_OPERATOR) return LOP_FALSE;
     return LOP_TRUE;

@@ -38,7 +38,7 @@ bool lop_is_tried(const lop_node *a);
 /* A sum, product or the like, or a view of one: what solves look at how it is written of. */
 bool lop_is_composed(const lop_node *a);
 lop_truth lop_when_hermitian(const lop_match *m); /* ?a is its own adjoint by how it is written */
-lop_truth lop_when_leaf_kind(const lop_match *m); /* ?a is no composite: a view on it stays */
+lop_truth lop_when_leaf_kind(const lop_match *m); /* ?a is no composite but a block: views stay */
 lop_truth lop_when_flat(const lop_match *m); /* the root has at most half as many rows as columns */
 lop_truth lop_when_no_dense(const lop_match *m); /* ?a's kind has no dense form of its own */
 lop_truth lop_when_no_diagonal(const lop_match *m);

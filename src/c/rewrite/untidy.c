@@ -1,6 +1,9 @@
 /* untidy.c: may tidy.c change anything in an expression? A cheap look, before it is taken apart. */
 #include "expr/coefficients.h"
+#include "expr/properties.h"
 #include "guards.h"
+
+enum { ALIKE = 8 };
 
 /* What a product begins or ends with, multiples left out, and whether that may close with another
  * to one kind. */
@@ -23,6 +26,40 @@ static bool krons_may_meet(const lop_node *a, const lop_op *const *kind) {
     return others == 1;
 }
 
+static bool is_inverse_of_eye(const lop_node *a) {
+    if (a->op != &lop_op_inverse) return false;
+    a = a->child[0];
+    return (a->op == &lop_op_scaled ? a->child[0] : a)->op == &lop_op_identity;
+}
+
+/* Does a product end, or begin, with the inverse of a sum with a multiple of the identity? */
+static bool is_inverse_of_sum(const lop_node *a, bool last) {
+    while (a->op == &lop_op_scaled || a->op == &lop_op_prod)
+        a = a->child[a->op == &lop_op_prod && last];
+    if (a->op != &lop_op_inverse || a->child[0]->op != &lop_op_sum) return false;
+    for (int i = 0; i < 2; i++) {
+        const lop_node *t = a->child[0]->child[i];
+        if ((t->op == &lop_op_scaled ? t->child[0] : t)->op == &lop_op_identity) return true;
+    }
+    return false;
+}
+
+static bool is_eye_or_seen(const lop_node *a) {
+    return (a->op == &lop_op_view ? a->child[0] : a)->op == &lop_op_identity;
+}
+
+/* A Kron with I I^T or a view of I among its factors. */
+static bool has_loose_eye(const lop_node *a) {
+    for (int i = 0; i < a->n; i++) {
+        const lop_node *f = a->child[i];
+        if (f->op == &lop_op_view ? is_eye_or_seen(f)
+                                  : f->op == &lop_op_prod && (is_eye_or_seen(f->child[0]) ||
+                                                              is_eye_or_seen(f->child[1])))
+            return true;
+    }
+    return false;
+}
+
 /* Is there something in `a` that tidy.c may take out or bring together: unit factors, zeros,
  * multiples by one, three terms, two of one kind, views of terms, or factors that close? */
 static bool untidy(const lop_node *a, int depth) {
@@ -31,6 +68,7 @@ static bool untidy(const lop_node *a, int depth) {
         return untidy(a->child[0], depth - 1) ||
                (a->op == &lop_op_scaled &&
                 lop_coef_test(a->ctx, lop_coef_of(&a->attr), LOP_COEF_ONE));
+    if (a->op == &lop_op_kron) return has_loose_eye(a);
     const bool sum = a->op == &lop_op_sum;
     if (!sum && a->op != &lop_op_prod) return false;
     if (sum && !lop_is_blas(a->dtype) && !a->weak) /* sums wrap where they stand */
@@ -40,10 +78,14 @@ static bool untidy(const lop_node *a, int depth) {
         const lop_node *c = a->child[i];
         kind[i] = c->op == &lop_op_scaled ? c->child[0]->op : c->op;
         if (sum ? kind[i] == &lop_op_sum || kind[i] == &lop_op_view || kind[i] == &lop_op_zeros
-                : kind[i] == &lop_op_identity)
+                : kind[i] == &lop_op_identity || is_inverse_of_eye(c))
             return true;
     }
     if (krons_may_meet(a, kind)) return true;
+    if (!sum && kind[0] == &lop_op_sum && lop_node_alike(a->child[0], a->child[1], ALIKE))
+        return true;
+    if (!sum && (is_inverse_of_sum(a->child[0], true) || is_inverse_of_sum(a->child[1], false)))
+        return true;
     if (!sum && may_meet(a->child[0], true) && may_meet(a->child[1], false)) return true;
     return (sum && kind[0] == kind[1]) || untidy(a->child[0], depth - 1) ||
            untidy(a->child[1], depth - 1);

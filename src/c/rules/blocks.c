@@ -452,6 +452,26 @@ LOP_BUILD(solve_block) {
     list_close(&l);
     return st;
 }
+/* Those of the inverses of the diagonal blocks, one below the other. */
+LOP_BUILD(block_inverse_diagonal) {
+    const lop_node *kind = m->root->child[0]->child[0];
+    const int64_t r = kind->attr.i[0];
+    list l;
+    if (m->root->attr.i[0] != 0 || lop_nbatch(kind) > 0 || !lop_is_blas(m->root->dtype) ||
+        (!lop_block_triangle(kind, true) && !lop_block_triangle(kind, false)))
+        return LOP_NOMATCH;
+    lop_status st = list_open(&l, mk, (int)r);
+    for (int64_t i = 0; st == LOP_OK && i < r; i++) {
+        const lop_node *inverse = NULL, *one = NULL;
+        st = lop_inverse_closed(mk, kind->child[i * r + i], &inverse);
+        if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, inverse, &one);
+        lop_node_unref(inverse);
+        st = list_add(&l, st, one);
+    }
+    if (st == LOP_OK) st = list_grid(&l, mk, l.n, out);
+    list_close(&l);
+    return st;
+}
 LOP_BUILD(det_block) {
     const lop_node *kind = m->root->child[0], *all = NULL;
     const int64_t r = kind->attr.i[0];

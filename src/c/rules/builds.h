@@ -234,6 +234,7 @@ LOP_BUILD(det_alike);
 LOP_BUILD(apply_block);
 LOP_BUILD(solve_block);
 LOP_BUILD(det_block);
+LOP_BUILD(block_inverse_diagonal);
 LOP_BUILD(view_block);
 /* low_rank.c */
 LOP_BUILD(view_update);
@@ -250,10 +251,12 @@ LOP_BUILD(between_update_trace);
 LOP_BUILD(solve_spelled_inverse);
 LOP_BUILD(spelled_inverse);
 LOP_BUILD(inverse_parallel);
+LOP_BUILD(parallel_inverse);
 /* inverse_differences.c */
 LOP_BUILD(solve_inverse_difference);
 LOP_BUILD(inverse_difference);
 LOP_BUILD(solve_quadratic);
+LOP_BUILD(det_quadratic);
 LOP_BUILD(diagonal_inverses_shifted);
 LOP_BUILD(trace_inverses_shifted);
 /* resolvents.c */
@@ -268,6 +271,7 @@ LOP_BUILD(update_inverse_dense);
 LOP_BUILD(solve_beside_inverse);
 /* product_values.c */
 LOP_BUILD(value_prod_krons);
+LOP_BUILD(value_shifted);
 LOP_BUILD(value_prod_blocks);
 LOP_BUILD(diagonal_ends);
 LOP_BUILD(trace_ends);

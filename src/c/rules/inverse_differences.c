@@ -15,7 +15,12 @@
  *     |Y^-1|, those of the product of the two. Else by the product.
  *
  *   K K + c K = K (K + c I): solves by the two, checked by the sum, else by its dense form; its
- *     inverse is such a product. */
+ *     inverse is such a product. For K semidefinite and c > 0 there is no check: with y = (K + c
+ * I)^-1 b and x = K^-1 y the residual is at most n u (|K + c I| |y| + |K + c I| |K| |x|) <= 2 n u
+ * |A| |x|, as |K| |K + c I| = |A| and |y| <= |K| |x|, to first order. det A = det K det(K + c I)
+ *     The sum has errors E of n u |K| (|K| + |c|), which change its log-determinant by up to n
+ * |A^-1| |E|; those of the two are u n (cond K + cond(K + c I)), and |K^-1| <= (|K| + |c|) |A^-1|,
+ *     |(K + c I)^-1| <= |K| |A^-1|: no larger than twice that, whatever K is. */
 #include "builds.h"
 #include "expr/properties.h"
 #include "rewrite/cheap_to_solve.h"
@@ -132,11 +137,22 @@ LOP_BUILD(inverse_difference) {
 
 /* -- K K + c K */
 
-/* K and c of K K + c K; NULL: it is not that. */
+/* K of K K; NULL: it is not that. */
 static const lop_node *squared(const lop_node *a) {
     if (a->op == &lop_op_power) return a->attr.i[0] == 2 ? a->child[0] : NULL;
     return a->op == &lop_op_prod && lop_node_alike(a->child[0], a->child[1], ALIKE) ? a->child[0]
                                                                                     : NULL;
+}
+/* Is it K K, or a Kron of the squares of K's factors? */
+static bool is_square_of(const lop_node *a, const lop_node *k) {
+    const lop_node *own = squared(a);
+    if (own) return lop_node_alike(own, k, ALIKE);
+    bool all = a->op == &lop_op_kron && k->op == &lop_op_kron && a->n == k->n;
+    for (int i = 0; all && i < a->n; i++) {
+        const lop_node *f = squared(a->child[i]);
+        all = f && lop_node_alike(f, k->child[i], ALIKE);
+    }
+    return all;
 }
 /* K K + c K as K (K + c I): X and Y. */
 static lop_status read_quadratic(const lop_maker *mk, const lop_node *sum, pair *p) {
@@ -145,16 +161,33 @@ static lop_status read_quadratic(const lop_maker *mk, const lop_node *sum, pair 
         !lop_is_square(sum))
         return LOP_NOMATCH;
     for (int i = 0; i < 2; i++) {
-        const lop_node *k = squared(sum->child[i]), *other;
         p->s = lop_coef_const(1, 0);
-        other = peeled(sum->child[1 - i], &p->s);
-        if (!k || !lop_node_alike(k, other, ALIKE) || k->dtype != sum->dtype || p->s.im != 0 ||
+        const lop_node *k = peeled(sum->child[1 - i], &p->s);
+        if (!is_square_of(sum->child[i], k) || k->dtype != sum->dtype || p->s.im != 0 ||
             !lop_coef_test(mk->ctx, p->s, LOP_COEF_MODEST))
             continue;
         p->x = lop_node_ref(k);
         return lop_shifted(mk, k, p->s, &p->y);
     }
     return LOP_NOMATCH;
+}
+
+/* K semidefinite and c > 0: what the head of this file says. */
+static bool is_definite(const lop_maker *mk, const pair *p) {
+    return lop_infer_semidefinite(p->x) && lop_coef_test(mk->ctx, p->s, LOP_COEF_POSITIVE);
+}
+
+LOP_BUILD(det_quadratic) {
+    const lop_node *one = NULL, *other = NULL;
+    pair p;
+    lop_status st = read_quadratic(mk, m->root->child[0], &p);
+    if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, p.x, &one);
+    if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, p.y, &other);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_mul_det, NULL, one, other, out);
+    lop_node_unref(one);
+    lop_node_unref(other);
+    drop(&p);
+    return st;
 }
 
 LOP_BUILD(solve_quadratic) {
@@ -166,12 +199,21 @@ LOP_BUILD(solve_quadratic) {
     pair p = {NULL};
     lop_status st = m->root->dtype == sum->dtype && !lop_cheap_to_solve(sum) ? LOP_OK : LOP_NOMATCH;
     if (st == LOP_OK) st = read_quadratic(mk, sum, &p);
-    if (st == LOP_OK &&
+    const bool cheap = st == LOP_OK && lop_cheap_to_solve(p.x),
+               sure = st == LOP_OK && is_definite(mk, &p),
+               few = 2 * lop_cols(m->root->child[1]) <= lop_rows(sum);
+    if (st == LOP_OK && !(sure && (cheap || few)) &&
         (!lop_cheap_to_solve(p.x) || (!lop_cheap_to_solve(p.y) && p.x->op != &lop_op_toeplitz)))
         st = LOP_NOMATCH;
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_cast, &cast, m->root->child[1], &b);
-    if (st == LOP_OK) st = lop_make2(mk, &lop_op_solve, NULL, p.x, b, &z);
-    if (st == LOP_OK) st = lop_make2(mk, &lop_op_solve, NULL, p.y, z, &x);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_solve, NULL, p.y, b, &z);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_solve, NULL, p.x, z, sure ? out : &x);
+    if (st != LOP_OK || sure) {
+        const lop_node *made[] = {b, z, x};
+        for (size_t i = 0; i < sizeof made / sizeof made[0]; i++) lop_node_unref(made[i]);
+        drop(&p);
+        return st;
+    }
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &dt, sum, &dense);
     if (st == LOP_OK)
         st = lop_infer_hermitian(sum)

@@ -534,3 +534,62 @@ LOP_BUILD(inverse_parallel) {
     lop_node_unref(product);
     return st;
 }
+
+/* A definite matrix: positive as it is written, and known to have an inverse. */
+static bool is_definite(const lop_node *a) {
+    return lop_nbatch(a) == 0 && lop_infer_semidefinite(a) && lop_infer_regular(a) == LOP_TRUE;
+}
+
+/* Q of a sum P + Q that holds p; NULL: it does not. */
+static const lop_node *beside(const lop_node *sum, const lop_node *p) {
+    if (sum->op != &lop_op_sum) return NULL;
+    for (int i = 0; i < 2; i++)
+        if (lop_node_alike(sum->child[i], p, LOP_INFER_DEPTH)) return sum->child[1 - i];
+    return NULL;
+}
+
+/* P and Q of P (P + Q)^-1 Q, or of P (P + Q)^-1 P with `own`; NULL: it is neither. */
+static const lop_node *read_parallel(const lop_node *a, bool own, const lop_node **q) {
+    const lop_node *left, *last, *inverse;
+    if (a->op != &lop_op_prod) return NULL;
+    left = a->child[0];
+    last = a->child[1];
+    if (left->op != &lop_op_prod && last->op == &lop_op_prod) { /* P ((P + Q)^-1 Q) */
+        inverse = last->child[0];
+        last = last->child[1];
+    } else if (left->op == &lop_op_prod) {
+        inverse = left->child[1];
+        left = left->child[0];
+    } else {
+        return NULL;
+    }
+    if (inverse->op != &lop_op_inverse) return NULL;
+    *q = beside(inverse->child[0], left);
+    const bool fits = *q && lop_node_alike(last, own ? left : *q, LOP_INFER_DEPTH);
+    return fits && is_definite(left) && is_definite(*q) ? left : NULL;
+}
+
+/* The diagonal of P^-1 + Q^-1, in which nothing cancels, as the inverse of their parallel sum. */
+LOP_BUILD(parallel_inverse) {
+    const lop_node *a = m->root->child[0]->child[0], *p = NULL, *q = NULL, *one = NULL,
+                   *other = NULL, *sum = NULL;
+    if (!lop_is_blas(a->dtype) || a->dtype != m->root->dtype) return LOP_NOMATCH;
+    if (a->op == &lop_op_prod) p = read_parallel(a, false, &q);
+    for (int i = 0; !p && a->op == &lop_op_sum && i < 2; i++) {
+        const lop_node *less = a->child[i];
+        if (less->op != &lop_op_scaled ||
+            !lop_coef_test(mk->ctx, lop_coef_of(&less->attr), LOP_COEF_MINUS_ONE))
+            continue;
+        p = read_parallel(less->child[0], true, &q);
+        if (p && !lop_node_alike(p, a->child[1 - i], LOP_INFER_DEPTH)) p = NULL;
+    }
+    if (!p) return LOP_NOMATCH;
+    lop_status st = lop_inverse_closed(mk, p, &one);
+    if (st == LOP_OK) st = lop_inverse_closed(mk, q, &other);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_sum, NULL, one, other, &sum);
+    if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, sum, out);
+    lop_node_unref(one);
+    lop_node_unref(other);
+    lop_node_unref(sum);
+    return st;
+}

@@ -158,21 +158,39 @@ static lop_status fold_values(const lop_match *m, const lop_maker *mk, const lop
     *out = all;
     return st;
 }
-LOP_BUILD(dense_kron) {
-    return fold_values(m, mk, m->root->child[0], &lop_op_todense, &m->root->attr, &lop_op_kronarray,
-                       out);
-}
-LOP_BUILD(diagonal_kron) {
-    return fold_values(m, mk, m->root->child[0], &lop_op_diagonal, &m->root->attr,
-                       &lop_op_kronarray, out);
-}
-
 /* Factors `from` to `to` as one operator: owned. */
 static lop_status some_factors(const lop_maker *mk, const lop_node *k, int from, int to,
                                const lop_node **out) {
     if (to - from > 1) return lop_make(mk, "kron", NULL, to - from, k->child + from, NULL, out);
     *out = lop_node_ref(k->child[from]);
     return LOP_OK;
+}
+
+/* I (x) B, of not too many rows of blocks: B placed, nothing multiplied. */
+static lop_status placed(const lop_match *m, const lop_maker *mk, const lop_node **out) {
+    enum { MOST = 64 };
+    const lop_node *k = m->root->child[0], *rest = NULL, *one = NULL, *at[MOST];
+    const int64_t many = lop_rows(k->child[0]);
+    if (k->child[0]->op != &lop_op_identity || k->n < 2 || lop_nbatch(k) > 0 || many > MOST ||
+        many < 1)
+        return LOP_NOMATCH;
+    lop_status st = some_factors(mk, k, 1, k->n, &rest);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &m->root->attr, rest, &one);
+    for (int i = 0; i < many; i++) at[i] = one;
+    if (st == LOP_OK) st = lop_make(mk, "blocks", NULL, (int)many, at, NULL, out);
+    lop_node_unref(rest);
+    lop_node_unref(one);
+    return st;
+}
+LOP_BUILD(dense_kron) {
+    const lop_status st = placed(m, mk, out);
+    return st != LOP_NOMATCH ? st
+                             : fold_values(m, mk, m->root->child[0], &lop_op_todense,
+                                           &m->root->attr, &lop_op_kronarray, out);
+}
+LOP_BUILD(diagonal_kron) {
+    return fold_values(m, mk, m->root->child[0], &lop_op_diagonal, &m->root->attr,
+                       &lop_op_kronarray, out);
 }
 
 /* The tail, factors `split` and after, is n x n. */

@@ -1,6 +1,8 @@
 /* product_values.c: diagonals and traces of products whose parts fit: Kron by Kron, and a Block by
  * a Block. The product is not formed, nor is a dense form of its factors. */
 #include "builds.h"
+#include "expr/properties.h"
+#include "thin_sum.h"
 
 enum { PARTS = 64 }; /* blocks of one row: more are left to the planner */
 
@@ -20,6 +22,60 @@ LOP_BUILD(value_prod_krons) {
     for (int i = 0; i < a->n; i++) lop_node_unref(f[i]);
     lop_free(mk->ctx, (void *)f);
     lop_node_unref(kron);
+    return st;
+}
+
+/* Is `other` of c I + other a Kron beside a Kron, or a product of few columns? Its entries are sums
+ * of products themselves, rounded by u |U| |V|, so that c I + other is known no better. */
+static bool is_shift_of(const lop_node *other, const lop_node *beside) {
+    enum { FEW = 4 };
+    if (other->op == &lop_op_kron) return beside->op == &lop_op_kron;
+    if (other->op == &lop_op_scaled) other = other->child[0];
+    return other->op == &lop_op_prod && beside->op != &lop_op_sum && lop_nbatch(other) == 0 &&
+           lop_infer_rank(other) <= lop_rows(other) / FEW;
+}
+
+/* A sum, or a view of one. */
+static const lop_node *sum_within(const lop_node *a) {
+    const lop_node *in = a->op == &lop_op_view ? a->child[0] : a;
+    return in->op == &lop_op_sum && lop_nbatch(in) == 0 ? in : NULL;
+}
+
+/* c and K of c I + K, or of a view of that. NOMATCH: it is not that. K owned. */
+static lop_status read_shifted(const lop_maker *mk, const lop_node *a, const lop_node *beside,
+                               lop_coef *c, const lop_node **k) {
+    const lop_node *sum = sum_within(a);
+    for (int i = 0; i < 2; i++) {
+        const lop_node *eye = sum->child[i];
+        *c = lop_coef_const(1, 0);
+        if (eye->op == &lop_op_scaled) {
+            *c = lop_coef_of(&eye->attr);
+            eye = eye->child[0];
+        }
+        if (eye->op != &lop_op_identity || !is_shift_of(sum->child[1 - i], beside)) continue;
+        if (a != sum && (a->attr.i[0] & LOP_C)) *c = lop_coef_conj(mk->ctx, *c);
+        if (a != sum) return lop_make1(mk, &lop_op_view, &a->attr, sum->child[1 - i], k);
+        *k = lop_node_ref(sum->child[1 - i]);
+        return LOP_OK;
+    }
+    return LOP_NOMATCH;
+}
+
+/* (c I + K) L, or L (c I + K), as K L + c L. */
+LOP_BUILD(value_shifted) {
+    const lop_node *p = m->root->child[0], *k = NULL, *low = NULL, *times = NULL, *all = NULL;
+    const bool first = !sum_within(p->child[0]);
+    const lop_node *l = p->child[first ? 0 : 1], *sum = p->child[first ? 1 : 0];
+    lop_coef c;
+    if (!lop_is_blas(m->root->dtype) || !sum_within(sum) || p->dtype != m->root->dtype)
+        return LOP_NOMATCH;
+    lop_status st = read_shifted(mk, sum, l, &c, &k);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_prod, NULL, first ? l : k, first ? k : l, &low);
+    if (st == LOP_OK) st = lop_thin_multiple(mk, c, l, &times);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_sum, NULL, low, times, &all);
+    if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, all, out);
+    const lop_node *gone[] = {k, low, times, all};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     return st;
 }
 

@@ -267,6 +267,7 @@ static lop_status as_update(const lop_thin *s, const lop_node **out) {
     bool same = s->term.n == 2 * s->half + s->mid;
     for (int i = 0; same && i < s->half; i++)
         same = mirror(s, s->term.f[i], s->term.f[s->term.n - 1 - i]);
+    same = same || lop_node_turned(s->u, s->v, LOP_INFER_DEPTH) == LOP_T;
     if (st == LOP_OK && !same) st = make_view(s->mk, LOP_H, s->v, &vh);
     if (st == LOP_OK && !s->m && !lop_coef_test(s->mk->ctx, s->c, LOP_COEF_ONE))
         st = lop_thin_identity(s->mk, s->rank, &eye);
@@ -280,6 +281,13 @@ static lop_status as_update(const lop_thin *s, const lop_node **out) {
     const lop_node *gone[] = {seen, base, vh, mid, eye};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     return st;
+}
+
+/* Is it `a`, or the conjugate of a real one? */
+static bool is_of(const lop_node *v, const lop_node *a) {
+    if (v->op == &lop_op_view && v->attr.i[0] == LOP_C && !lop_is_complex(v->dtype))
+        v = v->child[0];
+    return lop_node_alike(v, a, LOP_INFER_DEPTH);
 }
 
 /* The same of a product as it is written, split where it is thinnest: sums may stand in it. */
@@ -316,6 +324,10 @@ static lop_status low_written(const lop_maker *mk, const lop_node *term, int64_t
         }
     }
     if (st == LOP_OK) st = make_view(mk, LOP_H, part[1], &vh);
+    if (st == LOP_OK && is_of(vh, part[0])) { /* one operand: U U^H is seen to be Hermitian */
+        lop_node_unref(vh);
+        vh = lop_node_ref(part[0]);
+    }
     if (st == LOP_OK && times) st = lop_thin_identity(mk, lop_rows(f[half]), &eye);
     if (st == LOP_OK && times) st = lop_thin_multiple(mk, lop_coef_of(&term->attr), eye, &part[2]);
     const lop_node *child[3] = {part[0], vh, part[2]};

@@ -6,6 +6,8 @@
 #include "low_rank_parts.h"
 #include "rewrite/cheap_to_solve.h"
 #include "rewrite/guards.h"
+#include "thin_sum.h"
+#include "tidy_krons.h"
 
 enum { TERMS = 8 };
 
@@ -41,6 +43,23 @@ static bool of_few_diagonals(const lop_node *a) {
     return 8 * (b.l + b.u) <= lop_rows(a);
 }
 
+/* One term more of a base, of one kind with what is there where that closes. */
+static lop_status onto(const lop_maker *mk, const lop_node *term, const lop_node **base) {
+    const lop_node *own = NULL, *both = NULL;
+    if (!*base) return lop_plus(mk, term, base);
+    lop_status st = term->op == &lop_op_scaled ? lop_close_once(mk, term, &own) : LOP_NOMATCH;
+    if (st == LOP_NOMATCH) {
+        own = lop_node_ref(term);
+        st = LOP_OK;
+    }
+    if (st == LOP_OK) st = lop_sum_closed(mk, *base, own, &both);
+    lop_node_unref(own);
+    if (st != LOP_OK) return st;
+    lop_node_unref(*base);
+    *base = both;
+    return LOP_OK;
+}
+
 /* Thin terms, however they are written, as one in *low, and the sum of the others in *base. Owned,
  * also after an error. */
 static lop_status part(const lop_maker *mk, const lop_node *const *term, int n, bool keep_bands,
@@ -58,7 +77,7 @@ static lop_status part(const lop_maker *mk, const lop_node *const *term, int n, 
                  a->op == &lop_op_full)
             st = lop_thin_low(mk, a, &thin);
         if (st == LOP_NOMATCH) st = LOP_OK;
-        if (st == LOP_OK) st = thin ? beside(mk, thin, low) : lop_plus(mk, a, base);
+        if (st == LOP_OK) st = thin ? beside(mk, thin, low) : onto(mk, a, base);
         lop_node_unref(thin);
     }
     return st;
@@ -278,6 +297,19 @@ static bool is_resolvent(const lop_node *const *term, int n) {
     return n == 2 && eye && inverse;
 }
 
+/* An update whose U and V are Krons, as one Kron with its base. NOMATCH: it is none. */
+static lop_status one_kron(const lop_maker *mk, const lop_node *update, const lop_node **out) {
+    const parts p = parts_of(update);
+    if (p.c || lop_nbatch(update) > 0) return LOP_NOMATCH;
+    lop_status st = lop_krons_update(mk, p.base, p.u, p.v, out);
+    if (st == LOP_OK && ((*out)->dtype != update->dtype || (*out)->weak != update->weak)) {
+        lop_node_unref(*out);
+        *out = NULL;
+        st = LOP_NOMATCH;
+    }
+    return st;
+}
+
 /* The sum is what the root acts on, or on its inverse or a view of it. */
 LOP_BUILD(sum_settled) {
     const lop_node *root = m->root, *inner = root->child[0], *term[TERMS], *child[2] = {NULL},
@@ -293,8 +325,10 @@ LOP_BUILD(sum_settled) {
     const bool circulant = !update && lop_is_circulant_sum(sum);
     if (circulant && root->n > 0 && root->op != &lop_op_diagonal && is_resolvent(term, n))
         return LOP_NOMATCH;
-    lop_status st = circulant ? lop_one_circulant(mk, sum, &settled)
-                              : opened_update(mk, sum, term, n, k, &settled);
+    lop_status st = update ? one_kron(mk, sum, &settled) : LOP_NOMATCH;
+    if (st == LOP_NOMATCH)
+        st = circulant ? lop_one_circulant(mk, sum, &settled)
+                       : opened_update(mk, sum, term, n, k, &settled);
     opened out_of = {.n = 0};
     if (st == LOP_NOMATCH && !update && !circulant) st = multiplied_out(mk, term, n, &out_of);
     if (st == LOP_OK && !settled) st = LOP_NOMATCH;

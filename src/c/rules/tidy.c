@@ -5,6 +5,9 @@
  *     L - (A - A)          ->  L                    which may leave nothing
  *     I B, c (I B)         ->  B, c B               unit matrices as factors
  *     (c H^T) (D H)        ->  c ((H^T D) H)        two factors that close to one kind do
+ *     A X + A Y            ->  A (X + Y)            products with a factor in common
+ *     (I I^T) (x) B        ->  I (x) B
+ *     V (c I + V^H V)^-1   ->  (c I + V V^H)^-1 V   by the smaller of the two
  *
  * When an expression is built, a closing rule sees two neighbours. Here, before an action is taken
  * apart, the terms of a sum are tried in pairs, in order of first appearance, and the factors of a
@@ -15,16 +18,21 @@
 #include "expr/coefficients.h"
 #include "expr/properties.h"
 #include "tidy_krons.h"
+#include "tidy_products.h"
 
 enum { MOST_TERMS = 12, LEVELS = 8, ALIKE = 8 };
 
 typedef struct terms {
     const lop_node *term[MOST_TERMS]; /* owned */
     int n;
-    bool changed;
+    bool changed, products; /* two products became one */
 } terms;
 
 static lop_status tidy(const lop_maker *mk, const lop_node *a, int depth, const lop_node **out);
+
+static const lop_node *less_multiple(const lop_node *a) {
+    return a->op == &lop_op_scaled ? a->child[0] : a;
+}
 
 /* After an error nothing is handed out. */
 static lop_status given_up(lop_status st, const lop_node **out) {
@@ -119,6 +127,36 @@ static lop_status moved(const lop_maker *mk, const lop_node **a) {
     return st == LOP_NOMATCH ? LOP_OK : st;
 }
 
+/* Is *out of the dtype of what it is to stand for? If not, nothing is handed out: NOMATCH. */
+static lop_status same_as(const lop_node *whole, const lop_node **out) {
+    if ((*out)->dtype == whole->dtype && (*out)->weak == whole->weak) return LOP_OK;
+    lop_node_unref(*out);
+    *out = NULL;
+    return LOP_NOMATCH;
+}
+
+/* A Kron over tidy factors. */
+static lop_status tidy_kron(const lop_maker *mk, const lop_node *a, int depth,
+                            const lop_node **out) {
+    const lop_node *f[MOST_TERMS] = {NULL};
+    bool same = true;
+    int n = 0;
+    lop_status st = LOP_OK;
+    for (; st == LOP_OK && n < a->n; n++) {
+        st = tidy(mk, a->child[n], depth - 1, &f[n]);
+        if (st == LOP_OK) st = moved(mk, &f[n]);
+        same = same && f[n] == a->child[n];
+    }
+    if (st == LOP_OK) st = same ? LOP_NOMATCH : lop_make_op(mk, a->op, &a->attr, n, f, NULL, out);
+    if (st == LOP_OK) st = same_as(a, out);
+    if (st == LOP_NOMATCH) {
+        *out = lop_node_ref(a);
+        st = LOP_OK;
+    }
+    for (int i = 0; i < n; i++) lop_node_unref(f[i]);
+    return given_up(st, out);
+}
+
 /* Terms of a sum of the dtype `dt`, each tidy. NOMATCH: there are too many. */
 static lop_status collect(const lop_maker *mk, terms *t, const lop_node *a, lop_dtype dt,
                           int depth) {
@@ -157,16 +195,18 @@ static lop_status like_terms(const lop_maker *mk, const lop_node *a, const lop_n
     return st;
 }
 
-/* Is *out of the dtype of what it is to stand for? If not, nothing is handed out: NOMATCH. */
-static lop_status same_as(const lop_node *whole, const lop_node **out) {
-    if ((*out)->dtype == whole->dtype && (*out)->weak == whole->weak) return LOP_OK;
-    lop_node_unref(*out);
-    *out = NULL;
-    return LOP_NOMATCH;
+/* A multiple of the identity that more than one Kron might take. */
+static bool is_shift_of_many(const terms *t, int i, int j) {
+    int krons = 0;
+    if (less_multiple(t->term[i])->op != &lop_op_identity &&
+        less_multiple(t->term[j])->op != &lop_op_identity)
+        return false;
+    for (int k = 0; k < t->n; k++) krons += less_multiple(t->term[k])->op == &lop_op_kron;
+    return krons > 1;
 }
 
 /* Terms i and j as one, in *out; NOMATCH: they stay two. */
-static lop_status pair(const lop_maker *mk, const terms *t, int i, int j, const lop_node **out) {
+static lop_status pair(const lop_maker *mk, terms *t, int i, int j, const lop_node **out) {
     const lop_node *sum = NULL;
     for (int k = 0; k < 2; k++) {
         const lop_node *a = t->term[k ? j : i];
@@ -183,9 +223,15 @@ static lop_status pair(const lop_maker *mk, const terms *t, int i, int j, const 
     }
     st = lop_close_once(mk, sum, out);
     if (st == LOP_OK) st = same_as(sum, out);
-    if (st == LOP_NOMATCH) st = lop_krons_add(mk, t->term[i], t->term[j], out);
+    if (st == LOP_NOMATCH && !is_shift_of_many(t, i, j))
+        st = lop_krons_add(mk, t->term[i], t->term[j], out);
     if (st == LOP_OK) st = same_as(sum, out);
     if (st == LOP_NOMATCH) st = like_terms(mk, t->term[i], t->term[j], sum, out);
+    if (st == LOP_NOMATCH) {
+        st = lop_products_add(mk, t->term[i], t->term[j], out);
+        if (st == LOP_OK) st = same_as(sum, out);
+        t->products = t->products || st == LOP_OK;
+    }
     lop_node_unref(sum);
     return st;
 }
@@ -227,6 +273,10 @@ static lop_status tidy_sum(const lop_maker *mk, const lop_node *a, int depth,
             sum = more;
         }
         *out = sum;
+        if (st == LOP_OK && t.products && lop_infer_hermitian(a) && !lop_infer_hermitian(sum)) {
+            lop_node_unref(sum); /* U V^H + V U^H + U U^H: said by pairs of terms */
+            *out = lop_node_ref(a);
+        }
     }
     for (int i = 0; i < t.n; i++) lop_node_unref(t.term[i]);
     return st;
@@ -256,6 +306,16 @@ static lop_status collect_factors(const lop_maker *mk, row *r, const lop_node *a
         }
     }
     if (r->n == MOST_TERMS) return LOP_NOMATCH;
+    if (a->op == &lop_op_inverse && less_multiple(a->child[0])->op == &lop_op_identity) {
+        const lop_node *inner = a->child[0]; /* (c I)^-1 */
+        const lop_coef c = inner->op == &lop_op_scaled
+                               ? lop_coef_over(mk->ctx, r->c, lop_coef_of(&inner->attr))
+                               : r->c;
+        if (!lop_coef_test(mk->ctx, c, LOP_COEF_MODEST)) return LOP_NOMATCH;
+        r->c = c;
+        r->factor[r->n++] = lop_node_ref(less_multiple(inner));
+        return LOP_OK;
+    }
     lop_status st = tidy(mk, a, depth - 1, &r->factor[r->n]);
     if (st == LOP_OK) st = moved(mk, &r->factor[r->n]);
     if (given_up(st, &r->factor[r->n]) != LOP_OK) return st;
@@ -279,6 +339,8 @@ static lop_status neighbours(const lop_maker *mk, const row *r, int i, const lop
     lop_status st = lop_make2(mk, &lop_op_prod, NULL, a, b, &both);
     if (st == LOP_OK) st = lop_close_once(mk, both, out);
     if (st == LOP_NOMATCH) st = lop_krons_meet(mk, a, b, out);
+    if (st == LOP_NOMATCH) st = lop_products_push(mk, a, b, out);
+    if (st == LOP_NOMATCH) st = lop_products_project(a, b, out);
     if (st == LOP_OK) st = same_as(both, out);
     lop_node_unref(both);
     return st;
@@ -345,6 +407,8 @@ static lop_status tidy(const lop_maker *mk, const lop_node *a, int depth, const 
     if (depth > 0 && a->op == &lop_op_sum)
         return lop_is_blas(a->dtype) || a->weak ? tidy_sum(mk, a, depth, out)
                                                 : over_children(mk, a, depth, out);
+    if (depth > 0 && a->op == &lop_op_kron && a->n <= MOST_TERMS && lop_is_blas(a->dtype))
+        return tidy_kron(mk, a, depth, out);
     *out = lop_node_ref(a);
     return LOP_OK;
 }

@@ -300,3 +300,32 @@ lop_status lop_krons_add(const lop_maker *mk, const lop_node *a, const lop_node 
     drop(&y);
     return st;
 }
+
+/* B + U V^H, U and V Krons cut alike: with U V^H as one Kron, where B is one with it. */
+lop_status lop_krons_update(const lop_maker *mk, const lop_node *base, const lop_node *u,
+                            const lop_node *v, const lop_node **out) {
+    const lop_attr h = {.i = {LOP_H, 0, 0, 0}};
+    const lop_node *low = NULL;
+    row all = {.n = 0};
+    if (u->op != &lop_op_kron || v->op != &lop_op_kron || u->n != v->n || u->n > FACTORS ||
+        !is_plain(u) || !is_plain(v))
+        return LOP_NOMATCH;
+    lop_status st = LOP_OK;
+    for (int i = 0; st == LOP_OK && i < u->n; i++) {
+        const lop_node *x = u->child[i], *y = v->child[i], *seen = NULL, *one = NULL;
+        if (lop_rows(x) != lop_rows(y) || lop_cols(x) != lop_cols(y)) st = LOP_NOMATCH;
+        if (st == LOP_OK && is_eye(x) && is_eye(y)) {
+            all.f[all.n++] = lop_node_ref(x);
+            continue;
+        }
+        if (st == LOP_OK) st = lop_make1(mk, &lop_op_view, &h, y, &seen);
+        if (st == LOP_OK) st = lop_make2(mk, &lop_op_prod, NULL, x, seen, &one);
+        if (st == LOP_OK) all.f[all.n++] = one;
+        lop_node_unref(seen);
+    }
+    if (st == LOP_OK) st = one_kron(mk, &all, &low);
+    if (st == LOP_OK) st = lop_krons_add(mk, base, low, out);
+    lop_node_unref(low);
+    drop(&all);
+    return st;
+}

@@ -11,5 +11,8 @@ lop_status lop_krons_meet(const lop_maker *mk, const lop_node *a, const lop_node
 /* Two Krons that differ in one factor, or one with the identity; multiples of these. */
 lop_status lop_krons_add(const lop_maker *mk, const lop_node *a, const lop_node *b,
                          const lop_node **out) LOP_MUST_CHECK;
+/* B + U V^H, U and V Krons. */
+lop_status lop_krons_update(const lop_maker *mk, const lop_node *base, const lop_node *u,
+                            const lop_node *v, const lop_node **out) LOP_MUST_CHECK;
 
 #endif
