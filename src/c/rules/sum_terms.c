@@ -87,11 +87,12 @@ static lop_status onto(const lop_maker *mk, const lop_node *term, const lop_node
     return LOP_OK;
 }
 
-/* The sum is what the root acts on, or on its inverse. */
+/* The sum is what the root acts on, or on its inverse or a view of it. Only where it is one kind:
+ * of other sums a view has the factor of the sum itself, and would not have that of its terms. */
 LOP_BUILD(sum_of_kinds) {
     const lop_node *root = m->root, *inner = root->child[0], *term[TERMS], *child[2] = {NULL},
                    *made = NULL, *inverse = NULL;
-    const bool below = inner->op == &lop_op_inverse;
+    const bool below = inner->op == &lop_op_inverse || inner->op == &lop_op_view;
     const lop_node *sum = below ? inner->child[0] : inner;
     const int n = lop_terms_of(sum, term, TERMS);
     bool any = false;
@@ -101,13 +102,15 @@ LOP_BUILD(sum_of_kinds) {
     for (int i = 0; st == LOP_OK && i < n; i++) {
         const lop_node *kind = NULL;
         st = as_kind(mk, term[i], &kind);
-        any = any || st == LOP_OK;
-        if (st == LOP_OK || st == LOP_NOMATCH) st = onto(mk, kind ? kind : term[i], &made);
+        any = any || (st == LOP_OK && kind);
+        if (st == LOP_NOMATCH) st = LOP_OK;
+        if (st == LOP_OK) st = onto(mk, kind ? kind : term[i], &made);
         lop_node_unref(kind);
     }
-    if (st == LOP_OK && (!any || made->dtype != sum->dtype || made->weak != sum->weak))
+    if (st == LOP_OK &&
+        (!any || made->op == &lop_op_sum || made->dtype != sum->dtype || made->weak != sum->weak))
         st = LOP_NOMATCH;
-    if (st == LOP_OK && below) st = lop_make1(mk, &lop_op_inverse, NULL, made, &inverse);
+    if (st == LOP_OK && below) st = lop_make1(mk, inner->op, &inner->attr, made, &inverse);
     child[0] = inverse ? inverse : made;
     if (root->n > 1) child[1] = root->child[1];
     if (st == LOP_OK) st = lop_make(mk, root->op->name, &root->attr, root->n, child, NULL, out);
