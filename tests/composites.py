@@ -103,6 +103,17 @@ def selected(m, inner, n):
     return pl.Selection(m.rng.permutation(n)[: n - 8], n)
 
 
+def small_blocks(m, many=30):
+    return pl.BlockDiag(*[pl.Dense(m.definite(4), "pos") for _ in range(many)])
+
+
+def tapped(m, k=7):
+    """A short kernel far from singular."""
+    g = 0.3 * m.a(k)
+    g[..., k // 2] = 4
+    return g
+
+
 def kron(m, p=8, q=6):
     return pl.Kron(m.square(p), m.square(q))
 
@@ -217,11 +228,31 @@ CASES = {
     ],
     "Sliced block": lambda m: (pl.Diag(m.d()) + lowrank(m))[8:, 8:],
     "elementwise": lambda m: pl.HadamardProduct(m.square(N), toeplitz(m)),
-    "Toeplitz + Toeplitz^T": lambda m: (lambda t: t + t.T)(toeplitz(m)),
+    "Toeplitz + Toeplitz^T": lambda m: (lambda t: t + t.T)(toeplitz(m, 200)),
     "Kron + Kron": lambda m: kron(m, 12, 10) + kron(m, 12, 10),
     "sum of own Krons": lambda m: own_kron(m) + own_kron(m),
     "Kron of composites": lambda m: pl.Kron(
         pl.Diag(m.d(20)) + lowrank(m, 20), own_kron(m, 3, 2) + pl.Identity(6)
     ),
+    "Dense orthogonal": lambda m: pl.Dense(np.linalg.qr(m.a(N, N))[0], "orthogonal"),
+    "triangles": lambda m: pl.Dense(np.tril(m.square(N)), "lower triangular")
+    + pl.Triangular(m.square(N)),
+    "many blocks + Diag": lambda m: small_blocks(m) + pl.Diag(m.positive(120)),
+    "mixed model": lambda m: small_blocks(m)
+    + pl.LowRankUpdate(pl.Diag(m.positive(120)), m.a(120, 2)),
+    "two updates": lambda m: pl.LowRankUpdate(pl.Diag(m.positive(120)), m.a(120, 2))
+    + pl.LowRankUpdate(pl.Diag(m.positive(120)), m.a(120, 2)),
+    "Toeplitz + LowRankUpdate": lambda m: own_toeplitz(m, 200)
+    + pl.LowRankUpdate(pl.Identity(200), m.a(200, 2)),
+    "Sliced update": lambda m: pl.LowRankUpdate(pl.Diag(m.positive(120)), m.a(120, 2))[20:, 20:],
+    "S^T D S + LowRank": lambda m: (
+        lambda s: s.T @ pl.Diag(m.positive(80)) @ s + pl.Identity(100) + pl.LowRank(m.a(100, 2))
+    )(pl.Selection(m.rng.permutation(100)[:80], 100)),
+    "Convolution": lambda m: pl.Convolution(tapped(m), 120, "same"),
+    "K^H K + c I": lambda m: (lambda k: k.H @ k + 0.5 * pl.Identity(120))(
+        pl.Convolution(tapped(m), 120)
+    ),
+    "Toeplitz o Toeplitz": lambda m: pl.HadamardProduct(toeplitz(m, 120), toeplitz(m, 120)),
+    "Hankel o Hankel": lambda m: pl.HadamardProduct(hankel(m, 120), hankel(m, 120)),
     "BlockTridiagonal + Diag": lambda m: block_tridiagonal(m) + pl.Diag(m.d()),
 }  # fmt: skip

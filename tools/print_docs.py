@@ -207,6 +207,7 @@ PARTS = {
     "diagonal-inverse-line": ("", "", ""),
     "diagonal-inverse-line-update": ("", "", ""),
     "diagonal-inverse-settled": ("", "", ""),
+    "diagonal-inverse-sum-kinds": ("", "", ""),
     "diagonal-inverse-quasi": (
         "`QuasiSeparable`, Hermitian, the main diagonal",
         "sums of squares of the rows of D^-1/2 L^-1; indefinite: a window of the inverse, moved up "

@@ -245,8 +245,8 @@ static const lop_node *by_name(gen *g, const char *rule) {
     if (!strcmp(rule, "solve-thin-sum"))
         return world_pick(&w, 0, 3) ? gen_thin_solve(g) : gen_identity_of_inverses(g, rule);
     if (strstr(rule, "spelled") || strstr(rule, "parallel") || strstr(rule, "beside-") ||
-        strstr(rule, "-circulants") || strstr(rule, "resolvent") || strstr(rule, "smoother") ||
-        strstr(rule, "inverse-difference") || strstr(rule, "shifted") ||
+        strstr(rule, "-circulants") || strstr(rule, "-kinds") || strstr(rule, "resolvent") ||
+        strstr(rule, "smoother") || strstr(rule, "inverse-difference") || strstr(rule, "shifted") ||
         strstr(rule, "quadratic") || strstr(rule, "corner") ||
         !strcmp(rule, "diagonal-plus-identity") || !strcmp(rule, "trace-plus-identity") ||
         !strcmp(rule, "diagonal-inverse-block") || !strcmp(rule, "dense-inverse-update") ||
@@ -313,8 +313,8 @@ static bool asks(const lop_rule *rule) {
            rule->build == lop_build_settle_views;
 }
 
-/* This one asks another row what becomes of the sum. */
-static const char *const updates = "solve-sum-lowrank";
+/* These ask another row what becomes of the sum. */
+static const char *const updates = "solve-sum-lowrank", *const kinds = "close-toeplitz-plus";
 
 /* A table of this row alone (owned; NULL if it does not compile), with row[0] in it, and its left
  * side parsed. `first` rows act on the heads below an action or a view; here where they are put. */
@@ -328,6 +328,8 @@ static lop_rules *alone(const lop_rule *rule, lop_rule row[1 + ASKED], lop_text 
             if (!strcmp(lop_rule_table[i].name, asked[j])) row[n++] = lop_rule_table[i];
     for (int i = 0; i < lop_rule_count && rule->build == lop_build_solve_view_update; i++)
         if (!strcmp(lop_rule_table[i].name, updates)) row[n++] = lop_rule_table[i];
+    for (int i = 0; i < lop_rule_count && rule->build == lop_build_sum_of_kinds; i++)
+        if (!strcmp(lop_rule_table[i].name, kinds)) row[n++] = lop_rule_table[i];
     if (lop_text_parse(&w.ctx, rule->left, left, &w.err) != LOP_OK) return NULL;
     if (lop_rules_new(&w.ctx, row, n, &one, &w.err) != LOP_OK) lop_text_clear(left);
     return one;

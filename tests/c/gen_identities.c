@@ -273,6 +273,16 @@ static const lop_node *triangle_of_blocks(gen *g) {
     return block;
 }
 
+/* T + S^T of Toeplitz matrices, in a view where the rule has one. */
+static const lop_node *one_toeplitz(gen *g, bool view) {
+    const int64_t n = 2 + pick(g, 4);
+    const lop_attr turn = t_ints(pick(g, 2) ? LOP_T : LOP_H, 0, 0, 0);
+    const lop_node *t = t_two_of(g->w, "toeplitz", gen_array(g, 1, n, 1), gen_array(g, 1, n, 1)),
+                   *s = t_two_of(g->w, "toeplitz", gen_array(g, 1, n, 1), gen_array(g, 1, n, 1));
+    const lop_node *all = sum(g, t, t_one_of(g->w, "view", &turn, s));
+    return view ? t_one_of(g->w, "view", &turn, all) : all;
+}
+
 const lop_node *gen_identity_of_inverses(gen *g, const char *rule) {
     gen one = *g;
     one.batch = (lop_shape){0};
@@ -286,6 +296,7 @@ const lop_node *gen_identity_of_inverses(gen *g, const char *rule) {
                  : strstr(rule, "solve-thin")    ? parallel(&one, false)
                  : strstr(rule, "beside-band")   ? beside_band(&one)
                  : strstr(rule, "circulants")    ? circulants(&one)
+                 : strstr(rule, "-kinds")        ? one_toeplitz(&one, strstr(rule, "view"))
                  : strstr(rule, "corner")        ? corner(&one)
                  : strstr(rule, "spelled-product") ? spelled_product(&one)
                  : strstr(rule, "difference") || strstr(rule, "shifted") ||

@@ -36,11 +36,15 @@ PARTS = {
     # would take n^3 more, by the recursion
     "Toeplitz(c)": {"toeplitz-factor": 1, "potrf": 1, "getrf": 1},
     "Sliced": {"toeplitz-factor": 1, "potrf": 1, "getrf": 1},  # likewise
+    "Toeplitz o Toeplitz": {"toeplitz-factor": 1, "getrf": 1},
+    "Hankel o Hankel": {"toeplitz-factor": 1, "getrf": 1, "potrf": 1},
     # the small matrix again, where the plan holds more than 64 values to be kept
     "Toeplitz + LowRank": {"getrf": 3, "toeplitz-factor": 1},
     # a pencil is tried, then LU and Schur forms; again where the plan holds more than 64 values
     "Kron + Kron": {"hegvd": 1, "getrf": 2, "gees": 4},
     "Kron + LowRank": {"getrf": 3},
+    "Toeplitz + LowRankUpdate": {"potrf": 2, "getrf": 2, "toeplitz-factor": 1},
+    "mixed model": {"potrf": 2, "gbtrf": 1, "pbtrf": 1, "getrf": 2},
     "BlockDiag + LowRank": {"getrf": 3},
     "Sparse + LowRank": {"SuperLU": 1, "getrf": 2},
     "Kron of composites": {"getrf": 1, "potrf": 1},

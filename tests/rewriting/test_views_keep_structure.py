@@ -62,9 +62,10 @@ def check(a):
         near(got[0], np.linalg.solve(same(full), b))
         bad += same_cost(f"solve {name}", plain, got, n)
     left = np.ascontiguousarray(b.T)
-    got = figures(lambda: left @ pl.inv(a))
-    near(got[0], left @ np.linalg.inv(full))
-    bad += same_cost("from the right", plain, got, n)
+    for name, (view, same) in {"": (lambda a: a, lambda x: x), **VIEWS}.items():
+        got = figures(lambda view=view: left @ pl.inv(view(a)))
+        near(got[0], left @ np.linalg.inv(same(full)))
+        bad += same_cost(f"from the right {name}", plain, got, n)
     plain = figures(lambda: pl.slogdet(a))
     for name, (view, same) in VIEWS.items():
         got = figures(lambda view=view: pl.slogdet(view(a)))

@@ -370,11 +370,23 @@ static bool has_selection(const factors *list) {
     return false;
 }
 
+/* Of more square blocks than are looked into. */
+static lop_band bands_of_blocks(const lop_node *a) {
+    int64_t most = 0;
+    for (int i = 0; i < a->n; i++) {
+        if (!lop_is_square(a->child[i])) return (lop_band){INT64_MAX, INT64_MAX};
+        if (lop_rows(a->child[i]) > most) most = lop_rows(a->child[i]);
+    }
+    return (lop_band){most ? most - 1 : 0, most ? most - 1 : 0};
+}
+
 static lop_band bands(look *w, const lop_node *a, int depth) {
     const int64_t last = lop_rows(a) > 0 ? lop_rows(a) - 1 : 0,
                   right = lop_cols(a) > 0 ? lop_cols(a) - 1 : 0;
     const bool low = a->op == &lop_op_lowrank || a->op == &lop_op_lowrankupdate;
     lop_band part[LOP_INFER_FACTORS], own = {last, right};
+    if (depth > 0 && a->op == &lop_op_blockdiag && a->n > LOP_INFER_FACTORS)
+        return narrower(own, bands_of_blocks(a));
     if (depth == 0 || --w->left < 0 || a->n > LOP_INFER_FACTORS || (!a->op->bands && !low))
         return own;
     factors list = {.c = {.re = 1}};

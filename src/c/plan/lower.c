@@ -285,9 +285,16 @@ static bool is_plain_gram(const lop_node *a) {
     return true;
 }
 
-/* Such a Gram matrix that the fast branch of `node` needs, not lowered yet; NULL: none. In front of
- * the branch it is there for its fallback and for all other uses of the same inverse too, but made
- * also where the factor is kept: so of plans of several results alone. */
+/* A vector that is made of given ones, as the first column of T + c I. */
+static bool is_made_vector(const lop_node *a) {
+    enum { DEPTH = 8 };
+    return a->core == 1 && a->op != &lop_op_array && is_plain(a, DEPTH);
+}
+
+/* Such a Gram matrix, or such a vector, that the fast branch of `node` needs, not lowered yet;
+ * NULL: none. In front of the branch it is there for its fallback and for all other uses of the
+ * same inverse too, so that one factor of it serves them, but made also where the factor is kept:
+ * so of plans of several results alone. */
 static lop_status gram_first(const lop_emit *e, const lop_node *node, const lop_node **found) {
     lop_ctx *ctx = e->plan->ctx;
     walks todo = {.ctx = ctx};
@@ -299,7 +306,7 @@ static lop_status gram_first(const lop_emit *e, const lop_node *node, const lop_
     while (st == LOP_OK && todo.n > 0 && !*found) {
         const lop_node *at = todo.at[--todo.n].node;
         if (at->op->check || is_lowered(e, at) || lop_map_get(&seen, at, &known)) continue;
-        if (is_plain_gram(at)) *found = at;
+        if (is_plain_gram(at) || is_made_vector(at)) *found = at;
         st = lop_map_set(&seen, at, 1);
         for (int i = 0; st == LOP_OK && i < at->n; i++) st = push(&todo, at->child[i]);
     }

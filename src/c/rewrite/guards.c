@@ -38,6 +38,11 @@ lop_truth lop_when_krons_fit(const lop_match *m) {
 
 lop_truth lop_when_blocks_add(const lop_match *m) {
     const lop_node *a = m->root->child[0], *b = m->root->child[1];
+    if (a->op == &lop_op_view && b->op == &lop_op_view) {
+        if (!lop_attr_equal(&a->attr, &b->attr)) return LOP_FALSE;
+        a = a->child[0];
+        b = b->child[0];
+    }
     if (a->n != b->n) return LOP_FALSE;
     for (int i = 0; i < a->n; i++)
         if (lop_rows(a->child[i]) != lop_rows(b->child[i]) ||
@@ -395,6 +400,11 @@ lop_truth lop_when_fewer_digits(const lop_match *m) {
 }
 lop_truth lop_when_same_sizes(const lop_match *m) {
     const lop_node *a = m->root->child[0], *b = m->root->child[1];
+    if (a->op == &lop_op_view && b->op == &lop_op_view) {
+        if (!lop_attr_equal(&a->attr, &b->attr)) return LOP_FALSE;
+        a = a->child[0];
+        b = b->child[0];
+    }
     if (a->n != b->n) return LOP_FALSE;
     for (int i = 0; i < a->n; i++)
         if (a->child[i]->op == &lop_op_sizes

@@ -79,45 +79,24 @@ static const lop_node *intern(lop_tab *tab, const lop_node *node) {
 
 lop_status lop_make_op(const lop_maker *mk, const lop_op *op, const lop_attr *attr, int n,
                        const lop_node *const *child, const lop_node *like, const lop_node **out) {
+    const lop_node *inner = NULL;
+    lop_attr mode;
+    if (op == &lop_op_view && mk->tab && attr && child[0]->op == op) {
+        /* One view, or none: who moves a view to a part need not know that it is one already. */
+        inner = child[0]->child[0];
+        mode = (lop_attr){.i = {attr->i[0] ^ child[0]->attr.i[0], 0, 0, 0}};
+        if (!lop_is_complex(inner->dtype)) mode.i[0] &= LOP_T;
+        if (!mode.i[0]) {
+            *out = lop_node_ref(inner);
+            return LOP_OK;
+        }
+        attr = &mode;
+        child = &inner;
+    }
     lop_status st = lop_node_make(mk->ctx, op, attr, n, child, like, out, mk->err);
     if (st != LOP_OK || !mk->tab) return st;
     *out = intern(mk->tab, *out);
     return *out ? LOP_OK : lop_fail(mk->err, LOP_NOMEM, NULL);
-}
-
-lop_status lop_make(const lop_maker *mk, const char *op, const lop_attr *attr, int n,
-                    const lop_node *const *child, const lop_node *like, const lop_node **out) {
-    return lop_make_op(mk, lop_op_find(op, strlen(op)), attr, n, child, like, out);
-}
-lop_status lop_make1(const lop_maker *mk, const lop_op *op, const lop_attr *attr, const lop_node *a,
-                     const lop_node **out) {
-    return lop_make_op(mk, op, attr, 1, &a, NULL, out);
-}
-lop_status lop_make2(const lop_maker *mk, const lop_op *op, const lop_attr *attr, const lop_node *a,
-                     const lop_node *b, const lop_node **out) {
-    const lop_node *child[2] = {a, b};
-    return lop_make_op(mk, op, attr, 2, child, NULL, out);
-}
-
-lop_status lop_join(const lop_maker *mk, const lop_op *op, const lop_attr *attr, const lop_node *a,
-                    const lop_node *b, const lop_node **out) {
-    const lop_node *child[2] = {a, b}, *wide[2] = {NULL, NULL};
-    int n = b ? 2 : 1;
-    lop_status st = lop_make_op(mk, op, attr, n, child, NULL, out);
-    if (st != LOP_OK) return st;
-    lop_attr d = {.i = {0, 0, 0, (int64_t)(*out)->dtype + 1}};
-    for (int i = 0; st == LOP_OK && i < n; i++)
-        if (child[i]->n > 0 && child[i]->dtype != (*out)->dtype)
-            st = lop_make1(mk, &lop_op_cast, &d, child[i], &wide[i]);
-    if (st != LOP_OK || wide[0] || wide[1]) {
-        lop_node_unref(*out);
-        *out = NULL;
-        for (int i = 0; i < n; i++)
-            if (wide[i]) child[i] = wide[i];
-        if (st == LOP_OK) st = lop_make_op(mk, op, attr, n, child, NULL, out);
-    }
-    for (int i = 0; i < 2; i++) lop_node_unref(wide[i]);
-    return st;
 }
 
 static bool match(const lop_text *t, int id, const lop_node *node, lop_match *m);
@@ -435,6 +414,20 @@ static bool wants_heads(const lop_op *op) {
     return op->cls == LOP_ACTION || op == &lop_op_view || op == &lop_op_inverse;
 }
 
+/* One step on the head of what a view is of, or an inverse of what stays a kind: A.T and A^-1 are
+ * tidied as A is. */
+static lop_status fire_within(driver *d, lop_phase phase, const lop_node *outer,
+                              const lop_node **out) {
+    const lop_node *better = NULL;
+    const lop_op *of = outer->n == 1 ? outer->child[0]->op : NULL;
+    const bool kind = of == &lop_op_sliced || of == &lop_op_elementwise;
+    if (outer->op != &lop_op_view && (outer->op != &lop_op_inverse || !kind)) return LOP_NOMATCH;
+    lop_status st = fire(d, phase, outer->child[0], &better);
+    if (st == LOP_OK) st = lop_make1(&d->mk, outer->op, &outer->attr, better, out);
+    lop_node_unref(better);
+    return st;
+}
+
 /* One step on the head of an operator child, when the node itself has no rule. */
 static lop_status reduce_child(driver *d, lop_phase phase, const lop_node *node,
                                const lop_node **out) {
@@ -444,6 +437,8 @@ static lop_status reduce_child(driver *d, lop_phase phase, const lop_node *node,
         const lop_node *better, *child[8];
         if (node->n > 8) return LOP_NOMATCH;
         lop_status st = fire(d, phase, node->child[i], &better);
+        if (st == LOP_NOMATCH && phase == LOP_FIRST)
+            st = fire_within(d, phase, node->child[i], &better);
         if (st == LOP_NOMATCH) continue;
         if (st != LOP_OK) return st;
         for (int j = 0; j < node->n; j++) child[j] = j == i ? better : node->child[j];

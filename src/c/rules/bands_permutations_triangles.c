@@ -3,6 +3,7 @@
 #include "assumed_terms.h"
 #include "expr/properties.h"
 #include "rewrite/guards.h"
+#include "ops/shared/grid.h"
 #include "ops/shared/sparse_solver.h"
 
 #include <float.h>
@@ -271,7 +272,8 @@ LOP_BUILD(solve_inferred) {
     const lop_dtype dt = m->root->dtype;
     const lop_attr d = {.i = {0, 0, 0, (int64_t)dt + 1}};
     lop_status st;
-    if (!lop_is_blas(dt)) return LOP_NOMATCH;
+    lop_grid g;
+    if (!lop_is_blas(dt) || (top != a && lop_grid_read(a, &g))) return LOP_NOMATCH;
     if (b.l == 0 && b.u == 0) {
         st = lop_make1(mk, &lop_op_diagonal, &d, top, &in);
         if (st == LOP_OK) st = lop_make2(mk, &lop_op_div, NULL, x, in, out);

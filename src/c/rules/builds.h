@@ -60,6 +60,8 @@ lop_status lop_make_band(const lop_maker *mk, const lop_node *a, lop_band b, lop
                          const lop_node **out);
 /* kron_places.c */
 LOP_BUILD(apply_kron_places);
+/* sum_terms.c */
+LOP_BUILD(sum_of_kinds);
 /* solve_views.c */
 LOP_BUILD(solve_update_view);
 LOP_BUILD(solve_view_update);

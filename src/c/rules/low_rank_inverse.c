@@ -355,6 +355,7 @@ LOP_BUILD(solve_update_view) {
                    cast = {.i = {1, 0, 0, (int64_t)m->root->dtype + 1}};
     if (view->attr.i[0] != LOP_H && lop_is_complex(s.a->dtype)) /* as what is conjugated */
         return lop_solve_conjugated(m, mk, out);
+    if (!(view->attr.i[0] & LOP_T)) return lop_make2(mk, &lop_op_solve, NULL, s.a, rhs, out);
     s.dt = turned.dt = (lop_attr){.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
     turned.p.u = s.p.v;
     lop_status st = sparse_whole(mk, s.a, lop_cols(rhs), &x);

@@ -446,6 +446,8 @@ const lop_rule lop_rule_table[] = {
      lop_build_line_det, "likewise"},
     {"scaledet-line", LOP_PUSH, "(scaledet@k (kernel))", NULL, NULL, lop_build_line_det,
      "likewise"},
+    {"scaledet-sum-kinds", LOP_PUSH, "(scaledet@k (sum ?a ?b))", NULL, NULL, lop_build_sum_of_kinds,
+     "T + T^T is one Toeplitz, S^T D S a Diag", LOP_WHOLE},
     {"scaledet-sum-settled", LOP_PUSH, "(scaledet@k (sum ?a ?b))", NULL, NULL,
      lop_build_sum_settled, "C + c I is circulant; B + D + U C V^H an update of B + D", LOP_WHOLE},
     {"scaledet-update-settled", LOP_PUSH, "(scaledet@k (lowrankupdate))", NULL, NULL,

@@ -264,11 +264,36 @@ static lop_status of_power(const lop_maker *mk, const taking *t, const lop_node 
     return st;
 }
 
-static lop_status of_sum(const lop_maker *mk, const taking *t, const lop_node *a,
+static lop_status down(const lop_maker *mk, const taking *t, const lop_node *a, int depth,
+                       const lop_node **out);
+
+/* The slice as far down as it goes. */
+static lop_status settled(const lop_maker *mk, const taking *t, const lop_node *a, int depth,
+                          const lop_node **out) {
+    lop_status st = depth > 0 ? down(mk, t, a, depth - 1, out) : LOP_NOMATCH;
+    return st == LOP_NOMATCH ? slice(mk, t, a, out) : st;
+}
+
+/* (B + U C V^H)[r] = B[r] + U[r] C V^H, and likewise of columns. */
+static lop_status of_update(const lop_maker *mk, const taking *t, const lop_node *a, int depth,
+                            const lop_node **out) {
+    const int at = axis_of(t) == ROWS ? 1 : 2;
+    const lop_node *child[4] = {0}, *base = NULL, *thin = NULL;
+    const taking rows = along(t, ROWS);
+    lop_status st = settled(mk, t, a->child[0], depth, &base);
+    if (st == LOP_OK) st = settled(mk, &rows, a->child[at], depth, &thin);
+    for (int i = 0; i < a->n; i++) child[i] = i == 0 ? base : i == at ? thin : a->child[i];
+    if (st == LOP_OK) st = lop_make(mk, a->op->name, NULL, a->n, child, NULL, out);
+    lop_node_unref(base);
+    lop_node_unref(thin);
+    return st;
+}
+
+static lop_status of_sum(const lop_maker *mk, const taking *t, const lop_node *a, int depth,
                          const lop_node **out) {
     const lop_node *p[2] = {NULL, NULL};
-    lop_status st = slice(mk, t, a->child[0], &p[0]);
-    if (st == LOP_OK) st = slice(mk, t, a->child[1], &p[1]);
+    lop_status st = settled(mk, t, a->child[0], depth, &p[0]);
+    if (st == LOP_OK) st = settled(mk, t, a->child[1], depth, &p[1]);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_sum, NULL, p[0], p[1], out);
     lop_node_unref(p[0]);
     lop_node_unref(p[1]);
@@ -282,7 +307,8 @@ static lop_status down(const lop_maker *mk, const taking *t, const lop_node *a, 
     int64_t axis = axis_of(t);
     bool batches = a->op == &lop_op_sliced && a->attr.i[0] >= BATCH; /* the inner one first */
     if (axis >= BATCH && !batches) return of_batch(mk, t, a, out);
-    if (a->op == &lop_op_sum) return of_sum(mk, t, a, out);
+    if (a->op == &lop_op_sum) return of_sum(mk, t, a, depth, out);
+    if (a->op == &lop_op_lowrankupdate) return of_update(mk, t, a, depth, out);
     if (a->op == &lop_op_scaled || a->op == &lop_op_part) return in_child(mk, t, a, 0, axis, out);
     if (a->op == &lop_op_prod) return in_child(mk, t, a, axis == ROWS ? 0 : 1, axis, out);
     if (a->op == &lop_op_power) return of_power(mk, t, a, out);

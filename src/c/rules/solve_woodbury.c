@@ -99,6 +99,7 @@ static bool is_base(lop_thin *s, const lop_chterm *t) {
     s->base = t->f[0];
     s->b = t->c;
     s->eye = a->op == &lop_op_identity;
+    if (s->eye) s->base = lop_sym_make(lop_sym_number(s->base), false, 0); /* I^-1 is I */
     return true;
 }
 

@@ -20,7 +20,7 @@ lop_status lop_plus(const lop_maker *mk, const lop_node *term, const lop_node **
     return LOP_OK;
 }
 
-/* One thin term more beside those in *low. NOMATCH: two of them have a base. */
+/* One thin term more beside those in *low. */
 static lop_status beside(const lop_maker *mk, const lop_node *term, const lop_node **low) {
     const lop_node *sum = NULL, *one = NULL;
     if (!*low) {
@@ -60,6 +60,17 @@ static lop_status onto(const lop_maker *mk, const lop_node *term, const lop_node
     return LOP_OK;
 }
 
+/* An update apart: its base with what is in *base, of one kind where that closes; its thin term
+ * owned in *thin. */
+static lop_status split(const lop_maker *mk, const lop_node *a, const lop_node **base,
+                        const lop_node **thin) {
+    const parts p = parts_of(a);
+    const lop_node *child[3] = {p.u, p.v, p.c};
+    lop_status st = onto(mk, p.base, base);
+    if (st != LOP_OK) return st;
+    return lop_make(mk, "lowrank", NULL, p.c ? 3 : 2, child, NULL, thin);
+}
+
 /* Thin terms, however they are written, as one in *low, and the sum of the others in *base. Owned,
  * also after an error. */
 static lop_status part(const lop_maker *mk, const lop_node *const *term, int n, bool keep_bands,
@@ -68,7 +79,7 @@ static lop_status part(const lop_maker *mk, const lop_node *const *term, int n, 
     for (int i = 0; st == LOP_OK && i < n; i++) {
         const lop_node *thin = NULL, *a = term[i];
         if (a->op == &lop_op_lowrankupdate)
-            thin = lop_node_ref(a);
+            st = split(mk, a, base, &thin);
         else if (keep_bands && of_few_diagonals(a))
             st = LOP_OK;
         else if (a->op == &lop_op_lowrank)

@@ -295,10 +295,11 @@ static void range_of(const lop_mat *v, double *least, double *most) {
     *most = high + rest;
 }
 #undef RANGE
+/* NaN is not. */
 static bool is_not_positive(const lop_mat *d) {
     for (int64_t i = 0; i < d->m; i++)
-        if ((d->dt == LOP_f64 ? ((const double *)d->p)[i * d->rs]
-                              : creal(lop_get(d->dt, d->p, i * d->rs))) <= 0)
+        if (!((d->dt == LOP_f64 ? ((const double *)d->p)[i * d->rs]
+                                : creal(lop_get(d->dt, d->p, i * d->rs))) > 0))
             return true;
     return false;
 }

@@ -72,6 +72,24 @@ static double flops(const lop_node *self, int64_t k) {
     return lop_conv_flops(&c, k);
 }
 
+/* y[i] = sum_k g[k] x[i + shift - k]: of one level, and of several where rows and columns are
+ * counted alike. */
+static lop_band bands(const lop_node *self, const lop_band *child) {
+    lopk_conv c;
+    lop_band b = {0, 0};
+    int64_t stride = 1;
+    (void)child;
+    if (!geometry(self, &c) || c.circular || (c.levels > 1 && self->attr.i[0] != SAME))
+        return (lop_band){INT64_MAX, INT64_MAX};
+    for (int64_t l = c.levels - 1; l >= 0; l--) {
+        if (c.in[l] == 0) return (lop_band){INT64_MAX, INT64_MAX};
+        b.u += c.shift[l] * stride;
+        b.l += (c.g[l] - 1 - c.shift[l]) * stride;
+        stride *= c.in[l];
+    }
+    return b;
+}
+
 static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype dt,
                                   const lop_node **out) {
     int64_t k[2] = {lop_rng_range(&r->rng, 1, n + 3), 1}, size[2] = {n, 1};
@@ -103,7 +121,7 @@ static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lo
 
 const lop_op lop_op_convolution = {
     LOP_NAMED(convolution),
-    .flags = LOP_FLAG_entries | LOP_FLAG_linear | LOP_FLAG_raveled,
+    .flags = LOP_FLAG_entries | LOP_FLAG_linear | LOP_FLAG_raveled | LOP_FLAG_composed,
     .title = "Convolution",
     .cls = LOP_OPERATOR,
     .min = 3,
@@ -139,4 +157,5 @@ const lop_op lop_op_convolution = {
     .diagonal = diagonal,
     .element = element,
     .flops = flops,
+    .bands = bands,
     .random = random_instance};
