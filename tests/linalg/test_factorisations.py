@@ -268,5 +268,8 @@ def test_cholesky_of_complex_products_of_inverses(rng):
         G = pl.inv(A).H @ pl.inv(A)
         L, want = pl.cholesky(G).toarray(), G.toarray()
         np.testing.assert_allclose(L @ L.conj().T, want, atol=1e-8 * np.abs(want).max())
+    declared = pl.Dense(np.diag([1 + 1j, 2]), "her")  # the matrix is that of the real diagonal
+    np.testing.assert_array_equal(declared.toarray(), np.diag([1, 2]))
+    np.testing.assert_allclose(pl.cholesky(declared).toarray(), np.diag([1, 2**0.5]))
     with pytest.raises(np.linalg.LinAlgError, match="not real"):
-        pl.cholesky(pl.Dense(np.diag([1 + 1j, 2]), "her"))
+        pl.cholesky(pl.Diag([1 + 1j, 2]))

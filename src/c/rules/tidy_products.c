@@ -11,8 +11,9 @@
  *                                                  inverse raises either way
  *
  * |X + Y| |B| is no more than |X| |B| + |Y| |B|, entry by entry: the bound of a product stays. Only
- * where the one product is no wider than the wider of the two: A u v^T + A w z^T, of two thin terms
- * one of full width, stays as it is written. What is read has no batch. */
+ * where the one product is no wider than the narrower of the two: A u v^T + A w z^T, of two thin
+ * terms one of full width, stays as it is written, and so does A^-1 u v^T A^-1 + A^-1 D A^-1, whose
+ * diagonal goes term by term. What is read has no batch. */
 #include "tidy_products.h"
 #include "expr/coefficients.h"
 #include "expr/properties.h"
@@ -98,7 +99,7 @@ lop_status lop_products_add(const lop_maker *mk, const lop_node *a, const lop_no
     const int64_t rows = lop_rows(x.f[first]), columns = lop_cols(x.f[x.n - 1 - last]);
     const int64_t after =
         least(least(rows, columns), least(width(&x, 0, first), width(&x, x.n - last, x.n)));
-    if (after > (before > other ? before : other)) return LOP_NOMATCH;
+    if (after > least(before, other)) return LOP_NOMATCH;
     const lop_node *in[2] = {NULL, NULL}, *sum = NULL;
     lop_status st = between(mk, &x, first, x.n - last, &in[0]);
     if (st == LOP_OK) st = between(mk, &y, first, y.n - last, &in[1]);
