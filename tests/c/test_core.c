@@ -46,6 +46,9 @@ static void spares(void) {
     const int64_t kept = lop_spares_bytes();
     lop_block_free(lop_block(9 * M)); /* of huge pages */
     t_check(kept > 128 * 100 * K && lop_spares_bytes() > 9 * M, "a full table takes the next");
+    (void)lop_spares_free();
+    lop_block_free(lop_block(4 * M + 64)); /* a result and its line: no page more */
+    t_check(lop_spares_bytes() < 4 * M + 64 * K, "nothing is rounded up to a huge page");
     char *grown = lop_block_resize(lop_block(9 * M), 20 * M);
     t_check(grown != NULL, "one grows");
     if (grown) grown[20 * M - 1] = 1;

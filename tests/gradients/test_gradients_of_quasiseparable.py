@@ -358,6 +358,30 @@ def test_the_memory_of_parameters_changes_nothing(layout):
             np.testing.assert_array_equal(g, h)
 
 
+@pytest.mark.parametrize("k", [0, 1, 2, 3, 8, 9])
+@pytest.mark.parametrize("full", [False, True])
+def test_a_second_call_and_one_array_given_twice_change_no_bit(full, k):
+    """The first call reads an array that the function holds twice, later ones once."""
+    rng = np.random.default_rng(k)
+    args, b = generators(40, 2, full, rng), rng.standard_normal((40, k) if k else 40)
+    other = b.copy()
+
+    def f(*x):
+        K = pl.QuasiSeparable(*x)
+        quad = pl.trace(b.T @ pl.solve(K, b)) if k else b @ pl.solve(K, b)
+        return pl.logdet(K) + quad
+
+    def apart(*x):
+        K = pl.QuasiSeparable(*x)
+        quad = pl.trace(b.T @ pl.solve(K, other)) if k else b @ pl.solve(K, other)
+        return pl.logdet(K) + quad
+
+    found = pl.grad(f, (1, 2, 3))(*args)
+    for again in (f, f, apart, apart):
+        for g, h in zip(pl.grad(again, (1, 2, 3))(*args), found, strict=True):
+            np.testing.assert_array_equal(g, h)
+
+
 @pytest.mark.parametrize("narrow", range(4))
 def test_each_parameter_gets_its_own_dtype(narrow):
     rng = np.random.default_rng(9)

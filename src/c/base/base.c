@@ -122,6 +122,9 @@ bool lop_spares_free(void) {
     const bool any = spares.bytes > 0;
     (void)make_room(0, 0);
     leave();
+#ifdef __GLIBC__
+    if (any) (void)malloc_trim(0); /* what lies between others' blocks goes to the system too */
+#endif
     return any;
 }
 void lop_spares_bound(int64_t bytes) {
@@ -134,12 +137,10 @@ int64_t lop_spares_bytes(void) { return (int64_t)spares.bytes; }
 
 void *lop_block(size_t bytes) {
     if (bytes < LEAST) return malloc(bytes);
-    const bool huge = bytes >= 2 * PAGE && bytes <= SIZE_MAX - PAGE;
-    const size_t whole = huge ? (bytes + PAGE - 1) & ~(PAGE - 1) : bytes;
-    void *block = spare_of(whole);
-    if (block || !huge) return block ? block : malloc(whole);
-    block = aligned_alloc(PAGE, whole);
-    if (block) (void)madvise(block, whole, MADV_HUGEPAGE);
+    void *block = spare_of(bytes);
+    if (block || bytes < 2 * PAGE) return block ? block : malloc(bytes);
+    if (posix_memalign(&block, PAGE, bytes)) return NULL;
+    (void)madvise(block, bytes & ~(PAGE - 1), MADV_HUGEPAGE); /* what is left takes small ones */
     return block;
 }
 void lop_block_free(void *block) {

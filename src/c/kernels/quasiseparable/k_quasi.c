@@ -32,6 +32,10 @@ static int key(const lopk_quasi *g) { return g->J <= 4 ? 2 * (int)g->J + g->full
 static int at_once(const lopk_quasi *g, int wide, int64_t left) {
     return left < wide || (lop_is_complex(g->dt) && lopk_quasi_is_few(g)) ? 1 : wide;
 }
+/* Is the one the other's transpose, in the same memory? */
+static bool turned_alike(const lop_mat *a, const lop_mat *b) {
+    return a->p == b->p && a->cs == b->rs && a->rs == b->cs;
+}
 /* What stands before D and W in a factor. */
 typedef struct head {
     double found, definite, trusted, largest, least;
@@ -191,6 +195,10 @@ lop_status lopk_quasi_invdiag(const lop_mat *y, const void *factor, const lopk_q
 static size_t sums_scratch(int64_t n, int64_t J, int64_t k, lop_dtype dt) {
     const int64_t most = J > k ? J : k;
     return room((size_t)((n + 3) * J * k + 5 * most * most + most) * lop_dtype_size(dt));
+}
+bool lopk_quasi_pair_at_once(bool mirrored, const lop_mat *left, const lop_mat *right) {
+    const int64_t k = left->n;
+    return (k == 1 || k == 2 || k == 8) && (!mirrored || turned_alike(left, right));
 }
 size_t lopk_quasi_pair_sums_scratch(int64_t n, int64_t J, int64_t k, lop_dtype dt) {
     return sums_scratch(n, J, k < 8 ? (k < 2 ? 1 : 2) : 8, dt);

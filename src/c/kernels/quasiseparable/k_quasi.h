@@ -65,6 +65,9 @@ lop_status lopk_quasi_invdiag(const lop_mat *y, const void *factor, const lopk_q
 /* G = by left right, n x k times k x n; add: to what is there. O(n J k), with full transitions
  * O(n J^2 k). */
 size_t lopk_quasi_pair_sums_scratch(int64_t n, int64_t J, int64_t k, lop_dtype dt);
+/* Is each number found by one sweep? Then adding rounds as adding what is found elsewhere does:
+ * whether two arguments are one memory changes no bit. */
+bool lopk_quasi_pair_at_once(bool mirrored, const lop_mat *left, const lop_mat *right);
 void lopk_quasi_pair_sums(void *out, const lopk_quasi *g, bool mirrored, double by, bool add,
                           const lop_mat *left, const lop_mat *right, void *scratch);
 /* What is kept of the inverse of a Hermitian A of K states, from its factor: its part below the

@@ -50,11 +50,15 @@ static ALWAYS void N_(pair_block)(N_(sums) to, const lopk_quasi *g, const int64_
             l[c] = by * L[i * left->rs + c * left->cs];
             r[c] = R[i * right->cs + c * right->rs];
         }
-        for (int64_t j = 0; i > 0 && j < J; j++)
-            for (int c = 0; c < kb; c++) to.p[i * J + j] += CJ(true, f[j * kb + c]) * l[c];
-        if (i < n - 1) {
-            for (int64_t j = 0; j < J; j++)
-                for (int c = 0; c < kb; c++) to.q[i * J + j] += s[j * kb + c] * r[c];
+        for (int64_t j = 0; i > 0 && j < J; j++) {
+            EL sum = 0; /* first, so that what it is added to rounds once */
+            for (int c = 0; c < kb; c++) sum += CJ(true, f[j * kb + c]) * l[c];
+            to.p[i * J + j] += sum;
+        }
+        for (int64_t j = 0; i < n - 1 && j < J; j++) {
+            EL sum = 0;
+            for (int c = 0; c < kb; c++) sum += s[j * kb + c] * r[c];
+            to.q[i * J + j] += sum;
         }
         if (i == 0) break;
         if (i < n - 1) {
@@ -92,7 +96,7 @@ static void N_(pairs)(void *out, const lopk_quasi *g, bool mirrored, double by, 
     const N_(sums) to = N_(sums_in)(out, g);
     const lop_mat r = {left->p, left->n, left->m, left->cs, left->rs, left->dt},
                   l = {right->p, right->n, right->m, right->cs, right->rs, right->dt};
-    const bool alike = r.p == right->p && r.rs == right->rs && r.cs == right->cs;
+    const bool alike = turned_alike(left, right);
     if (!add) memset(out, 0, (size_t)(g->n * (2 * g->J + N_(transitions)(g))) * sizeof(EL));
     N_(pair_sums)(to, g, mirrored && alike ? 2 * by : by, left, right, F);
     if (mirrored && !alike) N_(pair_sums)(to, g, by, &l, &r, F);

@@ -91,10 +91,12 @@ static size_t scratch_of(int64_t count, int64_t n, int64_t J, int64_t K, lop_dty
     return room(sweeps) + (size_t)count * lop_dtype_size(dt) + 64;
 }
 /* Where the sweeps write: the result itself, where it is in their dtype and dense. */
+static lop_mat apart(const lop_call *c, lop_dtype dt, size_t sweeps) {
+    return (lop_mat){(char *)c->scratch + room(sweeps), c->a[0]->m, 1, 1, 1, dt};
+}
 static lop_mat found_in(const lop_call *c, lop_dtype dt, size_t sweeps) {
     const lop_mat *y = c->a[0];
-    if (y->dt == dt && (y->rs == 1 || y->m <= 1)) return *y;
-    return (lop_mat){(char *)c->scratch + room(sweeps), y->m, 1, 1, 1, dt};
+    return y->dt == dt && (y->rs == 1 || y->m <= 1) ? *y : apart(c, dt, sweeps);
 }
 static void give(const lop_call *c, const lop_mat *found) {
     if (found->p != c->a[0]->p) lopk_copy(c->a[0], found);
@@ -125,11 +127,12 @@ static lop_status run_pair(const lop_call *c) {
 static lop_status run_pair_add(const lop_call *c) {
     const lopk_quasi g = target_of(c->a + 3);
     const lop_mat *y = c->a[0];
-    const lop_mat found =
-        found_in(c, g.dt, lopk_quasi_pair_sums_scratch(g.n, g.J, c->a[1]->n, g.dt));
-    const bool there = found.p == y->p;
-    lopk_quasi_pair_sums(found.p, &g, c->step->attr.i[0] != 0, c->step->attr.re, there, c->a[1],
-                         c->a[2], c->scratch);
+    const bool mirrored = c->step->attr.i[0] != 0, dense = y->rs == 1 || y->m <= 1,
+               there = dense && lopk_quasi_pair_at_once(mirrored, c->a[1], c->a[2]);
+    const size_t sweeps = lopk_quasi_pair_sums_scratch(g.n, g.J, c->a[1]->n, g.dt);
+    const lop_mat found = there ? *y : apart(c, g.dt, sweeps);
+    lopk_quasi_pair_sums(found.p, &g, mirrored, c->step->attr.re, there, c->a[1], c->a[2],
+                         c->scratch);
     if (!there) lopk_add(y, y, &found);
     return LOP_OK;
 }

@@ -489,7 +489,7 @@ bool py_lazy_may_keep(const py_lazy *a, PyArrayObject *v) {
     PyArrayObject *base = (PyArrayObject *)PyArray_BASE(v);
     if (!PyArray_CheckExact(v)) return false;
     if (!base) return true;
-    if (PyArray_NBYTES(v) < SHARED || !PyArray_CheckExact(base) ||
+    if (PyArray_NBYTES(v) < SHARED || !PyArray_IS_C_CONTIGUOUS(v) || !PyArray_CheckExact(base) ||
         !PyArray_CHKFLAGS(base, NPY_ARRAY_OWNDATA) || PyArray_NBYTES(base) / 4 > PyArray_NBYTES(v))
         return false;
     if (Py_REFCNT(v) == 1 && Py_REFCNT(base) == 1) return true;

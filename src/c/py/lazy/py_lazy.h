@@ -97,9 +97,9 @@ py_lazy *py_lazy_new(py_state *s, py_head head, PyObject *a, PyObject *b, int nd
 /* The leaf of a plain array of floats. New, NULL with an exception; Py_None (new): not one. */
 PyObject *py_lazy_leaf(py_state *s, PyObject *o);
 PyObject *py_lazy_shape(const py_lazy *self); /* new */
-/* May v be kept as it is? Its memory is its own, or that of an array which v alone holds (a
- * reshaped one that has just been made), or a good part of what an argument keeps, which nobody
- * writes to either: derivatives are slices of one array, reshaped. */
+/* May v be kept as it is? Its memory is its own, or, in C order as a copy would be, that of an
+ * array which v alone holds (a reshaped one that has just been made), or a good part of what an
+ * argument keeps, which nobody writes to either: derivatives are slices of one array, reshaped. */
 bool py_lazy_may_keep(const py_lazy *a, PyArrayObject *v);
 /* Is it a linear node, or a function of a form, with more dimensions, itself or an argument, than
  * operators have? NumPy computes those from the arguments' values. */
