@@ -15,6 +15,7 @@ The way depends on A and the number of columns alone, never on what ran before."
 
 from __future__ import annotations
 
+import copy
 import math
 from typing import Any, NamedTuple
 
@@ -43,6 +44,7 @@ _GAIN = 0.5  # of the dense form's time that the products may take
 _SPARSE = heads("few_entries")
 _STEPS = (12, 24, 48, 96)  # of Lanczos, until the upper end is known
 _NEAR = 2.0  # by which it may be overestimated: exp(2) roundings
+_BY_VECTORS = 0.5  # eigenvectors take half of what the exponential of a general matrix does
 _STRIDE = 3.5  # the norm of a step of Taylor's series
 _TERMS = 40  # of one step
 _CANCELS = 64.0  # sizes of terms over that of the result, at most
@@ -154,12 +156,21 @@ class _Shifted:
         whole = type(a)((a.data * number(scale), a.indices, a.indptr), shape=a.shape)
         self.op, self.beside = _core.Sparse(whole), number(scale) * (held.beside - number(mid))
 
+    def seen(self, conjugate: bool) -> _Shifted:
+        """Of the transpose, or the adjoint."""
+        found = copy.copy(self)
+        found.op = self.op.H if conjugate else self.op.T
+        found.beside = self.beside.conj() if conjugate else self.beside
+        return found
+
     def __call__(self, x: Any) -> Any:
-        y, d = self.op @ x, self.beside
+        y, d = self.op @ x, self.beside  # which the verifier may hold, so it is not written to
         if self.c != 1:
-            y *= y.real.dtype.type(self.c)
+            y = y * y.real.dtype.type(self.c)
         if d.size > 1 or d[0] != 0:
-            y += (d if x.ndim == 1 else d[:, None]) * x
+            z = (d if x.ndim == 1 else d[:, None]) * x
+            z += y
+            return z
         return y
 
 
@@ -227,6 +238,12 @@ class _Chebyshev:
         self.products = len(self.c) - 1
         self.words = f"a Chebyshev series of degree {self.products}"
 
+    def seen(self, conjugate: bool) -> _Chebyshev:
+        """Of the transpose, or the adjoint."""
+        found = copy.copy(self)
+        found.apply = self.apply.seen(conjugate)
+        return found
+
     def __call__(self, x: Any) -> Any:
         """None where a part of the spectrum was not seen."""
         before = x
@@ -234,8 +251,7 @@ class _Chebyshev:
         real: Any = x.real.dtype.type
         y = real(self.c[0]) * x + real(self.c[1]) * now
         for c in self.c[2:]:
-            term = self.apply(now)
-            term -= before
+            term = self.apply(now) - before
             before, now = now, term
             y += real(c) * term
         size, last = np.linalg.norm(x, axis=0), np.linalg.norm(now, axis=0)
@@ -254,25 +270,29 @@ def _taylor_plan(held: _Held, u: float) -> _Taylor | None:
     if a is None:
         if norms.sums.row_of(op) is None:
             return None
-        size = float(np.max(norms.sums(op, -2)))
+        sums = [norms.sums(op, axis) for axis in (-2, -1)]
     elif isinstance(a, np.ndarray):
         mid, moduli = a.trace() / n, np.abs(a)
         moduli[np.diag_indices_from(moduli)] = np.abs(a.diagonal() - mid)
-        size = float(moduli.sum(axis=0).max())
+        sums = [moduli.sum(axis=axis) for axis in (0, 1)]
     else:
         d = a.diagonal()
         whole = d + held.beside
-        mid = whole.sum() / n
-        size = float((abs(a).sum(axis=0) - np.abs(d) + np.abs(whole - mid)).max())
-    return _Taylor(held, mid, size, u) if np.isfinite(size) else None
+        mid, moduli = whole.sum() / n, abs(a)
+        off = np.abs(whole - mid) - np.abs(d)
+        sums = [moduli.sum(axis=axis) + off for axis in (0, 1)]
+    sizes = [float(np.max(s)) * (1 + 1e-3) for s in sums]
+    if not np.isfinite(sizes).all():
+        return None
+    return _Taylor(_Shifted(held, mid, 1.0), mid, (sizes[0], sizes[1]), u)
 
 
 class _Taylor:
-    """exp(A) X by steps of Taylor's series."""
+    """exp(A) X by steps of Taylor's series; ``sizes``: A's norms by columns, and by rows."""
 
-    def __init__(self, held: _Held, mid: Any, size: float, u: float) -> None:
-        self.mid, self.u, self.apply = mid, u, _Shifted(held, mid, 1.0)
-        self.size = size * (1 + 1e-3)
+    def __init__(self, apply: _Shifted, mid: Any, sizes: tuple[float, float], u: float) -> None:
+        self.mid, self.u, self.apply, self.sizes = mid, u, apply, sizes
+        self.size = sizes[0]
         self.steps = max(1, math.ceil(self.size / _STRIDE))
         beta, bound, terms = self.size / self.steps, 1.0, 0
         while bound > u and terms < _TERMS:
@@ -280,6 +300,11 @@ class _Taylor:
             bound *= beta / terms
         self.products = self.steps * (terms + 1)
         self.words = f"{self.steps} steps of Taylor's series"
+
+    def seen(self, conjugate: bool) -> _Taylor:
+        """Of the transpose, or the adjoint."""
+        mid = np.conj(self.mid) if conjugate else self.mid
+        return _Taylor(self.apply.seen(conjugate), mid, self.sizes[::-1], self.u)
 
     def __call__(self, x: Any) -> Any:
         left, h = self.steps, 1.0 / self.steps
@@ -353,30 +378,39 @@ class Exponential(LinearOperator):
         left = _GAIN * whole / self.way.products - _CALL - once
         return max(0, min(self.shape[-1], int(left / each)))
 
-    def _matmat(self, X: Any) -> Any:
-        dtype = np.result_type(self.dtype, X.dtype)
-        if dtype.char in "fdFD" and self.is_by_products(X.shape[-1]) and X.ndim == 2:
-            found = _product(self, X.astype(dtype))
+    def _times(self, x: Any) -> Any:
+        dtype = np.result_type(self.dtype, x.dtype)
+        columns = 1 if x.ndim == 1 else x.shape[-1]
+        if dtype.char in "fdFD" and x.ndim <= 2 and self.is_by_products(columns):
+            found = _product(self, x.astype(dtype), columns)
             if found is not None:
                 return found
         whole = self._whole()
         n = self.shape[-1]
-        if X.shape == (n, n) and np.count_nonzero(X) == n and (X.diagonal() == 1).all():
+        if x.shape == (n, n) and np.count_nonzero(x) == n and (x.diagonal() == 1).all():
             return whole.toarray().astype(dtype, copy=False)
-        return whole @ X
+        return whole @ x
+
+    def _matmat(self, X: Any) -> Any:
+        return self._times(X)
 
     def _matvec(self, x: Any) -> Any:
-        return self._matmat(x[..., None])[..., 0]
+        return self._times(x)
+
+    def _seen(self, conjugate: bool) -> Any:
+        """Of the transpose, or the adjoint, which take as long."""
+        if self.hermitian and (conjugate or self.dtype.kind == "f"):
+            return self
+        of = self.of.H if conjugate else self.of.T
+        made = Exponential(of, self.hermitian, self.way.seen(conjugate), self.seconds)
+        made.once = self.once
+        return made
 
     def _transpose(self) -> Any:
-        if self.hermitian and self.dtype.kind == "f":
-            return self
-        return _of_view(self.of.T)
+        return self._seen(False)
 
     def _adjoint(self) -> Any:
-        if self.hermitian:
-            return self
-        return _of_view(self.of.H)
+        return self._seen(True)
 
     def _rmatmat(self, X: Any) -> Any:
         return self._adjoint() @ X
@@ -394,14 +428,9 @@ class Exponential(LinearOperator):
         return self._whole().solve(b)
 
 
-def _of_view(op: Any) -> Any:
-    found = offered(op, True)
-    return matrix_functions.exponential(op) if found is None else found
-
-
 @dispatch.one_call("expm(A) @ x")
-def _product(op: Exponential, x: Any) -> Any:
-    with dispatch.step(f"products with A: {op.way.words}", op, op.price(x.shape[-1])):
+def _product(op: Exponential, x: Any, columns: int) -> Any:
+    with dispatch.step(f"products with A: {op.way.words}", op, op.price(columns)):
         if not np.isfinite(x).all():
             return None
         with quiet(), np.errstate(over="ignore", invalid="ignore"):
@@ -439,8 +468,8 @@ def offered(op: Any, once: bool) -> Exponential | None:
     sparse = kinds <= _SPARSE and not kinds <= AT_HAND and _scipy_sparse()
     if not dense and "sparse" not in kinds and run(_eigsh._small_parts, op):
         return None
-    whole = matrix_functions.expm.dense_price(op, (_EXP,)).seconds
-    if not sparse or whole < _WORTH:  # some go by eigenvectors
+    whole = matrix_functions.expm._measured(op)
+    if "sparse" not in kinds:
         whole = trees.planned(matrix_functions.expm, op, _EXP).total.seconds
     if whole < _WORTH or (dense and not once):
         return None
@@ -460,5 +489,6 @@ def _planned(op: Any, sparse: bool, whole: float) -> Exponential | None:
         way = _taylor_plan(held, u)
     if way is None:
         return None
+    whole *= _BY_VECTORS if held.hermitian and sparse else 1
     made = Exponential(held.op, held.hermitian, way, (*_seconds(held), whole))
     return made if made.is_by_products(1) else None
