@@ -256,3 +256,18 @@ def test_derivatives():
     h = 1e-4
     ends = [np.asarray(pl.grad(f)(a + t * d)) for t in (h, -h)]
     close(np.asarray(pl.hvp(f)(a, d)), (ends[0] - ends[1]) / (2 * h), 1e-6)
+
+
+@pytest.mark.parametrize("also", [lambda e: e, pl.trace, lambda e: e[2:5].sum()])
+def test_the_whole_serves_its_products_in_one_evaluation(also):
+    rng = np.random.default_rng(29)
+    s = matrix(np.dtype("f8"), True, rng)
+    x = rng.standard_normal(N)
+    e = pl.expm(pl.lazy(pl.Sparse(s)))
+    with pl.explaining() as said:
+        y, _ = pl.evaluate(e @ x, also(e))
+    assert "products with A" not in str(said)
+    close(y, sla.expm(s.toarray()) @ x)
+    with pl.explaining() as said:
+        pl.evaluate(pl.expm(pl.lazy(pl.Sparse(s))) @ x, pl.lazy(x) * 2)
+    assert "products with A" in str(said)

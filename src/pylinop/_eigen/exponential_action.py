@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import _core
-from .._base import sparse_arrays
+from .._base import config, sparse_arrays
 from .._base.dtypes import inexact
 from .._base.kind_flags import AT_HAND, DIAGONAL, heads
 from .._base.lazy_import import Later
@@ -180,27 +180,32 @@ class _Shifted:
 def _ritz(op: Any, dtype: Any) -> tuple[float, float] | None:
     """Ends of the spectrum of a Hermitian A, as far as Lanczos's steps show them: the lower one
     below, the upper one by at most `_NEAR` too high."""
-    n = op.shape[-1]
+    n, limit = op.shape[-1], config.get("memory_limit")
     start = np.random.default_rng(0).standard_normal(n).astype(dtype)
-    basis = [start / np.linalg.norm(start)]
+    basis = np.empty((0, n), dtype)
+    w: Any = start
     a: list[float] = []
-    b: list[float] = []
+    b: list[float] = [float(np.linalg.norm(start))]
     for most in _STEPS:
+        if limit is not None and 2 * most * n * dtype.itemsize > limit:
+            return None
+        basis = np.concatenate([basis, np.empty((min(most, n) - len(basis), n), dtype)])
         while len(a) < min(most, n):
-            w = op @ basis[-1]
-            q = np.array(basis)
+            k = len(a)
+            np.divide(w, dtype.type(b[-1]), out=basis[k])
+            q = basis[: k + 1]
+            w = op @ q[-1]
             c = q.conj() @ w
             a.append(float(c[-1].real))
             w = w - c @ q
             w = w - (q.conj() @ w) @ q
             b.append(float(np.linalg.norm(w)))
-            if not b[-1] > 1e-6 * (abs(a[0]) + b[0]):
+            if not b[-1] > 1e-6 * (abs(a[0]) + b[1]):
                 break  # the space is invariant, but for rounding
-            basis.append(w / dtype.type(b[-1]))
         if not np.isfinite([*a, *b]).all():
             return None
         k = len(a)
-        t, s = np.linalg.eigh(np.diag(a) + np.diag(b[: k - 1], 1) + np.diag(b[: k - 1], -1))
+        t, s = np.linalg.eigh(np.diag(a) + np.diag(b[1:k], 1) + np.diag(b[1:k], -1))
         low, high = b[-1] * abs(s[-1, 0]), b[-1] * abs(s[-1, -1])
         if high <= _NEAR:
             return float(t[0] - low), float(t[-1] + high)
