@@ -16,6 +16,7 @@ from .. import _core
 from .._base import explanation
 from .._base.checks import square
 from .._base.kind_flags import OF_PARTS
+from .._base.lazy_import import Later
 from .._contractions import show
 from .._contractions.recorded import Deferred
 from .._lazy import decompositions, text
@@ -41,6 +42,7 @@ from .._structured.scalar_function import Function
 from . import covariance, factorizations, norms, spectra
 
 _Arguments = dict[str, Any]
+_action = Later("_eigen.exponential_action")
 
 
 def _svd(op: Any, a: _Arguments) -> trees.Node:
@@ -80,6 +82,15 @@ def _power(op: Any, a: _Arguments) -> trees.Node:
         raise ValueError("an integer power is an operator, lazy: explain what is done with it")
     f = Function("power", float(a["t"]))
     return trees.planned(matrix_functions.power, square(op), f)
+
+
+def _expm(op: Any, a: _Arguments) -> trees.Node:
+    node = trees.planned(matrix_functions.expm, square(op), Function("exp"))
+    made = _action.offered(op, True)
+    if made is not None:
+        first = f"one takes about {made.price(1).seconds:.2g} s"
+        node.note = f"times up to {made.most} columns by products, {made.way.words}: {first}"
+    return node
 
 
 def _lstsq(op: Any, a: _Arguments) -> trees.Node:
@@ -130,7 +141,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], Callable[..., trees.Node]]] = {
     ),
     "cond": (norms.cond, _cond),
     "matrix_rank": (norms.matrix_rank, _rank),
-    "expm": (spectra.expm, _of(matrix_functions.expm, Function("exp"))),
+    "expm": (spectra.expm, _expm),
     "logm": (spectra.logm, _of(matrix_functions.logm, Function("log"))),
     "sqrtm": (spectra.sqrtm, _of(matrix_functions.power, Function("power", 0.5))),
     "fractional_matrix_power": (spectra.fractional_matrix_power, _power),

@@ -294,12 +294,28 @@ def together(roots: Any) -> None:
         shared_contractions.compute(unique)
     functions: list[Any] = []
     pieces = _pieces(unique, functions)
+    if any(a._head == "made" for a in functions):
+        _as_wholes(pieces, functions)
     if functions and len(unique) > 1 and any(map(shared_forms.function_of, functions)):
         with dispatch.one_evaluation():
             shared_forms.ahead(pieces, functions, _apart, _questions, _tried)
             _compute(unique, [p for p in pieces if p[0]._value is None], shared_forms.is_held_for)
     else:
         _compute(unique, pieces)
+
+
+def _as_wholes(pieces: list[tuple[Any, int]], functions: list[Any]) -> None:
+    """An exponential that something takes as a whole is not made by products for others."""
+    asked = [a for a, _ in pieces if a._head != "matmul"] + [
+        x for a in functions if a._head == "of form" for x in a._args
+    ]
+    asked += [x for a in asked for x in a._args if isinstance(x, _core.Lazy)]
+    for a in asked:
+        f = shared_forms.function_of(a)
+        if f is not None and f.name == "expm" and a._head == "made" and a._value is None:
+            form: Any = _core._lazy_operator(a)
+            if hasattr(type(form), "_whole"):
+                form.once = False
 
 
 def _compute(

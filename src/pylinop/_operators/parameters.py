@@ -31,9 +31,10 @@ def written(op: Any, *operations: str) -> bool:
 
 def declared(op: Any) -> Any:
     """A Dense that is assumed diagonal or tridiagonal as that kind, of views of its array, as plans
-    read it; all others as they are."""
+    read it, and an exponential that is not made yet as what it is; all others as they are."""
     if op._head != "dense" or op._init is None:
-        return op
+        whole = getattr(type(op), "_whole", None) if op._opaque else None
+        return op if whole is None else whole(op)
     a, word = op._given("a", "assume_a")
     if word not in ("diagonal", "tridiagonal"):
         return op
