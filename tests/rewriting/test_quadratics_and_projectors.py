@@ -1,5 +1,5 @@
-"""K K + c K as K (K + c I), V (c I + V' V)^-1 by the smaller matrix, projectors squared, parallel
-sums inverted, triangles of blocks, (c I + K) L: prices, and accuracy beside what is written."""
+"""K K + c K as K (K + c I), V (c I + V' V)^-1, projectors squared, parallel sums inverted,
+triangles of blocks, (c I + K) L: prices, and accuracy beside what is written."""
 
 import numpy as np
 import pytest
@@ -72,8 +72,8 @@ def test_a_singular_quadratic_raises():
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("case", ["plain", "tiny c", "1e8", "rank"])
 def test_ridge_hats(case, dtype):
-    """X' (X X' + c I)^-1 X of a tall X takes the small matrix, whatever its rank, for c > 0; with
-    X.T of a complex X, which is no adjoint, it stays as it is."""
+    """X' (X X' + c I)^-1 X of a tall X forms nothing of N x N, whatever its rank; X.T of a complex
+    X is no adjoint."""
     r, k = np.random.default_rng(3), 10
     x = values(r, (N, k), dtype)
     c = 1e-9 if case == "tiny c" else 0.5
@@ -93,11 +93,33 @@ def test_ridge_hats(case, dtype):
     np.testing.assert_allclose(
         left.toarray(), want, atol=tol * max(1, np.abs(want).max()) / min(1, c)
     )
-    assert hat.explain("dense").flops < 8 * N * k * k * (4 if dtype == "complex128" else 1)
+    assert hat.explain("dense").flops < 20 * N * k * k * (4 if dtype == "complex128" else 1)
     if dtype == "complex128" and case == "plain":
         other = X.T @ inv(X @ X.T + c * pl.Identity(N)) @ X
         want = x.T @ np.linalg.solve(x @ x.T + c * np.eye(N), x)
         np.testing.assert_allclose(other.toarray(), want, atol=1e-10)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_graded_ridge_hats(dtype):
+    """(c I + V V')^-1 V x has the rounding of V x times the inverse: 0.1 to 2 times the answer,
+    where V (c I + V' V)^-1 x has 1e-10. It would need a check: such products stay as written."""
+    r, k, c = np.random.default_rng(0), 3, 1e-7
+    right, left = (np.linalg.qr(values(r, (n, k), dtype))[0] for n in (24, k))
+    s = np.array([1e4, 1.0, 1e-4])
+    v = (left * s) @ right.conj().T
+    V = pl.Dense(v)
+    M = V @ inv(V.H @ V + c * pl.Identity(24))
+    for A, x, to in ((M, right[:, 0], 1 / s[0]), (M @ V.H, left[:, 0], 1.0)):
+        np.testing.assert_allclose(A @ x, left[:, 0] * to, atol=1e-5 * to)
+    np.testing.assert_allclose((M @ V.H).toarray() @ left[:, 0], left[:, 0], atol=1e-5)
+    other = inv(V.H @ V + c * pl.Identity(24)) @ V.H
+    np.testing.assert_allclose(left[:, 0].conj() @ (V @ other), left[:, 0].conj(), atol=1e-5)
+    one = pl.lazy(v)
+    gram = one.conj().T @ one + c * np.eye(24)
+    np.testing.assert_allclose(
+        np.asarray(one @ pl.solve(gram, right[:, 0])), left[:, 0] / s[0], atol=1e-5 / s[0]
+    )
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

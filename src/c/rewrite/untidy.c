@@ -32,18 +32,6 @@ static bool is_inverse_of_eye(const lop_node *a) {
     return (a->op == &lop_op_scaled ? a->child[0] : a)->op == &lop_op_identity;
 }
 
-/* Does a product end, or begin, with the inverse of a sum with a multiple of the identity? */
-static bool is_inverse_of_sum(const lop_node *a, bool last) {
-    while (a->op == &lop_op_scaled || a->op == &lop_op_prod)
-        a = a->child[a->op == &lop_op_prod && last];
-    if (a->op != &lop_op_inverse || a->child[0]->op != &lop_op_sum) return false;
-    for (int i = 0; i < 2; i++) {
-        const lop_node *t = a->child[0]->child[i];
-        if ((t->op == &lop_op_scaled ? t->child[0] : t)->op == &lop_op_identity) return true;
-    }
-    return false;
-}
-
 static bool is_eye_or_seen(const lop_node *a) {
     return (a->op == &lop_op_view ? a->child[0] : a)->op == &lop_op_identity;
 }
@@ -83,8 +71,6 @@ static bool untidy(const lop_node *a, int depth) {
     }
     if (krons_may_meet(a, kind)) return true;
     if (!sum && kind[0] == &lop_op_sum && lop_node_alike(a->child[0], a->child[1], ALIKE))
-        return true;
-    if (!sum && (is_inverse_of_sum(a->child[0], true) || is_inverse_of_sum(a->child[1], false)))
         return true;
     if (!sum && may_meet(a->child[0], true) && may_meet(a->child[1], false)) return true;
     return (sum && kind[0] == kind[1]) || untidy(a->child[0], depth - 1) ||

@@ -7,7 +7,6 @@
  *     (c H^T) (D H)        ->  c ((H^T D) H)        two factors that close to one kind do
  *     A X + A Y            ->  A (X + Y)            products with a factor in common
  *     (I I^T) (x) B        ->  I (x) B
- *     V (c I + V^H V)^-1   ->  (c I + V V^H)^-1 V   by the smaller of the two
  *
  * When an expression is built, a closing rule sees two neighbours. Here, before an action is taken
  * apart, the terms of a sum are tried in pairs, in order of first appearance, and the factors of a
@@ -339,7 +338,6 @@ static lop_status neighbours(const lop_maker *mk, const row *r, int i, const lop
     lop_status st = lop_make2(mk, &lop_op_prod, NULL, a, b, &both);
     if (st == LOP_OK) st = lop_close_once(mk, both, out);
     if (st == LOP_NOMATCH) st = lop_krons_meet(mk, a, b, out);
-    if (st == LOP_NOMATCH) st = lop_products_push(mk, a, b, out);
     if (st == LOP_NOMATCH) st = lop_products_project(a, b, out);
     if (st == LOP_OK) st = same_as(both, out);
     lop_node_unref(both);

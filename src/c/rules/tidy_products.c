@@ -4,9 +4,6 @@
  *     U C V + U F V     ->  U (C + F) V
  *     X^T + Y^T         ->  (X + Y)^T       in between, so that (U + V) (U + V)^T is seen again
  *
- *     V (c I + V^H V)^-1   ->  (c I + V V^H)^-1 V    and with V^H on the right, V flat, c > 0: the
- * small one has no larger a condition
- *
  *     P P                  ->  P                    P = U (V U)^-1 V, and I - P: what has no such
  *                                                  inverse raises either way
  *
@@ -112,59 +109,6 @@ lop_status lop_products_add(const lop_maker *mk, const lop_node *a, const lop_no
     lop_node_unref(in[0]);
     lop_node_unref(in[1]);
     lop_node_unref(sum);
-    return st;
-}
-
-/* -- V (c I + V^H V)^-1 = (c I + V V^H)^-1 V */
-
-/* x y of a sum c I + g x y that is positive definite, x y written as a product of two; c and g.
- * NULL: it is not that. */
-static const lop_node *read_gram(const lop_node *sum, lop_coef *c, lop_coef *g) {
-    if (sum->op != &lop_op_sum) return NULL;
-    for (int i = 0; i < 2; i++) {
-        const lop_node *eye = sum->child[i], *p = sum->child[1 - i];
-        *c = *g = lop_coef_const(1, 0);
-        if (eye->op == &lop_op_scaled) {
-            *c = lop_coef_of(&eye->attr);
-            eye = eye->child[0];
-        }
-        if (p->op == &lop_op_scaled) {
-            *g = lop_coef_of(&p->attr);
-            p = p->child[0];
-        }
-        if (eye->op == &lop_op_identity && p->op == &lop_op_prod && p->dtype == sum->dtype)
-            return lop_coef_test(sum->ctx, *c, LOP_COEF_POSITIVE) &&
-                           lop_coef_test(sum->ctx, *g, LOP_COEF_POSITIVE) &&
-                           lop_infer_semidefinite(p)
-                       ? p
-                       : NULL;
-    }
-    return NULL;
-}
-
-lop_status lop_products_push(const lop_maker *mk, const lop_node *a, const lop_node *b,
-                             const lop_node **out) {
-    const bool left = b->op == &lop_op_inverse; /* V S^-1, else S^-1 V^H */
-    const lop_node *in = left ? b : a, *thin = left ? a : b, *p, *turned = NULL, *times = NULL,
-                   *eye = NULL, *shift = NULL, *sum = NULL, *small = NULL;
-    lop_coef c, g;
-    if (in->op != &lop_op_inverse || in->child[0]->op != &lop_op_sum || thin->shape.ndim != 2 ||
-        in->shape.ndim != 2 || !lop_is_blas(in->dtype) || thin->dtype != in->dtype)
-        return LOP_NOMATCH;
-    const int64_t k = left ? lop_rows(thin) : lop_cols(thin);
-    if (k < 1 || 2 * k > lop_rows(in)) return LOP_NOMATCH;
-    p = read_gram(in->child[0], &c, &g);
-    if (!p || !lop_node_alike(p->child[left ? 1 : 0], thin, ALIKE)) return LOP_NOMATCH;
-    lop_status st = lop_make2(mk, &lop_op_prod, NULL, p->child[1], p->child[0], &turned);
-    if (st == LOP_OK) st = lop_thin_multiple(mk, g, turned, &times);
-    if (st == LOP_OK) st = lop_thin_identity(mk, k, &eye);
-    if (st == LOP_OK) st = lop_thin_multiple(mk, c, eye, &shift);
-    if (st == LOP_OK) st = lop_make2(mk, &lop_op_sum, NULL, times, shift, &sum);
-    if (st == LOP_OK) st = lop_make1(mk, &lop_op_inverse, NULL, sum, &small);
-    if (st == LOP_OK)
-        st = lop_make2(mk, &lop_op_prod, NULL, left ? small : thin, left ? thin : small, out);
-    const lop_node *gone[] = {turned, times, eye, shift, sum, small};
-    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     return st;
 }
 
