@@ -99,7 +99,9 @@ void lopk_symm(const lop_mat *y, const lop_mat *a, bool adjoint, bool conj, cons
         if (!lopk_symv(y, a, adjoint, conj, x)) one_by_one(y, a, adjoint, conj, x);
         return;
     }
-    if (y->n <= FEW && few_columns(y, a, adjoint, conj, x, scratch)) return;
+    if (y->n <= (lop_is_complex(y->dt) ? FEW / 2 : FEW) &&
+        few_columns(y, a, adjoint, conj, x, scratch))
+        return;
     for (int64_t c = 0; c < y->n; c += THIN) {
         const int64_t k = min_of(THIN, y->n - c), w = whole(k, y->dt);
         const lop_mat xc = part(x, 0, c, n, k), yc = part(y, 0, c, n, k),
