@@ -398,6 +398,7 @@ int main(int argc, char **argv) {
                 }
     group("products");
     test_small_all();
+    test_half_all();
     test_thin_all();
     test_row_dots_all();
     test_each_all();

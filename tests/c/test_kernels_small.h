@@ -215,6 +215,49 @@ static void test_few_terms_choice(void) {
         }
 }
 
+/* A product by the upper triangle against one by its whole matrix, entry by entry from it. */
+static void test_half(lop_dtype dt, int64_t n, int64_t k, int q) {
+    const bool adjoint = q & 1, conj = q & 2, back = adjoint && lop_is_complex(dt);
+    lop_mat a = make(dt, n, n, q / 4 % 4), x = make(dt, n, k, q / 16 % 4),
+            y = make(dt, n, k, q / 64 % 3), whole = make(dt, n, n, q / 192 % 3);
+    void *scratch = aligned_alloc(64, (lopk_symm_scratch(n, k, dt) + 127) / 64 * 64);
+    bool ok = scratch != NULL, alike = true;
+    poison(&y);
+    poison(&whole);
+    lopk_whole_of_half(&whole, &a, adjoint);
+    if (scratch) lopk_symm(&y, &a, adjoint, conj, &x, scratch);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < n; j++) {
+            val v = i <= j ? at(&a, i, j) : cj(at(&a, j, i), back);
+            if (i == j && back) v.im = 0;
+            const val w = at(&whole, i, j);
+            alike = alike && v.re == w.re && v.im == w.im;
+        }
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < k; j++) {
+            val s = {0, 0, 0, 0};
+            for (int64_t l = 0; l < n; l++)
+                s = add(dt, s, mul(dt, cj(at(&whole, i, l), conj), at(&x, l, j)));
+            ok = ok && same(dt, at(&y, i, j), s, (double)(2 * n + 8));
+        }
+    free(scratch);
+    check(ok, "product by half", dt, n, k, q);
+    check(alike, "whole of half", dt, n, k, q);
+}
+static void test_half_all(void) {
+    static const int64_t size[] = {1, 2, 3, 4, 5, 7, 8, 9, 31, 33, 47, 48, 49, 65, 97, 130, 295},
+                         columns[] = {1, 2, 3, 4, 5, 8, 17, 32, 33, 65};
+    for (int isa = 0; isa < 3; isa++) {
+        lopk_small_force = isa;
+        for (lop_dtype dt = LOP_f32; dt <= LOP_c128; dt++)
+            for (size_t i = 0; i < sizeof size / sizeof *size; i++)
+                for (int t = 0; t < (thorough ? 40 : 6); t++)
+                    test_half(dt, size[i], columns[random_bits() % 10], (int)(random_bits() % 576));
+    }
+    lopk_small_force = 0;
+    group("products by half");
+}
+
 static void test_thin_all(void) {
     static const int64_t longs[] = {0, 1, 5, 6, 7, 8, 13, 47, 48, 49, 64, 130, 255, 256, 257, 520};
     enum { NLONGS = sizeof longs / sizeof *longs };

@@ -140,6 +140,66 @@ def test_integers_by_what_is_named():
         np.testing.assert_array_equal(A[1:, :3].toarray(), want[1:, :3])
 
 
+LAYOUTS = {
+    "C": np.ascontiguousarray,
+    "F": np.asfortranarray,
+    "long rows": lambda a: np.pad(a, ((0, 0), (0, 5)))[:, : len(a)],
+    "strided": lambda a: np.repeat(np.repeat(a, 2, 0), 3, 1)[::2, ::3],
+    "backwards": lambda a: np.ascontiguousarray(a[::-1])[::-1],
+}
+
+
+def half_and_whole(n, word, dtype):
+    """An array of NaN where it is not read, and the matrix."""
+    rng = np.random.default_rng([n, len(word)])
+    a = rng.normal(size=(n, n)) + 1j * rng.normal(size=(n, n))
+    a = (a if np.dtype(dtype).kind == "c" else a.real).astype(dtype)
+    turned = a.T if word == "sym" else a.T.conj()
+    whole = np.triu(a) + np.tril(turned, -1)
+    if word == "her":
+        whole[np.diag_indices(n)] = whole.diagonal().real
+        a[np.diag_indices(n)] = whole.diagonal() + (3j if np.dtype(dtype).kind == "c" else 0)
+    return np.where(np.tri(n, k=-1) > 0, np.nan, a).astype(dtype), whole
+
+
+# Sizes beside squares of vectors (4, 8), tiles (48, 240) and the turn to the whole matrix (2 k > n,
+# k > 100); columns beside loops of their own (1, 2, 4) and pieces of 32.
+@pytest.mark.parametrize("dtype", "fdFD")
+@pytest.mark.parametrize("word", ["sym", "her"])
+@pytest.mark.parametrize("n", [1, 2, 5, 9, 31, 47, 48, 49, 97, 130, 203, 290])
+def test_products_by_half(n, word, dtype):
+    a, whole = half_and_whole(n, word, dtype)
+    rng, eps = np.random.default_rng(n), np.finfo(dtype).eps
+    columns = [0, 1, 2, 3, 4, 5, 8, 16, 17, 32, 33, 48, 49, 65, 100, 101]
+    some = list(columns[n % 2 :: 2]) if n < 203 else [0, 2, 5, 33, 100, 101]
+    for at, (name, layout) in enumerate(LAYOUTS.items()):
+        A = pl.Dense(layout(a), assume_a=word)
+        np.testing.assert_array_equal(A.toarray(), whole)
+        for k in some:
+            x = rng.normal(size=(n, k) if k else n) + 1j * rng.normal(size=(n, k) if k else n)
+            x = (x if A.dtype.kind == "c" else x.real).astype(dtype)
+            x = np.asarray(x, order="CF"[(at + k) % 2])
+            x = x[::-1].copy()[::-1] if (at + k) % 3 == 0 else x
+            for op, value in (
+                (A, whole),
+                (A.T, whole.T),
+                (A.H, whole.conj().T),
+                (A.conj(), whole.conj()),
+            ):
+                got, want = op @ x, value.astype(complex) @ x.astype(complex)
+                size = np.abs(whole).astype(float) @ np.abs(x).astype(float)
+                assert (np.abs(got - want) <= 4 * (n + 4) * eps * size).all(), (name, k)
+                np.testing.assert_array_equal(got, op @ x)
+
+
+def test_what_makes_a_product_by_half():
+    """The whole matrix is made where more columns share it."""
+    for n, k, made in ((200, 100, "half-gemm"), (199, 100, "named"), (400, 101, "named")):
+        A = pl.Dense(np.eye(n), assume_a="sym")
+        assert A.explain("apply", np.ones((n, k))).steps[0]["name"] == made
+    assert A.explain("apply", np.ones(n)).steps[0]["name"] == "symv"
+
+
 @pytest.mark.parametrize("layout", ["C", "F", "strided", "stacked"])
 @pytest.mark.parametrize("n", [1, 3, 31, 65, 130])
 def test_one_column_by_half(n, layout):

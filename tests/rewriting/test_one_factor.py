@@ -25,9 +25,7 @@ PARTS = {
     "own Kron + c I": {"heevd": 2},
     "KronSum": {"heevd": 1, "gees": 2},
     "own KronSum": {"heevd": 2},
-    # the whole matrix of an assumed half that is made within a branch is made anew after it, and so
-    # is its factor: two more
-    "sum of own Krons": {"hegvd": 4},
+    "sum of own Krons": {"hegvd": 2},
     "BlockDiag of composites": {"getrf": 4},
     "Block": {"getrf": 3},  # Schur complements: of solves, of the adjoint, of the determinant
     "BlockTridiagonal": {"gbtrf": 1, "block-lu": 1},  # blocks of the inverse have their own

@@ -72,11 +72,8 @@ static inline bool lop_is_declared_half(const lop_node *dense) {
 }
 
 /* The array of which a product of a Dense with k columns in this dtype reads the upper triangle
- * alone, some rows at a time, borrowed; NULL: the whole matrix is made first. */
+ * alone, borrowed; NULL: the whole matrix is made first. */
 const lop_node *lop_half_alone(const lop_node *dense, int64_t k, lop_dtype dt);
-enum { LOP_HALF_ROWS = 64 };
-/* rows <- those from i on of the matrix whose upper triangle is a's. */
-void lop_named_rows(const lop_mat *rows, const lop_mat *a, bool adjoint, int64_t i);
 /* Likewise of an element or a diagonal of an array. */
 const lop_node *lop_half_read(const lop_node *piece);
 

@@ -196,6 +196,19 @@ static void find_leaves(const lop_plan *p, lop_derive *d, bool *read) {
     if (made && leaves <= steps) d->leaves = found;
 }
 
+/* Is the same made of the same again by a step beyond those that may go by leaves? Both go by what
+ * they read then, or neither would be found by the other; it is read for the second anyway. */
+static bool has_twin_beyond(const lop_plan *p, const lop_derive *d) {
+    const lop_step *s = &p->step[d->step];
+    for (int i = LOP_KEEP; i < p->nderive; i++) {
+        const lop_step *t = &p->step[p->derive[i].step];
+        bool same = t->run == s->run && t->n == s->n && lop_attr_equal(&t->attr, &s->attr);
+        for (int j = 1; same && j < s->n; j++) same = t->arg[j] == s->arg[j];
+        if (same) return true;
+    }
+    return false;
+}
+
 lop_status lop_keep_plan(lop_plan *p, lop_err *err) {
     if (!p->nderive) return LOP_OK;
     use *of = lop_calloc(p->ctx, (size_t)p->nslot, sizeof *of);
@@ -203,7 +216,7 @@ lop_status lop_keep_plan(lop_plan *p, lop_err *err) {
     lop_status st = of && read ? LOP_OK : lop_fail(err, LOP_NOMEM, NULL);
     if (st == LOP_OK) find_servants(p, of);
     for (int i = 0; st == LOP_OK && i < p->nderive && i < LOP_KEEP; i++)
-        find_leaves(p, &p->derive[i], read);
+        if (!has_twin_beyond(p, &p->derive[i])) find_leaves(p, &p->derive[i], read);
     lop_free(p->ctx, of);
     lop_free(p->ctx, read);
     return st == LOP_OK ? name_derived(p, err) : st;

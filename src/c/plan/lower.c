@@ -291,11 +291,27 @@ static bool is_made_vector(const lop_node *a) {
     return a->core == 1 && a->op != &lop_op_array && is_plain(a, DEPTH);
 }
 
-/* Such a Gram matrix, or such a vector, that the fast branch of `node` needs, not lowered yet;
+/* The matrix of which a given array is half, whole. */
+static bool is_plain_half(const lop_node *a) {
+    enum { DEPTH = 4 };
+    return a->op == &lop_op_named && is_plain(a->child[0], DEPTH);
+}
+
+/* What child i stands for: where half of a matrix is read its array alone. */
+static const lop_node *needed(const lop_node *node, int i) {
+    const lop_node *a = node->child[i], *read = lop_half_read(node);
+    if (read) return read;
+    if (i > 0 || node->op != &lop_op_apply || node->shape.ndim != 2) return a;
+    const lop_node *half =
+        lop_half_alone(a->op == &lop_op_view ? a->child[0] : a, lop_cols(node), node->dtype);
+    return half ? half : a;
+}
+
+/* Such a matrix, or such a vector, that the fast branch of `node` needs, not lowered yet;
  * NULL: none. In front of the branch it is there for its fallback and for all other uses of the
  * same inverse too, so that one factor of it serves them, but made also where the factor is kept:
  * so of plans of several results alone. */
-static lop_status gram_first(const lop_emit *e, const lop_node *node, const lop_node **found) {
+static lop_status plain_first(const lop_emit *e, const lop_node *node, const lop_node **found) {
     lop_ctx *ctx = e->plan->ctx;
     walks todo = {.ctx = ctx};
     lop_map seen = {0};
@@ -306,9 +322,9 @@ static lop_status gram_first(const lop_emit *e, const lop_node *node, const lop_
     while (st == LOP_OK && todo.n > 0 && !*found) {
         const lop_node *at = todo.at[--todo.n].node;
         if (at->op->check || is_lowered(e, at) || lop_map_get(&seen, at, &known)) continue;
-        if (is_plain_gram(at) || is_made_vector(at)) *found = at;
+        if (is_plain_gram(at) || is_plain_half(at) || is_made_vector(at)) *found = at;
         st = lop_map_set(&seen, at, 1);
-        for (int i = 0; st == LOP_OK && i < at->n; i++) st = push(&todo, at->child[i]);
+        for (int i = 0; st == LOP_OK && i < at->n; i++) st = push(&todo, needed(at, i));
     }
     lop_map_clear(&seen, ctx);
     lop_free(ctx, todo.at);
@@ -324,16 +340,6 @@ static lop_status by_fallback(lop_emit *e, walks *stack, const lop_node *node) {
     if (st == LOP_OK) st = lop_map_set(&e->map, node, lop_emit_value(e, instead));
     stack->n--;
     return st;
-}
-
-/* What child i stands for: where half of a matrix is read its array alone. */
-static const lop_node *needed(const lop_node *node, int i) {
-    const lop_node *a = node->child[i], *read = lop_half_read(node);
-    if (read) return read;
-    if (i > 0 || node->op != &lop_op_apply || node->shape.ndim != 2) return a;
-    const lop_node *half =
-        lop_half_alone(a->op == &lop_op_view ? a->child[0] : a, lop_cols(node), node->dtype);
-    return half ? half : a;
 }
 
 lop_status lop_plan_lower(lop_emit *e, const lop_node *root) {
@@ -355,7 +361,7 @@ lop_status lop_plan_lower(lop_emit *e, const lop_node *root) {
         bool branches = node->op->check != NULL;
         if (branches && w->next == 0) {
             before = wanted_first(e, node);
-            if (!before && several) st = gram_first(e, node, &before);
+            if (!before && several) st = plain_first(e, node, &before);
             if (st == LOP_OK && !before) st = common(e, node, &before);
             if (st == LOP_OK && before) {
                 st = push(&stack, before);

@@ -68,6 +68,8 @@ lop_price lop_price_apply(const lop_costs *c, lop_dtype dt, const lop_node *op, 
 
 lop_price lop_price_dense(const lop_costs *c, lop_dtype dt, const lop_node *op, double batch) {
     double count = (double)lop_rows(op) * (double)lop_cols(op) * batch;
+    if (op->op == &lop_op_dense && op->child[0]->op == &lop_op_named) /* mirrored */
+        return lop_price_pass(c, dt, count, 0);
     if (op->op == &lop_op_dense)
         return op->dtype == dt ? (lop_price){0, 0} : lop_price_pass(c, dt, count, 1);
     if (op->op->dense || op->op == &lop_op_kron || op->op == &lop_op_identity)

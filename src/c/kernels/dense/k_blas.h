@@ -45,10 +45,16 @@ void lopk_gram(const lop_mat *y, const lop_mat *a, bool adjoint);
  * little more. */
 void lopk_gram_triangle(const lop_mat *y, const lop_mat *a, bool adjoint, bool lower);
 
-/* y = A x of one column, by the upper triangle of a real symmetric A: half of the memory that gemv
- * reads. y overlaps neither. False, and nothing is done: of complex numbers, and of layouts without
- * lines side by side (k_symv.c). */
-bool lopk_symv(const lop_mat *y, const lop_mat *a, const lop_mat *x);
+/* y = op(A) x by the upper triangle of a symmetric or (`adjoint`) Hermitian A, any strides; op
+ * conjugates. y overlaps neither. scratch: lopk_symm_scratch bytes, aligned to 64. */
+void lopk_symm(const lop_mat *y, const lop_mat *a, bool adjoint, bool conj, const lop_mat *x,
+               void *scratch);
+size_t lopk_symm_scratch(int64_t n, int64_t columns, lop_dtype dt); /* 0 for one column */
+/* The same of one column (k_symv.c). False, and nothing is done: of layouts without lines side by
+ * side. */
+bool lopk_symv(const lop_mat *y, const lop_mat *a, bool adjoint, bool conj, const lop_mat *x);
+/* The matrix whose upper triangle is a's. */
+void lopk_whole_of_half(const lop_mat *y, const lop_mat *a, bool adjoint);
 /* y = a^T b, or a^H b (`adjoint`), known to be (Hermitian-)symmetric: one triangle in panels, then
  * mirrored. a and b k x n; y overlaps neither. Small sizes run lopk_gemm. */
 void lopk_gemm_half(const lop_mat *y, const lop_mat *a, bool adjoint, const lop_mat *b);

@@ -233,6 +233,29 @@ bool lopk_thin_gemm(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_m
     return lopk_parts(team, parts, parts, 0, NULL, thin_part, &c);
 }
 
+int64_t lopk_thin_width(lop_dtype dt) { return loops_of(dt)->width; }
+
+void lopk_thin_tile(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_mat *b,
+                    bool accumulate) {
+    const small_loops *f = loops_of(y->dt);
+    LOP_ASSERT(a->n > 0 && a->n <= K_PIECE && y->n % f->width == 0 && y->cs == 1 && b->cs == 1);
+    small_job g = {.m = y->m,
+                   .n = y->n,
+                   .k = a->n,
+                   .group = a->n,
+                   .a = a->p,
+                   .b = b->p,
+                   .y = y->p,
+                   .ars = a->rs,
+                   .acs = a->cs,
+                   .brs = b->rs,
+                   .yrs = y->rs,
+                   .add = accumulate,
+                   .conj_a = conj_a && lop_is_complex(y->dt)};
+    f->ready(&g, false, 1, false, NULL);
+    f->rows(&g, 1);
+}
+
 /* Terms in groups of `group` (0: in one), `apart` elements from one to the next in a (in b where
  * y's columns are contiguous). */
 static void small_gemm(const lop_mat *y, int64_t y_step, const lop_mat *a, bool conj_a,

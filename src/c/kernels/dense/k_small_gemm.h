@@ -27,6 +27,11 @@ void lopk_windows_gemm(const lop_mat *y, const lop_mat *a, const lop_mat *b, int
  * lopk_small_gemm. 128 KiB of stack. False: stopped. */
 bool lopk_thin_gemm(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_mat *b,
                     bool accumulate, const lopk_team *team) LOP_MUST_CHECK;
+/* Elements of a vector of its loops; and y (+)= op(a) b for y and b of rows of whole such vectors,
+ * contiguous, and up to 256 terms: a tile of a thin product. */
+int64_t lopk_thin_width(lop_dtype dt);
+void lopk_thin_tile(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_mat *b,
+                    bool accumulate);
 /* Which loops BLAS has chosen, by the CPU they are for: 0 those for SSE, 1 AVX2, 2 AVX-512, also
  * where it is not known. */
 int lopk_blas_loops(void);

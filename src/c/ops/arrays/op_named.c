@@ -32,62 +32,13 @@ static void by_rows(const lop_mat *y, const lop_mat *a) {
         lopk_copy(&right, &row);
     }
 }
-static lop_mat square(const lop_mat *a, int64_t i, int64_t j, int64_t m, int64_t n) {
-    const int64_t size = (int64_t)lop_dtype_size(a->dt);
-    return (lop_mat){(char *)a->p + (i * a->rs + j * a->cs) * size, m, n, a->rs, a->cs, a->dt};
-}
-/* Of floats: a square beside the diagonal as it is and turned, one on it by itself. */
-static void by_squares(const lop_mat *y, const lop_mat *a, bool adjoint) {
-    enum { SIDE = 64 };
-    for (int64_t i = 0; i < a->m; i += SIDE) {
-        const int64_t m = a->m - i < SIDE ? a->m - i : SIDE;
-        for (int64_t j = i; j < a->m; j += SIDE) {
-            const int64_t n = a->m - j < SIDE ? a->m - j : SIDE;
-            const lop_mat from = square(a, i, j, m, n), to = square(y, i, j, m, n),
-                          below = square(y, j, i, n, m),
-                          turned = {below.p, m, n, below.cs, below.rs, below.dt};
-            lopk_copy(&to, &from);
-            if (j == i)
-                lopk_mirror_triangle(to.p, m, to.cs, to.rs, to.dt, adjoint, false);
-            else if (adjoint)
-                lopk_conj(&turned, &from);
-            else
-                lopk_copy(&turned, &from);
-        }
-    }
-}
-void lop_named_rows(const lop_mat *rows, const lop_mat *a, bool adjoint, int64_t i) {
-    const int64_t m = rows->m, past = i + m;
-    const lop_mat left = square(rows, 0, 0, m, i), above = square(a, 0, i, i, m),
-                  turned = {above.p, m, i, above.cs, above.rs, above.dt},
-                  mid = square(rows, 0, i, m, m), main = square(a, i, i, m, m),
-                  right = square(rows, 0, past, m, a->m - past),
-                  beside = square(a, i, past, m, a->m - past);
-    if (adjoint)
-        lopk_conj(&left, &turned);
-    else
-        lopk_copy(&left, &turned);
-    lopk_copy(&mid, &main);
-    lopk_mirror_triangle(mid.p, m, mid.cs, mid.rs, mid.dt, adjoint, false);
-    for (int64_t r = 0; adjoint && r < m; r++) {
-        const int64_t at = r * (mid.rs + mid.cs);
-        lop_set(mid.dt, mid.p, at, creal(lop_get(mid.dt, mid.p, at)));
-    }
-    lopk_copy(&right, &beside);
-}
-
 static lop_status run(const lop_call *c) {
     const lop_mat *y = c->a[0], *a = c->a[1];
-    const bool adjoint = c->step->attr.i[0] != 0 && lop_is_complex(a->dt);
     if (!lop_is_blas(a->dt)) {
         by_rows(y, a);
         return LOP_OK;
     }
-    by_squares(y, a, adjoint);
-    for (int64_t i = 0; adjoint && i < y->m; i++) {
-        const int64_t at = i * (y->rs + y->cs);
-        lop_set(y->dt, y->p, at, creal(lop_get(y->dt, y->p, at)));
-    }
+    lopk_whole_of_half(y, a, c->step->attr.i[0] != 0);
     return LOP_OK;
 }
 
@@ -104,7 +55,8 @@ const lop_op lop_op_named = {LOP_NAMED(named), .cls = LOP_ARRAY, .min = 1,      
 
 const lop_node *lop_half_alone(const lop_node *dense, int64_t k, lop_dtype dt) {
     const lop_node *a = dense->op == &lop_op_dense ? dense->child[0] : dense;
-    return a->op == &lop_op_named && 2 * k <= lop_rows(a) && dense->shape.ndim == 2 &&
+    enum { MOST = 100 }; /* beyond, BLAS gains more by its packing than a copy costs */
+    return a->op == &lop_op_named && k <= MOST && 2 * k <= lop_rows(a) && dense->shape.ndim == 2 &&
                    a->dtype == dt && a->child[0]->n == 0 && lop_is_blas(dt)
                ? a->child[0]
                : NULL;

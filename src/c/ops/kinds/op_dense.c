@@ -119,21 +119,12 @@ static lop_status run_trmm(const lop_call *c) {
     return st;
 }
 
-/* A product by the upper triangle of a matrix: one real column at once, others by panels of rows,
- * which are made whole in the scratch. attr.i[0] mode, i[1]: Hermitian, else symmetric. */
+/* A product by the upper triangle of a matrix. attr.i[0] mode, i[1]: Hermitian, else symmetric. */
 static lop_status run_half_gemm(const lop_call *c) {
-    const lop_mat *y = c->a[0], *x = c->a[1], *a = c->a[2];
-    const int64_t mode = c->step->attr.i[0], n = a->m, size = (int64_t)lop_dtype_size(a->dt);
-    const bool adjoint = c->step->attr.i[1] != 0 && lop_is_complex(a->dt),
+    const int64_t mode = c->step->attr.i[0];
+    const bool adjoint = c->step->attr.i[1] != 0,
                conj = adjoint ? mode == LOP_T || mode == LOP_C : (mode & LOP_C) != 0;
-    if (y->n == 1 && lopk_symv(y, a, x)) return LOP_OK;
-    for (int64_t i = 0; i < n; i += LOP_HALF_ROWS) {
-        const int64_t m = n - i < LOP_HALF_ROWS ? n - i : LOP_HALF_ROWS;
-        const lop_mat rows = {c->scratch, m, n, n, 1, a->dt},
-                      to = {(char *)y->p + i * y->rs * size, m, y->n, y->rs, y->cs, y->dt};
-        lop_named_rows(&rows, a, adjoint, i);
-        lopk_gemm(&to, &rows, conj, x, false);
-    }
+    lopk_symm(c->a[0], c->a[2], adjoint, conj, c->a[1], c->scratch);
     return LOP_OK;
 }
 
@@ -156,13 +147,12 @@ static lop_status apply(lop_emit *e, const lop_node *self, lop_mode mode, int x,
                                   lop_slot_dtype(e, out), &st)};
     if (in[1] < 0) return st;
     if (half) {
-        const int64_t n = lop_rows(self), rows = n < LOP_HALF_ROWS ? n : LOP_HALF_ROWS;
         lop_step *s = lop_emit_step(e, k == 1 ? "symv" : "half-gemm", run_half_gemm, out, 2, in);
         if (!s) return LOP_NOMEM;
         s->attr.i[0] = mode;
         s->attr.i[1] = self->child[0]->attr.i[0];
         s->flags = LOP_STEP_GEMM;
-        s->scratch = (size_t)rows * (size_t)n * lop_dtype_size(self->dtype);
+        s->scratch = lopk_symm_scratch(lop_rows(self), k, self->dtype);
         s->flops = flops(self, k);
         return LOP_OK;
     }
