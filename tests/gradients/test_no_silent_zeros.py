@@ -73,3 +73,19 @@ def test_a_function_s_value_is_that_of_lazy_arrays():
 
     for A in (A0, pl.Dense(A0)):
         np.testing.assert_allclose(pl.value_and_grad(g)(A)[0], float(g(A)), rtol=1e-12)
+
+
+def test_comparisons_have_no_derivatives():
+    """What is chosen by signs or places is chosen likewise nearby."""
+    a = np.array([1.5, -0.5, 0.25, -2.0])
+    v = np.array([1.0, 2.0, -1.0, 0.5])
+    for f, second in (
+        (lambda x: np.sum(np.where(x > 0, x, 0.1 * x)), 0),
+        (lambda x: np.sum(np.where(x > 0, x, 0.0) ** 2), 2 * (a > 0)),
+        (lambda x: np.sum(np.maximum(A0 @ x, 0)) + np.max(x), 0),
+        (lambda x: np.sum(np.clip(x, -1, 1)) + np.sum(np.where(np.isnan(x), 0, x)), 0),
+        (lambda x: np.sum((A0 @ x > 0) * 1.0), 0),
+    ):
+        assert np.array_equal(pl.hvp(f)(a, v), second * v)
+        assert np.array_equal(pl.hessian(f)(a), np.diag(second * np.ones(4)))
+        assert np.array_equal(pl.jvp(pl.grad(f), (a,), (v,))[1], second * v)

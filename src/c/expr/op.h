@@ -71,6 +71,15 @@ static inline bool lop_is_declared_half(const lop_node *dense) {
     return dense->attr.i[0] >= LOP_ASSUME_SYMMETRIC && dense->attr.i[0] <= LOP_ASSUME_POSITIVE;
 }
 
+/* Is it a Tridiagonal, Banded or BlockTridiagonal that is symmetric or Hermitian by its word, of
+ * which one half is all of it (op_named_lines.c)? */
+bool lop_has_named_lines(const lop_node *n);
+/* Will the half of what has these attributes be named, of which `word` is what is assumed? */
+bool lop_names_lines(const lop_attr *of, int word);
+/* Its parameters by that half, of what its children became: owned, as far as they came, `count`. */
+lop_status lop_named_lines(const lop_node *n, const lop_node *const *child, int *count,
+                           const lop_node **out, lop_err *err);
+
 /* The array of which a product of a Dense with k columns in this dtype reads the upper triangle
  * alone, borrowed; NULL: the whole matrix is made first. */
 const lop_node *lop_half_alone(const lop_node *dense, int64_t k, lop_dtype dt);

@@ -19,7 +19,9 @@ typedef struct look {
 bool lop_infer_under_test(const lop_node *a) {
     for (int i = 0; i < a->n; i++) {
         const lop_node *x = a->child[i];
-        const lop_op *op = (x->op == &lop_op_named ? x->child[0] : x)->op;
+        const bool named =
+            x->op == &lop_op_named || x->op == &lop_op_named_band || x->op == &lop_op_named_blocks;
+        const lop_op *op = (named ? x->child[0] : x)->op;
         if (op == &lop_op_assume || op == &lop_op_assume_band || op == &lop_op_assume_tridiagonal ||
             op == &lop_op_assume_blocks)
             return true;

@@ -102,6 +102,20 @@ static lop_status as_declared(const lop_node *dense, const lop_node *array, cons
     return lop_node_make(dense->ctx, &lop_op_triangular, &side, 1, &array, NULL, out, err);
 }
 
+/* A kind of bands by its named half: owned. */
+static lop_status of_lines(const lop_node *n, const lop_node *const *child, const lop_node **out,
+                           lop_err *err) {
+    const lop_node *v[3] = {NULL, NULL, NULL};
+    int count = 0;
+    lop_status st = lop_named_lines(n, child, &count, v, err);
+    if (st == LOP_OK) st = lop_node_make(n->ctx, n->op, &n->attr, count, v, NULL, out, err);
+    for (int i = 0; i < 3; i++) lop_node_unref(v[i]);
+    if (st != LOP_OK || ((*out)->dtype == n->dtype && lop_shape_equal(&(*out)->shape, &n->shape)))
+        return st;
+    lop_node_unref(*out); /* the other half has a wider dtype, or a stack of its own */
+    return lop_node_make(n->ctx, n->op, &n->attr, n->n, child, NULL, out, err);
+}
+
 /* Is a Dense by its word something else than its array? */
 static bool is_read_anew(const lop_node *n) {
     return lop_is_declared_kind(n) || (lop_is_declared_half(n) && n->child[0]->op != &lop_op_named);
@@ -150,6 +164,8 @@ static lop_status rebuilt(walk *w, const lop_node *n, const lop_node **out, lop_
     }
     if (w->rules && n->op == &lop_op_dense && is_read_anew(n))
         st = as_declared(n, child[0], out, err);
+    else if (w->rules && lop_has_named_lines(n))
+        st = of_lines(n, child, out, err);
     else if (st == LOP_OK && same)
         *out = lop_node_ref(n);
     else if (st == LOP_OK && w->rules)

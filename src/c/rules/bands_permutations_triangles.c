@@ -74,6 +74,20 @@ static lop_status tridiagonal(const lop_maker *mk, const lop_attr *attr, const l
     return st;
 }
 
+/* The three for what has such attributes; where those name no half by the one that a's names:
+ * owned. */
+static lop_status three_of(const lop_maker *mk, const lop_node *a, const lop_attr *of,
+                           const lop_node **v) {
+    int count = 0;
+    if (!lop_names_lines(of, 0) && lop_has_named_lines(a))
+        return lop_named_lines(a, a->child, &count, v, mk->err);
+    for (int i = 0; i < 3; i++) v[i] = lop_node_ref(a->child[i]);
+    return LOP_OK;
+}
+static void drop_three(const lop_node **v) {
+    for (int i = 0; i < 3; i++) lop_node_unref(v[i]);
+}
+
 LOP_BUILD(view_tridiagonal) {
     const lop_node *a = m->root->child[0], *v[3] = {NULL, NULL, NULL};
     int64_t mode = m->root->attr.i[0];
@@ -110,32 +124,37 @@ static lop_attr tridiagonal_left(const lop_attr *a, bool real, bool positive) {
 }
 
 LOP_BUILD(scaled_tridiagonal) {
-    const lop_node *a = m->root->child[0], *v[3] = {NULL, NULL, NULL};
+    const lop_node *a = m->root->child[0], *v[3] = {NULL, NULL, NULL}, *x[3] = {NULL, NULL, NULL};
     const bool positive = lop_is_positive_multiple(m->root);
     const lop_attr *c = &m->root->attr;
     lop_attr attr = tridiagonal_left(&a->attr, c->im == 0, positive);
-    lop_status st = LOP_OK;
     if (positive) attr.i[2] = lop_path_on(a->attr.i[2], false, LOP_PATH_WITHIN);
+    lop_status st = three_of(mk, a, &attr, x);
     for (int i = 0; st == LOP_OK && i < 3; i++)
-        if (i == 2 && a->child[2] == a->child[0]) /* symmetric, and seen to be */
+        if (i == 2 && x[2] == x[0]) /* symmetric, and seen to be */
             v[2] = lop_node_ref(v[0]);
         else
-            st = lop_join(mk, &lop_op_scale, c, a->child[i], NULL, &v[i]);
+            st = lop_join(mk, &lop_op_scale, c, x[i], NULL, &v[i]);
+    drop_three(x);
     return tridiagonal(mk, &attr, v, st, out);
 }
 
 LOP_BUILD(sum_tridiagonal) {
-    const lop_node *a = m->root->child[0], *b = m->root->child[1], *v[3] = {NULL, NULL, NULL};
+    const lop_node *a = m->root->child[0], *b = m->root->child[1], *v[3] = {NULL, NULL, NULL},
+                   *x[3] = {NULL, NULL, NULL}, *y[3] = {NULL, NULL, NULL};
     lop_attr attr = lop_assumed_of_sum(a, b, 0);
-    lop_status st = LOP_OK;
     if (a->attr.i[1] != b->attr.i[1] || attr.i[0] == LOP_ASSUME_GENERAL)
         attr = (lop_attr){.i = {LOP_ASSUME_GENERAL, 0, 0, 0}};
-    const bool same = a->child[0] == a->child[2] && b->child[0] == b->child[2];
+    lop_status st = three_of(mk, a, &attr, x);
+    if (st == LOP_OK) st = three_of(mk, b, &attr, y);
+    const bool same = x[0] == x[2] && y[0] == y[2];
     for (int i = 0; st == LOP_OK && i < 3; i++)
         if (i == 2 && same)
             v[2] = lop_node_ref(v[0]);
         else
-            st = lop_join(mk, &lop_op_add, NULL, a->child[i], b->child[i], &v[i]);
+            st = lop_join(mk, &lop_op_add, NULL, x[i], y[i], &v[i]);
+    drop_three(x);
+    drop_three(y);
     return tridiagonal(mk, &attr, v, st, out);
 }
 
@@ -143,7 +162,7 @@ LOP_BUILD(sum_tridiagonal) {
 LOP_BUILD(tridiagonal_plus) {
     const bool first = m->root->child[0]->op == &lop_op_tridiagonal;
     const lop_node *a = m->root->child[first ? 0 : 1], *o = m->root->child[first ? 1 : 0],
-                   *v[3] = {lop_node_ref(a->child[0]), NULL, lop_node_ref(a->child[2])}, *d = NULL;
+                   *v[3] = {NULL, NULL, NULL}, *d = NULL, *main = NULL;
     const bool multiple = o->op == &lop_op_scaled, known = multiple || o->op == &lop_op_identity,
                real = multiple ? o->attr.im == 0 : !lop_is_complex(o->dtype) || known;
     lop_attr attr =
@@ -151,10 +170,13 @@ LOP_BUILD(tridiagonal_plus) {
     if (attr.i[0] == LOP_ASSUME_HERMITIAN && !(multiple && lop_is_negative_multiple(o)))
         attr.i[2] = lop_path_on(a->attr.i[2], a->attr.i[0] == LOP_ASSUME_POSITIVE,
                                 LOP_PATH_BESIDE_DIAGONAL + !first);
-    lop_status st = lop_make_diagonal(mk, o, &d);
+    lop_status st = three_of(mk, a, &attr, v);
+    main = v[1];
+    v[1] = NULL;
+    if (st == LOP_OK) st = lop_make_diagonal(mk, o, &d);
     if (st == LOP_OK)
-        st = lop_join(mk, &lop_op_add, NULL, first ? a->child[1] : d, first ? d : a->child[1],
-                      &v[1]);
+        st = lop_join(mk, &lop_op_add, NULL, first ? main : d, first ? d : main, &v[1]);
+    lop_node_unref(main);
     lop_node_unref(d);
     return tridiagonal(mk, &attr, v, st, out);
 }

@@ -18,14 +18,34 @@ static lop_status kind(const lop_maker *mk, const lop_attr *attr, int n, const l
     return st;
 }
 
+/* Its vectors for what has such attributes; where those name no half by the one that a's names:
+ * owned, n of them. */
+static lop_status vectors_of(const lop_maker *mk, const lop_node *a, const lop_attr *of,
+                             const lop_node **v, int *n) {
+    *n = a->n;
+    if (!lop_names_lines(of, 1) && lop_has_named_lines(a))
+        return lop_named_lines(a, a->child, n, v, mk->err);
+    for (int i = 0; i < a->n; i++) v[i] = lop_node_ref(a->child[i]);
+    return LOP_OK;
+}
+static void drop(const lop_node **v) {
+    for (int i = 0; i < 3; i++) lop_node_unref(v[i]);
+}
+
 LOP_BUILD(blocktri_sum) {
-    const lop_node *a = m->root->child[0], *b = m->root->child[1], *v[3] = {NULL};
+    const lop_node *a = m->root->child[0], *b = m->root->child[1], *v[3] = {NULL}, *x[3] = {NULL},
+                   *y[3] = {NULL};
     const lop_attr attr = lop_assumed_of_sum(a, b, 1);
-    lop_status st = LOP_OK;
-    if (size_of(a) != size_of(b) || a->n != b->n || lop_rows(a) != lop_rows(b)) return LOP_NOMATCH;
-    for (int i = 0; st == LOP_OK && i < a->n; i++)
-        st = lop_join(mk, &lop_op_add, NULL, a->child[i], b->child[i], &v[i]);
-    return kind(mk, &attr, a->n, v, st, out);
+    int n = 0, other = 0;
+    if (size_of(a) != size_of(b) || lop_rows(a) != lop_rows(b)) return LOP_NOMATCH;
+    lop_status st = vectors_of(mk, a, &attr, x, &n);
+    if (st == LOP_OK) st = vectors_of(mk, b, &attr, y, &other);
+    if (st == LOP_OK && n != other) st = LOP_NOMATCH;
+    for (int i = 0; st == LOP_OK && i < n; i++)
+        st = lop_join(mk, &lop_op_add, NULL, x[i], y[i], &v[i]);
+    drop(x);
+    drop(y);
+    return kind(mk, &attr, n, v, st, out);
 }
 
 static lop_attr blocktri_left(const lop_node *a, bool real, bool positive) {
@@ -36,16 +56,19 @@ static lop_attr blocktri_left(const lop_node *a, bool real, bool positive) {
 }
 
 LOP_BUILD(blocktri_scaled) {
-    const lop_node *a = m->root->child[0], *v[3] = {NULL};
+    const lop_node *a = m->root->child[0], *v[3] = {NULL}, *x[3] = {NULL};
     const bool positive = lop_is_positive_multiple(m->root);
     const lop_attr *c = &m->root->attr;
     lop_attr attr = blocktri_left(a, c->im == 0, positive);
-    lop_status st = LOP_OK;
+    int n = 0;
     if (positive) attr.i[2] = lop_path_on(a->attr.i[2], false, LOP_PATH_WITHIN);
-    if (a->n == 2 && c->im != 0) return LOP_NOMATCH; /* what stands above would be conjugated */
-    for (int i = 0; st == LOP_OK && i < a->n; i++)
-        st = lop_join(mk, &lop_op_scale, c, a->child[i], NULL, &v[i]);
-    return kind(mk, &attr, a->n, v, st, out);
+    lop_status st = vectors_of(mk, a, &attr, x, &n);
+    if (st == LOP_OK && n == 2 && c->im != 0)
+        st = LOP_NOMATCH; /* what stands above would be conjugated */
+    for (int i = 0; st == LOP_OK && i < n; i++)
+        st = lop_join(mk, &lop_op_scale, c, x[i], NULL, &v[i]);
+    drop(x);
+    return kind(mk, &attr, n, v, st, out);
 }
 
 /* A and a diagonal of whatever sort, in either order. */
@@ -62,10 +85,14 @@ LOP_BUILD(blocktri_plus) {
                                 LOP_PATH_BESIDE_DIAGONAL); /* the blocks are the first term */
     lop_status st = lop_make_diagonal(mk, o, &d);
     if (st != LOP_OK) return st;
-    for (int i = 0; i < a->n; i += 2) v[i] = lop_node_ref(a->child[i]);
-    st = lop_join(mk, &lop_op_blockplus, &size, a->child[1], d, &v[1]);
+    int n = 0;
+    st = vectors_of(mk, a, &attr, v, &n);
+    const lop_node *main = v[1];
+    v[1] = NULL;
+    if (st == LOP_OK) st = lop_join(mk, &lop_op_blockplus, &size, main, d, &v[1]);
+    lop_node_unref(main);
     lop_node_unref(d);
-    return kind(mk, &attr, a->n, v, st, out);
+    return kind(mk, &attr, n, v, st, out);
 }
 
 /* The blocks of `a` in dtype dt from their leaves on, in v. */

@@ -69,24 +69,58 @@ def _on(d: Any, k: int, n: int) -> Any:
     return out
 
 
+HALVES = ("sym", "symmetric", "her", "hermitian", "pos", "positive definite")
+
+
 def _tridiagonal(op: Any) -> Any:
     n = op.shape[-1]
-    dl, d, du = op._given("dl", "d", "du")
+    dl, d, du = named_lines(op)
     return (_on(dl, -1, n) + _on(du, 1, n) if n > 1 else 0) + _on(d, 0, n)
 
 
 def _banded(op: Any) -> Any:
-    (low, up), ab = op._given("l_and_u", "ab")
     n = op.shape[-1]
-    out = np.zeros(op.shape, ab.dtype)
-    for k in range(-min(low, n - 1), min(up, n - 1) + 1):
-        out += _on(ab[..., up - k, max(k, 0) : n + min(k, 0)], k, n)
+    out = np.zeros(op.shape, op._given("ab").dtype)
+    for k, d in named_diagonals(op):
+        out += _on(d, k, n)
     return out
 
 
+def named_diagonals(op: Any) -> Any:
+    """(offset, diagonal) of all of a Banded; of what is assumed by its upper half."""
+    (low, up), ab, word = op._given("l_and_u", "ab", "assume_a")
+    n, ab = op.shape[-1], np.asarray(ab)
+    for k in range(-min(low, n - 1), min(up, n - 1) + 1):
+        at = -k if k < 0 and word in HALVES else k
+        d = ab[..., up - at, max(at, 0) : n + min(at, 0)]
+        if word in HALVES and word[0] != "s" and k <= 0:
+            d = np.conjugate(d) if k < 0 else np.real(d)
+        yield k, d
+
+
+def named_lines(op: Any) -> Any:
+    """dl, d, du of a Tridiagonal; of what is assumed by d and du."""
+    dl, d, du, word = op._given("dl", "d", "du", "assume_a")
+    if word not in HALVES:
+        return dl, d, du
+    if word[0] == "s":
+        return du, d, du
+    return np.conjugate(du), np.real(d), du
+
+
+def named_blocks(op: Any) -> Any:
+    """lower, diag, upper of a BlockTridiagonal; of what is assumed by the lower blocks and the
+    upper triangles of the others."""
+    low, d, up, word = op._given("lower", "diag", "upper", "assume_a")
+    if word in HALVES:
+        up, d = None, named_form(np.asarray(d), word)
+    if up is None:
+        up = np.swapaxes(low if word in HALVES and word[0] == "s" else np.conjugate(low), -1, -2)
+    return low, d, up
+
+
 def _blocktridiagonal(op: Any) -> Any:
-    low, d, up = op._given("lower", "diag", "upper")
-    up = np.conjugate(low).swapaxes(-1, -2) if up is None else up
+    low, d, up = named_blocks(op)
     N, b = d.shape[-3], d.shape[-1]
     out = np.zeros(op.shape, np.result_type(low, d, up))
     for i in range(N):
@@ -188,7 +222,7 @@ def named_form(a: Any, word: Any) -> Any:
     if word in ("diagonal", "tridiagonal"):
         k = int(word == "tridiagonal")
         return np.triu(np.tril(a, k), -k)
-    if word not in ("sym", "symmetric", "her", "hermitian", "pos", "positive definite"):
+    if word not in HALVES:
         return a
     below = np.swapaxes(np.triu(a, 1), -1, -2)
     if word[0] == "s" or a.dtype.kind != "c":

@@ -50,7 +50,8 @@ def _held(value: Any) -> Iterator[tuple[Any, Any]]:
 
 def _sources(x: Any, ends: frozenset[int]) -> tuple[set[int], list[Any]]:
     """What has numbers of its own in x, but for what only the ends are made of: leaves and
-    operators by their ids, and arrays."""
+    operators by their ids, and arrays. Truth values and integers, as those of x > 0, have no
+    derivatives, whatever they are made of."""
     stack, seen, arrays = [x], set(ends), []
     while stack:
         y = stack.pop()
@@ -62,7 +63,7 @@ def _sources(x: Any, ends: frozenset[int]) -> tuple[set[int], list[Any]]:
                 arrays.append(y)
         elif not is_lazy(y):
             stack += inside(y)
-        elif not (y._head in ("call", "made") and y._more[0] is stop):
+        elif y.dtype.kind in "fc" and not (y._head in ("call", "made") and y._more[0] is stop):
             f = y._more[0] if y._head == "made" else None
             stack += [*y._args, *((*f.args, *f.kwargs.values()) if isinstance(f, Kind) else ())]
     return seen - ends, arrays

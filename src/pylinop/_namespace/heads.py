@@ -112,6 +112,27 @@ def _named(w: Any, row: Any) -> Any:
     return _by_half(w.ns, w.child(row, 0), bool(row.i[0]))
 
 
+def _named_band(w: Any, row: Any) -> Any:
+    a, width, ns = w.child(row, 0), row.i[1], w.ns
+    dtype = ns.name_of(a)
+    adjoint = bool(row.i[0]) and dtype.startswith("complex")
+    n = a.shape[-1]
+    lines = [a[..., k, :] for k in range(width)]
+    lines.append(ns.cast(ns.real(a[..., width, :]), dtype) if adjoint else a[..., width, :])
+    for k in range(1, width + 1):
+        d = a[..., width - k, k:]
+        d = ns.conj(d) if adjoint else d
+        lines.append(kinds.padded(ns, d, d.ndim - 1, 0, n))
+    return ns.concat([x[..., None, :] for x in lines], a.ndim - 2)
+
+
+def _named_blocks(w: Any, row: Any) -> Any:
+    a, b = w.child(row, 0), row.i[1]
+    whole = w.ns.reshape(a, (*a.shape[:-1], a.shape[-1] // (b * b) if b else 0, b, b))
+    made = w.ns.mT(whole) if row.i[2] else _by_half(w.ns, whole, bool(row.i[0]))
+    return w.ns.reshape(made, a.shape)
+
+
 def named_part(ns: Any, a: Any, word: str) -> Any:
     """The matrix that an array is declared to be by scipy.linalg.solve's word."""
     if word in ("lower triangular", "upper triangular"):
@@ -430,6 +451,8 @@ HEADS: dict[str, Callable[..., Any]] = {
     "array_element": _element,
     "array_diagonal": _array_diagonal,
     "named": _named,
+    "named_band": _named_band,
+    "named_blocks": _named_blocks,
     "product_diagonal": _product_diagonal,
     "sumall": _sumall,
     "kronarray": _kronarray,

@@ -14,6 +14,7 @@ from .. import _core
 from .._base import config, memory
 from .._base.dtypes import inexact, real_of
 from .._base.kind_flags import heads
+from .._fallback.dense_forms import named_diagonals
 from .._operators.convert import as_operator
 from . import determinants
 from .dispatch import dense, mirrored
@@ -215,12 +216,7 @@ def bands_of(op: Any) -> list[Any] | None:
         return [(k, floats(op.diagonal(k))) for k in range(-w, w + 1)]
     if op._init is None:
         return None
-    (lower, upper), ab = op._given("l_and_u", "ab")
-    n = ab.shape[-1]
-    return [
-        (k, floats(ab[..., upper - k, max(k, 0) : n + min(k, 0)]))
-        for k in range(-min(lower, n - 1), min(upper, n - 1) + 1)
-    ]
+    return [(k, floats(d)) for k, d in named_diagonals(op)]
 
 
 def toeplitz_of(op: Any) -> tuple[Any, Any] | None:

@@ -33,8 +33,20 @@ def _diag(leaf: Any, x: Any) -> Any:
     return _diagonals(leaf, x, [(int(k), leaf.get(d))])
 
 
+def _half(leaf: Any) -> bool:
+    """Is the half above the diagonal all of it?"""
+    word = leaf.given("assume_a")
+    return word in ("sym", "symmetric", "her", "hermitian", "pos", "positive definite")
+
+
+def _below(leaf: Any, above: Any) -> Any:
+    return above if leaf.given("assume_a")[0] == "s" else np.conjugate(above)
+
+
 def _tridiagonal(leaf: Any, x: Any) -> Any:
     dl, d, du = (leaf.get(a) for a in leaf.given("dl", "d", "du"))
+    if _half(leaf):
+        dl, d = _below(leaf, du), d if leaf.given("assume_a")[0] == "s" else d.real
     return _diagonals(leaf, x, [(-1, dl), (0, d), (1, du)] if d.shape[-1] > 1 else [(0, d)])
 
 
@@ -42,7 +54,13 @@ def _banded(leaf: Any, x: Any) -> Any:
     (low, up), ab = leaf.given("l_and_u", "ab")
     n, ab = leaf.op.shape[-1], leaf.get(ab)
     ks = range(-min(low, n - 1), min(up, n - 1) + 1)
-    return _diagonals(leaf, x, [(k, ab[..., up - k, max(k, 0) : n + min(k, 0)]) for k in ks])
+    d = {k: ab[..., up - k, max(k, 0) : n + min(k, 0)] for k in ks}
+    for k in ks if _half(leaf) else ():
+        if k < 0:
+            d[k] = _below(leaf, d[-k])
+        elif k == 0 and leaf.given("assume_a")[0] != "s":
+            d[k] = d[k].real
+    return _diagonals(leaf, x, list(d.items()))
 
 
 def _identity(leaf: Any, x: Any) -> Any:
@@ -207,6 +225,11 @@ def _blocktridiagonal(leaf: Any, x: Any) -> Any:
     blocks = leaf.given("lower", "diag", "upper")
     parts: Any = (None if a is None else leaf.plain(a) for a in blocks)
     low, d, up = parts
+    if _half(leaf):
+        right, main = np.triu(d, 1), np.triu(np.tril(d))
+        up = _below(leaf, np.swapaxes(low, -1, -2))
+        main = main if leaf.given("assume_a")[0] == "s" else main.real
+        d = right + main + _below(leaf, np.swapaxes(right, -1, -2))
     up = np.conjugate(np.swapaxes(low, -1, -2)) if up is None else up
     size, b = d.shape[-3], d.shape[-1]
     y = zeros(leaf, x, low, d, up)

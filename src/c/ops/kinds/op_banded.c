@@ -44,6 +44,7 @@ static lop_status infer(lop_node *n, lop_err *err) {
     n->shape.dim[n->shape.ndim - 2] = lop_cols(ab);
     n->dtype = ab->dtype;
     n->weak = ab->weak;
+    n->declared |= lop_has_named_lines(n);
     return LOP_OK;
 }
 
@@ -181,8 +182,9 @@ const lop_op lop_op_banded = {
                "The diagonals, shape (..., l + u + 1, n): ``ab[u + i - j, j]`` is element (i, j), "
                "as in scipy.linalg.solve_banded. Borrowed."},
               {"assume_a", LOP_P_ASSUME, 2, "None",
-               "What is assumed of it: 'pos', 'her', 'sym' or 'gen'. With 'pos' solves read the "
-               "upper half alone."}},
+               "What is assumed of it: 'pos', 'her', 'sym' or 'gen'. With the first three the "
+               "upper half "
+               "is all of it, and no function reads the rest."}},
     .doc = {.brief = "A square matrix with few diagonals.",
             .cost = "Build: O(1), no copy. Product with k columns: 2 (l + u + 1) n k flops. Solve: "
                     "about 2 l (l + u) n flops for the factor, which is kept, and 2 (2 l + u) n k.",

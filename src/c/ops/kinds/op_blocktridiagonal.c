@@ -81,7 +81,9 @@ static lop_status infer(lop_node *n, lop_err *err) {
         return lop_fail(
             err, LOP_DIM,
             "a BlockTridiagonal cannot be assumed triangular; give it zeros on one side");
-    return lop_blocktri_shape(n, n->n, err);
+    const lop_status st = lop_blocktri_shape(n, n->n, err);
+    n->declared |= st == LOP_OK && lop_has_named_lines(n);
+    return st;
 }
 
 static lop_truth trait(const lop_node *n, lop_trait t) {
@@ -210,8 +212,9 @@ const lop_op lop_op_blocktridiagonal = {
          {"upper", LOP_P_ARRAY, 3, "None",
           "Those above it: block (k, k + 1) is ``upper[k]``. None: the adjoints of ``lower``."},
          {"assume_a", LOP_P_ASSUME, 1, "None",
-          "What is assumed of the whole: 'pos', 'her', 'sym' or 'gen'. Of what is assumed its own "
-          "adjoint solves by Cholesky read one half alone."}},
+          "What is assumed of the whole: 'pos', 'her', 'sym' or 'gen'. With the first three the "
+          "lower "
+          "blocks and the upper triangles of diag are all of it, and no function reads the rest."}},
     .doc =
         {.brief = "Square blocks of one size on the diagonal and next to it.",
          .extended = "The precision matrix of a Markov process with b states at N times, or of a "

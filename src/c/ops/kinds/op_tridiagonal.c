@@ -49,6 +49,7 @@ static lop_status infer(lop_node *n, lop_err *err) {
             "the other side");
     n->shape.dim[n->shape.ndim++] = lop_cols(n->child[1]);
     n->shape.dim[n->shape.ndim++] = lop_cols(n->child[1]);
+    n->declared |= lop_has_named_lines(n);
     return LOP_OK;
 }
 
@@ -172,12 +173,13 @@ const lop_op lop_op_tridiagonal = {
     .min = 3,
     .max = 3,
     .ints = 3,
-    .param = {{"dl", LOP_P_ARRAY, 1, NULL, "Below the diagonal, shape (..., n - 1). Borrowed."},
-              {"d", LOP_P_ARRAY, 1, NULL, "The diagonal, shape (..., n). Borrowed."},
-              {"du", LOP_P_ARRAY, 1, NULL, "Above the diagonal, shape (..., n - 1). Borrowed."},
-              {"assume_a", LOP_P_ASSUME, 0, "None",
-               "What is assumed of it: 'pos', 'her', 'sym' or 'gen'. With 'pos' solves read d and "
-               "du alone."}},
+    .param =
+        {{"dl", LOP_P_ARRAY, 1, NULL, "Below the diagonal, shape (..., n - 1). Borrowed."},
+         {"d", LOP_P_ARRAY, 1, NULL, "The diagonal, shape (..., n). Borrowed."},
+         {"du", LOP_P_ARRAY, 1, NULL, "Above the diagonal, shape (..., n - 1). Borrowed."},
+         {"assume_a", LOP_P_ASSUME, 0, "None",
+          "What is assumed of it: 'pos', 'her', 'sym' or 'gen'. With the first three d and du are "
+          "all of it, and no function reads dl."}},
     .doc = {.brief = "A matrix with three diagonals.",
             .extended = "Multiples, transposes and sums with other Tridiagonal, Diag and Identity "
                         "are Tridiagonal again, without computing.",

@@ -12,6 +12,7 @@ from ..._base import memory
 from ..._base.dtypes import inexact, real_of
 from ..._base.kind_flags import BAND
 from ..._base.lengths import length
+from ..._fallback.dense_forms import named_blocks
 from .. import banded_lu, banded_svd
 from ..cholesky import NotDefinite, cholesky, not_definite, real_diagonal
 from ..eigh import eigenbasis
@@ -125,8 +126,7 @@ def _(op: Any, axis: int) -> Any:
 @frobenius.row("tridiagonal", "banded", "blocktridiagonal")
 def _(op: Any) -> Any:
     if op._head == "blocktridiagonal" and op._init is not None:
-        lower, diag, upper = op._given("lower", "diag", "upper")
-        parts = (floats(x) for x in (lower, diag, lower if upper is None else upper))
+        parts = (floats(x) for x in named_blocks(op))
         flat = (x.reshape(*x.shape[:-3], math.prod(x.shape[-3:])) for x in parts)
         return _root_of_squares([length(x) for x in flat]) + np.zeros(op.shape[:-2])
     bands = bands_of(op)
