@@ -33,6 +33,11 @@ EXCEPTIONS = [
     (1.082, 704, "(A + A @ B @ A) @ A.T @ C: A 500x30, B 30x500, C 500x4"),
     (1.081, 954, "(A + B + A + C @ D) @ D.T: A 500x120, B 500x120, C 500x30, D 30x120"),
     (
+        1.08,
+        740,
+        "dia A @ B @ B.T @ (pos C + low D) @ E: B 4x30, E 4x30, dia A 4x4, low D 4x4, pos C 4x4",
+    ),
+    (
         1.072,
         972,
         "A @ (B @ B.T + sym C + sym D + dia E): A 30x120, B 120x1, dia E 120x120, sym C 120x120, sym D 120x120",  # noqa: E501
