@@ -271,3 +271,18 @@ def test_the_whole_serves_its_products_in_one_evaluation(also):
     with pl.explaining() as said:
         pl.evaluate(pl.expm(pl.lazy(pl.Sparse(s))) @ x, pl.lazy(x) * 2)
     assert "products with A" in str(said)
+
+
+def test_explain_of_the_exponential_itself(rng):
+    """What each product takes, without making it; all else as of the dense form."""
+    s = sp.random(600, 600, 0.01, random_state=1, format="csr")
+    s = -0.1 * (s + s.T)
+    E = pl.expm(pl.Sparse(s))
+    assert type(E) is action.Exponential
+    e = E.explain("apply", rng.standard_normal(600))
+    assert "a Chebyshev series" in str(e)
+    assert e.flops == 2 * s.nnz * E.way.products
+    assert "Chebyshev" not in str(E.explain("apply", np.ones((600, 600))))
+    assert E.explain("solve", np.ones(600)).flops > 0
+    assert E.explain("logdet").flops <= 600 * 2
+    np.testing.assert_allclose(E.logdet(), s.diagonal().sum(), rtol=1e-12)

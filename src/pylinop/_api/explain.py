@@ -160,6 +160,9 @@ def of_operator(
     except TypeError as error:
         words = _words(how).replace("(op", f"({action!r}").replace("=None", "=...")
         raise TypeError(f"explain{words}: {error}") from None
+    own = getattr(type(op), "_explained", None)
+    if own is not None and not run:
+        return own(op, action, args, kwargs)
     asked = op
     op, *rest = how(op, *args, **kwargs)
     planned = explanation.Explanation._of(op._explain(*rest))

@@ -62,6 +62,16 @@ class _Held(NamedTuple):
     hermitian: bool
 
 
+class _Costs(NamedTuple):
+    """Seconds of a product with A, once and a column; its flops a column; seconds of the dense
+    form."""
+
+    once: float
+    each: float
+    flops: float
+    whole: float
+
+
 # -- what is held ----------------------------------------------------------------------------------
 
 
@@ -351,10 +361,8 @@ class Exponential(LinearOperator):
     """exp(A), whose products are made when they are asked for: of thin matrices by products with A
     where that is cheaper, else by the dense form. It is of A as it was when it was made."""
 
-    def __init__(
-        self, of: Any, hermitian: bool, way: Any, seconds: tuple[float, float, float]
-    ) -> None:
-        self.of, self.hermitian, self.way, self.seconds = of, hermitian, way, seconds
+    def __init__(self, of: Any, hermitian: bool, way: Any, costs: _Costs) -> None:
+        self.of, self.hermitian, self.way, self.costs = of, hermitian, way, costs
         self.once = True  # False: it is taken as a whole beside its products
         LinearOperator.__init__(self, of.dtype, of.shape)
 
@@ -367,21 +375,34 @@ class Exponential(LinearOperator):
 
     def price(self, columns: int) -> prices.Price:
         """Of the products with A."""
-        once, each, _ = self.seconds
-        flops = 2.0 * self.way.products * columns * self.shape[-1]
+        once, each, flops, _ = self.costs
+        flops *= self.way.products * columns
         seconds = self.way.products * (_CALL + once + columns * each)
         memory = 6 * columns * self.shape[0] * self.dtype.itemsize
         return prices.Price("iterative", flops, seconds, 4 * flops, memory)
 
     def is_by_products(self, columns: int) -> bool:
-        return self.once and self.price(columns).seconds <= _GAIN * self.seconds[-1]
+        return self.once and self.price(columns).seconds <= _GAIN * self.costs.whole
 
     @property
     def most(self) -> int:
         """Columns up to which products with A are taken."""
-        once, each, whole = self.seconds
+        once, each, _, whole = self.costs
         left = _GAIN * whole / self.way.products - _CALL - once
         return max(0, min(self.shape[-1], int(left / each)))
+
+    def _explained(self, action: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """How a product goes; all else, and products by the dense form, as of that."""
+        x = np.asarray(args[0]) if action == "apply" and args else np.empty(self.shape[-1])
+        columns = 1 if x.ndim == 1 else x.shape[-1]
+        if action == "logdet" and self.dtype.kind == "f":
+            return self.of.explain("trace")
+        if action != "apply" or not self.is_by_products(columns):
+            return self._whole().explain(action, *args, **kwargs)
+        node = trees.Node("apply", self.of)
+        node.label, node.by = f"products with A: {self.way.words}", "iterative"
+        node.price = self.price(columns)
+        return trees.explained("apply", self, node)
 
     def _times(self, x: Any) -> Any:
         dtype = np.result_type(self.dtype, x.dtype)
@@ -407,7 +428,7 @@ class Exponential(LinearOperator):
         if self.hermitian and (conjugate or self.dtype.kind == "f"):
             return self
         of = self.of.H if conjugate else self.of.T
-        made = Exponential(of, self.hermitian, self.way.seen(conjugate), self.seconds)
+        made = Exponential(of, self.hermitian, self.way.seen(conjugate), self.costs)
         made.once = self.once
         return made
 
@@ -443,17 +464,22 @@ def _product(op: Exponential, x: Any, columns: int) -> Any:
         return y if y is not None and np.isfinite(y).all() else None
 
 
-def _seconds(held: _Held) -> tuple[float, float]:
-    """Of one product, once and for each column, a term's other work included."""
+def _costs(held: _Held, whole: float) -> _Costs:
+    """Of one product, a term's other work included."""
     op, a, costs = held.op, held.array, _core._costs()
     n, item = op.shape[0], op.dtype.itemsize
     vectors = 6 * item * n / costs["bandwidth"]
     if a is None:
-        return 0.0, vectors + float(op.explain("apply").seconds)
-    work = 4 if op.dtype.kind == "c" else 1
+        plan = op.explain("apply")
+        return _Costs(0.0, vectors + float(plan.seconds), float(plan.flops), whole)
+    work = 8 if op.dtype.kind == "c" else 2
     if isinstance(a, np.ndarray):
-        return a.nbytes / costs["bandwidth"], vectors + 2.0 * work * n * n / costs["gemm_rate"]
-    return 0.0, vectors + prices.rated("", 2.0 * work * a.nnz, (item + 4) * a.nnz, 0).seconds
+        flops = float(work * n * n)
+        once = a.nbytes / costs["bandwidth"]
+        return _Costs(once, vectors + flops / costs["gemm_rate"], flops, whole)
+    flops = float(work * a.nnz)
+    seconds = prices.rated("", flops, (item + 4) * a.nnz, 0).seconds
+    return _Costs(0.0, vectors + seconds, flops, whole)
 
 
 def offered(op: Any, once: bool) -> Exponential | None:
@@ -495,5 +521,5 @@ def _planned(op: Any, sparse: bool, whole: float) -> Exponential | None:
     if way is None:
         return None
     whole *= _BY_VECTORS if held.hermitian and sparse else 1
-    made = Exponential(held.op, held.hermitian, way, (*_seconds(held), whole))
+    made = Exponential(held.op, held.hermitian, way, _costs(held, whole))
     return made if made.is_by_products(1) else None
