@@ -174,12 +174,46 @@ static void edges(void) {
     t_group("edges");
 }
 
+/* Plans whose hashes lead to one place: as many as there are neighbours stay, the one that was used
+ * longest ago goes first. */
+static void neighbours(void) {
+    static lop_sign s[LOP_PLANS_ALIKE + 1];
+    lop_plan *plan = NULL;
+    const lop_node *root = random_value(7919, 1);
+    lop_plans_clear(&plans);
+    if (!root || !signed_by(root, &s[0]) ||
+        lop_plan_make(&w.ctx, w.rules, &w.options, root, &plan, &w.err) != LOP_OK) {
+        t_check(false, "no plan");
+    } else {
+        for (int i = LOP_PLANS_ALIKE; i >= 0; i--) {
+            s[i] = s[0];
+            if (!t_check(lop_sign_word(&s[i], (uint64_t)i), "no room")) break;
+            s[i].hash = 5;
+            if (i < LOP_PLANS_ALIKE) {
+                lop_plans_get(&plans, &s[i], NULL);
+                lop_plans_put(&plans, &s[i], plan);
+            }
+        }
+        for (int i = 0; i < LOP_PLANS_ALIKE; i++)
+            t_check(lop_plans_get(&plans, &s[i], NULL) != NULL, "%d is gone", i);
+        t_check(lop_plans_get(&plans, &s[0], NULL) != NULL, "the first is gone");
+        lop_plans_put(&plans, &s[LOP_PLANS_ALIKE], plan);
+        for (int i = 0; i <= LOP_PLANS_ALIKE; i++)
+            t_check((lop_plans_get(&plans, &s[i], NULL) != NULL) == (i != 1), "of %d", i);
+    }
+    lop_plan_unref(plan);
+    lop_node_unref(root);
+    world_leaves(&w);
+    t_group("neighbours");
+}
+
 int main(int argc, char **argv) {
     world_open(&w, (uint64_t)t_number(argc, argv, 1, 5));
     lop_plans_init(&plans, &w.ctx);
     signatures();
     exchanged();
     edges();
+    neighbours();
     lop_plans_clear(&plans);
     world_close(&w, "test_plans");
     t_group("memory");

@@ -115,17 +115,34 @@ void lop_plans_clear(lop_plans *plans) {
     plans->slot = NULL;
 }
 
+static bool is_of(const lop_shared *e, const lop_sign *s) {
+    return e->plan && e->hash == s->hash && e->n == s->n &&
+           memcmp(e->word, s->word, (size_t)s->n * sizeof *s->word) == 0;
+}
+
+/* Where a plan is, or goes. */
+static lop_shared *place(const lop_plans *plans, const lop_sign *s) {
+    lop_shared *set = &plans->slot[s->hash % (LOP_PLANS / LOP_PLANS_ALIKE) * LOP_PLANS_ALIKE],
+               *oldest = set;
+    for (int i = 0; i < LOP_PLANS_ALIKE; i++) {
+        if (is_of(&set[i], s)) return &set[i];
+        if (set[i].used < oldest->used) oldest = &set[i];
+    }
+    return oldest;
+}
+
 const lop_shared *lop_plans_get(lop_plans *plans, const lop_sign *s, lop_number *value) {
-    const lop_shared *e = plans->slot ? &plans->slot[s->hash % LOP_PLANS] : NULL;
-    bool fits = e && e->plan && e->hash == s->hash && e->n == s->n &&
-                memcmp(e->word, s->word, (size_t)s->n * sizeof *s->word) == 0;
+    lop_shared *e = plans->slot ? place(plans, s) : NULL;
+    bool fits = e && is_of(e, s);
     if (fits && e->plan->coefs) fits = lop_coefs_for(e->plan->coefs, s->number, value);
     *(fits ? &plans->hits : &plans->misses) += 1;
+    if (fits) e->used = plans->hits + plans->misses;
     return fits ? e : NULL;
 }
 
 void lop_plans_put(lop_plans *plans, const lop_sign *s, lop_plan *plan) {
-    lop_shared fresh = {.hash = s->hash, .n = s->n, .plan = plan};
+    lop_shared *at, fresh = {.hash = s->hash, .used = plans->hits + plans->misses, .n = s->n};
+    fresh.plan = plan;
     if (plan->nleaf > LOP_SIGN_LEAVES + 1) return;
     for (int i = 0; i < plan->nleaf; i++) {
         int number = 0;
@@ -137,8 +154,9 @@ void lop_plans_put(lop_plans *plans, const lop_sign *s, lop_plan *plan) {
     if (!fresh.word) return;
     memcpy(fresh.word, s->word, (size_t)s->n * sizeof *s->word);
     plan->refs++;
-    drop(plans, &plans->slot[s->hash % LOP_PLANS]);
-    plans->slot[s->hash % LOP_PLANS] = fresh;
+    at = place(plans, s);
+    drop(plans, at);
+    *at = fresh;
 }
 
 static bool scales_integers(const lop_plan *p) {

@@ -13,7 +13,13 @@
 
 #include "plan.h"
 
-enum { LOP_SIGN_WORDS = 2048, LOP_SIGN_LEAVES = 56, LOP_SIGN_SHARED = 128, LOP_PLANS = 256 };
+enum {
+    LOP_SIGN_WORDS = 2048,
+    LOP_SIGN_LEAVES = 56,
+    LOP_SIGN_SHARED = 128,
+    LOP_PLANS = 256,
+    LOP_PLANS_ALIKE = 4 /* of neighbouring places, for plans whose hashes lead there */
+};
 
 typedef struct lop_sign {
     uint64_t hash;
@@ -42,7 +48,7 @@ bool lop_sign_node(lop_sign *s, const lop_node *root);
 /* A plan and its leaves: number[i] says which leaf of the expression leaf i of the plan is; -1: it
  * is not in the expression (the right-hand side). */
 typedef struct lop_shared {
-    uint64_t hash;
+    uint64_t hash, used; /* when it was found last */
     int n;
     lop_plan *plan;
     uint64_t *word;
@@ -51,7 +57,8 @@ typedef struct lop_shared {
 
 typedef struct lop_plans {
     lop_ctx *ctx;
-    lop_shared *slot; /* LOP_PLANS of them, by hash; the newer plan takes the place */
+    lop_shared *slot; /* LOP_PLANS of them, by hash; a newer plan takes the place of the one of
+                         its neighbours that was used longest ago */
     uint64_t hits, misses;
 } lop_plans;
 void lop_plans_init(lop_plans *plans, lop_ctx *ctx);

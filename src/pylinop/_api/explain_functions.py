@@ -90,6 +90,9 @@ def _expm(op: Any, a: _Arguments) -> trees.Node:
     if made is not None:
         first = f"one takes about {made.price(1).seconds:.2g} s"
         node.note = f"times up to {made.most} columns by products, {made.way.words}: {first}"
+        node.unsure = "where all that is asked for are such products"
+        node.instead = trees.Node("products with A", op)
+        node.instead.label, node.instead.price = made.way.words, made.price(1)
     return node
 
 
