@@ -1,5 +1,6 @@
 """Large results begin where a cache line does, in memory that is theirs as any other array's."""
 
+import sys
 import threading
 import tracemalloc
 
@@ -66,6 +67,9 @@ def test_their_memory_is_counted_and_given_back():
         tracemalloc.stop()
 
 
+keeps = pytest.mark.skipif(sys.platform != "linux", reason="freed blocks are kept on Linux")
+
+
 def _at(a):
     return a.__array_interface__["data"][0]
 
@@ -73,19 +77,11 @@ def _at(a):
 @pytest.fixture
 def op():
     pl._core._clear_store()
-    if pl._core._store()["spare"] or not _keeps():
-        pytest.skip("freed blocks are not kept on this system")
     return pl.Diag(np.arange(40_000.0))
 
 
-def _keeps():
-    del_me = pl.Diag(np.arange(40_000.0)) @ np.ones(40_000)
-    del del_me
-    kept = pl._core._store()["spare"] > 0
-    pl._core._clear_store()
-    return kept
-
-
+@keeps
+@pytest.mark.no_asan  # its own keeping
 def test_a_freed_result_s_memory_is_the_next_one_s(op, capsys):
     x = np.ones(40_000)
     first, held = op @ x, op @ x
@@ -104,6 +100,8 @@ def test_a_freed_result_s_memory_is_the_next_one_s(op, capsys):
     assert "spare " in (pl.show_config() or capsys.readouterr().out)
 
 
+@keeps
+@pytest.mark.no_asan
 def test_the_bound_of_what_is_kept_holds_for_freed_blocks_too(op):
     limit = pl._core._store()["limit"]
     x = np.ones(40_000)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .._fallback.dense_forms import HALVES
 from . import kinds, products
 
 __all__ = ["HEADS"]
@@ -140,7 +141,7 @@ def named_part(ns: Any, a: Any, word: str) -> Any:
     if word in ("diagonal", "tridiagonal"):
         k = int(word == "tridiagonal")
         return ns.triu(ns.tril(a, k), -k)
-    if word in ("sym", "symmetric", "her", "hermitian", "pos", "positive definite"):
+    if word in HALVES:
         return _by_half(ns, a, word[0] != "s")
     return a
 

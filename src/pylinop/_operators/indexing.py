@@ -14,6 +14,7 @@ from .. import _core
 from .._base.dtypes import N, T
 from .._base.index_steps import as_slice, taken
 from .._fallback import interpreter
+from .._fallback.dense_forms import HALVES
 
 _WORDS = (
     "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean "
@@ -156,7 +157,6 @@ def _merged(inner: Any, outer: Any) -> tuple[Any, ...] | None:
 
 
 _WHOLE = (None, "gen", "general")
-_HALVES = ("sym", "symmetric", "her", "hermitian", "pos", "positive definite")
 
 
 def is_whole(op: Any) -> bool:
@@ -178,7 +178,7 @@ def _of_dense(op: Any, steps: Any) -> Any:
     if rows == columns and (rows[1] > 0 or word == "diagonal"):
         even = word != "tridiagonal" or rows[1] == 1
         return _core.Dense(taken(a, steps), word if even else "diagonal")
-    if word in _HALVES and max(rows[0], _last(rows)) < min(columns[0], _last(columns)):
+    if word in HALVES and max(rows[0], _last(rows)) < min(columns[0], _last(columns)):
         return _core.Dense(taken(a, steps))
     return None
 

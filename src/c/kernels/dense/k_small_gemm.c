@@ -47,25 +47,8 @@ typedef struct small_loops {
 #define UNROLL
 #endif
 
-#define ISA base
-#define BYTES 16
-#include "k_small_gemm_per_isa.h"
-
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#pragma GCC push_options
-#pragma GCC target("avx2,fma")
-#define ISA avx2
-#define BYTES 32
-#include "k_small_gemm_per_isa.h"
-#pragma GCC pop_options
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512dq,avx2,fma")
-#define ISA avx512
-#define BYTES 64
-#include "k_small_gemm_per_isa.h"
-#pragma GCC pop_options
-#define HAVE_WIDE 1
-#endif
+#define PER_ISA "kernels/dense/k_small_gemm_per_isa.h"
+#include "kernels/common/k_each_isa.h"
 
 int lopk_small_force = LOPK_ONLY == 3 ? 0 : LOPK_ONLY;
 

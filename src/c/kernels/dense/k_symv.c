@@ -24,25 +24,8 @@
 typedef void (*symv_loop)(void *y, const void *a, int64_t n, int64_t ld, bool rows, const void *x,
                           int64_t apart, bool adjoint, bool conj);
 
-#define ISA base
-#define BYTES 16
-#include "k_symv_per_isa.h"
-
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#pragma GCC push_options
-#pragma GCC target("avx2,fma")
-#define ISA avx2
-#define BYTES 32
-#include "k_symv_per_isa.h"
-#pragma GCC pop_options
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512dq,avx2,fma")
-#define ISA avx512
-#define BYTES 64
-#include "k_symv_per_isa.h"
-#pragma GCC pop_options
-#define HAVE_WIDE 1
-#endif
+#define PER_ISA "kernels/dense/k_symv_per_isa.h"
+#include "kernels/common/k_each_isa.h"
 
 static const symv_loop *loops_of(lop_dtype dt) {
     const int i = dt == LOP_f32 ? 0 : dt == LOP_f64 ? 1 : dt == LOP_c64 ? 2 : 3;

@@ -33,17 +33,22 @@ static INLINE void X(turn_4)(wide *r, const wide *v) {
     }
 }
 
+/* A square's lines, and those of the square turned. */
+static INLINE void X(square)(wide *v, wide *r, const char *a, int64_t lda, const int side) {
+    UNROLL for (int i = 0; i < side; i++) v[i] = *(const wide_at *)(a + i * lda);
+    if (side == 4)
+        X(turn_8)(r, v);
+    else
+        X(turn_4)(r, v);
+}
+
 #define ALL(x) {x, x, x, x}
 /* A square beside the diagonal to y and turned to t; to, over: bits to change there. */
 static INLINE void X(beside)(char *y, int64_t ldy, char *t, int64_t ldt, const char *a, int64_t lda,
                              const int side, uint64_t to, uint64_t over) {
     const wide plain = ALL(to), minus = ALL(over);
     wide v[8], r[8];
-    UNROLL for (int i = 0; i < side; i++) v[i] = *(const wide_at *)(a + i * lda);
-    if (side == 4)
-        X(turn_8)(r, v);
-    else
-        X(turn_4)(r, v);
+    X(square)(v, r, a, lda, side);
     UNROLL for (int i = 0; i < side; i++) * (wide_at *)(y + i * ldy) = v[i] ^ plain;
     UNROLL for (int i = 0; i < side; i++) * (wide_at *)(t + i * ldt) = r[i] ^ minus;
 }
@@ -52,11 +57,7 @@ static INLINE void X(on)(char *y, int64_t ldy, const char *a, int64_t lda, const
                          const wide *keep, uint64_t to, uint64_t over) {
     const wide plain = ALL(to), minus = ALL(over);
     wide v[8], r[8];
-    UNROLL for (int i = 0; i < side; i++) v[i] = *(const wide_at *)(a + i * lda);
-    if (side == 4)
-        X(turn_8)(r, v);
-    else
-        X(turn_4)(r, v);
+    X(square)(v, r, a, lda, side);
     UNROLL for (int i = 0; i < side; i++) {
         *(wide_at *)(y + i * ldy) = ((v[i] ^ plain) & keep[i]) | ((r[i] ^ minus) & ~keep[i]);
     }

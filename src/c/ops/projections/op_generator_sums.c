@@ -215,20 +215,24 @@ static int emit_kept(lop_emit *e, int64_t n, int64_t K, bool full, lop_dtype dt,
                             with, &attr, lopk_quasi_inverse_scratch(K),
                             4 * (double)n * (double)(K * K) * (double)(K + 4), st);
 }
+static lop_status ended(const lop_call *c, lop_status st, const lop_mat *found, double near) {
+    if (st != LOP_OK) {
+        lopk_zero(c->a[0]);
+        return st;
+    }
+    give(c, found);
+    lop_call_near(c, near, lopk_eps(c->a[0]->dt));
+    return LOP_OK;
+}
 /* a: found, what is kept, p, q, a; attr.i: mirrored, states of what is kept. */
 static lop_status run_sums(const lop_call *c, lopk_quasi_sums *sums) {
     const lopk_quasi g = target_of(c->a + 2);
     const int64_t K = c->step->attr.i[1];
     const lop_mat found = found_in(c, g.dt, lopk_quasi_inverse_sums_scratch(g.n, g.J, K, g.dt));
     double near;
-    lop_status st = sums(found.p, c->a[1]->p, K, &g, c->step->attr.i[0] != 0, &near, c->scratch);
-    if (st != LOP_OK) {
-        lopk_zero(c->a[0]);
-        return st;
-    }
-    give(c, &found);
-    lop_call_near(c, near, lopk_eps(c->a[0]->dt));
-    return LOP_OK;
+    const lop_status st =
+        sums(found.p, c->a[1]->p, K, &g, c->step->attr.i[0] != 0, &near, c->scratch);
+    return ended(c, st, &found, near);
 }
 static lop_status run_inverse(const lop_call *c) { return run_sums(c, lopk_quasi_inverse_sums); }
 /* a: found, A's factor, d, p, q, a of A, whose own generators are meant; attr.i as above. */
@@ -236,15 +240,9 @@ static lop_status run_own(const lop_call *c) {
     const lopk_quasi A = lop_quasi_of(c->a + 2, false);
     const lop_mat found = found_in(c, A.dt, lopk_quasi_inverse_sums_scratch(A.n, A.J, A.J, A.dt));
     double near;
-    lop_status st =
+    const lop_status st =
         lopk_quasi_own_sums(found.p, c->a[1]->p, &A, c->step->attr.i[0] != 0, &near, c->scratch);
-    if (st != LOP_OK) {
-        lopk_zero(c->a[0]);
-        return st;
-    }
-    give(c, &found);
-    lop_call_near(c, near, lopk_eps(c->a[0]->dt));
-    return LOP_OK;
+    return ended(c, st, &found, near);
 }
 static bool is_own(const lop_node *self) {
     bool own = true;
