@@ -181,8 +181,131 @@ static void test_places(void) {
     t_group("places");
 }
 
+/* -- loops from elsewhere */
+
+static int64_t longest; /* of the calls since it was set to 0 */
+
+static void hypotenuse(char **at, const intptr_t *count, const intptr_t *step, void *data) {
+    char *a = at[0], *b = at[1], *y = at[2];
+    for (intptr_t i = 0; i < *count; i++, a += step[0], b += step[1], y += step[2])
+        *(double *)(void *)y = *(double *)(void *)a * 2 + *(double *)(void *)b + *(double *)data;
+    if (*count > longest) longest = *count;
+}
+static void quotient(char **at, const intptr_t *count, const intptr_t *step, void *data) {
+    (void)data;
+    for (intptr_t i = 0; i < *count; i++)
+        *(volatile double *)(void *)(at[1] + i * step[1]) =
+            1 / *(volatile double *)(void *)(at[0] + i * step[0]);
+}
+
+static lop_buf buf_of(void *p, int ndim, const int64_t *dim, const int64_t *stride) {
+    lop_buf b = {.p = p, .dt = LOP_f64, .shape = lop_shape_of(ndim, dim)};
+    for (int d = 0; d < ndim; d++) b.stride[d] = stride[d];
+    return b;
+}
+
+/* Elementwise, of any layouts: columns, reversed, broadcast, empty. */
+static void test_loops(void) {
+    static double a[60], b[60], y[60], three = 3;
+    for (int i = 0; i < 60; i++) a[i] = i, b[i] = 1000 * i;
+    const lop_tape_step s = {.what = LOP_TAPE_LOOP, .nargs = 2, .loop = {hypotenuse, &three}};
+    static const struct {
+        int64_t a[2], b[2], y[2], at, longest;
+    } layout[] = {{{6, 1}, {6, 1}, {6, 1}, 0, 30},   {{1, 5}, {1, 5}, {1, 5}, 0, 30},
+                  {{12, 2}, {6, 1}, {6, 1}, 0, 30},  {{1, 5}, {6, 1}, {6, 1}, 0, 6},
+                  {{6, 1}, {0, 1}, {6, 1}, 0, 6},    {{6, 1}, {1, 0}, {1, 5}, 0, 5},
+                  {{-6, -1}, {6, 1}, {6, 1}, 29, 30}};
+    static const int64_t dim[2] = {5, 6};
+    for (size_t k = 0; k < sizeof layout / sizeof *layout; k++) {
+        const lop_buf arg[2] = {buf_of(a + layout[k].at, 2, dim, layout[k].a),
+                                buf_of(b, 2, dim, layout[k].b)},
+                      out = buf_of(y, 2, dim, layout[k].y);
+        memset(y, 0xff, sizeof y);
+        longest = 0;
+        t_check(lop_tape_loops(&s, arg, &out) == LOP_OK, "layout %d", (int)k);
+        bool right = longest == layout[k].longest;
+        for (int64_t i = 0; i < 5; i++)
+            for (int64_t j = 0; j < 6; j++)
+                right = right && y[i * layout[k].y[0] + j * layout[k].y[1]] ==
+                                     2 * a[layout[k].at + i * layout[k].a[0] + j * layout[k].a[1]] +
+                                         b[i * layout[k].b[0] + j * layout[k].b[1]] + 3;
+        t_check(right, "layout %d: in runs of %lld", (int)k, (long long)longest);
+    }
+    static const int64_t none[2] = {0, 6}, six[2] = {6, 1}, seven = 7, one = 1;
+    const lop_buf empty = buf_of(y, 2, none, six), row = buf_of(a, 1, &seven, &one),
+                  whole = buf_of(y, 2, dim, six);
+    const lop_buf nothing[2] = {empty, empty}, odd[2] = {whole, row};
+    longest = 0;
+    t_check(lop_tape_loops(&s, nothing, &empty) == LOP_OK && longest == 0, "of nothing");
+    t_check(lop_tape_loops(&s, odd, &whole) == LOP_UNABLE, "shapes that do not broadcast");
+    t_group("loops");
+}
+
+/* What NumPy would warn of; and what it would not, whatever was told before. */
+static void test_told(void) {
+    static double a[4] = {1, 2, 4, 8}, y[4];
+    static const int64_t four = 4, one = 1;
+    const lop_buf arg = buf_of(a, 1, &four, &one), out = buf_of(y, 1, &four, &one);
+    const lop_tape_step s = {.what = LOP_TAPE_LOOP, .nargs = 1, .loop = {quotient, NULL}};
+    t_check(lop_tape_loops(&s, &arg, &out) == LOP_OK && y[3] == 0.125, "quotients");
+    a[2] = 0;
+    t_check(lop_tape_loops(&s, &arg, &out) == LOP_UNABLE, "a division by zero is told");
+    a[2] = 4;
+    t_check(lop_tape_loops(&s, &arg, &out) == LOP_OK, "but not of the next call");
+    t_group("told");
+}
+
+/* Along the middle of three: sums are pairwise where they are of a line, else row by row. */
+static void test_reductions(void) {
+    enum { P = 3, M = 200, Q = 4 };
+    static double a[P * M * Q], y[P * Q], half = 0;
+    static const int64_t dim[3] = {P, M, Q}, to[2] = {P, Q}, own[2] = {Q, 1};
+    static const int64_t row[3] = {(int64_t)M * Q, Q, 1}, line[3] = {P, M, 1}, lines[2] = {P, 1};
+    for (int i = 0; i < P * M * Q; i++) a[i] = 1.0 / (1 + i);
+    const lop_buf whole = buf_of(a, 3, dim, row), out = buf_of(y, 2, to, own);
+    const lop_tape_step s = {.what = LOP_TAPE_SUMS, .nargs = 1, .loop = {hypotenuse, &half}},
+                        r = {.what = LOP_TAPE_REDUCE, .nargs = 1, .loop = {hypotenuse, &half}};
+    t_check(lop_tape_loops(&r, &whole, &out) == LOP_OK, "rows");
+    for (int k = 0; k < P * Q; k++) {
+        double due = a[k / Q * M * Q + k % Q];
+        for (int64_t i = 1; i < M; i++) due = 2 * due + a[(k / Q * M + i) * Q + k % Q];
+        t_check(y[k] == due, "row %d", k);
+    }
+    const lop_buf thin = buf_of(a, 3, line, row), few = buf_of(y, 2, lines, own);
+    t_check(lop_tape_loops(&s, &thin, &few) == LOP_OK, "lines");
+    for (int64_t i = 0; i < P; i++) {
+        double due;
+        lop_tape_line_sum(LOP_f64, (char *)(a + i * M * Q), M, Q, (char *)&due);
+        t_check(y[i * Q] == due, "line %d", (int)i);
+    }
+    t_check(lop_tape_loops(&r, &whole, &few) == LOP_UNABLE, "a result of another shape");
+    t_group("reductions");
+}
+
+static void test_choice(void) {
+    static unsigned char mask[4] = {1, 0, 0, 1};
+    static double a[4] = {1, 2, 3, 4}, b[4] = {5, 6, 7, 8}, y[4];
+    static const int64_t four = 4, one = 1;
+    lop_buf arg[3] = {buf_of(mask, 1, &four, &one), buf_of(a, 1, &four, &one),
+                      buf_of(b, 1, &four, &one)};
+    const lop_buf out = buf_of(y, 1, &four, &one);
+    const lop_tape_step s = {.what = LOP_TAPE_CHOOSE, .nargs = 3};
+    t_check(lop_tape_loops(&s, arg, &out) == LOP_UNABLE, "a mask of doubles");
+    arg[0].dt = LOP_b8;
+    t_check(lop_tape_loops(&s, arg, &out) == LOP_OK && y[0] == 1 && y[1] == 6 && y[2] == 7 &&
+                y[3] == 4,
+            "a choice");
+    arg[2].dt = LOP_f32;
+    t_check(lop_tape_loops(&s, arg, &out) == LOP_UNABLE, "of two dtypes");
+    t_group("choice");
+}
+
 int main(void) {
     world_open(&w, 1);
+    test_loops();
+    test_told();
+    test_reductions();
+    test_choice();
     test_failing(LOP_PROOF_TRUE, "no proof");
     test_failing(LOP_PROOF_SYMMETRIC, "a proof by Cholesky");
     test_failing(LOP_PROOF_KRON, "of a factor");

@@ -79,6 +79,9 @@ static lop_status look_at(lop_tape *t, lop_tape_step *s, lop_err *err) {
                               (at->buf.dt != LOP_f64 && at->buf.dt != LOP_f32)))
             return lop_fail(err, LOP_DOMAIN, "coefficient %d of a plan is no number", i);
     }
+    const bool calls = s->what == LOP_TAPE_LOOP || s->what == LOP_TAPE_REDUCE;
+    if ((calls || s->what == LOP_TAPE_SUMS) != (s->loop.run != NULL))
+        return lop_fail(err, LOP_DOMAIN, "a step without its loop");
     if (s->what != LOP_TAPE_PLAN) return LOP_OK;
     if (s->nargs != p->nleaf || s->nsources != (p->coefs ? p->coefs->sources : 0))
         return lop_fail(err, LOP_DOMAIN, "%d operands and %d coefficients of a plan", s->nargs,
@@ -171,10 +174,12 @@ static lop_status run_steps(const lop_tape *t, void *const *slot, uint64_t *key,
             st = run_plan(t, s, slot, key, err);
             continue;
         }
-        const lop_buf out = placed(slot, &s->out), a = placed(slot, &s->arg[0]);
-        lop_buf b;
-        if (s->nargs > 1) b = placed(slot, &s->arg[1]);
-        st = lop_tape_function(s->what, s->axis, &a, s->nargs > 1 ? &b : NULL, &out);
+        const lop_buf out = placed(slot, &s->out);
+        lop_buf arg[LOP_TAPE_LOOP_ARGS];
+        for (int k = 0; k < s->nargs; k++) arg[k] = placed(slot, &s->arg[k]);
+        st = s->what >= LOP_TAPE_LOOP
+                 ? lop_tape_loops(s, arg, &out)
+                 : lop_tape_function(s->what, s->axis, arg, s->nargs > 1 ? arg + 1 : NULL, &out);
     }
     return st;
 }

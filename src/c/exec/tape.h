@@ -28,8 +28,20 @@ typedef enum lop_tape_what {
     LOP_TAPE_SUM,    /* along `axis` as NumPy's, bit for bit; -1: of all */
     LOP_TAPE_LOGDET, /* of a determinant m 2^e, as the pair (m, e) */
     LOP_TAPE_LOGABS,
+    LOP_TAPE_LOOP,   /* elementwise, by a loop of a ufunc's */
+    LOP_TAPE_CHOOSE, /* of the second and third where the first, a bool, says */
+    LOP_TAPE_SUMS,   /* along the middle one of three dimensions as NumPy's */
+    LOP_TAPE_REDUCE, /* likewise, by a loop of a ufunc's of two arguments, from the first one on */
     LOP_TAPE_FUNCTIONS
 } lop_tape_what;
+
+enum { LOP_TAPE_LOOP_ARGS = 3 };
+
+/* An inner loop of a ufunc: arguments and result, count, bytes from element to element, data. */
+typedef struct lop_tape_loop {
+    void (*run)(char **at, const intptr_t *count, const intptr_t *step, void *data);
+    void *data;
+} lop_tape_loop;
 
 /* Some of the elements of a slot. */
 typedef struct lop_tape_view {
@@ -52,6 +64,7 @@ typedef struct lop_tape_step {
     int nargs, nsources, axis;
     lop_tape_view *arg; /* of a plan: its leaves */
     lop_tape_source *source;
+    lop_tape_loop loop; /* borrowed of what lives as long as the process */
     lop_tape_view out;
 } lop_tape_step;
 
@@ -90,5 +103,11 @@ bool lop_tape_meet(const lop_buf *a, const lop_buf *b);
 /* tape_functions.c: out <- f(a, b); shapes broadcast. UNABLE: not for these dtypes. */
 lop_status lop_tape_function(lop_tape_what what, int axis, const lop_buf *a, const lop_buf *b,
                              const lop_buf *out) LOP_MUST_CHECK;
+/* Of n numbers, f32 or f64, `stride` elements apart, pairwise from zero on. */
+void lop_tape_line_sum(lop_dtype dt, const char *from, int64_t n, int64_t stride, char *to);
+/* tape_loops.c: likewise a step from LOP_TAPE_LOOP on, of all its arguments. UNABLE: not for these
+ * dtypes, or NumPy would warn. */
+lop_status lop_tape_loops(const lop_tape_step *step, const lop_buf *arg,
+                          const lop_buf *out) LOP_MUST_CHECK;
 
 #endif

@@ -179,8 +179,8 @@ static void each(walk *w, inner f) {
 PAIRWISE(sum_f, float)
 PAIRWISE(sum_d, double)
 
-static void put_sum(const lop_buf *a, const char *from, int64_t n, int64_t stride, char *to) {
-    if (a->dt == LOP_f32)
+void lop_tape_line_sum(lop_dtype dt, const char *from, int64_t n, int64_t stride, char *to) {
+    if (dt == LOP_f32)
         *(float *)(void *)to = 0.0F + sum_f((const float *)(const void *)from, n, stride);
     else
         *(double *)(void *)to = 0.0 + sum_d((const double *)(const void *)from, n, stride);
@@ -208,7 +208,7 @@ static lop_status sum(int axis, const lop_buf *a, const lop_buf *out) {
     if (axis < 0) {
         if (a->shape.ndim > 1 || out->shape.ndim) return LOP_UNABLE;
         const bool one = a->shape.ndim == 0;
-        put_sum(a, a->p, one ? 1 : a->shape.dim[0], one ? 0 : a->stride[0], out->p);
+        lop_tape_line_sum(a->dt, a->p, one ? 1 : a->shape.dim[0], one ? 0 : a->stride[0], out->p);
         return LOP_OK;
     }
     if (axis != 0 || a->shape.ndim != 2 || out->shape.ndim != 1 || a->shape.dim[0] == 0 ||
@@ -219,8 +219,8 @@ static lop_status sum(int axis, const lop_buf *a, const lop_buf *out) {
         return LOP_OK;
     }
     for (int64_t j = 0; j < a->shape.dim[1]; j++)
-        put_sum(a, (const char *)a->p + j * a->stride[1] * size, a->shape.dim[0], a->stride[0],
-                (char *)out->p + j * out->stride[0] * size);
+        lop_tape_line_sum(a->dt, (const char *)a->p + j * a->stride[1] * size, a->shape.dim[0],
+                          a->stride[0], (char *)out->p + j * out->stride[0] * size);
     return LOP_OK;
 }
 

@@ -28,10 +28,11 @@ from .._gradients.pieces import stop
 from .._gradients.shapes import scattered
 from .._lazy import evaluate, numpy_functions, numpy_shapes
 from .._structured import determinants
+from . import loops
 from .coefficients import Sources, known_of, reads
 from .marks import is_even, moved, probes, twins
 from .programs import Program, by_shapes
-from .views import Unfit, View, of_views, view_of
+from .views import Unfit, View, c_strides, in_c_order, of_views, view_of
 
 __all__ = ["Freezable", "consider"]
 
@@ -42,12 +43,12 @@ _UFUNCS = {
     np.add: _ADD,
     np.subtract: _SUBTRACT,
     np.multiply: _MULTIPLY,
-    np.true_divide: _DIVIDE,
     np.negative: _NEGATIVE,
     np.conjugate: _CONJ,
 }
-_VIEWS = (numpy_functions.reshaped, np.broadcast_to, np.transpose, np.reshape, np.swapaxes)
-_OF_PLANS = (determinants.pair, evaluate.diagonal, evaluate.trace, np.sum)
+_VIEWS: tuple[Any, ...] = (numpy_functions.reshaped, np.broadcast_to, np.transpose, np.reshape)
+_VIEWS += (np.swapaxes, np.real, np.imag)
+_OF_PLANS = (determinants.pair, evaluate.diagonal, evaluate.trace)
 _ALL, _EQUAL = 8, 13  # of exec/tape_proof.h
 _FIRST, _TRIES, _MOST = 1, 3, 1024  # calls before the first try, tries, programs that are counted
 _LARGEST = 1 << 21  # elements of all arrays of a call
@@ -93,9 +94,10 @@ class _Tape:
         return self.found(view)
 
     def found(self, view: View) -> Any:
-        """The view in its slot; None: it is in none."""
+        """The view in its slot, the last one: a value may be made once more. None: in none."""
         low, high = view.reach()
-        for k, (start, end) in enumerate(self.places):
+        for k in range(len(self.places) - 1, -1, -1):
+            start, end = self.places[k]
             if start <= low and high <= end:
                 return (k, view.at - start, view.letter, view.shape, view.strides)
         return None
@@ -144,10 +146,28 @@ class _Tape:
         self.constants.append(view.at)
         self.slots.append(np.ascontiguousarray(a, like).tobytes())
         self.places.append((0, 0))
-        return len(self.slots) - 1, 0, np.dtype(like).char, a.shape, _c_strides(a.shape)
+        return len(self.slots) - 1, 0, np.dtype(like).char, a.shape, c_strides(a.shape)
 
-    def step(self, what: int, args: Any, out: Any, axis: int = -1) -> None:
-        self.steps.append((what, axis, None, b"", tuple(args), (), out))
+    def step(
+        self, what: int, args: Any, out: Any, axis: int = -1, by: Any = None, letters: bytes = b""
+    ) -> None:
+        self.steps.append((what, axis, by, letters, tuple(args), (), out))
+
+    def cast(self, place: Any, dtype: Any) -> Any:
+        """The same elements in another dtype."""
+        if place[2] == dtype.char:
+            return place
+        if not {place[2], dtype.char} <= set("fdFD"):
+            raise Unfit("an operand of another dtype")
+        made = self.room(dtype, place[3])
+        self.step(_COPY, [place], made)
+        return made
+
+    def room(self, dtype: Any, shape: Any) -> Any:
+        """A new slot, which no array lies in."""
+        self.slots.append(dtype.itemsize * math.prod(shape))
+        self.places.append((0, 0))
+        return len(self.slots) - 1, 0, dtype.char, shape, c_strides(shape)
 
     # -- what was computed
 
@@ -196,13 +216,15 @@ class _Tape:
         elif head == "index":
             x = a._args[0]
             known = known_of(x)
-            if known is None or x._form is not None:
+            if known is None or (x._form is not None and last is not None):
                 raise Unfit("an index of an operator")
             self.copy(known, known[of_views(more)], v)
         elif last is None:
             raise Unfit(f"the value of {head!r} is not of a plan")
         elif head == "of form" and more[0] in (determinants.logdet, determinants.logdet_of):
             self.step(_LOGDET, [self.found(last)], self.placed(v))
+        elif head == "of form" and more[0] in (np.sum, np.mean):
+            loops.of_products(self, a, v, self.found(last), more[0])
         elif head == "of form" and more[0] not in _OF_PLANS:
             raise Unfit(f"the function {more[0]!r}")
         else:
@@ -212,9 +234,9 @@ class _Tape:
         """The result of a plan in the shape of a value."""
         slot, offset, letter, shape, strides = self.found(view)
         if shape != v.shape:
-            if math.prod(shape) != math.prod(v.shape) or not _in_c_order(shape, strides):
+            if math.prod(shape) != math.prod(v.shape) or not in_c_order(shape, strides):
                 raise Unfit("a value of another size than its plan's")
-            strides = _c_strides(v.shape)
+            strides = c_strides(v.shape)
         return slot, offset, letter, v.shape, strides
 
     def copy(self, of: Any, seen: Any, v: View) -> None:
@@ -224,17 +246,17 @@ class _Tape:
 
     def call(self, a: Any, v: View, function: Any, kwargs: Any) -> None:
         """A function of NumPy's, of values."""
-        if function in _UFUNCS and not kwargs:
-            args = [self.value(x, a.dtype) for x in a._args]
-            if any(x[2] != v.letter for x in args):
-                raise Unfit("an operand of another dtype")
+        if function in _UFUNCS and not kwargs and (a.dtype.char in "fd" or len(a._args) == 1):
+            args = [self.cast(self.value(x, a.dtype), a.dtype) for x in a._args]
             self.step(_UFUNCS[function], args, self.placed(v))
+        elif isinstance(function, np.ufunc) and not kwargs:
+            loops.of_ufunc(self, a, v, function)
+        elif function in loops.ROWS:
+            loops.ROWS[function](self, a, v, function, **kwargs)
         elif function in _VIEWS:
             (x,) = a._args
             of = known_of(x) if is_lazy(x) else x
             self.copy(of, function(of, **kwargs), v)
-        elif function is np.sum:
-            self.sum(a, v, **kwargs)
         elif function is numpy_shapes.joined:
             self.joined(a, v, **kwargs)
         elif function is scattered:
@@ -261,33 +283,6 @@ class _Tape:
         part, zero = self.value(a._args[0], a.dtype), self.value(0.0, a.dtype)
         self.step(_COPY, [zero], self.placed(v))
         self.step(_COPY, [part], self.found(view_of(seen)))
-
-    def sum(self, a: Any, v: View, axis: Any = None, **rest: Any) -> None:
-        slot, offset, letter, shape, strides = self.value(a._args[0], a.dtype)
-        if any(x not in (None, False) for x in rest.values()):
-            raise Unfit("this sum")
-        axes = range(len(shape)) if axis is None else np.atleast_1d(axis) % len(shape)
-        if len(axes) not in (1, len(shape)):
-            raise Unfit("a sum over some of the axes")
-        along = int(axes[0]) if len(shape) > len(axes) else -1  # -1: all of a vector
-        if along < 0 and len(shape) != 1:
-            if not _in_c_order(shape, strides):
-                raise Unfit("the sum of a view")
-            shape, strides = (math.prod(shape),), (1,)
-        self.step(_SUM, [(slot, offset, letter, shape, strides)], self.placed(v), along)
-
-
-def _c_strides(shape: Any) -> tuple[int, ...]:
-    strides, size = [], 1
-    for n in reversed(shape):
-        strides.append(size)
-        size *= n
-    return tuple(reversed(strides))
-
-
-def _in_c_order(shape: Any, strides: Any) -> bool:
-    own = _c_strides(shape)
-    return all(n == 1 or s == t for n, s, t in zip(shape, strides, own, strict=True))
 
 
 # -- two runs --------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["Unfit", "View", "of_views", "view_of"]
+__all__ = ["Unfit", "View", "c_strides", "in_c_order", "of_views", "view_of"]
 
 
 class Unfit(Exception):
@@ -42,3 +42,16 @@ def of_views(key: Any) -> Any:
     if Ellipsis in (key if type(key) is tuple else (key,)):
         return key
     return (*key, ...) if type(key) is tuple else (key, ...)
+
+
+def c_strides(shape: Any) -> tuple[int, ...]:
+    strides, size = [], 1
+    for n in reversed(shape):
+        strides.append(size)
+        size *= n
+    return tuple(reversed(strides))
+
+
+def in_c_order(shape: Any, strides: Any) -> bool:
+    own = c_strides(shape)
+    return all(n == 1 or s == t for n, s, t in zip(shape, strides, own, strict=True))

@@ -233,6 +233,10 @@ int py_import_numpy(void);
 lop_dtype py_dtype(PyArrayObject *a); /* NO_DTYPE: not one of ours, or byte-swapped */
 PyObject *py_descr(lop_dtype dt);     /* new */
 int py_typenum(lop_dtype dt);
+typedef void (*py_loop)(char **, const intptr_t *, const intptr_t *, void *);
+/* The inner loop of a ufunc for the dtypes of n letters, arguments and one result, which lives as
+ * long as the ufunc does; how many arguments, 0: there is none. */
+int py_ufunc_loop(PyObject *ufunc, const char *letters, Py_ssize_t n, py_loop *run, void **data);
 lop_dtype py_dtype_of_letter(int letter); /* NumPy's character; NO_DTYPE: not one of ours */
 /* The array as kernels want it, `core` trailing dimensions its own: the same (new reference) or a
  * copy. */

@@ -4,6 +4,11 @@
 #define LOP_PY_IMPORTS_NUMPY
 #include "py.h"
 
+#define PY_UFUNC_UNIQUE_SYMBOL pylinop_UFUNC_API /* of which nothing is used */
+#define NO_IMPORT_UFUNC
+#include <numpy/ufuncobject.h>
+#include <string.h>
+
 int py_import_numpy(void) { return PyArray_ImportNumPyAPI(); }
 
 static const int typenums[LOP_NDTYPE] = {
@@ -24,6 +29,27 @@ lop_dtype py_dtype_of_letter(int letter) {
         if (same) return (lop_dtype)dt;
     }
     return LOP_NO_DTYPE;
+}
+
+int py_ufunc_loop(PyObject *ufunc, const char *letters, Py_ssize_t n, py_loop *run, void **data) {
+    const PyUFuncObject *f = (const PyUFuncObject *)(void *)ufunc;
+    if (strcmp(Py_TYPE(ufunc)->tp_name, "numpy.ufunc") != 0 || f->nout != 1 || f->core_enabled ||
+        n != f->nargs)
+        return 0;
+    for (int k = 0; k < f->ntypes; k++) {
+        bool same = true;
+        for (int i = 0; same && i < f->nargs; i++) {
+            PyArray_Descr *d = PyArray_DescrFromType(f->types[k * f->nargs + i]);
+            same = d && d->type == letters[i];
+            Py_XDECREF(d);
+        }
+        if (!same) continue;
+        const PyUFuncGenericFunction loop = f->functions[k];
+        memcpy(run, &loop, sizeof loop); /* npy_intp is intptr_t by another name */
+        *data = f->data ? (void *)(uintptr_t)f->data[k] : NULL;
+        return f->nin;
+    }
+    return 0;
 }
 
 lop_dtype py_dtype(PyArrayObject *a) {

@@ -230,7 +230,7 @@ static int read_sources(lop_ctx *ctx, PyObject *tuple, lop_tape_step *s) {
     return 0;
 }
 
-/* (what, axis, plan or None, keys, views, sources, result) */
+/* (what, axis, plan or ufunc or None, keys or dtypes, views, sources, result) */
 static int read_step(lop_ctx *ctx, PyObject *o, lop_tape_step *s) {
     PyObject *plan, *keys, *views, *sources, *out;
     int what;
@@ -241,7 +241,17 @@ static int read_step(lop_ctx *ctx, PyObject *o, lop_tape_step *s) {
         return -1;
     }
     s->what = (lop_tape_what)what;
-    if (plan != Py_None) {
+    if (!PyBytes_CheckExact(keys)) return PyErr_SetString(PyExc_TypeError, "bytes are due"), -1;
+    const bool loops = what == LOP_TAPE_LOOP || what == LOP_TAPE_SUMS || what == LOP_TAPE_REDUCE;
+    int nargs = what == LOP_TAPE_CHOOSE ? 3 : 1;
+    if (loops) {
+        const char *letters = PyBytes_AS_STRING(keys);
+        const int known =
+            py_ufunc_loop(plan, letters, PyBytes_GET_SIZE(keys), &s->loop.run, &s->loop.data);
+        if (known < 1 || known > LOP_TAPE_LOOP_ARGS || (what != LOP_TAPE_LOOP && known != 2))
+            return PyErr_SetString(PyExc_TypeError, "a ufunc's loop for these dtypes"), -1;
+        nargs = what == LOP_TAPE_LOOP ? known : 1;
+    } else if (plan != Py_None) {
         lop_plan *p = PyCapsule_GetPointer(plan, plan_name);
         if (!p) return -1;
         const size_t own = (size_t)lop_plan_nkeys(p) * 8;
@@ -253,12 +263,15 @@ static int read_step(lop_ctx *ctx, PyObject *o, lop_tape_step *s) {
         s->plan = p;
         p->refs++;
     }
-    if ((s->what == LOP_TAPE_PLAN) != (s->plan != NULL))
+    if ((s->what == LOP_TAPE_PLAN) != (s->plan != NULL) || (!loops && !s->plan && plan != Py_None))
         return PyErr_SetString(PyExc_ValueError, "a step without its plan"), -1;
     if (read_views(ctx, views, &s->arg, &s->nargs) < 0 || read_sources(ctx, sources, s) < 0)
         return -1;
-    if (!s->plan && (s->nargs < 1 || s->nargs > 2))
-        return PyErr_SetString(PyExc_ValueError, "one or two arguments"), -1;
+    const int most = what < LOP_TAPE_LOOP ? 2 : LOP_TAPE_LOOP_ARGS;
+    if (what >= LOP_TAPE_LOOP && s->nargs != nargs)
+        return PyErr_SetString(PyExc_ValueError, "arguments of a loop"), -1;
+    if (!s->plan && (s->nargs < 1 || s->nargs > most))
+        return PyErr_Format(PyExc_ValueError, "one to %d arguments", most), -1;
     return read_view(out, &s->out);
 }
 

@@ -1,0 +1,185 @@
+"""Functions of NumPy's on a tape (freezing.py), by the inner loops of its ufuncs, whose bits are
+NumPy's own (src/c/exec/tape_loops.c)."""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import Any
+
+import numpy as np
+
+from .._base.checks import is_lazy
+from .._lazy import build
+from .views import Unfit, View, c_strides, in_c_order
+
+__all__ = ["ROWS", "of_products", "of_ufunc"]
+
+_COPY, _DIVIDE, _SUM = 1, 5, 8  # of exec/tape.h
+_LOOP, _CHOOSE, _SUMS, _REDUCE = range(11, 15)
+_MOST = 3  # arguments of a loop
+_LETTERS = set("?fdFD")
+
+
+def _is_of_module(f: np.ufunc) -> bool:
+    """Does it live as long as the process?"""
+    return any(
+        getattr(sys.modules.get(name), f.__name__, None) is f for name in ("numpy", "scipy.special")
+    )
+
+
+def _kind(x: Any) -> Any:
+    """What NumPy's promotion sees of an argument: a dtype, or the class of a number."""
+    return x.dtype if is_lazy(x) or isinstance(x, (np.ndarray, np.generic)) else type(x)
+
+
+def of_ufunc(tape: Any, a: Any, v: View, f: np.ufunc) -> None:
+    """A ufunc of values, elementwise."""
+    if f.nout != 1 or f.signature is not None or f.nin > _MOST or not _is_of_module(f):
+        raise Unfit(f"the function {f!r}")
+    due = f.resolve_dtypes((*map(_kind, a._args), None))
+    if not all(d.char in _LETTERS and d.isnative for d in due) or due[-1].char != v.letter:
+        raise Unfit(f"the function {f!r} of these dtypes")
+    args = [_argument(tape, x, d) for x, d in zip(a._args, due, strict=False)]
+    tape.step(_LOOP, args, tape.placed(v), by=f, letters=_letters(due))
+
+
+def _letters(dtypes: Any) -> bytes:
+    return "".join(d.char for d in dtypes).encode()
+
+
+def _argument(tape: Any, x: Any, dtype: Any) -> Any:
+    return tape.cast(tape.value(x, dtype), dtype)
+
+
+def _where(tape: Any, a: Any, v: View, f: Any, **more: Any) -> None:
+    mask, *both = a._args
+    kind = _kind(mask)
+    if more or not isinstance(kind, np.dtype) or kind.char != "?" or a.dtype.char not in "fdFD":
+        raise Unfit("this choice")
+    args = [tape.value(mask, kind), *(_argument(tape, x, a.dtype) for x in both)]
+    tape.step(_CHOOSE, args, tape.placed(v))
+
+
+def _astype(tape: Any, a: Any, v: View, f: Any, dtype: Any) -> None:
+    place = tape.value(a._args[0], _kind(a._args[0]))
+    if not {place[2], v.letter} <= set("fdFD"):
+        raise Unfit("a cast between these dtypes")
+    tape.step(_COPY, [place], tape.placed(v))
+
+
+# -- reductions ------------------------------------------------------------------------------------
+
+
+def _in_three(place: Any, axes: Any, out: Any) -> tuple[Any, Any] | None:
+    """The view as (p, n, q), reduced along n, as NumPy goes through the memory, and the result as
+    (p, q). None: the axes are no run of neighbours there."""
+    slot, offset, letter, shape, strides = place
+    kept = [k for k in range(len(shape)) if k not in axes]
+    if len(out[3]) == len(shape):  # kept with a length of one
+        out = (*out[:3], *(tuple(t[k] for k in kept) for t in out[3:]))
+    own = dict(zip(kept, out[4], strict=True))
+    order = sorted((k for k, n in enumerate(shape) if n != 1), key=lambda k: -strides[k])
+    run = [i for i, k in enumerate(order) if k in axes]
+    if any(s < 0 for s in strides) or run != list(range(run[0], run[0] + len(run)) if run else []):
+        return None
+    first, last = (run[0], run[-1] + 1) if run else (0, 0)
+    groups = order[:first], order[first:last], order[last:]
+    sizes, steps, to = [], [], []
+    for group, is_kept in zip(groups, (True, False, True), strict=True):
+        dims = [shape[k] for k in group]
+        step = strides[group[-1]] if group else 1
+        if not in_c_order(dims, [strides[k] // step for k in group] if step else [0] * len(dims)):
+            return None
+        end = own[group[-1]] if group and is_kept else 1
+        if is_kept and end and not in_c_order(dims, [own[k] // end for k in group]):
+            return None
+        sizes.append(math.prod(dims))
+        steps.append(step)
+        to.append(end)
+    ends = (sizes[0], sizes[2]), (to[0], to[2])
+    return (slot, offset, letter, tuple(sizes), tuple(steps)), (*out[:3], *ends)
+
+
+def _axes(shape: Any, axis: Any) -> list[int]:
+    if axis is None:
+        return list(range(len(shape)))
+    return [int(k) for k in np.lib.array_utils.normalize_axis_tuple(axis, len(shape))]
+
+
+def _reduced(tape: Any, what: int, by: np.ufunc, place: Any, axis: Any, out: Any) -> None:
+    axes = _axes(place[3], axis)
+    letter = place[2]
+    if letter not in "fd" or out[2] != letter or not all(place[3]):
+        raise Unfit("a reduction of this dtype, or of nothing")
+    found = _in_three(place, axes, out)
+    if found is None:
+        raise Unfit("a reduction over these axes of a view")
+    tape.step(what, [found[0]], found[1], by=by, letters=3 * letter.encode())
+
+
+def _plain(more: Any) -> None:
+    if any(x not in (None, False, True) for x in more.values()) or "dtype" in more:
+        raise Unfit("this reduction")
+
+
+def _given(tape: Any, a: Any, place: Any) -> Any:
+    return tape.value(a._args[0], a.dtype) if place is None else tape.cast(place, a.dtype)
+
+
+def _sum(
+    tape: Any, a: Any, v: View, f: Any, axis: Any = None, place: Any = None, **more: Any
+) -> None:
+    _plain(more)
+    _reduced(tape, _SUMS, np.add, _given(tape, a, place), axis, tape.placed(v))
+
+
+def _mean(
+    tape: Any, a: Any, v: View, f: Any, axis: Any = None, place: Any = None, **more: Any
+) -> None:
+    _plain(more)
+    place = _given(tape, a, place)
+    total = tape.room(a.dtype, v.shape)
+    _reduced(tape, _SUMS, np.add, place, axis, total)
+    count = math.prod(place[3][k] for k in _axes(place[3], axis))
+    tape.step(_DIVIDE, [total, tape.value(float(count), a.dtype)], tape.placed(v))
+
+
+def _extreme(tape: Any, a: Any, v: View, f: Any, axis: Any = None, **more: Any) -> None:
+    _plain(more)
+    by = np.maximum if f is np.max else np.minimum
+    _reduced(tape, _REDUCE, by, tape.value(a._args[0], a.dtype), axis, tape.placed(v))
+
+
+def of_products(tape: Any, a: Any, v: View, made: Any, f: Any) -> None:
+    """A sum or mean of a matrix, of what a plan made: its product with ones; of a stack itself."""
+    slot, offset, letter, shape, strides = made
+    if a._args[0].ndim > 2 and shape == a._args[0].shape:
+        (_sum if f is np.sum else _mean)(tape, a, v, f, place=made, **a._more[1])
+        return
+    if not in_c_order(shape, strides):
+        raise Unfit("a value of another layout than its plan's")
+    flat = (slot, offset, letter, (math.prod(shape),), (1,))
+    if math.prod(shape) != math.prod(v.shape):  # of all: the sum of the rows'
+        if math.prod(v.shape) != 1:
+            raise Unfit("a value of another size than its plan's")
+        total = tape.room(a.dtype, ())
+        tape.step(_SUM, [tape.cast(flat, a.dtype)], total)
+        flat = (*total[:3], (1,), (1,))
+    place = (*flat[:3], v.shape, c_strides(v.shape))
+    out = tape.placed(v)
+    if f is np.sum:
+        tape.step(_COPY, [place], out)
+        return
+    over = tape.value(float(a._args[0].size // math.prod(v.shape)), a.dtype)
+    tape.step(_DIVIDE, [tape.cast(place, a.dtype), over], out)
+
+
+ROWS: dict[Any, Any] = {
+    np.sum: _sum,
+    np.mean: _mean,
+    np.max: _extreme,
+    np.min: _extreme,
+    np.where: _where,
+    build._astype: _astype,
+}

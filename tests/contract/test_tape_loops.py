@@ -1,0 +1,268 @@
+"""NumPy's functions on tapes: the bits of the program in Python, whatever the layout and the
+numbers; where NumPy warns, so does the call."""
+
+import threading
+import warnings
+
+import numpy as np
+import pytest
+
+import pylinop as pl
+from pylinop import _core
+from pylinop._base import config
+from pylinop._gradients.functions import ELEMENTWISE
+from pylinop._programs import freezing, loops
+from pylinop._programs.freezing import Freezable
+from pylinop._programs.programs import Written
+
+pytestmark = pytest.mark.skipif(config.get("verify"), reason="there are no tapes under verify=")
+
+
+def special():
+    return pytest.importorskip("scipy.special")
+
+
+def ufunc_of(name):
+    f = getattr(np, name, None)
+    return f if f is not None else getattr(special(), name, None)
+
+
+def tape_of(f, arrays):
+    """A tape of f, and the program."""
+    program = Written(lambda leaves: [f(*leaves)], f, len(arrays))
+    outs = [np.empty(s, t) for s, t in program.kinds(tuple((a.shape, a.dtype) for a in arrays))]
+    tape, _ = freezing._frozen(Freezable(program, False), arrays, outs)
+    return tape, program, outs
+
+
+@pytest.fixture(autouse=True)
+def silent():
+    """Tapes are tried on numbers of which some functions warn."""
+    with np.errstate(all="ignore"):
+        yield
+
+
+def gives_the_same(tape, program, outs, arrays):
+    due = np.asarray(program(arrays)[0])
+    assert _core._tape_run(tape, tuple(arrays), tuple(outs))
+    np.testing.assert_array_equal(outs[0], due)
+    assert outs[0].tobytes() == np.ascontiguousarray(due, outs[0].dtype).tobytes()
+
+
+COMPLEX_TOO = {"exp", "log", "sqrt", "square", "sin", "cos", "tan", "tanh", "reciprocal", "add"}
+COMPLEX_TOO |= {"divide", "multiply", "power", "subtract", "negative", "conjugate", "expm1"}
+NEVER = {"positive"}  # which gives its argument
+CASES = [(n, t) for n in sorted(set(ELEMENTWISE) - NEVER) for t in "dfDF"]
+CASES = [(n, t) for n, t in CASES if t in "df" or n in COMPLEX_TOO]
+
+
+@pytest.mark.parametrize("name, dtype", CASES)
+def test_a_ufunc_gives_its_own_bits(name, dtype, rng):
+    f = ufunc_of(name)
+    if not isinstance(f, np.ufunc):
+        pytest.skip("no ufunc of this NumPy or SciPy")
+
+    def some(*shape):
+        x = rng.uniform(0.1, 0.9, shape)
+        return (x + (1j * rng.uniform(0.1, 0.9, shape) if dtype in "DF" else 0)).astype(dtype)
+
+    shapes = [(7, 13)] if f.nin == 1 else [(7, 13), (13,)]
+    arrays = [some(*s) for s in shapes]
+    try:
+        tape, program, outs = tape_of(f, arrays)
+    except freezing.Unfit as why:  # integers; the conjugate of a real number is itself
+        assert (name == "conjugate" and dtype in "df") or f.resolve_dtypes(
+            (*[a.dtype for a in arrays], None)
+        )[-1].char not in "fdFD", why
+        return
+    for _ in range(2):
+        gives_the_same(tape, program, outs, [some(*s) for s in shapes])
+
+
+@pytest.mark.parametrize("layout", ["C", "F", "turned"])
+@pytest.mark.parametrize("function", ["sum", "mean", "max", "min"])
+@pytest.mark.parametrize("axis", [None, 0, 1, -1, (0, 1), (1, 2), (0, 2)])
+def test_reductions_give_numpys_bits(axis, function, layout, rng):
+    f = getattr(np, function)
+
+    def formula(x):
+        return f(np.transpose(np.exp(x), (2, 0, 1)) if layout == "turned" else x, axis=axis)
+
+    def some(shape, dtype):
+        return np.asarray(rng.standard_normal(shape), dtype, order="F" if layout == "F" else "C")
+
+    made = 0
+    for shape in ((3, 8, 130), (2, 9, 5), (1, 7, 300), (129, 1, 2), (4, 128, 1)):
+        for dtype in "df":
+            arrays = [some(shape, dtype)]
+            try:
+                tape, program, outs = tape_of(formula, arrays)
+            except freezing.Unfit:
+                # a plan's product with ones is not for all; axes that are no neighbours
+                continue
+            made += 1
+            gives_the_same(tape, program, outs, [some(shape, dtype)])
+    assert made
+
+
+@pytest.mark.parametrize("n", [1, 7, 8, 9, 128, 129, 136, 1000])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_extremes_and_means_of_rows_and_columns(n, axis, rng):
+    shape = (n, 5) if axis == 0 else (5, n)
+
+    def formula(x):
+        y = np.exp(x - np.max(x, axis=axis, keepdims=True))
+        y = y / np.sum(y, axis=axis, keepdims=True)
+        return np.mean(np.log(y), axis=axis) * np.min(x, axis=axis)
+
+    arrays = [rng.standard_normal(shape)]
+    tape, program, outs = tape_of(formula, arrays)
+    for _ in range(3):
+        gives_the_same(tape, program, outs, [rng.standard_normal(shape)])
+
+
+def test_signed_zeros_and_nans(rng):
+    """Of a row of zeros of both signs, of NaN among numbers; NumPy's order tells which."""
+
+    def formula(x):
+        return np.max(x, axis=1) + np.maximum(x[:, 0], x[:, 1])
+
+    tape, program, outs = tape_of(formula, [rng.standard_normal((6, 4))])
+    rows = [[0.0, -0.0, 0.0, -0.0], [-0.0, 0.0, -0.0, 0.0], [np.nan, 1, 2, 3]]
+    rows += [[1, 2, np.nan, np.inf], [-np.inf, -np.inf, -0.0, 0.0], [np.inf, -np.inf, 1, 0]]
+    gives_the_same(tape, program, outs, [np.array(rows)])
+
+    def sums(x):
+        return np.sum(x * 1.0, axis=0) + np.where(x[0] > 0, x[1], x[2])
+
+    tape, program, outs = tape_of(sums, [rng.standard_normal((6, 4, 2))])
+    gives_the_same(tape, program, outs, [np.full((6, 4, 2), -0.0)])
+
+
+@pytest.mark.parametrize(
+    "name, bad", [("log", 0.0), ("log", -1.0), ("exp", 1e3), ("sqrt", -1.0), ("divide", 0.0)]
+)
+def test_numpy_warns_as_it_does(name, bad, rng):
+    """What NumPy would warn of is no call for a tape."""
+
+    def formula(x):
+        return np.sum(1.0 / x) if name == "divide" else np.sum(getattr(np, name)(x))
+
+    program = pl.program(formula)
+    x = 1 + rng.random(50)
+    for _ in range(4):
+        program(x)
+    with warnings.catch_warnings(), np.errstate(all="warn"):
+        warnings.simplefilter("error")
+        program(x)
+    before = x.copy()
+    x[17] = bad
+    with pytest.warns(RuntimeWarning), np.errstate(all="warn"):
+        found = program(x)
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(found, formula(x))
+        np.testing.assert_array_equal(program(x), formula(x))
+    with warnings.catch_warnings(), np.errstate(all="warn"):
+        warnings.simplefilter("error")
+        np.testing.assert_allclose(program(before), formula(before), rtol=1e-12)
+
+
+def test_infinities_and_nans_pass(rng):
+    """Where NumPy says nothing, neither is the tape left."""
+
+    def formula(x):
+        return np.where(x > 2, np.tanh(x), np.maximum(x, 0.0)) + np.exp(-np.abs(x))
+
+    tape, program, outs = tape_of(formula, [rng.standard_normal(9)])
+    x = np.array([np.inf, -np.inf, np.nan, 0.0, -0.0, 5e-324, 1e308, 3.0, -3.0])
+    gives_the_same(tape, program, outs, [x])
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (0,), (3, 0), (1, 1, 1), (2, 3, 4, 5)])
+def test_any_number_of_dimensions(shape, rng):
+    def formula(x):
+        return np.where(x > 0.5, np.sqrt(x), np.log1p(x)) / (1 + x)
+
+    tape, program, outs = tape_of(formula, [rng.random(shape)])
+    gives_the_same(tape, program, outs, [rng.random(shape)])
+
+
+def test_layouts_that_change_between_calls(rng):
+    """A program finds its tape by layouts; views with gaps and turned ones have the same values."""
+    program = pl.program(lambda x, y: np.sum(np.exp(x) * y, axis=0) / np.cosh(y[0]))
+    x, y = rng.standard_normal((2, 6, 10))
+    due = np.sum(np.exp(x) * y, axis=0) / np.cosh(y[0])
+    wide = np.zeros((12, 30))[::2, ::-3]
+    wide[...] = x
+    for _ in range(5):
+        for a in (x, np.asfortranarray(x), wide):
+            np.testing.assert_allclose(program(a, y), due, rtol=1e-13, atol=1e-14)
+
+
+def test_softmax_runs_without_python(rng):
+    X, Y = rng.standard_normal((30, 4)), np.eye(3)[rng.integers(0, 3, 30)]
+
+    def loss(W):
+        Z = pl.lazy(X) @ W
+        Z = Z - np.max(Z, axis=1, keepdims=True)
+        return np.mean(np.log(np.sum(np.exp(Z), axis=1)) - np.sum(Y * Z, axis=1))
+
+    both = pl.value_and_grad(pl.program(loss))
+    W = rng.standard_normal((4, 3))
+    for _ in range(4):
+        both(W)
+    before = _core._tape_counts()
+    value, gradient = both(W)
+    assert not freezing._why.get(None) and _core._tape_counts() != before
+    Z = X @ W
+    P = np.exp(Z - np.log(np.sum(np.exp(Z), axis=1, keepdims=True)))
+    np.testing.assert_allclose(gradient, X.T @ (P - Y) / 30, rtol=1e-11, atol=1e-13)
+    assert abs(value + np.mean(np.sum(Y * np.log(P), axis=1))) < 1e-12
+
+
+def test_threads_give_the_same_bits(rng):
+    program = pl.program(lambda x: np.sum(np.exp(x) / (1 + np.square(x)), axis=0))
+    x = rng.standard_normal((40, 6))
+    for _ in range(4):
+        due = program(x)
+    found = [[] for _ in range(4)]
+
+    def run(to):
+        for _ in range(50):
+            to.append(program(x).tobytes())
+
+    threads = [threading.Thread(target=run, args=(to,)) for to in found]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert {b for one in found for b in one} == {due.tobytes()}
+
+
+def test_a_ufunc_that_may_go_is_refused(rng):
+    mine = np.frompyfunc(lambda x: 2 * x, 1, 1)
+    assert not loops._is_of_module(mine) and loops._is_of_module(np.exp)
+
+
+def test_steps_that_do_not_fit_are_refused():
+    def made(*step):
+        view = (0, 0, "d", (2,), (1,))
+        out = (1, 0, "d", (2,), (1,))
+        what, by, letters, args = step
+        rows = ((what, -1, by, letters, (view,) * args, (), out),)
+        return _core._tape_new(1, (16, 16), rows, (out,), False, ())
+
+    assert made(loops._LOOP, np.exp, b"dd", 1)
+    for step in (
+        (loops._LOOP, None, b"", 1),  # no loop
+        (loops._LOOP, np.exp, b"dq", 1),  # of dtypes that it has not
+        (loops._LOOP, np.exp, b"ddd", 1),
+        (loops._LOOP, np.divmod, b"dddd", 2),  # of two results
+        (loops._LOOP, np.matmul, b"ddd", 2),
+        (loops._LOOP, len, b"dd", 1),
+        (loops._LOOP, np.exp, b"dd", 4),
+        (loops._LOOP, np.add, b"ddd", 1),  # fewer arguments than it takes
+        (1, np.exp, b"dd", 1),  # a function that takes none
+    ):
+        with pytest.raises((TypeError, ValueError)):
+            made(*step)
