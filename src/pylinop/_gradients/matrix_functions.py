@@ -2,7 +2,7 @@
 logarithm, square root, factors, least squares, iterative solves.
 
 Formulas: Higham, Functions of matrices (2008), section 3.2: the derivative of f at X along E stands
-at the top right of f([[X, E], [0, X]]); Golub and Pereyra (1973) for least squares."""
+at the top right of f([[X, E], [0, X]]), and so on for orders above; Golub and Pereyra (1973) for least squares."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ import numpy as np
 
 from .._api.spectra import sqrtm
 from .._base import errors
+from .._base.dtypes import inexact
 from .._lazy.build import inverse, scaled, view
+from .._lazy.kinds import FORM, VALUE, lazily
 from .._lazy.matrix_functions import OfForm, of_full_rank, solved
 from .._structured.function_derivatives import DIFFERENCES, derivative
+from .._structured.function_second_derivatives import second_derivative
 from . import decompositions
 from .pieces import Through, pair
 
@@ -31,21 +34,38 @@ def _along(A: Any, g: Any, **more: Any) -> Any:
 
 
 def _of_derivative(y: Any, h: Any, k: int) -> Any:
-    """Of a derivative at A^H along g: by g the derivative at A; by A what a sweep through the block
-    form finds."""
-    (A, g), more = y._args, dict(y._more[0].kwargs)
-    if k == 1:
-        return _along(view(A, 3), h, **more)
-    by, _, n = more.pop("by"), more.pop("of"), A.shape[-1]
-    batch = y.shape[:-2]
-    size: Any = np.linalg.norm(np.reshape(g, (*batch, 1, n * n)), axis=-1, keepdims=True)
+    """Of a derivative at A^H along g: by g the derivative at A; by A the second one at A^H along g
+    and h^H, as tr(h^H L(g, E)) = tr(E L(g, h^H))."""
+    (A, g), more = y._args, y._more[0].kwargs
+    return _along(view(A, 3), h, **more) if k == 1 else _twice(A, g, h, more)
+
+
+def _twice(A: Any, g: Any, h: Any, more: Any) -> Any:
+    """The second derivative at A^H along g and h^H."""
+    dtype = np.result_type(inexact(A.dtype), inexact(g.dtype), inexact(h.dtype))
+    f = OfForm(f"second derivative of {more['of']}", second_derivative, dtype, more)
+    batch = np.broadcast_shapes(*(tuple(x.shape[:-2]) for x in (A, g, h)))
+    kinds = bytes((FORM, VALUE, VALUE))
+    return lazily(f, (A, g, h), kinds, (*batch, *A.shape[-2:]), dtype)
+
+
+def _of_second(y: Any, z: Any, k: int) -> Any:
+    """Of a second derivative: by g and h likewise; by A what a sweep through the block form
+    finds."""
+    (A, g, h), more = y._args, y._more[0].kwargs
+    if k:
+        return _twice(view(A, 3), z, view(h, 3), more) if k == 1 else _twice(A, g, z, more)
+    n, batch = A.shape[-1], y.shape[:-2]
+    size: Any = np.linalg.norm(np.reshape(h, (*h.shape[:-2], 1, n * n)), axis=-1, keepdims=True)
     size = np.where(size == 0, 1.0, size)
-    size = size if batch else np.reshape(size, ())
+    size = size if h.ndim > 2 else np.reshape(size, ())
+    # The derivative along h^H stands within the function of a block matrix, of which A itself is a
+    # block, as no view of it need lead to it (that of a transpose is one of what it is the
+    # transpose of).
     zeros = np.zeros((*batch, n, n))
-    # The adjoint, of the derivative at A along g^H: A itself is a block, as no view of it need
-    # lead to it (that of a transpose is one of what it is the transpose of).
-    whole = np.block([[A, zeros], [view(g / size, 3), A]])
-    return Through(view(by(whole, **more)[..., n:, :n], 3) * size, h, (g,))
+    whole = np.block([[A, zeros], [h / size, A]])
+    along = np.block([[g, zeros], [zeros, g]])
+    return Through(_along(whole, along, **more)[..., :n, n:] * size, z, (g, h))
 
 
 def _cholesky(y: Any, g: Any, k: int) -> Any:
@@ -110,6 +130,7 @@ def _sqrt_inv_matmul(y: Any, g: Any, k: int) -> Any:
 ROWS: dict[str, Callable[[Any, Any, int], Any]] = {
     **dict.fromkeys(DIFFERENCES, _frechet),
     **{f"derivative of {name}": _of_derivative for name in DIFFERENCES},
+    **{f"second derivative of {name}": _of_second for name in DIFFERENCES},
     "cholesky": _cholesky,
     "pinv": _pinv,
     "r of qr": _r_of_qr,

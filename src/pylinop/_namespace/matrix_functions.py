@@ -8,7 +8,8 @@ at: what C raises for is NaN.
     other roots and logarithms  none: they go by Schur's form, which these libraries have not
 
 Their first derivatives are those of C (function_derivatives.py): by divided differences at the
-eigenvalues, and of exponentials at the top right of exp([[A, G], [0, A]])."""
+eigenvalues, and of exponentials at the top right of exp([[A, G], [0, A]]). Second ones
+(function_second_derivatives.py): of roots by eigenvalues, of exponentials by three blocks."""
 
 from __future__ import annotations
 
@@ -28,6 +29,7 @@ __all__ = ["by_parts", "is_function", "value"]
 
 _NUMBERS: dict[str, Callable[..., Any]] = {"expm": np.exp, "logm": np.log, "sqrtm": np.sqrt}
 _DERIVATIVES = {f"derivative of {name}": name for name in _NUMBERS}
+_SECOND = {f"second derivative of {name}": name for name in _NUMBERS}
 _SQUARINGS = 24  # of what has a 1-norm of up to 9e7
 _THETA = 5.371920351148152  # up to which Pade's is right to double precision
 _PADE = (
@@ -40,7 +42,7 @@ def is_function(a: Any) -> bool:
     """Is a LazyArray such a function of a matrix?"""
     if a._head != "made" or not isinstance(a._more[0], OfForm):
         return False
-    return a._more[0].name in _NUMBERS or a._more[0].name in _DERIVATIVES
+    return any(a._more[0].name in names for names in (_NUMBERS, _DERIVATIVES, _SECOND))
 
 
 # -- structure: LazyArrays of LazyArrays --
@@ -109,10 +111,10 @@ def _structured(a: Any) -> Any:
 def value(run: Any, a: Any) -> Any:
     """The matrix, of one that has no parts."""
     of, name = a._args[0], a._more[0].name
-    base = _DERIVATIVES.get(name, name)
+    base = _DERIVATIVES.get(name) or _SECOND.get(name, name)
     uplo = run.about(of, lambda op: named_triangle(op) if known(op, "hermitian") is True else None)
     is_hermitian = uplo is not None
-    if base != "expm" and not is_hermitian:
+    if (base != "expm" and not is_hermitian) or name == "second derivative of logm":
         raise NotImplementedError(
             f"{name} of shape {a.shape} has no form on the arrays of other libraries but of "
             "what is known to be Hermitian, as by Dense(a, assume_a='her'), and of Diag and "
@@ -126,18 +128,54 @@ def value(run: Any, a: Any) -> Any:
     if name in _DERIVATIVES:
         g = run.ns.cast(run.value(a._args[1]), a.dtype.name)
         return _of_block(run.ns, m, g) if base == "expm" else _by_differences(run.ns, base, m, g)
+    if name in _SECOND:
+        g, h = (run.ns.cast(run.value(x), a.dtype.name) for x in a._args[1:])
+        return (_of_three if base == "expm" else _of_root_twice)(run.ns, m, g, h)
     return _by_eigenvalues(run.ns, name, m) if is_hermitian else _exponential(run.ns, m)
+
+
+def _sized(ns: Any, g: Any) -> tuple[Any, Any]:
+    """A block that is not too large, of which a function is accurate, and its size."""
+    size = ns.max(ns.max(ns.abs(g), -1, True), -2, True)
+    size = ns.where(size > 0, size, size * 0 + 1)
+    return g / size, size
 
 
 def _of_block(ns: Any, m: Any, g: Any) -> Any:
     """The derivative of the exponential at m^H along g."""
     n, adjoint = m.shape[-1], ns.conj(ns.mT(m))
-    size = ns.max(ns.max(ns.abs(g), -1, True), -2, True)
-    size = ns.where(size > 0, size, size * 0 + 1)  # of a block that is not too large it is accurate
+    g, size = _sized(ns, g)
     batch = np.broadcast_shapes(tuple(adjoint.shape[:-2]), tuple(g.shape[:-2]))
-    adjoint, g = (ns.expand(x, (*batch, n, n)) for x in (adjoint, g / size))
+    adjoint, g = (ns.expand(x, (*batch, n, n)) for x in (adjoint, g))
     lines = ns.concat([adjoint, g], -1), ns.concat([adjoint * 0, adjoint], -1)
     return _exponential(ns, ns.concat(lines, -2))[..., :n, n:] * size
+
+
+def _of_three(ns: Any, m: Any, g: Any, h: Any) -> Any:
+    """The second derivative of the exponential at m^H along g and h^H."""
+    n, adjoint = m.shape[-1], ns.conj(ns.mT(m))
+    (u, size), (v, other) = _sized(ns, g), _sized(ns, ns.conj(ns.mT(h)))
+    batch = np.broadcast_shapes(*(tuple(x.shape[:-2]) for x in (adjoint, u, v)))
+    adjoint, u, v = (ns.expand(x, (*batch, n, n)) for x in (adjoint, u, v))
+    zero = adjoint * 0
+
+    def corner(u: Any, v: Any) -> Any:
+        rows = [adjoint, u, zero], [zero, adjoint, v], [zero, zero, adjoint]
+        whole = ns.concat([ns.concat(row, -1) for row in rows], -2)
+        return _exponential(ns, whole)[..., :n, 2 * n :]
+
+    return (corner(u, v) + corner(v, u)) * size * other
+
+
+def _of_root_twice(ns: Any, m: Any, g: Any, h: Any) -> Any:
+    """Likewise of the root of a Hermitian matrix, whose second differences are products; NaN where
+    it is not definite."""
+    values, q = ns.eigh(m)
+    root = ns.sqrt(ns.or_nan(values > _noise(ns, values), values))
+    over, back = 1 / (root[..., :, None] + root[..., None, :]), ns.conj(ns.mT(q))
+    u, v = (over * ns.matmul(ns.matmul(back, x), q) for x in (g, ns.conj(ns.mT(h))))
+    inner = -over * (ns.matmul(u, v) + ns.matmul(v, u))
+    return ns.matmul(ns.matmul(q, inner), back)
 
 
 def _by_differences(ns: Any, name: str, m: Any, g: Any) -> Any:

@@ -64,7 +64,7 @@ def named_triangle(op: Any) -> Any:
     return uplo
 
 
-def _basis(op: Any) -> Any:
+def basis(op: Any) -> Any:
     """The eigenvalues and eigenvectors, as arrays; None where A is not Hermitian. Of single
     precision in double, as other matrices go."""
     uplo = named_triangle(op)
@@ -82,7 +82,7 @@ def _basis(op: Any) -> Any:
     return w, q if isinstance(q, np.ndarray) else q.toarray()
 
 
-def _regular(op: Any, w: Any, of: str, p: Any) -> Any:
+def regular(op: Any, w: Any, of: str, p: Any) -> Any:
     """The eigenvalues where f is taken at positive ones; None where some are negative. Zero has a
     derivative of powers above 1 alone."""
     if w.size == 0 or of == "expm":
@@ -107,19 +107,25 @@ def _by_basis(w: Any, q: Any, g: Any, of: str, p: Any) -> Any:
         return q @ (divided * (back @ g @ q)) @ back
 
 
+def adjoint_of(form: Any, found: Any) -> Any:
+    """A^H; of what is known to be Hermitian, of which a triangle is there, by its eigenvectors."""
+    adjoint = dense(form).conj().swapaxes(-1, -2)
+    if found is None or not known(form, "hermitian"):
+        return adjoint
+    w, q = found
+    return ((q * w[..., None, :]) @ q.conj().swapaxes(-1, -2)).astype(adjoint.dtype)
+
+
 def derivative(form: Any, g: Any, by: Any, of: str, **kwargs: Any) -> Any:
     """The derivative at A^H along g of the function of matrices `by`, whose name is `of`: the
     adjoint of that at A."""
     keep_within(form, 7)
-    found, p = _basis(form), kwargs.get("t", 0.5)
+    found, p = basis(form), kwargs.get("t", 0.5)
     if found is not None:
-        w = _regular(form, found[0], of, p)
+        w = regular(form, found[0], of, p)
         if w is not None:
             return _by_basis(w, found[1], g, of, p)
-    n, adjoint = form.shape[-1], dense(form).conj().swapaxes(-1, -2)
-    if found is not None and known(form, "hermitian"):  # of which a triangle is there
-        w, q = found
-        adjoint = ((q * w[..., None, :]) @ q.conj().swapaxes(-1, -2)).astype(adjoint.dtype)
+    n, adjoint = form.shape[-1], adjoint_of(form, found)
     batch = np.broadcast_shapes(adjoint.shape[:-2], g.shape[:-2])
     size = np.linalg.norm(g, axis=(-2, -1), keepdims=True)
     size = np.where(size == 0, 1, size)  # f of a block that is not too large is accurate
