@@ -2,7 +2,8 @@
 logarithm, square root, factors, least squares, iterative solves.
 
 Formulas: Higham, Functions of matrices (2008), section 3.2: the derivative of f at X along E stands
-at the top right of f([[X, E], [0, X]]), and so on for orders above; Golub and Pereyra (1973) for least squares."""
+at the top right of f([[X, E], [0, X]]), and so on for orders above; Golub and
+Pereyra (1973) for least squares."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Second derivatives of functions of matrices, numbers and all.
 
-Of a Hermitian A = Q diag(w) Q^H the second derivative of f along U and V has in the eigenbasis, with
-P = Q^H U Q and R = Q^H V Q, the elements (Daleckii and Krein; Bhatia, Matrix analysis, V.3)
+Of a Hermitian A = Q diag(w) Q^H the second derivative of f along U and V has in the eigenbasis,
+with P = Q^H U Q and R = Q^H V Q, the elements (Daleckii and Krein; Bhatia, Matrix analysis, V.3)
 
     L_kj = sum_m f[k, m, j] (P_km R_mj + R_km P_mj),    f[k, m, j] second divided differences at w.
 
