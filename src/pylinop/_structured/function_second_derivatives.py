@@ -72,8 +72,10 @@ def _by_basis(w: Any, q: Any, u: Any, v: Any, of: str, p: Any) -> Any:
         DP, DR = D * P, D * R
         made = (DP @ R - P @ DR + DR @ P - R @ DP) / np.where(near, 1, gap)
         for at in np.ndindex(made.shape[:-2]):
-            own = tuple(_of_batch(x, at, d) for x, d in ((w, 1), (D, 2), (P, 2), (R, 2), (near, 2)))
-            _put_near(made[at], *own, of, p)
+            own, *four = (
+                _of_batch(x, at, d) for x, d in ((w, 1), (D, 2), (P, 2), (R, 2), (near, 2))
+            )
+            _put_near(made[at], own, *four, of=of, p=p)
     return q @ made @ back
 
 
@@ -88,7 +90,7 @@ def _is_near(a: Any, b: Any, of: str) -> Any:
     return np.abs(a - b) < NEAR * size
 
 
-def _put_near(made: Any, w: Any, D: Any, P: Any, R: Any, near: Any, of: str, p: Any) -> None:
+def _put_near(made: Any, w: Any, D: Any, P: Any, R: Any, near: Any, *, of: str, p: Any) -> None:
     """The elements whose eigenvalues are near; the differences are the same at k, j and j, k."""
     rows, columns = np.nonzero(np.triu(near))
     lines = np.ascontiguousarray(R.T), np.ascontiguousarray(P.T)
