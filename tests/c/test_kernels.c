@@ -413,6 +413,7 @@ int main(int argc, char **argv) {
     group("toeplitz");
     test_sparse_all();
     test_fft_all();
+    test_fft_again();
     test_lapack_all();
     test_cholesky_all();
     test_fingerprint_moves();

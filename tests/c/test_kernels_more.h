@@ -217,6 +217,55 @@ static void test_fft_all(void) {
     group("fft");
 }
 
+/* The transform of a plan that is made now, as whoever finds no place for it makes it. */
+static void transform_of(int64_t n, lop_dtype dt, const lop_mat *x, lop_mat *out) {
+    char *plan = malloc(lopk_fft_plan_bytes(n, dt)), *work = malloc(lopk_fft_work_bytes(n, dt));
+    memset(plan, 0xff, lopk_fft_plan_bytes(n, dt));
+    check(lopk_fft_plan_init(plan, n, dt) == LOP_OK, "plan", dt, n, 0, 0);
+    if (lop_is_complex(dt))
+        lopk_cfft(plan, x->p, n, 1, out->p, n, 1, -1, 1.0, work);
+    else
+        lopk_rfft(plan, x->p, n, 1, out->p, work);
+    free(plan);
+    free(work);
+}
+
+/* Plans that were made before: of more lengths and dtypes than are kept, of lengths on both sides
+ * of the longest that is, once more in turn and several times the same: the same bits. */
+static void test_fft_again(void) {
+    static const int64_t length[] = {48, 49, 1009, 2018, 4096, 4100, 12000, 13000, 65536, 100003};
+    enum { LENGTHS = sizeof length / sizeof *length, MOST = 100003 };
+    const lop_mat x = make(LOP_c128, MOST, 1, 0);
+    lop_mat other = make(LOP_c128, MOST, 1, 0);
+    for (lop_dtype dt = LOP_f32; dt <= LOP_c128; dt++)
+        for (int i = 0; i < LENGTHS; i++) {
+            const int64_t n = length[i];
+            const size_t bytes = (size_t)(lop_is_complex(dt) ? n : n / 2 + 1) *
+                                 (dt == LOP_f32 || dt == LOP_c64 ? 8 : 16);
+            lop_mat first = make(LOP_c128, n, 1, 0), again = make(LOP_c128, n, 1, 0), in = x;
+            double *small = malloc((size_t)n * 16);
+            for (int64_t j = 0; j < 2 * n; j++)
+                if (dt == LOP_f32 || dt == LOP_c64)
+                    ((float *)(void *)small)[j] = (float)((double *)x.p)[j];
+                else
+                    small[j] = ((double *)x.p)[j];
+            in.p = small;
+            transform_of(n, dt, &in, &first);
+            for (int turn = 0; turn < 3; turn++) {
+                poison(&again);
+                if (turn == 1) transform_of(length[(i + 3) % LENGTHS], dt, &x, &other);
+                transform_of(n, dt, &in, &again);
+                check(memcmp(first.p, again.p, bytes) == 0, "again", dt, n, turn, 0);
+            }
+            free(small);
+            free(first.p);
+            free(again.p);
+        }
+    free(x.p);
+    free(other.p);
+    group("fft again");
+}
+
 /* |op(A) x - b| within rounding, y for the product. */
 static bool residual_ok(const lop_mat *a, bool conj, const lop_mat *x, const lop_mat *b,
                         const lop_mat *y) {

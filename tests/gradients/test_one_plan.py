@@ -85,3 +85,26 @@ def test_a_multiple_of_the_identity_by_a_lazy_number_keeps_its_structure():
     for K in (s * pl.Identity(N), pl.Identity(N) * s):
         assert K._head == "scale"
         assert np.allclose(pl.solve(K, Y), 2 * Y)
+
+
+def test_last_columns_of_symmetric_toeplitz_inverses_are_the_first_ones_reversed(rng):
+    """Gohberg and Semencul's two columns of the inverse: one solve where T is symmetric."""
+    n = 300
+    c = np.exp(-np.arange(n) / 3.0) + 0.1 / (1 + np.arange(n))
+    c[0] += 0.5
+    r = np.r_[c[0], 0.9 * c[1:]]
+
+    def solves(*given):
+        leaves = [pl.lazy(x) for x in given]
+        found = pl.gradients(pl.logdet(pl.Toeplitz(*leaves)), leaves)
+        steps = pl.explain(found[0]).steps
+        T = pl.Toeplitz(*given).toarray()
+        inverse = np.linalg.inv(T)
+        due = [np.trace(inverse, k) for k in range(1, n)]
+        if len(given) == 1:
+            due = [x + np.trace(inverse, -k) for k, x in enumerate(due, 1)]
+        np.testing.assert_allclose(found[0].toarray()[1:], due, rtol=1e-9, atol=1e-9)
+        names = Counter(s["name"] for s in steps if not s["conditional"])
+        return names["toeplitz-solve"] / names["toeplitz_inverse_sums"]
+
+    assert solves(c) == 2 and solves(c, r) == 3  # one is of a probe

@@ -153,8 +153,12 @@ lop_status lop_toeplitz_inverse_columns(const lop_maker *mk, const lop_node *a, 
     if (!lop_is_square(a) || !lop_is_blas(dt) || !pays(mk, a, dt, own, 1)) return LOP_NOMATCH;
     lop_status st = LOP_OK;
     for (int i = 0; st == LOP_OK && i < 3; i++) {
-        const lop_attr at = {.i = {i ? n - 1 : 0, 0, 0, 0}};
+        const lop_attr at = {.i = {i ? n - 1 : 0, 0, 0, 0}}, back = {.i = {0, n - 1, -1, n}};
         const lop_node *x = NULL;
+        if (i == 1 && own && !lop_is_complex(dt)) { /* J T J = T' = T */
+            st = lop_make1(mk, &lop_op_array_slice, &back, column[0], &column[1]);
+            continue;
+        }
         st = lop_make(mk, i < 2 ? "unit" : "probe", i < 2 ? &at : NULL, 0, NULL, &like, &x);
         if (st == LOP_OK) st = lop_make2(mk, &lop_op_solve, NULL, a, x, &column[i]);
         if (st == LOP_OK && column[i]->dtype != dt) st = LOP_NOMATCH; /* integers, widened */

@@ -12,6 +12,7 @@
 #include "k_fft_plan.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <string.h>
 
 static const double pi = 3.14159265358979323846264338327950288;
@@ -228,10 +229,53 @@ static void bluestein_fill(fft_plan *p) {
                  1.0 / (double)p->n_inner, base + p->inner_work);
 }
 
+/* -- plans made before: their tables take longer than a transform, and a run without a store of
+ * derived values (exec/tape.h) makes them each time. Whoever finds the place taken makes its own:
+ * nobody waits, nor does a child of a fork that was taken while it was. */
+
+enum { KEPT = 8, LONGEST = 96 << 10 /* bytes; of a real f64 plan lengths up to some 12,000 */ };
+static struct {
+    atomic_flag taken;
+    uint64_t clock, used[KEPT]; /* 0: nothing is there */
+    _Alignas(64) char plan[KEPT][LONGEST];
+} before = {.taken = ATOMIC_FLAG_INIT};
+
+static bool take_place(void) {
+    return !atomic_flag_test_and_set_explicit(&before.taken, memory_order_acquire);
+}
+static void leave_place(void) {
+    atomic_flag_clear_explicit(&before.taken, memory_order_release);
+}
+
+static bool made_before(fft_plan *p) {
+    if (p->bytes > LONGEST || !take_place()) return false;
+    bool found = false;
+    for (int i = 0; !found && i < KEPT; i++) {
+        const fft_plan *q = (const fft_plan *)(const void *)before.plan[i];
+        if (!before.used[i] || q->n != p->n || q->dt != p->dt) continue;
+        memcpy(p, q, p->bytes);
+        before.used[i] = ++before.clock;
+        found = true;
+    }
+    leave_place();
+    return found;
+}
+
+static void keep(const fft_plan *p) {
+    if (p->bytes > LONGEST || !take_place()) return;
+    int oldest = 0;
+    for (int i = 1; i < KEPT; i++)
+        if (before.used[i] < before.used[oldest]) oldest = i;
+    memcpy(before.plan[oldest], p, p->bytes);
+    before.used[oldest] = ++before.clock;
+    leave_place();
+}
+
 lop_status lopk_fft_plan_init(void *plan, int64_t n, lop_dtype dt) {
     fft_plan *p = plan;
     char *base = plan;
     if (!lopk_fft_layout(p, n, dt)) return LOP_UNABLE;
+    if (made_before(p)) return LOP_OK;
     if (p->bluestein) {
         const lop_dtype cdt = fft_scalar(dt) == 4 ? LOP_c64 : LOP_c128;
         if (lopk_fft_plan_init(base + p->inner, p->n_inner, cdt) != LOP_OK) return LOP_UNABLE;
@@ -254,6 +298,7 @@ lop_status lopk_fft_plan_init(void *plan, int64_t n, lop_dtype dt) {
         for (int64_t k = 0; k <= p->len / 2 / FINE; k++)
             put_root(p, base + p->coarse, k, k * FINE, n);
     }
+    keep(p);
     return LOP_OK;
 }
 
