@@ -75,3 +75,36 @@ def test_a_class_of_somebody_is_asked_each_time():
     for _ in range(2):
         assert Grown(x).shape == (3, 3)
     assert kinds._outers == before
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_kinds_of_the_same_shapes_hold_what_they_are_given(turned, rng, monkeypatch):
+    """Kinds of nothing but LazyArrays are known by shapes: also those of one array given twice."""
+    monkeypatch.setattr(kinds, "_seen", {})
+    U, V = rng.standard_normal((2, 5, 2))
+    c, r = rng.standard_normal((2, 4))
+    r[0] = c[0]
+    e, f = rng.standard_normal((2, 3))
+    u, v, x, y = map(pl.lazy, (U, V, c, r))
+    lower, upper = map(pl.lazy, (e, f))
+    toeplitz = [[(c if i >= j else r)[abs(i - j)] for j in range(4)] for i in range(4)]
+    rows = [
+        (lambda: pl.LowRank(u, u), U @ U.T),
+        (lambda: pl.LowRank(u, v), U @ V.T),
+        (lambda: pl.LowRank(v), V @ V.T),
+        (lambda: pl.LowRank(v, u), V @ U.T),
+        (lambda: pl.LowRank(u, np.ascontiguousarray(V)), U @ V.T),
+        (lambda: pl.Toeplitz(x, x), pl.Toeplitz(c).toarray()),
+        (lambda: pl.Toeplitz(x, y), np.array(toeplitz)),
+        (lambda: pl.Toeplitz(x), pl.Toeplitz(c).toarray()),
+        (lambda: pl.Tridiagonal(lower, x, lower), np.diag(c) + np.diag(e, -1) + np.diag(e, 1)),
+        (lambda: pl.Tridiagonal(lower, x, upper), np.diag(c) + np.diag(e, -1) + np.diag(f, 1)),
+        (lambda: pl.Tridiagonal(upper, x, lower), np.diag(c) + np.diag(f, -1) + np.diag(e, 1)),
+        (lambda: pl.Diag(x, 0), np.diag(c)),
+        (lambda: pl.Diag(x), np.diag(c)),
+        (lambda: pl.Diag(y), np.diag(r)),
+    ]
+    for _ in range(2):
+        for make, due in rows[:: -1 if turned else 1]:
+            np.testing.assert_allclose(make().toarray(), due, rtol=1e-13, atol=1e-13)
+    assert kinds._seen

@@ -186,9 +186,14 @@ def _full(cls: Any, shape: Any, c: Any) -> Any:
 
 def kind(cls: Any, args: Any, kwargs: Any) -> Any:
     """A kind of LazyArrays, deferred; NotImplemented where it is made of their values. A hook."""
+    alike = None if kwargs else _alike(cls, args)
+    known = _seen.get(alike)
+    if known is not None:
+        places, shape, dtype, more = known
+        return _core._LazyArray("made", tuple([args[k] for k in places]), shape, dtype, more)
     if issubclass(cls, _core.Full):
         return _full(cls, *args, **kwargs)
-    reader = _Reader(cls)
+    given, reader = args, _Reader(cls)
     rows = reader.rows
     listed = len(rows) == 1 and rows[0][1] == "operators"
     args, kwargs = _as_parameters(rows, args, kwargs)
@@ -211,7 +216,36 @@ def kind(cls: Any, args: Any, kwargs: Any) -> Any:
     found = _outer(made, reader.found, reader.takes)
     if found is None:
         return made(*(value_of(x) for x in reader.found))
+    if alike is not None:
+        _see(alike, given, made, reader, found)
     return lazily(made, tuple(reader.found), bytes(reader.takes), *found)
+
+
+_seen: dict[Any, Any] = {}  # kinds of nothing but LazyArrays: of which of them, and what they are
+
+
+def _alike(cls: Any, args: Any) -> Any:
+    """What kinds of nothing but LazyArrays are known by; None of others."""
+    if getattr(_core, cls.__name__, None) is not cls:
+        return None  # somebody's own class
+    key: list[Any] = [cls]
+    for x in args:
+        if not is_lazy(x) or x._head == "made":
+            return None
+        key += (x.shape, x.dtype)
+    return tuple(key)
+
+
+def _see(alike: Any, args: Any, made: Kind, reader: _Reader, found: _Outer) -> None:
+    at = {id(x): k for k, x in enumerate(args)}
+    held = (*made.args, *made.kwargs.values())
+    apart = len(at) == len(args)  # of the same one twice nobody knows which is meant
+    if apart and all(type(h) is Hole for h in held) and all(id(x) in at for x in reader.found):
+        if len(_seen) >= _MOST:
+            _seen.clear()
+        shape, dtype = found
+        places = [at[id(x)] for x in reader.found]
+        _seen[alike] = places, tuple(shape), np.dtype(dtype), (made, bytes(reader.takes))
 
 
 _CONSTANTS = frozenset((int, bool, float, str, type(None)))

@@ -243,9 +243,7 @@ static struct {
 static bool take_place(void) {
     return !atomic_flag_test_and_set_explicit(&before.taken, memory_order_acquire);
 }
-static void leave_place(void) {
-    atomic_flag_clear_explicit(&before.taken, memory_order_release);
-}
+static void leave_place(void) { atomic_flag_clear_explicit(&before.taken, memory_order_release); }
 
 static bool made_before(fft_plan *p) {
     if (p->bytes > LONGEST || !take_place()) return false;
