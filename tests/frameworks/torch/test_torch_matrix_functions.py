@@ -135,3 +135,33 @@ def test_what_goes_by_schur_says_so(name, chosen):
     for f in (lambda: A.toarray(), lambda: A @ torch.ones(3, device=DEVICE).double()):
         with pytest.raises(NotImplementedError, match="known to be Hermitian"):
             f()
+
+
+def twice(name, make, a):
+    """A product with the Hessian."""
+    n, v = a.shape[-1], torch.sin(torch.arange(a.numel(), device=a.device).reshape(a.shape) + 1.0)
+    weights = torch.cos(torch.arange(n * n, device=a.device).reshape(n, n) / 3)
+    f = getattr(pt, name)(make(a)).toarray()
+    (gradient,) = torch.autograd.grad((f.abs() ** 2 * weights).sum(), a, create_graph=True)
+    (along,) = torch.autograd.grad((gradient * v.to(a.dtype)).real.sum(), a)
+    return along.detach().cpu().numpy()
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("name, key", [("expm", "dense"), ("expm", "a sum"), ("sqrtm", "declared")])
+def test_second_derivatives_are_those_of_c(name, key, dtype, chosen):
+    rng = np.random.default_rng(56)
+    a = rng.standard_normal((4, 4)) + (1j * rng.standard_normal((4, 4)) if dtype[0] == "c" else 0)
+    make, found = (EXPONENTS | HERMITIAN)[key], []
+    for on in (True, False):
+        chosen(on)
+        given = torch.from_numpy(a / 2).to(DEVICE if on else "cpu").requires_grad_()
+        found.append(twice(name, make, given))
+    assert np.abs(found[0] - found[1]).max() <= 1e-8 * np.abs(found[1]).max()
+
+
+def test_second_derivatives_of_logarithms_have_no_form(chosen):
+    chosen(True)
+    a = torch.eye(3, dtype=torch.float64, device=DEVICE).requires_grad_()
+    with pytest.raises(NotImplementedError, match="logm of shape"):
+        twice("logm", HERMITIAN["declared"], a)
