@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from gradients.differences import check
 
 import pylinop as pl
 
@@ -120,3 +121,59 @@ def test_no_array_of_all_entries_under_kernels(name, dtype, rng):
     numbers = (dtype(1.1), dtype(0.7))
     value = most(lambda: pl.program(f)(X, *numbers))  # in single precision by the dense form
     assert most(lambda: gradients(f, (X, *numbers))) < 0.3 * N * N * 8 + value
+
+
+def structured(side, dtype=float):
+    """Losses of kinds, the shapes of what they are of; for a matrix of side**2 rows."""
+    rng, n = np.random.default_rng(7), side * side
+    more = (lambda *s: 1j * rng.standard_normal(s)) if dtype is complex else (lambda *s: 0.0)
+    d = rng.standard_normal(n) + more(n)
+    U, V = (rng.standard_normal((n, 3)) + more(n, 3) for _ in range(2))
+    two, far = [(side, side)] * 2, 3 * side * np.eye(side)
+    real = np.real
+    return {
+        "diagonal of a Kron": (lambda A, B: real(np.sum(d * pl.diagonal(pl.Kron(A, B)))), two),
+        "trace(Kron @ D)": (lambda A, B: real(pl.trace(pl.Kron(A, B) @ pl.Diag(d))), two),
+        "trace(D @ KronSum.T)": (
+            lambda A, B: real(pl.trace(pl.Diag(d) @ pl.KronSum(A, B).T)),
+            two,
+        ),
+        "trace(Kron @ U V')": (lambda A, B: real(pl.trace(pl.Kron(A, B) @ pl.LowRank(U, V))), two),
+        "trace(U V' @ Kron.H)": (
+            lambda A, B: real(pl.trace(pl.LowRank(U, V) @ pl.Kron(A, B).H)),
+            two,
+        ),
+        "trace of the inverse of a Kron": (
+            lambda A, B: real(pl.trace(pl.inv(pl.Kron(A + far, B + far)))),
+            two,
+        ),
+        "trace(D @ Toeplitz @ D)": (
+            lambda d, c: real(pl.trace(pl.Diag(d) @ pl.Toeplitz(c) @ pl.Diag(d))),
+            [(n,)] * 2,
+        ),
+        "norm of a Circulant": (lambda c: pl.matrix_norm(pl.Circulant(c), "fro"), [(n,)]),
+        "product of a MultilevelToeplitz": (
+            lambda c: real(np.sum((pl.MultilevelToeplitz(c) @ U) * V)),
+            [(2 * side - 1, 2 * side - 1)],
+        ),
+    }
+
+
+@pytest.mark.parametrize("name", structured(1))
+def test_no_array_of_all_entries_of_a_structured_matrix(name, rng):
+    side = 28
+    f, shapes = structured(side)[name]
+    args = [rng.standard_normal(shape) for shape in shapes]
+    value = most(lambda: pl.program(f)(*args))
+    assert most(lambda: gradients(f, args)) < 0.5 * side**4 * 8 + value
+
+
+@pytest.mark.parametrize("dtype", [float, complex])
+@pytest.mark.parametrize("side", [1, 2, 4])
+@pytest.mark.parametrize("name", structured(1))
+def test_these_gradients_against_differences(name, side, dtype, rng):
+    f, shapes = structured(side, dtype)[name]
+    draw = lambda s: (
+        rng.standard_normal(s) + (1j * rng.standard_normal(s) if dtype is complex else 0)
+    )
+    check(f, *map(draw, shapes))
