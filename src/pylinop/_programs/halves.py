@@ -158,22 +158,26 @@ class Kept:
         self.program = program
         self._held = held
         self.arrays = [immutable_copy(a, self._owner) for a in arguments]
-        self._leaves = [lazy(a) for a in [*self.arrays, *held]]
+        self._avals = tuple([(a.shape, a.dtype) for a in [*self.arrays, *held]])
         self._derives = False
         self._known: list[tuple[int, Any, Any]] = []
         self._solved: list[tuple[int, Any]] = []
         self.values: list[Any] | None = None  # of the first half, when it has run
+        self.gradients: list[Any] | None = None  # of a value that takes as long as they do
+
+    @functools.cached_property
+    def _leaves(self) -> list[Any]:
+        return [lazy(a) for a in [*self.arrays, *self._held]]
 
     def shares(self) -> bool:
         """Does the first half derive what is worth more than holding it for the second costs? Else
         both run from C alone."""
-        avals = tuple([(x.shape, x.dtype) for x in self._leaves])
-        found = _derive.get((self.program, avals))
+        found = _derive.get((self.program, self._avals))
         if found is None:
             self.first()
             if len(_derive) >= _MOST:
                 _derive.clear()
-            found = _derive[self.program, avals] = self._derives
+            found = _derive[self.program, self._avals] = self._derives
         return found
 
     def __reduce__(self) -> Any:
@@ -187,7 +191,7 @@ class Kept:
     def nbytes(self) -> int:
         """Bytes of the arguments, of the values that are kept, and of what is derived of them."""
         arrays = self.arrays + [v for _, v, _ in self._known if v is not None]
-        arrays += [v for _, v in self._solved]
+        arrays += [*(v for _, v in self._solved), *(self.gradients or ())]
         total: int = sum(a.nbytes for a in arrays)
         return total + self._derived()
 
@@ -219,8 +223,7 @@ class Kept:
         return self.values
 
     def _formula(self) -> _Back | None:
-        avals = tuple([(x.shape, x.dtype) for x in self._leaves])
-        return _back(self.program, avals, len(self.arrays))
+        return _back(self.program, self._avals, len(self.arrays))
 
     def _solutions(self, made: list[Any]) -> list[tuple[Solution, Any]]:
         """Those in the second half that wait for no cotangent."""
