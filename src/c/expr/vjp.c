@@ -86,6 +86,12 @@ const lop_node *lop_vjp_times(lop_vjp *v, double re, double im, const lop_node *
     if (v->st != LOP_OK || (re == 1 && im == 0)) return v->st == LOP_OK ? a : NULL;
     return lop_vjp_make(v, &lop_op_scaled, &attr, a, NULL);
 }
+const lop_node *lop_vjp_assumed(lop_vjp *v, const lop_node *g, int64_t word) {
+    if (word < LOP_ASSUME_SYMMETRIC || word > LOP_ASSUME_POSITIVE || v->st != LOP_OK) return g;
+    const bool plain = word == LOP_ASSUME_SYMMETRIC;
+    if (lop_node_trait(g, plain ? LOP_SYMMETRIC : LOP_HERMITIAN) == LOP_TRUE) return g;
+    return lop_vjp_times(v, 0.5, 0, lop_vjp_sum(v, g, lop_vjp_view(v, g, plain ? LOP_T : LOP_H)));
+}
 const lop_node *lop_vjp_real(lop_vjp *v, const lop_node *a) {
     if (v->st != LOP_OK || !v->real || !lop_is_complex(a->dtype)) return v->st == LOP_OK ? a : NULL;
     return lop_vjp_make(v, &lop_op_part, NULL, a, NULL);
