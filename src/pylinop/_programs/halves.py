@@ -23,6 +23,7 @@ import numpy as np
 from .. import _core
 from .._base.checks import is_lazy
 from .._base.dlpack import Owner, immutable_copy
+from .._base.kind_flags import names
 from .._gradients.pieces import one
 from .._lazy import program as together
 from .._lazy.leaves import lazy
@@ -32,6 +33,7 @@ from .replay import Recipe, recorded
 __all__ = ["Kept"]
 
 _MOST = 512
+_BY_PARTS = names("by_parts")
 _THIN = 16  # columns of solutions that the first half keeps
 # Estimated seconds of what the first half derives: of less each half makes it for itself, from C.
 # Holding costs 20 to 100 us in Python (EPYC, busy, 2026-11-27: definite, 20 to 200 rows).
@@ -135,7 +137,7 @@ def _by_parts(x: Any) -> bool:
         a = todo.pop()
         if not is_lazy(a):
             continue
-        if a._head == "made" and getattr(a._more[0], "cls", None) in (_core.Toeplitz, _core.Hankel):
+        if a._head == "made" and getattr(a._more[0], "cls", type(None)).__name__ in _BY_PARTS:
             return True
         if a._head == "add":
             todo += a._args
