@@ -193,6 +193,24 @@ def test_compiled_code_calls_both_halves(rng):
         np.testing.assert_allclose(by_U, due[1], rtol=1e-7, atol=1e-8)
 
 
+def test_compiled_code_gets_a_value_and_its_gradients_of_one_call(rng):
+    """One factor for both, where the texts of the two halves make one each."""
+    y = rng.standard_normal(40)
+    y.flags.writeable = False
+    f = lambda d, U: y @ pl.solve(pl.Diag(d) + pl.LowRank(U), y)
+    p = pl.program(f)
+    for _ in range(5):
+        d, U = rng.uniform(1, 2, 40), rng.standard_normal((40, 3))
+        value, by_d, by_U = np.empty(()), np.empty(40), np.empty((40, 3))
+        assert called(p.gradients_text(2), [d, U], [value, by_d, by_U]) == 0, last_error()
+        due, (due_d, due_U) = pl.value_and_grad(f, (0, 1))(d, U)
+        np.testing.assert_allclose(value, due, rtol=1e-9)
+        np.testing.assert_allclose(by_d, due_d, rtol=0, atol=1e-9 * np.max(np.abs(due_d)))
+        np.testing.assert_allclose(by_U, due_U, rtol=0, atol=1e-9 * np.max(np.abs(due_U)))
+    assert called(p.gradients_text(2), [d], [value, by_d, by_U]) == 2
+    assert "1 arrays for 2 arguments" in last_error()[1]
+
+
 def test_compiled_code_follows_what_the_function_holds(rng):
     y = rng.standard_normal(5)
     p = pl.program(lambda x: x * y)

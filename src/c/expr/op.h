@@ -128,6 +128,9 @@ struct lop_op {
 
     /* Arrays and actions: steps that put this value into slot `out`. */
     lop_status (*lower)(lop_emit *e, const lop_node *self, int out);
+    /* Of those that read a child without its value being made: what `lower` needs instead of the
+     * children, one by one; NULL: no more. */
+    const lop_node *(*reads)(const lop_node *self, int i);
     /* Arrays with two branches: the last child is the fallback, lowered and run only where the
      * others said SINGULAR or this check of theirs does: it fills `value` and sets `mask` by
      * `fail`. */

@@ -1,5 +1,6 @@
 /* vjp.c: builds cotangents, nodes over nodes; see vjp.h. */
 #include "vjp.h"
+#include "coefficients.h"
 
 /* Takes over a node that was made. */
 static const lop_node *take(lop_vjp *v, lop_status st, const lop_node *made) {
@@ -45,13 +46,35 @@ const lop_node *lop_vjp_sum(lop_vjp *v, const lop_node *a, const lop_node *b) {
     if (v->st != LOP_OK) return NULL;
     return !a ? b : !b ? a : lop_vjp_make(v, &lop_op_sum, NULL, a, b);
 }
+/* Is it the identity, or one times it, of no wider dtype than the other factor? */
+static bool is_one(const lop_node *a, const lop_node *other) {
+    while (a->op == &lop_op_view ||
+           (a->op == &lop_op_scaled && lop_coef_test(a->ctx, lop_coef_of(&a->attr), LOP_COEF_ONE)))
+        a = a->child[0];
+    return a->op == &lop_op_identity && lop_nbatch(a) == 0 &&
+           lop_promote(a->dtype, other->dtype) == other->dtype;
+}
 const lop_node *lop_vjp_prod(lop_vjp *v, const lop_node *a, const lop_node *b) {
+    if (v->st == LOP_OK && a && b && is_one(a, b)) return b;
+    if (v->st == LOP_OK && a && b && is_one(b, a)) return a;
     return lop_vjp_make(v, &lop_op_prod, NULL, a, b);
 }
 const lop_node *lop_vjp_view(lop_vjp *v, const lop_node *a, lop_mode mode) {
     if (v->st != LOP_OK || mode == LOP_N) return v->st == LOP_OK ? a : NULL;
     if (mode == LOP_C && !lop_is_complex(a->dtype)) return a;
     if (a->op == &lop_op_view && (lop_mode)a->attr.i[0] == mode) return a->child[0];
+    if (a->op == &lop_op_diag) {
+        if (!(mode & LOP_C) || !lop_is_complex(a->dtype)) return a;
+        const lop_node *d = lop_vjp_make(v, &lop_op_conjugate, NULL, a->child[0], NULL);
+        return d ? lop_vjp_make(v, &lop_op_diag, NULL, d, NULL) : NULL;
+    }
+    if (a->op == &lop_op_lowrank && a->n == 2) { /* U V^H, as a product */
+        const lop_node *u = a->child[0], *w = a->child[1];
+        if (mode == LOP_H) return lop_vjp_prod(v, w, lop_vjp_view(v, u, LOP_H));
+        if (mode == LOP_C)
+            return lop_vjp_prod(v, lop_vjp_view(v, u, LOP_C), lop_vjp_view(v, w, LOP_T));
+        return lop_vjp_prod(v, lop_vjp_view(v, w, LOP_C), lop_vjp_view(v, u, LOP_T));
+    }
     const lop_attr attr = {.i = {(int64_t)mode, 0, 0, 0}};
     return lop_vjp_make(v, &lop_op_view, &attr, a, NULL);
 }
@@ -62,6 +85,12 @@ const lop_node *lop_vjp_times(lop_vjp *v, double re, double im, const lop_node *
     const lop_attr attr = lop_attr_coef(re, im);
     if (v->st != LOP_OK || (re == 1 && im == 0)) return v->st == LOP_OK ? a : NULL;
     return lop_vjp_make(v, &lop_op_scaled, &attr, a, NULL);
+}
+const lop_node *lop_vjp_assumed(lop_vjp *v, const lop_node *g, int64_t word) {
+    if (word < LOP_ASSUME_SYMMETRIC || word > LOP_ASSUME_POSITIVE || v->st != LOP_OK) return g;
+    const bool plain = word == LOP_ASSUME_SYMMETRIC;
+    if (lop_node_trait(g, plain ? LOP_SYMMETRIC : LOP_HERMITIAN) == LOP_TRUE) return g;
+    return lop_vjp_times(v, 0.5, 0, lop_vjp_sum(v, g, lop_vjp_view(v, g, plain ? LOP_T : LOP_H)));
 }
 const lop_node *lop_vjp_real(lop_vjp *v, const lop_node *a) {
     if (v->st != LOP_OK || !v->real || !lop_is_complex(a->dtype)) return v->st == LOP_OK ? a : NULL;
@@ -116,6 +145,23 @@ bool lop_vjp_thin(lop_vjp *v, const lop_node *g, int64_t most, const lop_node **
     return *b && lop_cols(*a) <= most;
 }
 
+/* A product without the identities in it, as cotangents of traces bring them; views of thin
+ * products as products, of diagonals as diagonals. */
+static const lop_node *plainer(lop_vjp *v, const lop_node *g, int deep) {
+    if (v->st == LOP_OK && g->op == &lop_op_view &&
+        (g->child[0]->op == &lop_op_lowrank || g->child[0]->op == &lop_op_diag))
+        return lop_vjp_view(v, g->child[0], (lop_mode)g->attr.i[0]);
+    if (deep > 0 && v->st == LOP_OK && g->op == &lop_op_scaled) {
+        const lop_node *of = plainer(v, g->child[0], deep - 1);
+        return of == g->child[0] || !of ? g : lop_vjp_make(v, &lop_op_scaled, &g->attr, of, NULL);
+    }
+    if (g->op != &lop_op_prod || deep == 0 || v->st != LOP_OK) return g;
+    const lop_node *a = plainer(v, g->child[0], deep - 1), *b = plainer(v, g->child[1], deep - 1);
+    if (v->st != LOP_OK) return NULL;
+    const bool same = a == g->child[0] && b == g->child[1] && !is_one(a, b) && !is_one(b, a);
+    return same ? g : lop_vjp_prod(v, a, b);
+}
+
 /* Has the cotangent of a child every element of the batch? (What it says of a child without one is
  * their sum.) */
 static bool of_all(const lop_node *self, const lop_node *g, const lop_node *made) {
@@ -138,8 +184,10 @@ lop_status lop_cotangent(lop_ctx *ctx, const lop_node *self, int child, const lo
         return lop_fail(err, LOP_DIM, "a cotangent has the shape of its operator");
     const lop_dtype dt = child < self->n ? self->child[child]->dtype : self->dtype;
     lop_vjp v = {.ctx = ctx, .err = err, .st = LOP_OK, .real = !lop_is_complex(dt)};
+    enum { DEEP = 6 };
+    g = plainer(&v, g, DEEP);
     const bool has = self->op->vjp && (child < self->n || self->op->vjp_together);
-    const lop_node *made = has ? self->op->vjp(&v, self, child, g) : lop_vjp_unable(&v);
+    const lop_node *made = has && g ? self->op->vjp(&v, self, child, g) : lop_vjp_unable(&v);
     if (v.st == LOP_OK && !made)
         v.st = lop_fail(err, LOP_INTERNAL, "no cotangent of child %d of %s", child, self->op->name);
     if (v.st == LOP_OK && !of_all(self, g, made)) v.st = LOP_UNABLE;

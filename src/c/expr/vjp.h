@@ -45,6 +45,9 @@ const lop_node *lop_vjp_view(lop_vjp *v, const lop_node *a, lop_mode mode);
 const lop_node *lop_vjp_inverse(lop_vjp *v, const lop_node *a);
 /* (re + i im) a, of an operator. */
 const lop_node *lop_vjp_times(lop_vjp *v, double re, double im, const lop_node *a);
+/* What is assumed of a matrix its cotangent is projected on: of what is symmetric or Hermitian by
+ * its word, LOP_ASSUME_..., (G + G^T) / 2 or (G + G^H) / 2. */
+const lop_node *lop_vjp_assumed(lop_vjp *v, const lop_node *g, int64_t word);
 /* Its real part, where the child is real and `a` is not. */
 const lop_node *lop_vjp_real(lop_vjp *v, const lop_node *a);
 /* Of an operator, as an array that a child is made of: diagonal k, the dense form. */

@@ -297,8 +297,10 @@ static bool is_plain_half(const lop_node *a) {
     return a->op == &lop_op_named && is_plain(a->child[0], DEPTH);
 }
 
-/* What child i stands for: where half of a matrix is read its array alone. */
+/* What child i stands for: where half of a matrix is read its array alone. NULL: there is none. */
 static const lop_node *needed(const lop_node *node, int i) {
+    if (node->op->reads) return node->op->reads(node, i);
+    if (i >= node->n) return NULL;
     const lop_node *a = node->child[i], *read = lop_half_read(node);
     if (read) return read;
     if (i > 0 || node->op != &lop_op_apply || node->shape.ndim != 2) return a;
@@ -324,7 +326,7 @@ static lop_status plain_first(const lop_emit *e, const lop_node *node, const lop
         if (at->op->check || is_lowered(e, at) || lop_map_get(&seen, at, &known)) continue;
         if (is_plain_gram(at) || is_plain_half(at) || is_made_vector(at)) *found = at;
         st = lop_map_set(&seen, at, 1);
-        for (int i = 0; st == LOP_OK && i < at->n; i++) st = push(&todo, needed(at, i));
+        for (int i = 0; st == LOP_OK && needed(at, i); i++) st = push(&todo, needed(at, i));
     }
     lop_map_clear(&seen, ctx);
     lop_free(ctx, todo.at);
@@ -372,8 +374,10 @@ lop_status lop_plan_lower(lop_emit *e, const lop_node *root) {
         }
         if (branches && st == LOP_OK && w->next == node->n - 1) st = turn_to_fallback(e);
         if (st != LOP_OK) break;
-        if (w->next < node->n) {
-            st = push(&stack, needed(node, w->next++));
+        const lop_node *below = needed(node, w->next);
+        if (below) {
+            w->next++;
+            st = push(&stack, below);
             continue;
         }
         st = branches ? close_branch(e) : lower_node(e, node);

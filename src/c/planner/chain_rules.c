@@ -172,6 +172,13 @@ LOP_BUILD(chain_diagonal) {
     return st;
 }
 
+/* What a dense form of so many bytes is said to take, over its price: fresh memory, which nobody
+ * asked for, is dearer than that of loops over it. */
+static double for_memory(const lop_node *a, lop_dtype dt) {
+    const double bytes = (double)lop_rows(a) * (double)lop_cols(a) * (double)lop_dtype_size(dt);
+    return bytes < 4e6 ? 0 : bytes * 1e-9;
+}
+
 /* Cut where both halves and the reading cost least; NOMATCH where the whole is read for less. */
 lop_status lop_chain_pair(const lop_match *m, const lop_maker *mk, const lop_pair_reader *r,
                           const lop_node **out) {
@@ -187,7 +194,7 @@ lop_status lop_chain_pair(const lop_match *m, const lop_maker *mk, const lop_pai
     lop_chain_dp(&b.memo, &d);
     const int n = d.n;
     int best = -1;
-    double least = d.cost[0][n - 1] + r->whole;
+    double least = d.cost[0][n - 1] + r->whole + for_memory(m->root->child[0], m->root->dtype);
     for (int k = 0; k + 1 < n; k++) {
         const double cost =
             d.cost[0][k] + d.cost[k + 1][n - 1] + r->seconds(m, ch.costs, d.p[k + 1]);

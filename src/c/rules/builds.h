@@ -286,6 +286,7 @@ LOP_BUILD(sums_inverse_circulant);
 LOP_BUILD(sums_inverse_toeplitz);
 LOP_BUILD(sums_between_toeplitz);
 LOP_BUILD(sums_toeplitz);
+LOP_BUILD(sums_circulant);
 LOP_BUILD(sums_product);
 LOP_BUILD(sums_dense);
 LOP_BUILD(partial_view);

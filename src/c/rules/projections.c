@@ -109,6 +109,17 @@ LOP_BUILD(sums_toeplitz) {
     return st;
 }
 
+/* The sums modulo n of C are n times its first column. */
+LOP_BUILD(sums_circulant) {
+    const lop_attr d = {.i = {0, 0, 0, m->root->attr.i[3]}};
+    const int64_t *how = m->root->attr.i, n = lop_rows(m->root->child[0]);
+    const lop_attr many = lop_attr_coef((double)n, 0);
+    const lop_node *c = NULL;
+    if (n == 0 || how[0] || !how[1] || how[2] || HOLE(m, 's')->shape.ndim > 1) return LOP_NOMATCH;
+    lop_status st = lop_make1(mk, &lop_op_cast, &d, HOLE(m, 'a'), &c);
+    return st == LOP_OK ? wrapped(mk, &lop_op_scale, &many, c, out) : st;
+}
+
 /* The sums modulo n of C^-1 are n times its first column (flip: its first row, read backwards the
  * same way). */
 LOP_BUILD(sums_inverse_circulant) {

@@ -38,6 +38,9 @@ def _row(n: int) -> tuple[trees.Leaf, ...]:
     return tuple(map(trees.Leaf, range(n)))
 
 
+_SHORT = 1 << 16  # bytes of arrays of which a value takes as long as its gradient does
+
+
 class _Entry(NamedTuple):
     """What f builds of arrays of certain kinds: the arrays that it holds, the values' nesting."""
 
@@ -81,12 +84,32 @@ class Residual:
         if len(given) != len(self._kinds):
             raise ValueError(f"{len(given)} cotangents for {len(self._kinds)} values")
         made = [_cotangent(g, *kind) for g, kind in zip(given, self._kinds, strict=True)]
+        by = self._kept.gradients
+        if by is None and _is_short(self._entry, self._kept, self._kinds):
+            by = _with_gradients(self._entry, self._kept)[1:]
+        if by is not None:
+            times = [np.multiply(g, made[0], dtype=g.dtype) for g in by]
+            return trees.filled(self._structure, [g[()] for g in times])
         found = self._kept.second(made) if self._kept.shares() else None
         if found is None:
             arrays = self._kept.arrays
             back = Cotangents(self._entry.program, tuple(range(len(arrays))), len(made))
             found = _values(back, [*arrays, *self._entry.held, *made])
         return trees.filled(self._structure, [_own(g)[()] for g in found])
+
+
+def _is_short(entry: _Entry, kept: Kept, kinds: Any) -> bool:
+    """Is the value one real number, of so little that it takes as long as its gradient does? Then
+    the first half makes that too, and the second one multiplies it by the cotangent."""
+    if len(kinds) != 1 or kinds[0][0] != () or kinds[0][1].kind != "f":
+        return False
+    return sum(a.nbytes for a in [*kept.arrays, *entry.held]) <= _SHORT and not kept.shares()
+
+
+def _with_gradients(entry: _Entry, kept: Kept) -> list[Any]:
+    program = WithGradients(entry.program, tuple(range(len(kept.arrays))))
+    value, *kept.gradients = _values(program, [*kept.arrays, *entry.held])
+    return [value, *kept.gradients]
 
 
 def _cotangent(g: Any, shape: Any, dtype: Any) -> Any:
@@ -179,6 +202,8 @@ class NumpyProgram:
 
     def _first(self, entry: _Entry, kept: Kept, kinds: Any) -> list[Any]:
         """The values of the first half."""
+        if _is_short(entry, kept, kinds):
+            return _with_gradients(entry, kept)[:1]
         if kept.shares() or kept.values is not None:
             return [_own(a) for a in as_results(kept.first(), kinds, np.dtype)]
         return _values(entry.program, [*kept.arrays, *entry.held])
@@ -232,19 +257,30 @@ class NumpyProgram:
             raise ValueError(f"the number of arguments is 1 or more, not {arguments!r}")
         return f"numpy\n{self._number} {arguments.__index__()}".encode()
 
+    def gradients_text(self, arguments: int) -> bytes:
+        """Likewise of the values, real numbers, and behind them of the gradients of each by all of
+        so many arguments: for callers who want both, of which nothing is computed twice. Of one
+        number the second half is its gradient times the cotangent."""
+        return self.pullback_text(arguments) + b" gradients"
+
 
 def _of_text(text: str, avals: Any) -> tuple[Program, int, list[Any]]:
     """The program of a text, which of its arrays are arguments, and what stands behind these."""
-    number, _, cut = text.partition(" ")
+    number, _, rest = text.partition(" ")
+    cut, _, gradients = rest.partition(" ")
     owner = _by_number.get(int(number))
     if owner is None:
         raise ValueError(
             "the program of this text is gone: it has to be kept as long as it is called"
         )
     count = int(cut) if cut else len(avals)
+    if gradients and len(avals) != count:
+        raise ValueError(f"{len(avals)} arrays for {count} arguments")
     entry = owner._entry(_row(count), tuple(avals[:count]))
     if not cut:
         return entry.program, count, entry.held
+    if gradients:
+        return WithGradients(entry.program, tuple(range(count))), count, entry.held
     values = len(entry.program.values)
     if len(avals) != count + values:
         raise ValueError(f"{len(avals)} arrays for {count} arguments and {values} values")

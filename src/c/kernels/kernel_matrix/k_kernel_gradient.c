@@ -1,14 +1,16 @@
 /* k_kernel_gradient.c: see k_kernel_gradient.h. A block of rows and columns at a time: the kernel's
  * derivative by its argument, times G, and the moments of that. Sums are formed in eight parts, so
- * that they go into vectors; their order depends on sizes alone. */
+ * that they go into vectors; their order depends on sizes alone. Of a pair G is multiplied out by
+ * panels, that stay in a core's cache. */
 #include "k_kernel_gradient.h"
 #include "kernels/common/k_clones.h"
 #include "kernels/common/kernels.h"
+#include "kernels/dense/k_blas.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { HIGH = 16, WIDE = 512, ABREAST = 8 };
+enum { HIGH = 16, WIDE = 512, PANEL = 64, ABREAST = 8 };
 
 /* What is needed for one block: W = G k'(s), G f(s) where that is asked for, distances, points. */
 typedef struct block {
@@ -16,12 +18,12 @@ typedef struct block {
     lopk_kernel slope;    /* whose matrix is the derivative, but for `c` */
     double c, v;
     int64_t rows, cols, d;
-    double *w, *value, *far, *x, *y, *numbers, *plain;
+    double *w, *value, *far, *panel, *x, *y, *numbers, *plain;
     char *rest;
 } block;
 
 static size_t doubles(int64_t d) {
-    return (size_t)(3 * HIGH * WIDE) + (size_t)(d * (HIGH + WIDE + 4)) + 2 * LOPK_WEIGHTS;
+    return (size_t)((3 * HIGH + PANEL) * WIDE) + (size_t)(d * (HIGH + WIDE + 4)) + 2 * LOPK_WEIGHTS;
 }
 size_t lopk_kernel_gradient_scratch(int64_t d) {
     return doubles(d) * sizeof(double) + lopk_kernel_scratch(d, LOP_f64, HIGH, WIDE, 0) + 128;
@@ -86,7 +88,8 @@ static void open_block(block *b, const lopk_kernel *k, void *scratch) {
     b->w = at;
     b->value = b->w + HIGH * WIDE;
     b->far = b->value + HIGH * WIDE;
-    b->x = b->far + HIGH * WIDE;
+    b->panel = b->far + HIGH * WIDE;
+    b->x = b->panel + PANEL * WIDE;
     b->y = b->x + HIGH * b->d;
     b->numbers = b->y + WIDE * b->d;
     b->plain = b->numbers + LOPK_WEIGHTS + 2 * b->d;
@@ -123,13 +126,11 @@ LOPK_CLONES static void distances(const block *b) {
     }
 }
 
-/* to[r, j] *= c g[i + r, j0 + j]; and over r, where `over`. */
-LOPK_CLONES static void weigh(const block *b, double *to, double c, const lop_mat *g, int64_t i,
-                              int64_t j0, bool over) {
+/* to[r, j] *= c g[r, j]; and over r, where `over`. */
+LOPK_CLONES static void weigh(const block *b, double *to, double c, const lop_mat *g, bool over) {
     for (int64_t r = 0; r < b->rows; r++) {
         double *at = to + r * WIDE;
-        const double *p = (const double *)g->p + (i + r) * g->rs + j0 * g->cs,
-                     *far = b->far + r * WIDE;
+        const double *p = (const double *)g->p + r * g->rs, *far = b->far + r * WIDE;
         if (g->cs == 1)
             for (int64_t j = 0; j < b->cols; j++) at[j] *= c * p[j];
         else
@@ -138,11 +139,10 @@ LOPK_CLONES static void weigh(const block *b, double *to, double c, const lop_ma
     }
 }
 
+/* Of rows i and columns j on, as many as b says, where the cotangent is g. */
 static void fill_block(block *b, const lop_mat *g, int64_t i, int64_t j, bool value) {
     const lop_mat *x = &b->k->x, *y = &b->k->y;
     const bool over = b->k->word == LOPK_MATERN12;
-    b->rows = x->m - i < HIGH ? x->m - i : HIGH;
-    b->cols = y->m - j < WIDE ? y->m - j : WIDE;
     for (int64_t r = 0; r < b->rows; r++)
         for (int64_t q = 0; q < b->d; q++)
             b->x[r * b->d + q] = ((const double *)x->p)[(i + r) * x->rs + q * x->cs];
@@ -151,12 +151,12 @@ static void fill_block(block *b, const lop_mat *g, int64_t i, int64_t j, bool va
             b->y[q * WIDE + c] = ((const double *)y->p)[(j + c) * y->rs + q * y->cs];
     if (over || (value && b->k->word == LOPK_RATIONAL)) distances(b);
     matrix_of(b, b->slope, i, j, b->w);
-    weigh(b, b->w, b->c, g, i, j, over);
+    weigh(b, b->w, b->c, g, over);
     if (!value) return;
     lopk_kernel plain = *b->k; /* without the variance */
     plain.at = b->plain;
     matrix_of(b, plain, i, j, b->value);
-    weigh(b, b->value, 1, g, i, j, false);
+    weigh(b, b->value, 1, g, false);
 }
 
 /* The sum of w over a row of the block; of w (x - y)^2; of w (x - y); of w x y. */
@@ -232,18 +232,6 @@ static void block_sums(const block *b, int64_t lengths, double *out) {
     if (b->k->word == LOPK_RATIONAL) out[1 + lengths] += b->v * rational_sum(b);
 }
 
-void lopk_kernel_number_sums(const lopk_kernel *k, const lop_mat *g, int64_t lengths, double *out,
-                             void *scratch) {
-    block b;
-    open_block(&b, k, scratch);
-    memset(out, 0, (size_t)(2 + lengths) * sizeof *out);
-    for (int64_t i = 0; i < k->x.m; i += HIGH)
-        for (int64_t j = 0; j < k->y.m; j += WIDE) {
-            fill_block(&b, g, i, j, true);
-            block_sums(&b, lengths, out);
-        }
-}
-
 /* -- points */
 
 /* The derivative of s, or of the product, or of the periodic's logarithm, summed over the block. */
@@ -258,23 +246,85 @@ static double point_sum(const block *b, int64_t r, int64_t q) {
     return -2 * pi / period * at * sum;
 }
 
-void lopk_kernel_point_sums(const lopk_kernel *k, const lop_mat *g, bool of_y, const lop_mat *out,
-                            void *scratch) {
+static void add_points(const block *b, int64_t i, const lop_mat *out) {
+    for (int64_t r = 0; r < b->rows; r++)
+        for (int64_t q = 0; q < b->d; q++)
+            ((double *)out->p)[(i + r) * out->rs + q * out->cs] += point_sum(b, r, q);
+}
+
+/* -- the blocks of a cotangent */
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* Its rows i to i + PANEL of columns j to j + WIDE, where it is a pair: multiplied out. */
+static lop_mat panel_of(const block *b, const lopk_cotangent *g, int64_t i, int64_t j) {
+    const int64_t m = least(PANEL, g->a.m - i), n = least(WIDE, g->b.n - j);
+    const lop_mat made = {b->panel, m, n, n, 1, LOP_f64}, left = rows_of(&g->a, i, m);
+    lop_mat right = g->b;
+    right.p = (double *)g->b.p + j * g->b.cs;
+    right.n = n;
+    lopk_gemm(&made, &left, false, &right, false);
+    return made;
+}
+/* Its square block at (i, i), where it is a diagonal. */
+static lop_mat square_of(const block *b, const lopk_cotangent *g, int64_t i) {
+    memset(b->panel, 0, (size_t)(HIGH * HIGH) * sizeof(double));
+    for (int64_t r = 0; r < least(b->rows, b->cols); r++)
+        b->panel[r * HIGH + r] = g->a.p ? ((const double *)g->a.p)[(i + r) * g->a.rs] : 1;
+    return (lop_mat){b->panel, b->rows, b->cols, HIGH, 1, LOP_f64};
+}
+
+/* Adds what all blocks give to the numbers, or to the points. */
+static void add_blocks(block *b, const lopk_cotangent *g, int64_t lengths, double *numbers,
+                       const lop_mat *points) {
+    const int64_t m = b->k->x.m, n = b->k->y.m, high = g->form == LOPK_BY_PAIR ? PANEL : HIGH,
+                  wide = g->form == LOPK_BY_DIAGONAL ? HIGH : WIDE;
+    for (int64_t top = 0; top < m; top += high)
+        for (int64_t j = wide == HIGH ? top : 0; j < (wide == HIGH ? least(n, top + 1) : n);
+             j += wide) {
+            lop_mat all = g->a;
+            if (g->form == LOPK_BY_PAIR) all = panel_of(b, g, top, j);
+            for (int64_t i = top; i < least(top + high, m); i += HIGH) {
+                b->rows = least(HIGH, m - i);
+                b->cols = least(wide, n - j);
+                lop_mat one = g->form == LOPK_BY_DIAGONAL ? square_of(b, g, i) : all;
+                if (g->form == LOPK_BY_PAIR)
+                    one = rows_of(&all, i - top, b->rows);
+                else if (g->form == LOPK_BY_MATRIX)
+                    one.p = (double *)all.p + i * all.rs + j * all.cs;
+                fill_block(b, &one, i, j, numbers != NULL);
+                if (numbers) block_sums(b, lengths, numbers);
+                if (points) add_points(b, i, points);
+            }
+        }
+}
+
+void lopk_kernel_number_sums(const lopk_kernel *k, const lopk_cotangent *g, int64_t lengths,
+                             double *out, void *scratch) {
+    block b;
+    open_block(&b, k, scratch);
+    memset(out, 0, (size_t)(2 + lengths) * sizeof *out);
+    add_blocks(&b, g, lengths, out, NULL);
+}
+
+static lop_mat turned_over(const lop_mat *a) {
+    return (lop_mat){a->p, a->n, a->m, a->cs, a->rs, a->dt};
+}
+void lopk_kernel_point_sums(const lopk_kernel *k, const lopk_cotangent *g, bool of_y,
+                            const lop_mat *out, void *scratch) {
     block b;
     lopk_kernel turned = *k;
-    lop_mat gt = *g;
+    lopk_cotangent gt = *g;
     if (of_y) { /* k(x, y) = k(y, x) */
         turned.x = k->y;
         turned.y = k->x;
-        gt = (lop_mat){g->p, g->n, g->m, g->cs, g->rs, g->dt};
+        if (g->form != LOPK_BY_DIAGONAL) gt.a = turned_over(&g->a);
+        if (g->form == LOPK_BY_PAIR) {
+            gt.a = turned_over(&g->b);
+            gt.b = turned_over(&g->a);
+        }
     }
     open_block(&b, &turned, scratch);
     lopk_zero(out);
-    for (int64_t i = 0; i < turned.x.m; i += HIGH)
-        for (int64_t j = 0; j < turned.y.m; j += WIDE) {
-            fill_block(&b, &gt, i, j, false);
-            for (int64_t r = 0; r < b.rows; r++)
-                for (int64_t q = 0; q < b.d; q++)
-                    ((double *)out->p)[(i + r) * out->rs + q * out->cs] += point_sum(&b, r, q);
-        }
+    add_blocks(&b, &gt, 0, NULL, out);
 }

@@ -11,15 +11,28 @@
 
 #include "k_kernel_matrix.h"
 
+/* G, in double precision: a matrix a (m x n); a product a b (m x k, k x n), never formed; a
+ * diagonal a (one column; without memory, of ones), of which m and n cut off what is outside: 16
+ * min(m, n) entries of the kernel are made, not m n. */
+typedef enum lopk_cotangent_form {
+    LOPK_BY_MATRIX,
+    LOPK_BY_PAIR,
+    LOPK_BY_DIAGONAL
+} lopk_cotangent_form;
+typedef struct lopk_cotangent {
+    lopk_cotangent_form form;
+    lop_mat a, b;
+} lopk_cotangent;
+
 /* Bytes of scratch for points of d coordinates. */
 size_t lopk_kernel_gradient_scratch(int64_t d);
 
 /* out[0]: by the variance; then by the lengths (`lengths` of them: 1, or one a coordinate); then by
- * the shape. k, g and its points in double precision. */
-void lopk_kernel_number_sums(const lopk_kernel *k, const lop_mat *g, int64_t lengths, double *out,
-                             void *scratch);
+ * the shape. k and its points in double precision. */
+void lopk_kernel_number_sums(const lopk_kernel *k, const lopk_cotangent *g, int64_t lengths,
+                             double *out, void *scratch);
 /* By the points x (m x d), or the y (n x d). */
-void lopk_kernel_point_sums(const lopk_kernel *k, const lop_mat *g, bool of_y, const lop_mat *out,
-                            void *scratch);
+void lopk_kernel_point_sums(const lopk_kernel *k, const lopk_cotangent *g, bool of_y,
+                            const lop_mat *out, void *scratch);
 
 #endif

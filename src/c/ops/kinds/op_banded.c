@@ -164,7 +164,8 @@ static lop_band bands(const lop_node *self, const lop_band *child) {
 
 static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lop_node *g) {
     (void)child;
-    return lop_vjp_band(v, g, self->attr.i[0], self->attr.i[1]);
+    return lop_vjp_band(v, lop_vjp_assumed(v, g, self->attr.i[2]), self->attr.i[0],
+                        self->attr.i[1]);
 }
 
 const lop_op lop_op_banded = {

@@ -189,7 +189,8 @@ static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype d
 /* Without U the blocks below stand above too, as adjoints. */
 static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lop_node *g) {
     const int64_t b = self->attr.i[0];
-    const lop_node *own = lop_vjp_blocks(v, g, b, child - 1);
+    g = lop_vjp_assumed(v, g, self->attr.i[1]);
+    const lop_node *own = g ? lop_vjp_blocks(v, g, b, child - 1) : NULL;
     if (child != 0 || self->n == 3) return own;
     return lop_vjp_make(v, &lop_op_add, NULL, own,
                         lop_vjp_blocks(v, lop_vjp_view(v, g, LOP_H), b, -1));

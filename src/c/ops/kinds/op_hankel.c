@@ -87,7 +87,7 @@ static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lo
 
 const lop_op lop_op_hankel = {
     LOP_NAMED(hankel),
-    .flags = LOP_FLAG_entries | LOP_FLAG_linear,
+    .flags = LOP_FLAG_entries | LOP_FLAG_linear | LOP_FLAG_by_parts,
     .title = "Hankel",
     .cls = LOP_OPERATOR,
     .min = 2,

@@ -242,9 +242,9 @@ static lop_status run_diagonal(const lop_call *c) {
     return LOP_OK;
 }
 
-/* Appends the step; x: a slot before the points, or -1. */
+/* Appends the step; x: `nx` slots before the points. */
 static lop_step *emit(lop_emit *e, const lop_node *self, int children, const char *name,
-                      lop_run run, int out, int x, int64_t columns, lop_status *st) {
+                      lop_run run, int out, const int *x, int nx, int64_t columns, lop_status *st) {
     factor f[LOPK_KERNELS];
     int count, in[LOP_MAXARG], n = 0;
     int64_t coordinates = 0, flags;
@@ -252,7 +252,7 @@ static lop_step *emit(lop_emit *e, const lop_node *self, int children, const cha
     *st = LOP_INTERNAL;
     if (!read_some(self, children, f, &count)) return NULL;
     flags = count | (is_same(f, count) ? SAME : 0);
-    if (x >= 0) in[n++] = x;
+    for (; n < nx; n++) in[n] = x[n];
     for (int i = 0; i < count; i++) {
         in[n] = lop_emit_cast(e, lop_emit_value(e, f[i].x), dt, st);
         if (in[n++] < 0) return NULL;
@@ -292,7 +292,7 @@ static lop_status apply(lop_emit *e, const lop_node *self, lop_mode mode, int x,
     lop_slot_sizes(e, out, NULL, &k, &batch);
     if (!lop_mul_ok(2 * k, batch > 0 ? batch : 1, &all))
         return lop_fail(lop_emit_err(e), LOP_OVERFLOW, "too many columns");
-    lop_step *s = emit(e, self, self->n, "kernel", run_apply, out, x, all, &st);
+    lop_step *s = emit(e, self, self->n, "kernel", run_apply, out, &x, 1, all, &st);
     if (!s) return st;
     s->attr.re = mode & LOP_T ? 1 : 0;
     s->flags = LOP_STEP_COLUMNS | LOP_STEP_GEMM;
@@ -301,7 +301,7 @@ static lop_status apply(lop_emit *e, const lop_node *self, lop_mode mode, int x,
 }
 static lop_status dense(lop_emit *e, const lop_node *self, int out) {
     lop_status st;
-    lop_step *s = emit(e, self, self->n, "kernel-dense", run_dense, out, -1, 0, &st);
+    lop_step *s = emit(e, self, self->n, "kernel-dense", run_dense, out, NULL, 0, 0, &st);
     if (!s) return st;
     s->flags = LOP_STEP_GEMM;
     s->flops = lop_slot_elements(e, out) * entry_flops(self);
@@ -309,7 +309,7 @@ static lop_status dense(lop_emit *e, const lop_node *self, int out) {
 }
 static lop_status pairs(lop_emit *e, const lop_node *self, int64_t row, int64_t column, int out) {
     lop_status st;
-    lop_step *s = emit(e, self, self->n, "kernel-diagonal", run_diagonal, out, -1, 0, &st);
+    lop_step *s = emit(e, self, self->n, "kernel-diagonal", run_diagonal, out, NULL, 0, 0, &st);
     if (!s) return st;
     s->attr.re = (double)row;
     s->attr.im = (double)column;
@@ -325,7 +325,8 @@ static lop_status element(lop_emit *e, const lop_node *self, int64_t i, int64_t 
 
 /* -- gradients: kernel_number_sums and kernel_point_sums, arrays over the children of a kernel of
  * one factor and, last, the cotangent's dense form. attr.i[0..2] as the kernel's; i[3]: of points,
- * 0 x, 1 y. The numbers: a vector of variance, lengths and shape, those that are there or not. */
+ * 0 x, 1 y. The numbers: a vector of variance, lengths and shape, those that are there or not. A
+ * cotangent that is a product of thin factors, or a diagonal, is not formed. */
 
 static lop_status infer_sums(lop_node *n, lop_err *err) {
     factor f[LOPK_KERNELS];
@@ -346,55 +347,138 @@ static lop_status infer_sums(lop_node *n, lop_err *err) {
     return LOP_OK;
 }
 
+/* The arguments that are the cotangent: the first of them, but for the identity. */
+static int read_cotangent(const lop_call *c, lopk_cotangent *g) {
+    const int n = c->step->n - 4; /* without the output, the points, the numbers */
+    *g = (lopk_cotangent){.form = (lopk_cotangent_form)c->step->attr.i[3]};
+    if (n > 0) g->a = *c->a[1];
+    if (n > 1) g->b = *c->a[2];
+    if (c->step->attr.re != 0) { /* the transpose of the product */
+        const lop_mat a = g->a, b = g->b;
+        g->a = (lop_mat){b.p, b.n, b.m, b.cs, b.rs, b.dt};
+        g->b = (lop_mat){a.p, a.n, a.m, a.cs, a.rs, a.dt};
+    }
+    return 1 + n;
+}
 static lop_status run_number_sums(const lop_call *c) {
     lopk_kernel k[LOPK_KERNELS];
-    (void)read_call(c, 2, false, k);
+    lopk_cotangent g;
+    (void)read_call(c, read_cotangent(c, &g), false, k);
     double *out = c->scratch;
     const int64_t n = c->a[0]->m;
-    lopk_kernel_number_sums(k, c->a[1], n - 2, out, out + n);
+    lopk_kernel_number_sums(k, &g, n - 2, out, out + n);
     const lop_mat made = {out, n, 1, 1, 1, LOP_f64};
     lopk_copy(c->a[0], &made);
     return LOP_OK;
 }
 static lop_status run_point_sums(const lop_call *c) {
     lopk_kernel k[LOPK_KERNELS];
-    (void)read_call(c, 2, false, k);
-    lopk_kernel_point_sums(k, c->a[1], c->step->attr.im != 0, c->a[0], c->scratch);
+    lopk_cotangent g;
+    (void)read_call(c, read_cotangent(c, &g), false, k);
+    lopk_kernel_point_sums(k, &g, c->step->attr.im != 0, c->a[0], c->scratch);
     return LOP_OK;
+}
+
+/* How a cotangent is read, and of which arrays: of a product of at most half as many columns as it
+ * has, both factors, of its transpose too. */
+static lopk_cotangent_form form_of(const lop_node *g, const lop_node **part, int *n) {
+    const int64_t few = (lop_rows(g) < lop_cols(g) ? lop_rows(g) : lop_cols(g)) / 2;
+    part[0] = g;
+    *n = 1;
+    if (g->op == &lop_op_swap && g->child[0]->op == &lop_op_apply) g = g->child[0];
+    const lop_node *a = g->n > 0 ? g->child[0] : NULL;
+    if (g->op == &lop_op_eye) {
+        *n = 0;
+        return LOPK_BY_DIAGONAL;
+    }
+    if (g->op == &lop_op_todense && a->op == &lop_op_diag) {
+        part[0] = a->child[0];
+        return LOPK_BY_DIAGONAL;
+    }
+    if (g->op != &lop_op_apply || a->op != &lop_op_dense || a->attr.i[0] || lop_cols(a) > few)
+        return LOPK_BY_MATRIX;
+    part[0] = a->child[0];
+    part[1] = g->child[1];
+    *n = 2;
+    return LOPK_BY_PAIR;
+}
+static const lop_node *reads_sums(const lop_node *self, int i) {
+    const lop_node *part[2];
+    int n;
+    if (i < self->n - 1) return self->child[i];
+    (void)form_of(self->child[self->n - 1], part, &n);
+    return i - self->n + 1 < n ? part[i - self->n + 1] : NULL;
 }
 
 static lop_status lower_sums(lop_emit *e, const lop_node *self, int out) {
     const bool points = self->op == &lop_op_kernel_point_sums;
+    const lop_node *g = self->child[self->n - 1], *part[2];
+    int in[2], n;
+    const lopk_cotangent_form form = form_of(g, part, &n);
     lop_status st;
-    const int g = lop_emit_cast(e, lop_emit_value(e, self->child[self->n - 1]), LOP_f64, &st);
-    if (g < 0) return st;
+    for (int i = 0; i < n; i++) {
+        in[i] = lop_emit_cast(e, lop_emit_value(e, part[i]), LOP_f64, &st);
+        if (in[i] < 0) return st;
+    }
     lop_step *s = emit(e, self, self->n - 1, points ? "kernel-point-sums" : "kernel-number-sums",
-                       points ? run_point_sums : run_number_sums, out, g, 0, &st);
+                       points ? run_point_sums : run_number_sums, out, in, n, 0, &st);
     if (!s) return st;
     const int64_t d = lop_cols(self->child[0]);
+    const double rows = (double)lop_rows(g), cols = (double)lop_cols(g);
+    s->attr.i[3] = form;
+    s->attr.re = form == LOPK_BY_PAIR && g->op == &lop_op_swap && g->attr.i[0] & LOP_T;
     s->attr.im = (double)self->attr.i[3];
     s->scratch = lopk_kernel_gradient_scratch(d) + (size_t)(d + 3) * sizeof(double);
     s->flags = LOP_STEP_GEMM;
-    s->flops =
-        (double)lop_rows(self->child[0]) * (double)lop_rows(self->child[1]) * (60 + 10 * (double)d);
+    s->flops = (form == LOPK_BY_DIAGONAL ? 16 * (rows < cols ? rows : cols) : rows * cols) *
+               (60 + 10 * (double)d);
+    if (form == LOPK_BY_PAIR) s->flops += 2 * rows * cols * (double)lop_cols(part[0]);
     return LOP_OK;
 }
 #define SUMS(head)                                                                                 \
-    const lop_op lop_op_##head = {LOP_NAMED(head),    .cls = LOP_ARRAY, .min = 3,                  \
-                                  .max = 6,           .ints = 4,        .infer = infer_sums,       \
-                                  .lower = lower_sums}
+    const lop_op lop_op_##head = {                                                                 \
+        LOP_NAMED(head),     .cls = LOP_ARRAY,    .min = 3,           .max = 6, .ints = 4,         \
+        .infer = infer_sums, .lower = lower_sums, .reads = reads_sums}
 SUMS(kernel_number_sums);
 SUMS(kernel_point_sums);
 
-static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lop_node *g) {
-    const lop_node *held[6];
+enum { DEEP = 8 }; /* how far down a cotangent is looked at */
+
+/* Is a cotangent read without being formed, a few such together? */
+static bool is_read_off(const lop_node *g, int deep) {
+    const int64_t few = (lop_rows(g) < lop_cols(g) ? lop_rows(g) : lop_cols(g)) / 2;
+    const lop_node *a = g->n > 0 ? g->child[0] : NULL;
+    if (deep == 0) return false;
+    if (g->op == &lop_op_scaled) return is_read_off(a, deep - 1);
+    if (g->op == &lop_op_sum) return is_read_off(a, deep / 2) && is_read_off(g->child[1], deep / 2);
+    if (g->op == &lop_op_prod)
+        return lop_cols(a) <= few || is_read_off(a, deep - 1) || is_read_off(g->child[1], deep - 1);
+    return g->op == &lop_op_identity || g->op == &lop_op_diag ||
+           (g->op == &lop_op_lowrank && lop_cols(a) <= few);
+}
+/* The sums of a cotangent; those of multiples and of what is read off are multiplied and added. */
+static const lop_node *sums_of(lop_vjp *v, const lop_node *self, int child, const lop_node *g,
+                               int deep) {
+    const lop_node *held[6], *one;
     lop_attr attr = self->attr;
-    if (attr.i[2] != 1 || self->n > 5) return lop_vjp_unable(v);
+    if (deep > 0 && g->op == &lop_op_scaled && !lop_is_complex(g->dtype)) {
+        one = sums_of(v, self, child, g->child[0], deep - 1);
+        return one ? lop_vjp_make(v, &lop_op_scale, &g->attr, one, NULL) : NULL;
+    }
+    if (g->op == &lop_op_sum && is_read_off(g, deep)) {
+        one = sums_of(v, self, child, g->child[0], deep / 2);
+        const lop_node *other = one ? sums_of(v, self, child, g->child[1], deep / 2) : NULL;
+        return other ? lop_vjp_make(v, &lop_op_add, NULL, one, other) : NULL;
+    }
     for (int i = 0; i < self->n; i++) held[i] = self->child[i];
     held[self->n] = lop_vjp_dense(v, g);
     attr.i[3] = child == 1;
     return lop_vjp_over(v, child < 2 ? &lop_op_kernel_point_sums : &lop_op_kernel_number_sums,
                         &attr, self->n + 1, held);
+}
+static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lop_node *g) {
+    return self->attr.i[2] == 1 && self->n <= 5 ? sums_of(v, self, child, g, DEEP)
+                                                : lop_vjp_unable(v);
 }
 
 /* -- random instances */

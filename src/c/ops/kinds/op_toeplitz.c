@@ -268,7 +268,8 @@ static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lo
 
 const lop_op lop_op_toeplitz = {
     LOP_NAMED(toeplitz),
-    .flags = LOP_FLAG_entries | LOP_FLAG_tells | LOP_FLAG_sliced_at_once | LOP_FLAG_linear,
+    .flags = LOP_FLAG_entries | LOP_FLAG_tells | LOP_FLAG_sliced_at_once | LOP_FLAG_linear |
+             LOP_FLAG_by_parts,
     .title = "Toeplitz",
     .cls = LOP_OPERATOR,
     .min = 2,

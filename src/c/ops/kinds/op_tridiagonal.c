@@ -160,8 +160,7 @@ static lop_band bands(const lop_node *self, const lop_band *child) {
 }
 
 static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lop_node *g) {
-    (void)self;
-    return lop_vjp_diagonal(v, g, child - 1);
+    return lop_vjp_diagonal(v, lop_vjp_assumed(v, g, self->attr.i[0]), child - 1);
 }
 
 const lop_op lop_op_tridiagonal = {

@@ -6,7 +6,7 @@
  *
  * Of a product of a column and a row it is a product of both, reshaped, with conj(X) between; of a
  * Kron, or the inverse of one, that of its other factors times a number, so of the identity and,
- * term by term, of a KronSum. Van
+ * term by term, of a KronSum; of a diagonal it is one. Van
  * Loan and Pitsianis, Approximation with Kronecker products (1993). */
 #include "projections.h"
 #include "expr/coefficients.h"
@@ -157,9 +157,27 @@ static int place_of(const factors *f, const lop_node *x, bool after) {
     return 0;
 }
 
+/* The product of two of as many factors that multiply, as one; g itself where it is none. */
+static const lop_node *product_inside(lop_vjp *v, const lop_node *g) {
+    enum { MOST = 8 };
+    const lop_node *factor[MOST];
+    factors f[2];
+    if (g->op != &lop_op_prod || !read_kron(g->child[0], &f[0]) || !read_kron(g->child[1], &f[1]))
+        return g;
+    const int n = f[0].kron->n;
+    if (f[1].kron->n != n || n > MOST) return g;
+    for (int i = 0; i < n; i++) {
+        const lop_node *a = some_of(v, &f[0], i, i + 1), *b = some_of(v, &f[1], i, i + 1);
+        if (!a || !b || lop_cols(a) != lop_rows(b)) return v->st == LOP_OK ? g : NULL;
+        factor[i] = lop_vjp_prod(v, a, b);
+    }
+    return lop_vjp_over(v, &lop_op_kron, NULL, n, factor);
+}
+
 static const lop_node *of_kron(lop_vjp *v, const lop_node *g, const lop_node *x, bool after) {
     factors f;
-    if (x->shape.ndim != 2 || !read_kron(g, &f)) return NULL;
+    g = product_inside(v, g);
+    if (!g || x->shape.ndim != 2 || !read_kron(g, &f)) return NULL;
     const int k = place_of(&f, x, after), cut = after ? f.kron->n - k : k;
     if (k == 0) return NULL;
     const lop_node *rest = after ? some_of(v, &f, 0, cut) : some_of(v, &f, cut, f.kron->n),
@@ -210,6 +228,37 @@ static const lop_node *of_identity(lop_vjp *v, const lop_node *g, const lop_node
     return c ? lop_vjp_make(v, &lop_op_diag, NULL, c, NULL) : NULL;
 }
 
+/* A vector as a matrix of one column; a matrix of one column as a vector. */
+static const lop_node *column_of(lop_vjp *v, const lop_node *d) {
+    const lop_node like = {
+        .shape = {.ndim = 2, .dim = {lop_cols(d), 1}}, .dtype = d->dtype, .core = 2};
+    const lop_node *one = lop_vjp_like(v, &lop_op_ones, &like),
+                   *ones = one ? lop_vjp_make(v, &lop_op_dense, NULL, one, NULL) : NULL,
+                   *by = ones ? lop_vjp_make(v, &lop_op_diag, NULL, d, NULL) : NULL;
+    return by ? lop_vjp_prod(v, by, ones) : NULL;
+}
+static const lop_node *vector_of(lop_vjp *v, const lop_node *column) {
+    const lop_attr flat = {.i = {2, 0, 0, 0}},
+                   dense = {.i = {0, 0, 0, column ? (int64_t)column->dtype + 1 : 0}};
+    if (column) column = lop_vjp_make(v, &lop_op_todense, &dense, column, NULL);
+    return column ? lop_vjp_make(v, &lop_op_ravel, &flat, column, NULL) : NULL;
+}
+
+/* Of a diagonal, which is one: sums of its numbers times those on the diagonal of conj(X). */
+static const lop_node *of_diagonal(lop_vjp *v, const lop_node *g, const lop_node *x, bool after) {
+    if (g->op != &lop_op_diag || g->shape.ndim != 2 || x->shape.ndim != 2 || !lop_is_square(x))
+        return NULL;
+    const lop_node *seen = lop_vjp_view(v, x, LOP_C),
+                   *some = seen ? lop_vjp_diagonal(v, seen, 0) : NULL,
+                   *by = some ? column_of(v, some) : NULL,
+                   *all = by ? column_of(v, g->child[0]) : NULL;
+    if (!all) return NULL;
+    const lop_node *u = folded(v, all, after ? lop_rows(all) / lop_rows(x) : lop_rows(x));
+    if (!after) u = lop_vjp_view(v, u, LOP_T);
+    const lop_node *d = vector_of(v, lop_vjp_prod(v, u, by));
+    return d ? lop_vjp_make(v, &lop_op_diag, NULL, d, NULL) : NULL;
+}
+
 /* A view of a sum, a multiple or a product with the views inside; g itself where it is none. */
 static const lop_node *view_inside(lop_vjp *v, const lop_node *g) {
     if (g->op != &lop_op_view) return g;
@@ -254,6 +303,7 @@ static const lop_node *by_form(lop_vjp *v, const lop_node *g, const lop_node *x,
     }
     const lop_node *closed = of_kron(v, g, x, after);
     if (!closed && v->st == LOP_OK) closed = of_identity(v, g, x);
+    if (!closed && v->st == LOP_OK) closed = of_diagonal(v, g, x, after);
     if (!closed && v->st == LOP_OK) closed = of_kronsum(v, g, x, after);
     if (closed || v->st != LOP_OK) return closed;
     const lop_attr attr = {.i = {!after, 0, 0, (int64_t)lop_promote(g->dtype, x->dtype) + 1}};

@@ -1,0 +1,179 @@
+"""Gradients make no array as large as the matrix that their value did not need."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+from gradients.differences import check
+
+import pylinop as pl
+
+FAMILIES = {
+    "rbf": {},
+    "matern12": {},
+    "matern32": {},
+    "matern52": {},
+    "rational_quadratic": {"alpha": np.array(1.3)},
+    "periodic": {"period": np.array(2.1)},
+    "polynomial": {"offset": np.array(0.7)},
+    "linear": {},
+}
+# On both sides of what is read together: 16 rows, 64 of a pair, 512 columns.
+SIZES = [(1, 1), (2, 3), (15, 15), (16, 17), (17, 16), (64, 64), (65, 513), (130, 511), (512, 63)]
+
+
+def most(call):
+    """The bytes that the plan of a call takes at most, the largest of its plans."""
+    with pl.explaining() as record:
+        call()
+    found = [re.search(r"memory\s+(\d+) bytes", str(p)) for p in record.plans]
+    return max((int(m[1]) for m in found if m), default=0)
+
+
+def gradients(f, args):
+    return pl.grad(f, argnums=tuple(range(len(args))))(*args)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("size", SIZES)
+def test_sums_of_kernels_by_pairs_and_diagonals(family, size):
+    """Against those by the same cotangent as an array."""
+    m, n = size
+    rng = np.random.default_rng([14, m, n])
+    own, few = FAMILIES[family], min(m, n)
+    lengths = np.array([1.4, 0.9, 2.0]) if m % 2 else np.array(1.4)
+    x = rng.standard_normal((m, 3))
+    y = x if m == n else rng.standard_normal((n, 3))
+    b, c = rng.standard_normal((n, 3)), rng.standard_normal((m, 3))
+    u, v, d = rng.standard_normal(m), rng.standard_normal(n), rng.random(few)
+    one = np.zeros((m, n))
+    one[np.arange(few), np.arange(few)] = d
+
+    def kernel(x, y, variance, length, *more):
+        given = dict(zip(own, more, strict=True))
+        return pl.Kernel(family, x, y, variance=variance, length_scale=length, **given)
+
+    z = (c[:, 0] - 1j * c[:, 1], b[:, 0] + 1j * b[:, 1])
+    pairs = {
+        "thin": (lambda K: np.sum(c * (K @ b)), c @ b.T),
+        "transposed": (lambda K: np.sum((K.T @ c) * b), c @ b.T),
+        "one column, a multiple": (lambda K: -2.5 * (u @ (K @ v)), -2.5 * np.outer(u, v)),
+        "a diagonal": (lambda K: np.sum(d * pl.diagonal(K)), one),
+        "complex": (lambda K: np.sum(np.real(z[0] * (K @ z[1]))), np.real(np.outer(*z))),
+        "a sum": (
+            lambda K: np.sum(c * (K @ b)) + 0.3 * (u @ (K @ v)) - np.sum(d * pl.diagonal(K)),
+            c @ b.T + 0.3 * np.outer(u, v) - one,
+        ),
+    }
+    if m == n:
+        pairs["a trace"] = (pl.trace, np.eye(n))
+    for y_own in (y, y.copy()):
+        args = (x, y_own, np.array(0.8), lengths, *own.values())
+        for name, (loss, weights) in pairs.items():
+            one_set = y_own is x
+            given = (args[0], *args[2:]) if one_set else args
+            made = lambda *p, s=one_set: kernel(p[0], None, *p[1:]) if s else kernel(*p)
+            got = gradients(lambda *p, f=loss, k=made: f(k(*p)), given)
+            due = gradients(lambda *p, w=weights, k=made: np.sum(w * k(*p)), given)
+            scale = max(np.max(np.abs(a)) for a in due)
+            for a, b_ in zip(got, due, strict=True):
+                assert np.max(np.abs(a - b_)) <= 1e-12 * max(scale, 1) * math.sqrt(m * n), name
+
+
+def test_a_batch_of_kernels_by_pairs(rng):
+    x, b = rng.standard_normal((4, 30, 2)), rng.standard_normal((4, 30, 1))
+    lengths = 0.5 + rng.random(4)
+    f = lambda x, v, s: np.sum((pl.Kernel("rbf", x, variance=v, length_scale=s) @ b) ** 2)
+    got = gradients(f, (x, np.array(0.8), lengths[:, None]))
+    for k in range(4):
+        one = lambda x, v, s, k=k: np.sum(
+            (pl.Kernel("rbf", x, variance=v, length_scale=s) @ b[k]) ** 2
+        )
+        due = gradients(one, (x[k], np.array(0.8), lengths[k]))
+        np.testing.assert_allclose(got[0][k], due[0], atol=1e-11)
+        np.testing.assert_allclose(got[2][k], [due[2]], atol=1e-11)
+
+
+N = 700
+PRODUCTS = {
+    "K @ x": lambda K, x, Z: np.sum((K @ x) ** 2),
+    "K @ Z": lambda K, x, Z: np.sum((K @ Z) ** 2),
+    "K @ (K @ x)": lambda K, x, Z: np.sum((K @ (K @ x)) ** 2),
+    "K.T @ x": lambda K, x, Z: np.sum((K.T @ x) ** 2),
+    "x @ K @ x": lambda K, x, Z: x @ (K @ x),
+    "D @ K @ x": lambda K, x, Z: np.sum((pl.Diag(x) @ (K @ x)) ** 2),
+    "a sum of two": lambda K, x, Z: x @ (K @ x) + 0.2 * np.sum((K @ Z) ** 2),
+    "noise": lambda K, x, Z: np.sum(((K + 0.3 * pl.Identity(N)) @ x) ** 2),
+    "trace": lambda K, x, Z: pl.trace(K),
+    "diagonal": lambda K, x, Z: np.sum(x * pl.diagonal(K)),
+    "trace(K @ D)": lambda K, x, Z: pl.trace(K @ pl.Diag(x)),
+    "trace(K @ U U')": lambda K, x, Z: pl.trace(K @ pl.LowRank(Z)),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_no_array_of_all_entries_under_kernels(name, dtype, rng):
+    X, x = rng.standard_normal((N, 3)).astype(dtype), rng.standard_normal(N).astype(dtype)
+    Z = rng.standard_normal((N, 4)).astype(dtype)
+    f = lambda X, v, s: PRODUCTS[name](pl.Kernel("rbf", X, variance=v, length_scale=s), x, Z)
+    numbers = (dtype(1.1), dtype(0.7))
+    value = most(lambda: pl.program(f)(X, *numbers))  # in single precision by the dense form
+    assert most(lambda: gradients(f, (X, *numbers))) < 0.3 * N * N * 8 + value
+
+
+def structured(side, dtype=float):
+    """Losses of kinds, the shapes of what they are of; for a matrix of side**2 rows."""
+    rng, n = np.random.default_rng(7), side * side
+    more = (lambda *s: 1j * rng.standard_normal(s)) if dtype is complex else (lambda *s: 0.0)
+    d = rng.standard_normal(n) + more(n)
+    U, V = (rng.standard_normal((n, 3)) + more(n, 3) for _ in range(2))
+    two, far = [(side, side)] * 2, 3 * side * np.eye(side)
+    real = np.real
+    return {
+        "diagonal of a Kron": (lambda A, B: real(np.sum(d * pl.diagonal(pl.Kron(A, B)))), two),
+        "trace(Kron @ D)": (lambda A, B: real(pl.trace(pl.Kron(A, B) @ pl.Diag(d))), two),
+        "trace(D @ KronSum.T)": (
+            lambda A, B: real(pl.trace(pl.Diag(d) @ pl.KronSum(A, B).T)),
+            two,
+        ),
+        "trace(Kron @ U V')": (lambda A, B: real(pl.trace(pl.Kron(A, B) @ pl.LowRank(U, V))), two),
+        "trace(U V' @ Kron.H)": (
+            lambda A, B: real(pl.trace(pl.LowRank(U, V) @ pl.Kron(A, B).H)),
+            two,
+        ),
+        "trace of the inverse of a Kron": (
+            lambda A, B: real(pl.trace(pl.inv(pl.Kron(A + far, B + far)))),
+            two,
+        ),
+        "trace(D @ Toeplitz @ D)": (
+            lambda d, c: real(pl.trace(pl.Diag(d) @ pl.Toeplitz(c) @ pl.Diag(d))),
+            [(n,)] * 2,
+        ),
+        "norm of a Circulant": (lambda c: pl.matrix_norm(pl.Circulant(c), "fro"), [(n,)]),
+        "product of a MultilevelToeplitz": (
+            lambda c: real(np.sum((pl.MultilevelToeplitz(c) @ U) * V)),
+            [(2 * side - 1, 2 * side - 1)],
+        ),
+    }
+
+
+@pytest.mark.parametrize("name", structured(1))
+def test_no_array_of_all_entries_of_a_structured_matrix(name, rng):
+    side = 28
+    f, shapes = structured(side)[name]
+    args = [rng.standard_normal(shape) for shape in shapes]
+    value = most(lambda: pl.program(f)(*args))
+    assert most(lambda: gradients(f, args)) < 0.5 * side**4 * 8 + value
+
+
+@pytest.mark.parametrize("dtype", [float, complex])
+@pytest.mark.parametrize("side", [1, 2, 4])
+@pytest.mark.parametrize("name", structured(1))
+def test_these_gradients_against_differences(name, side, dtype, rng):
+    f, shapes = structured(side, dtype)[name]
+    draw = lambda s: (
+        rng.standard_normal(s) + (1j * rng.standard_normal(s) if dtype is complex else 0)
+    )
+    check(f, *map(draw, shapes))
