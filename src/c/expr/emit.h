@@ -80,6 +80,7 @@ enum {
     LOP_STEP_HUSHED = 2048, /* of a fast branch: what it solves with is not what was asked for */
     LOP_STEP_STARTS = 8192, /* all of argument 0, from its last one on: a sum may go on there */
     LOP_STEP_EACH = 4096,   /* with LOP_STEP_BATCH: argument 2 may move along it too, by z_step */
+    LOP_STEP_GATE = 32768,  /* it escapes where the mask that is argument 1 is set */
     LOP_STEP_GROUP = 32, /* it always comes so, of arguments 0 to 2; run sets call->failed itself */
     LOP_STEP_ACCUMULATES = 512, /* adds to argument 0, which something has written: see `adds` */
     /* Writes a block of argument 0 alone: what argument 1 has, at row attr.i[0], column attr.i[1]
