@@ -82,3 +82,19 @@ def test_a_batch_of_both_signs():
     want = np.diagonal(np.linalg.inv(A.toarray()), 0, -2, -1)
     got, _ = asked(A)
     np.testing.assert_allclose(got, want, atol=1e-9 * np.abs(want).max())
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
+def test_the_inverse_of_an_orthogonal_matrix_is_its_adjoint(dtype):
+    """All of it, its diagonal and its trace are read off, and what is not orthogonal is told of."""
+    rng = np.random.default_rng(6)
+    Q = np.linalg.qr(thin(rng, dtype) @ thin(rng, dtype).T + 9 * np.eye(N, dtype=dtype))[0]
+    for A, own in ((pl.Dense(Q, "orthogonal"), Q), (pl.Dense(Q, "orthogonal").T, Q.T)):
+        got, steps = asked(A)
+        np.testing.assert_array_equal(got, own.diagonal().conj())
+        assert sum(s["flops"] for s in steps) < 10 * N * N
+        np.testing.assert_array_equal(pl.inv(A).toarray(), own.conj().T)
+        np.testing.assert_allclose(pl.trace(pl.inv(A)), own.trace().conj(), rtol=1e-5)
+    for wrong in (lambda A: pl.inv(A).toarray(), lambda A: pl.diagonal(pl.inv(A))):
+        with pytest.raises(ValueError, match="assumed orthogonal"):
+            wrong(pl.Dense(1.5 * Q, "orthogonal"))
