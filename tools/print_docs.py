@@ -131,6 +131,11 @@ PARTS = {
         "those of the inverses of its diagonal blocks",
         "theirs",
     ),
+    "diagonal-inverse-bordered": (
+        "a `Block` of 2 x 2 with a diagonal block A that is cheap to solve for, q rows beside it",
+        "the diagonals of A^-1 + W S^-1 C A^-1 and of S^-1, by the Schur complement S; checked",
+        "A's, 2 q solves with it and O(n q^2)",
+    ),
     "diagonal-inverse-of-parallel": (
         "`P inv(P + Q) Q` of definite P and Q",
         "`inv(P) + inv(Q)`",

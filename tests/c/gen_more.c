@@ -467,6 +467,10 @@ const lop_node *gen_bordered(gen *g, const char *rule) {
         f[0] && f[1] && f[2] && f[3] ? made(g, &lop_op_block, &shape, 4, f) : NULL;
     for (int i = 0; !block && i < 4; i++) lop_node_unref(f[i]);
     if (!strncmp(rule, "scaledet", 8)) return t_one_of(w, "scaledet", NULL, block);
+    if (!strncmp(rule, "diagonal", 8)) {
+        const lop_attr at = t_ints(0, 0, 0, block ? (int64_t)block->dtype + 1 : 0);
+        return t_one_of(w, "diagonal", &at, t_one_of(w, "inverse", NULL, block));
+    }
     return t_two_of(w, "solve", block, gen_array(g, 2, p + q, 1 + pick(g, 2)));
 }
 

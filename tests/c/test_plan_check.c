@@ -66,6 +66,12 @@ static const char *const scenes[] = {
     "(array:float64[3,4,2]#3))",
     "(solve (blockdiag (dense:3 (array:float64[3,3]#1)) (dense:3 (array:float64[3,3]#2)) (dense:3 "
     "(array:float64[3,3]#3)) (dense:3 (array:float64[3,3]#4))) (array:float64[12,2]#5))",
+    "(results_array (solve (lowrankupdate (tridiagonal (array:float64[19]#1/1) "
+    "(array:float64[20]#2/1) (array:float64[19]#3/1)) (dense:0 (array:float64[20,2]#4)) (dense:0 "
+    "(array:float64[20,2]#5))) (array:float64[20,1]#6)) (apply (view:1 (dense:0 "
+    "(array:float64[20,2]#7))) (solve (lowrankupdate (tridiagonal (array:float64[19]#1/1) "
+    "(array:float64[20]#2/1) (array:float64[19]#3/1)) (dense:0 (array:float64[20,2]#4)) (dense:0 "
+    "(array:float64[20,2]#5))) (array:float64[20,3]#8))))",
     "(scaledet:0,0,0,11 (sum (kron (dense:3 (array:float64[2,2]#1)) (dense:3 (array:float64[2,2]"
     "#2))) (kron (dense:3 (array:float64[2,2]#3)) (dense:3 (array:float64[2,2]#1)))))",
     "(solve (sparse:0,20,20 (array:float64[60]#1/1) (array:int32[60]#2/1) (array:int32[21]#3/1)) "

@@ -371,9 +371,20 @@ static double seconds(void) {
     return timespec_get(&t, TIME_UTC) ? (double)t.tv_sec + 1e-9 * (double)t.tv_nsec : 0;
 }
 
+/* The step with the coefficients among its data as they are in this run. */
+static lop_status do_numbered(lop_frame *f, const lop_step *s, void *scratch, lop_err *err) {
+    int64_t words[LOP_NUMBERED];
+    lop_step own = *s;
+    memcpy(words, s->data, (size_t)s->ndata * sizeof *words);
+    lop_step_numbers(s, f->number, words);
+    own.data = words;
+    return s->derived >= 0 ? prepare(f, &own, scratch, err) : run_step(f, &own, scratch, err);
+}
+
 static lop_status do_step(lop_frame *f, const lop_step *s, void *scratch, lop_err *err) {
     lop_step own;
     if (f->alone && (s->flags & LOP_STEP_FOREIGN)) return LOP_UNABLE;
+    if (f->number && s->numbers) return do_numbered(f, s, scratch, err);
     if (f->number && s->attr.num) {
         own = *s;
         own.attr.re = f->number[s->attr.num].re;

@@ -80,6 +80,7 @@ enum {
     LOP_STEP_HUSHED = 2048, /* of a fast branch: what it solves with is not what was asked for */
     LOP_STEP_STARTS = 8192, /* all of argument 0, from its last one on: a sum may go on there */
     LOP_STEP_EACH = 4096,   /* with LOP_STEP_BATCH: argument 2 may move along it too, by z_step */
+    LOP_STEP_GATE = 32768,  /* it escapes where the mask that is argument 1 is set */
     LOP_STEP_GROUP = 32, /* it always comes so, of arguments 0 to 2; run sets call->failed itself */
     LOP_STEP_ACCUMULATES = 512, /* adds to argument 0, which something has written: see `adds` */
     /* Writes a block of argument 0 alone: what argument 1 has, at row attr.i[0], column attr.i[1]
@@ -111,6 +112,7 @@ struct lop_step {
     const char *adds_name, *subs_name;
     const int64_t *data; /* what attr has no room for: ndata numbers, the plan's own */
     int ndata;
+    int numbers; /* coefficients among them: behind the data there is a place for each */
     size_t scratch;
     double flops, bytes; /* for the whole batch */
     /* Guarded branches, each batch element for itself. `fail`: a mask slot (-1: none) set where run
@@ -153,6 +155,19 @@ lop_step *lop_emit_step(lop_emit *e, const char *name, lop_run run, int out, int
                         const int *in);
 /* Gives the step appended last (a prepare step too) a copy of n numbers of its own. */
 lop_status lop_emit_data(lop_emit *e, const int64_t *data, int n) LOP_MUST_CHECK;
+/* A coefficient of which the parts are the bits of the words `word` and word + 1 of a step's data;
+ * `num` is its entry in the plan's coefficients. */
+typedef struct lop_data_number {
+    int word, num;
+} lop_data_number;
+enum { LOP_NUMBERED = 1100 }; /* words at most, where there are such */
+/* The same with `many` coefficients among the n numbers, which are given anew before each run. */
+lop_status lop_emit_data_numbers(lop_emit *e, const int64_t *data, int n,
+                                 const lop_data_number *number, int many) LOP_MUST_CHECK;
+static inline lop_data_number lop_data_number_at(const lop_step *s, int i) {
+    const int64_t place = s->data[s->ndata + i];
+    return (lop_data_number){(int)(place >> 16), (int)(place & 0xffff)};
+}
 /* Appends a prepare step: `bytes` of memory made once from the inputs and used again while they
  * have not changed. Gives the slot, whose lop_mat is bytes x 1 of uint8. `flags`, scratch as any
  * step. */
@@ -163,6 +178,10 @@ int lop_emit_derived(lop_emit *e, const char *name, lop_run run, size_t bytes, i
 int lop_emit_derived_data(lop_emit *e, const char *name, lop_run run, size_t bytes, int nin,
                           const int *in, const lop_attr *attr, const int64_t *data, int ndata,
                           size_t scratch, double flops, lop_status *st);
+/* The same with coefficients among the data (lop_emit_data_numbers). */
+int lop_emit_derived_numbers(lop_emit *e, const char *name, lop_run run, size_t bytes, int nin,
+                             const int *in, const int64_t *data, int ndata,
+                             const lop_data_number *number, int many, double flops, lop_status *st);
 /* The same of a value of several parts, of which attr.i[3] names those asked for, a bit each: a
  * step that is there makes these too. `bytes`, scratch and flops are those of all the parts that it
  * then makes together, by `size`. */

@@ -49,7 +49,14 @@ static uint64_t mix_step(const lop_step *s, const lop_number *value) {
     memcpy(bits, &at->re, 8);
     memcpy(bits + 1, &at->im, 8);
     h = mix(mix(h, bits[0]), bits[1]);
-    for (int k = 0; k < s->ndata; k++) h = mix(h, (uint64_t)s->data[k]);
+    int64_t words[LOP_NUMBERED];
+    const int64_t *data = s->data;
+    if (s->numbers && value) {
+        memcpy(words, data, (size_t)s->ndata * sizeof *words);
+        lop_step_numbers(s, value, words);
+        data = words;
+    }
+    for (int k = 0; k < s->ndata; k++) h = mix(h, (uint64_t)data[k]);
     return h;
 }
 

@@ -141,14 +141,25 @@ lop_step *lop_emit_step(lop_emit *e, const char *name, lop_run run, int out, int
     return s;
 }
 
-lop_status lop_emit_data(lop_emit *e, const int64_t *data, int n) {
+static int64_t place_of(lop_data_number n) { return (int64_t)n.word << 16 | n.num; }
+
+lop_status lop_emit_data_numbers(lop_emit *e, const int64_t *data, int n,
+                                 const lop_data_number *number, int many) {
     lop_plan *p = e->plan;
-    int64_t *own = lop_alloc(p->ctx, (size_t)(n + 1) * sizeof *own);
+    lop_step *s = &p->step[p->nstep - 1];
+    int64_t *own = lop_alloc(p->ctx, (size_t)(n + many + 1) * sizeof *own);
     if (!own) return lop_fail(e->err, LOP_NOMEM, NULL);
     memcpy(own, data, (size_t)n * sizeof *own);
-    p->step[p->nstep - 1].data = own;
-    p->step[p->nstep - 1].ndata = n;
-    return LOP_OK;
+    s->data = own;
+    s->ndata = n;
+    s->numbers = many;
+    for (int i = 0; i < many; i++) own[n + i] = place_of(number[i]);
+    return many && n > LOP_NUMBERED
+               ? lop_fail(e->err, LOP_INTERNAL, "coefficients among %d numbers of a step", n)
+               : LOP_OK;
+}
+lop_status lop_emit_data(lop_emit *e, const int64_t *data, int n) {
+    return lop_emit_data_numbers(e, data, n, NULL, 0);
 }
 
 lop_status lop_run_copy(const lop_call *c) {
@@ -180,16 +191,31 @@ enum {
     LOOK_BACK = 256
 }; /* how many prepared values are looked at, so that long chains take linear time */
 
+/* What a prepare step has besides its attributes. */
+typedef struct derived_data {
+    const int64_t *data;
+    int ndata;
+    const lop_data_number *number;
+    int numbers;
+} derived_data;
+
+static bool same_data(const lop_step *s, const derived_data *d) {
+    bool same = s->ndata == d->ndata && s->numbers == d->numbers &&
+                (!d->ndata || !memcmp(s->data, d->data, (size_t)d->ndata * sizeof *d->data));
+    for (int i = 0; same && i < d->numbers; i++)
+        same = s->data[s->ndata + i] == place_of(d->number[i]);
+    return same;
+}
+
 /* The slot of a value that is prepared already, if no failure before may have led past it. */
 static int same_derived(const lop_plan *p, lop_run run, size_t bytes, int nin, const int *in,
-                        const lop_attr *attr, const int64_t *data, int ndata) {
+                        const lop_attr *attr, const derived_data *d) {
     static const lop_attr none = {.re = 0};
     for (int i = p->nderive - 1; i >= 0 && i >= p->nderive - LOOK_BACK; i--) {
         const lop_step *s = &p->step[p->derive[i].step];
         bool same = s->run == run && s->n == nin + 1 && s->when < 0 && s->escape < 0 &&
                     !p->derive[i].in_branch && p->derive[i].bytes >= (int64_t)bytes &&
-                    lop_attr_equal(&s->attr, attr ? attr : &none) && s->ndata == ndata &&
-                    (!ndata || !memcmp(s->data, data, (size_t)ndata * sizeof *data));
+                    lop_attr_equal(&s->attr, attr ? attr : &none) && same_data(s, d);
         for (int j = 0; same && j < nin; j++) same = s->arg[j + 1] == in[j];
         if (same) return s->arg[0];
     }
@@ -202,11 +228,11 @@ int lop_emit_derived(lop_emit *e, const char *name, lop_run run, size_t bytes, i
     return lop_emit_derived_data(e, name, run, bytes, nin, in, attr, NULL, 0, scratch, flops, st);
 }
 
-int lop_emit_derived_data(lop_emit *e, const char *name, lop_run run, size_t bytes, int nin,
-                          const int *in, const lop_attr *attr, const int64_t *data, int ndata,
-                          size_t scratch, double flops, lop_status *st) {
+static int emit_derived(lop_emit *e, const char *name, lop_run run, size_t bytes, int nin,
+                        const int *in, const lop_attr *attr, const derived_data *d, size_t scratch,
+                        double flops, lop_status *st) {
     lop_plan *p = e->plan;
-    int known = same_derived(p, run, bytes, nin, in, attr, data, ndata);
+    int known = same_derived(p, run, bytes, nin, in, attr, d);
     *st = LOP_OK;
     if (known >= 0) return known;
     /* one blob for each batch element of the inputs */
@@ -238,8 +264,23 @@ int lop_emit_derived_data(lop_emit *e, const char *name, lop_run run, size_t byt
     s->derived = p->nderive;
     p->slot[out].leaf = p->nderive;
     p->derive[p->nderive++] = (lop_derive){.step = p->nstep - 1, .bytes = size};
-    if (ndata) *st = lop_emit_data(e, data, ndata);
+    if (d->ndata) *st = lop_emit_data_numbers(e, d->data, d->ndata, d->number, d->numbers);
     return *st == LOP_OK ? out : -1;
+}
+
+int lop_emit_derived_data(lop_emit *e, const char *name, lop_run run, size_t bytes, int nin,
+                          const int *in, const lop_attr *attr, const int64_t *data, int ndata,
+                          size_t scratch, double flops, lop_status *st) {
+    const derived_data d = {.data = data, .ndata = ndata};
+    return emit_derived(e, name, run, bytes, nin, in, attr, &d, scratch, flops, st);
+}
+
+int lop_emit_derived_numbers(lop_emit *e, const char *name, lop_run run, size_t bytes, int nin,
+                             const int *in, const int64_t *data, int ndata,
+                             const lop_data_number *number, int many, double flops,
+                             lop_status *st) {
+    const derived_data d = {data, ndata, number, many};
+    return emit_derived(e, name, run, bytes, nin, in, NULL, &d, 0, flops, st);
 }
 
 /* The blob of a value that is prepared in more bytes from now on. */

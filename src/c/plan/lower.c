@@ -8,16 +8,9 @@
 
 #include <string.h>
 
-typedef struct walk {
-    const lop_node *node;
-    int next;
-} walk;
-
 enum { FORGOTTEN = -2 }; /* in the map: lowered in a branch that is closed */
 
-static bool is_value(const lop_node *n) { return n->op->cls != LOP_OPERATOR; }
-
-static lop_status note_fresh(lop_emit *e, const lop_node *node) {
+lop_status lop_note_fresh(lop_emit *e, const lop_node *node) {
     if (e->nbranch == 0 || node->op == &lop_op_array) return LOP_OK;
     if (e->nfresh == e->room_fresh) {
         int room = e->room_fresh ? 2 * e->room_fresh : 64;
@@ -32,9 +25,9 @@ static lop_status note_fresh(lop_emit *e, const lop_node *node) {
 }
 
 static lop_status lower_node(lop_emit *e, const lop_node *node) {
-    lop_status st = note_fresh(e, node);
+    lop_status st = lop_note_fresh(e, node);
     if (st != LOP_OK) return st;
-    if (!is_value(node)) return lop_map_set(&e->map, node, -1);
+    if (!lop_is_value(node)) return lop_map_set(&e->map, node, -1);
     lop_plan *p = e->plan;
     int slot;
     if (node->op == &lop_op_array) {
@@ -75,11 +68,23 @@ static lop_status lower_node(lop_emit *e, const lop_node *node) {
 /* -- nodes with a fast branch and a fallback branch */
 
 /* Forgets the slots of nodes lowered since `first`: they may not have been computed elsewhere. */
-static lop_status forget(lop_emit *e, int first) {
+lop_status lop_forget(lop_emit *e, int first) {
     lop_status st = LOP_OK;
     while (st == LOP_OK && e->nfresh > first)
         st = lop_map_set(&e->map, e->fresh[--e->nfresh], FORGOTTEN);
     return st;
+}
+
+lop_status lop_push_branch(lop_emit *e, lop_branch branch) {
+    if (e->nbranch == e->room_branch) {
+        int room = e->room_branch ? 2 * e->room_branch : 4;
+        lop_branch *more = lop_realloc(e->plan->ctx, e->branch, (size_t)room * sizeof *more);
+        if (!more) return LOP_NOMEM;
+        e->branch = more;
+        e->room_branch = room;
+    }
+    e->branch[e->nbranch++] = branch;
+    return LOP_OK;
 }
 
 static lop_status open_branch(lop_emit *e, const lop_node *node) {
@@ -90,15 +95,7 @@ static lop_status open_branch(lop_emit *e, const lop_node *node) {
     branch.value = lop_emit_temp(e, node->dtype, node->core, &node->shape, &st);
     if (branch.value >= 0) branch.mask = lop_emit_slot(e, LOP_S_TEMP, LOP_b8, 0, &batch, &st);
     if (st != LOP_OK) return st;
-    if (e->nbranch == e->room_branch) {
-        int room = e->room_branch ? 2 * e->room_branch : 4;
-        lop_branch *more = lop_realloc(e->plan->ctx, e->branch, (size_t)room * sizeof *more);
-        if (!more) return LOP_NOMEM;
-        e->branch = more;
-        e->room_branch = room;
-    }
-    e->branch[e->nbranch++] = branch;
-    return LOP_OK;
+    return lop_push_branch(e, branch);
 }
 
 /* The fast branch ends in its check; its failures lead to the fallback, which begins here. */
@@ -118,7 +115,7 @@ static lop_status turn_to_fallback(lop_emit *e) {
         s->escape = branch->mask;
         s->escape_to = p->nstep;
     }
-    if (st == LOP_OK) st = forget(e, branch->fresh);
+    if (st == LOP_OK) st = lop_forget(e, branch->fresh);
     branch->step = p->nstep;
     e->second++;
     return st;
@@ -144,32 +141,26 @@ static lop_status close_branch(lop_emit *e) {
     lop_status st = lower_node(e, branch.node);
     int mine = e->nbranch > 0 ? 1 : 0;
     if (mine && st == LOP_OK) e->nfresh--;
-    if (st == LOP_OK) st = forget(e, branch.fresh);
-    if (mine && st == LOP_OK) st = note_fresh(e, branch.node);
+    if (st == LOP_OK) st = lop_forget(e, branch.fresh);
+    if (mine && st == LOP_OK) st = lop_note_fresh(e, branch.node);
     return st;
 }
 
 /* -- the walk over the DAG */
 
-typedef struct walks {
-    lop_ctx *ctx;
-    walk *at;
-    int64_t n, room;
-} walks;
-
-static lop_status push(walks *w, const lop_node *node) {
+lop_status lop_walks_push(lop_walks *w, const lop_node *node) {
     if (w->n == w->room) {
         int64_t room = w->room ? 2 * w->room : 64;
-        walk *more = lop_realloc(w->ctx, w->at, (size_t)room * sizeof *more);
+        lop_walk *more = lop_realloc(w->ctx, w->at, (size_t)room * sizeof *more);
         if (!more) return LOP_NOMEM;
         w->at = more;
         w->room = room;
     }
-    w->at[w->n++] = (walk){node, 0};
+    w->at[w->n++] = (lop_walk){node, 0};
     return LOP_OK;
 }
 
-static bool is_lowered(const lop_emit *e, const lop_node *node) {
+bool lop_is_lowered(const lop_emit *e, const lop_node *node) {
     int known;
     return lop_map_get(&e->map, node, &known) && known != FORGOTTEN;
 }
@@ -178,18 +169,19 @@ static bool is_lowered(const lop_emit *e, const lop_node *node) {
 static lop_status reaches(const lop_emit *e, const lop_node *node, const lop_node *wanted,
                           bool *yes) {
     lop_ctx *ctx = e->plan->ctx;
-    walks todo = {.ctx = ctx};
+    lop_walks todo = {.ctx = ctx};
     lop_map seen = {0};
     int known;
     *yes = false;
     lop_status st = lop_map_init(&seen, ctx);
-    if (st == LOP_OK) st = push(&todo, node);
+    if (st == LOP_OK) st = lop_walks_push(&todo, node);
     while (st == LOP_OK && todo.n > 0 && !*yes) {
         const lop_node *at = todo.at[--todo.n].node;
         *yes = at == wanted;
-        if (*yes || at->op->check || is_lowered(e, at) || lop_map_get(&seen, at, &known)) continue;
+        if (*yes || at->op->check || lop_is_lowered(e, at) || lop_map_get(&seen, at, &known))
+            continue;
         st = lop_map_set(&seen, at, 1);
-        for (int i = 0; st == LOP_OK && i < at->n; i++) st = push(&todo, at->child[i]);
+        for (int i = 0; st == LOP_OK && i < at->n; i++) st = lop_walks_push(&todo, at->child[i]);
     }
     lop_map_clear(&seen, ctx);
     lop_free(ctx, todo.at);
@@ -200,13 +192,13 @@ static lop_status reaches(const lop_emit *e, const lop_node *node, const lop_nod
  * branches the node itself, and which of its children with branches its fallback needs too; either
  * branch may be left early, or not be entered. Of nodes with branches that are in `both`, the first
  * that is met goes to *found. */
-static lop_status mark(const lop_emit *e, walks *todo, lop_map *seen, const lop_map *both,
+static lop_status mark(const lop_emit *e, lop_walks *todo, lop_map *seen, const lop_map *both,
                        const lop_node **found) {
     lop_status st = LOP_OK;
     int known;
     while (st == LOP_OK && todo->n > 0) {
         const lop_node *node = todo->at[--todo->n].node;
-        if (is_lowered(e, node) || lop_map_get(seen, node, &known)) continue;
+        if (lop_is_lowered(e, node) || lop_map_get(seen, node, &known)) continue;
         const bool branches = node->op->check != NULL;
         if (both && branches && lop_map_get(both, node, &known)) {
             *found = node;
@@ -217,7 +209,7 @@ static lop_status mark(const lop_emit *e, walks *todo, lop_map *seen, const lop_
             bool sure = !branches;
             if (branches && node->child[i]->op->check)
                 st = reaches(e, node->child[node->n - 1], node->child[i], &sure);
-            if (st == LOP_OK && sure) st = push(todo, node->child[i]);
+            if (st == LOP_OK && sure) st = lop_walks_push(todo, node->child[i]);
         }
     }
     return st;
@@ -228,14 +220,15 @@ static lop_status mark(const lop_emit *e, walks *todo, lop_map *seen, const lop_
  * and so on. */
 static lop_status common(const lop_emit *e, const lop_node *node, const lop_node **found) {
     lop_ctx *ctx = e->plan->ctx;
-    walks todo = {.ctx = ctx};
+    lop_walks todo = {.ctx = ctx};
     lop_map second = {0}, first = {0};
     *found = NULL;
     lop_status st = lop_map_init(&second, ctx);
     if (st == LOP_OK) st = lop_map_init(&first, ctx);
-    if (st == LOP_OK) st = push(&todo, node->child[node->n - 1]);
+    if (st == LOP_OK) st = lop_walks_push(&todo, node->child[node->n - 1]);
     if (st == LOP_OK) st = mark(e, &todo, &second, NULL, found);
-    for (int i = 0; st == LOP_OK && i < node->n - 1; i++) st = push(&todo, node->child[i]);
+    for (int i = 0; st == LOP_OK && i < node->n - 1; i++)
+        st = lop_walks_push(&todo, node->child[i]);
     if (st == LOP_OK) st = mark(e, &todo, &first, &second, found);
     lop_map_clear(&second, ctx);
     lop_map_clear(&first, ctx);
@@ -267,7 +260,7 @@ static const lop_node *wanted_first(const lop_emit *e, const lop_node *node) {
     enum { DEPTH = 8 };
     for (int i = 0; node->op->ready && i < node->n - 1; i++)
         if ((node->child[i]->core == 1 || node->child[i]->op != &lop_op_array) &&
-            !is_lowered(e, node->child[i]) && is_plain(node->child[i], DEPTH))
+            !lop_is_lowered(e, node->child[i]) && is_plain(node->child[i], DEPTH))
             return node->child[i];
     return NULL;
 }
@@ -297,10 +290,9 @@ static bool is_plain_half(const lop_node *a) {
     return a->op == &lop_op_named && is_plain(a->child[0], DEPTH);
 }
 
-/* What child i stands for: where half of a matrix is read its array alone. NULL: there is none. */
-static const lop_node *needed(const lop_node *node, int i) {
+/* What child i stands for: where half of a matrix is read its array alone. */
+const lop_node *lop_needed(const lop_node *node, int i) {
     if (node->op->reads) return node->op->reads(node, i);
-    if (i >= node->n) return NULL;
     const lop_node *a = node->child[i], *read = lop_half_read(node);
     if (read) return read;
     if (i > 0 || node->op != &lop_op_apply || node->shape.ndim != 2) return a;
@@ -315,18 +307,20 @@ static const lop_node *needed(const lop_node *node, int i) {
  * so of plans of several results alone. */
 static lop_status plain_first(const lop_emit *e, const lop_node *node, const lop_node **found) {
     lop_ctx *ctx = e->plan->ctx;
-    walks todo = {.ctx = ctx};
+    lop_walks todo = {.ctx = ctx};
     lop_map seen = {0};
     int known;
     *found = NULL;
     lop_status st = lop_map_init(&seen, ctx);
-    for (int i = 0; st == LOP_OK && i < node->n - 1; i++) st = push(&todo, node->child[i]);
+    for (int i = 0; st == LOP_OK && i < node->n - 1; i++)
+        st = lop_walks_push(&todo, node->child[i]);
     while (st == LOP_OK && todo.n > 0 && !*found) {
         const lop_node *at = todo.at[--todo.n].node;
-        if (at->op->check || is_lowered(e, at) || lop_map_get(&seen, at, &known)) continue;
+        if (at->op->check || lop_is_lowered(e, at) || lop_map_get(&seen, at, &known)) continue;
         if (is_plain_gram(at) || is_plain_half(at) || is_made_vector(at)) *found = at;
         st = lop_map_set(&seen, at, 1);
-        for (int i = 0; st == LOP_OK && needed(at, i); i++) st = push(&todo, needed(at, i));
+        for (int i = 0; st == LOP_OK && i < lop_nneeded(at); i++)
+            st = lop_walks_push(&todo, lop_needed(at, i));
     }
     lop_map_clear(&seen, ctx);
     lop_free(ctx, todo.at);
@@ -335,24 +329,44 @@ static lop_status plain_first(const lop_emit *e, const lop_node *node, const lop
 
 /* A node of which the program takes the fallback at once: that one's slot, or the fallback first.
  */
-static lop_status by_fallback(lop_emit *e, walks *stack, const lop_node *node) {
+static lop_status by_fallback(lop_emit *e, lop_walks *stack, const lop_node *node) {
     const lop_node *instead = node->child[node->n - 1];
-    if (!is_lowered(e, instead)) return push(stack, instead);
-    lop_status st = note_fresh(e, node);
+    if (!lop_is_lowered(e, instead)) return lop_walks_push(stack, instead);
+    lop_status st = lop_note_fresh(e, node);
     if (st == LOP_OK) st = lop_map_set(&e->map, node, lop_emit_value(e, instead));
     stack->n--;
     return st;
 }
 
-lop_status lop_plan_lower(lop_emit *e, const lop_node *root) {
-    const bool several = root->op == &lop_op_results_array;
-    walks stack = {.ctx = e->plan->ctx};
+/* What has to be there before the fast branch of `node` is opened: NULL, all is. */
+static lop_status before_branch(lop_emit *e, const lop_node *root, const lop_node *node,
+                                const lop_node **before) {
+    const bool outside = e->nbranch == 0;
+    lop_status st = LOP_OK;
+    *before = wanted_first(e, node);
+    if (!*before && root->op == &lop_op_results_array) st = plain_first(e, node, before);
+    if (st == LOP_OK && !*before) st = common(e, node, before);
+    if (st != LOP_OK || *before || !outside) return st;
+    if (!e->shares) st = lop_shares_find(e, root);
+    if (st == LOP_OK) st = lop_shares_before(e, node, before);
+    return st == LOP_OK && !*before ? lop_shares_lower(e, root, node) : st;
+}
+
+static lop_status begin_branch(lop_emit *e, const lop_node *node) {
+    const bool outside = e->nbranch == 0;
+    lop_status st = node->op->ready ? node->op->ready(e, node) : LOP_OK;
+    if (st == LOP_OK) st = open_branch(e, node);
+    return st == LOP_OK && outside ? lop_shares_see(e, node) : st;
+}
+
+lop_status lop_lower_from(lop_emit *e, const lop_node *root, const lop_node *from) {
+    lop_walks stack = {.ctx = e->plan->ctx};
     int known;
-    lop_status st = push(&stack, root);
+    lop_status st = lop_walks_push(&stack, from);
     while (st == LOP_OK && stack.n > 0) {
-        walk *w = &stack.at[stack.n - 1];
+        lop_walk *w = &stack.at[stack.n - 1];
         const lop_node *node = w->node, *before = NULL;
-        if (w->next == 0 && is_lowered(e, node)) {
+        if (w->next == 0 && lop_is_lowered(e, node)) {
             stack.n--;
             continue;
         }
@@ -362,27 +376,28 @@ lop_status lop_plan_lower(lop_emit *e, const lop_node *root) {
         }
         bool branches = node->op->check != NULL;
         if (branches && w->next == 0) {
-            before = wanted_first(e, node);
-            if (!before && several) st = plain_first(e, node, &before);
-            if (st == LOP_OK && !before) st = common(e, node, &before);
+            st = before_branch(e, root, node, &before);
             if (st == LOP_OK && before) {
-                st = push(&stack, before);
+                st = lop_walks_push(&stack, before);
                 continue;
             }
-            if (st == LOP_OK && node->op->ready) st = node->op->ready(e, node);
-            if (st == LOP_OK) st = open_branch(e, node);
+            if (st == LOP_OK) st = begin_branch(e, node);
         }
         if (branches && st == LOP_OK && w->next == node->n - 1) st = turn_to_fallback(e);
         if (st != LOP_OK) break;
-        const lop_node *below = needed(node, w->next);
-        if (below) {
-            w->next++;
-            st = push(&stack, below);
+        if (w->next < lop_nneeded(node)) {
+            st = lop_walks_push(&stack, lop_needed(node, w->next++));
             continue;
         }
         st = branches ? close_branch(e) : lower_node(e, node);
         stack.n--;
     }
     lop_free(e->plan->ctx, stack.at);
+    return st;
+}
+
+lop_status lop_plan_lower(lop_emit *e, const lop_node *root) {
+    const lop_status st = lop_lower_from(e, root, root);
+    lop_shares_free(e);
     return st == LOP_NOMEM ? lop_fail(e->err, st, NULL) : st;
 }

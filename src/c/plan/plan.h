@@ -12,6 +12,8 @@
 #include "expr/op.h"
 #include "rewrite/rewrite.h"
 
+#include <string.h>
+
 typedef enum lop_slot_kind { LOP_S_LEAF, LOP_S_TEMP, LOP_S_OUT, LOP_S_DERIVED } lop_slot_kind;
 
 typedef struct lop_slot {
@@ -111,6 +113,14 @@ static inline int lop_plan_nkeys(const lop_plan *p) {
 lop_status lop_keep_plan(lop_plan *p, lop_err *err) LOP_MUST_CHECK;
 lop_status lop_plan_keys(const lop_plan *plan, const uint64_t *serial, const lop_number *value,
                          uint64_t *key) LOP_MUST_CHECK;
+/* Puts the coefficients among a step's data, of these values, into a copy of its words. */
+static inline void lop_step_numbers(const lop_step *s, const lop_number *value, int64_t *words) {
+    for (int i = 0; i < s->numbers; i++) {
+        const lop_data_number n = lop_data_number_at(s, i);
+        memcpy(&words[n.word], &value[n.num].re, sizeof *words);
+        memcpy(&words[n.word + 1], &value[n.num].im, sizeof *words);
+    }
+}
 uint64_t lop_leaf_key(uint64_t serial); /* of a leaf of that serial */
 static inline uint64_t lop_leaf_bit(uint64_t key) { return (uint64_t)1 << (key >> 58); }
 /* For explanations: the estimated seconds of a step; the bytes of the result, of the derived

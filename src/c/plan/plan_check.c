@@ -243,6 +243,8 @@ static const char *flags_against(const lop_plan *p, const lop_step *s) {
         return "a group is no other batch";
     if ((f & LOP_STEP_PLACES) && (s->n < 2 || s->derived >= 0 || s->fail >= 0))
         return "what places has arguments and cannot fail";
+    if ((f & LOP_STEP_GATE) && (s->n != 2 || !is_mask(p, s->arg[1]) || s->escape < 0))
+        return "a gate reads one mask, and escapes";
     if ((f & LOP_STEP_QUIET) && s->fail < 0) return "it is quiet, and cannot fail";
     if ((f & LOP_STEP_FOREIGN) && s->derived < 0) return "only derived values own foreign objects";
     return NULL;

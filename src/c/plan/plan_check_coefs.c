@@ -7,6 +7,15 @@
 
 static bool same_number(double a, double b) { return memcmp(&a, &b, sizeof a) == 0; }
 
+/* Is that word of its data a part of a coefficient? */
+static bool is_number(const lop_step *s, int word) {
+    for (int i = 0; i < s->numbers; i++) {
+        const int at = lop_data_number_at(s, i).word;
+        if (word == at || word == at + 1) return true;
+    }
+    return false;
+}
+
 static const char *differ(const lop_step *s, const lop_step *t) {
     if (s->run != t->run || strcmp(s->name, t->name) != 0) return "steps";
     if (s->n != t->n || memcmp(s->arg, t->arg, (size_t)s->n * sizeof *s->arg) != 0)
@@ -16,10 +25,11 @@ static const char *differ(const lop_step *s, const lop_step *t) {
     if (!s->attr.num &&
         (!same_number(s->attr.re, t->attr.re) || !same_number(s->attr.im, t->attr.im)))
         return "constants";
-    if (s->ndata != t->ndata ||
-        memcmp(s->data ? s->data : (const int64_t[]){0}, t->data ? t->data : (const int64_t[]){0},
-               (size_t)s->ndata * sizeof *s->data) != 0)
-        return "data";
+    if (s->ndata != t->ndata || s->numbers != t->numbers) return "data";
+    for (int i = 0; i < s->ndata; i++)
+        if (!is_number(s, i) && s->data[i] != t->data[i]) return "data";
+    for (int i = s->ndata; i < s->ndata + s->numbers; i++)
+        if (s->data[i] != t->data[i]) return "numbers among the data";
     return NULL;
 }
 

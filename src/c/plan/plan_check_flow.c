@@ -5,6 +5,7 @@
  * the label it escapes to, that mask is not set. What a step reads must hold wherever it runs.
  *
  *   unwritten    escaped past, or skipped, where a mask says so: may not be read there at all
+ *   gated        a gate reads a mask and escapes where it is set: behind it that is not set
  *   failed       `fail`: written, without meaning. May be read; what is made of it has none either
  *
  * Two stores under opposite masks make a whole (Cholesky, else LU). A block's store counts for the
@@ -91,6 +92,7 @@ typedef struct state {
 
 typedef struct label {
     int mask, to;
+    bool gate; /* the mask was read by a gate: it is not set from there to the label */
 } label;
 
 typedef struct flow {
@@ -165,12 +167,20 @@ static bool deep(const flow *f, int how) {
 /* Such a step says nothing of where what it escapes by has a meaning. */
 static bool for_nothing(const flow *f, bool escapes) { return escapes && deep(f, SET); }
 
+/* Has a gate been passed that lets none through where the mask is set? */
+static bool gated(const flow *f, int mask) {
+    for (int j = 0; j < f->nopen; j++)
+        if (f->open[j].gate && f->open[j].mask == mask) return true;
+    return false;
+}
+
 /* Is the value there under `where`? Failures go into f->failed. */
 static lop_status there(flow *f, int i, const cube *where, const state *v) {
     if (!known(where)) return LOP_OK;
     for (int j = 0; j < v->holds.n; j++) {
         const int mask = v->holds.mask[j], how = v->holds.how[j], at = find(where, mask);
         if (at >= 0 && !((where->how[at] ^ how) & SET)) continue;
+        if (at < 0 && !(how & SET) && gated(f, mask)) continue;
         if (at >= 0)
             return lop_check_fault(f->k, f->at, "it reads slot %d only where that %s (mask %d)", i,
                                    how & FAILED ? "has failed" : "is not written", mask);
@@ -416,24 +426,26 @@ static void arrive(flow *f) {
     for (int j = 0; j < f->nopen; j++) {
         if (f->open[j].to > f->at)
             f->open[n++] = f->open[j];
-        else
+        else if (!f->open[j].gate)
             drop(&f->slot[f->open[j].mask].holds, f->open[j].mask);
     }
     if (n == f->nopen) return;
     f->nopen = n;
     f->here.n = 0;
-    for (int j = 0; j < n; j++) put(&f->here, f->open[j].mask, 0);
+    for (int j = 0; j < n; j++)
+        if (!f->open[j].gate) put(&f->here, f->open[j].mask, 0);
 }
 
 static lop_status leave(flow *f, const lop_step *s) {
+    if (s->flags & LOP_STEP_GATE) f->open[f->nopen++] = (label){s->arg[1], s->escape_to, true};
     for (int j = 0; j < f->nopen; j++) {
-        if (f->open[j].mask != s->escape) continue;
+        if (f->open[j].mask != s->escape || f->open[j].gate) continue;
         return f->open[j].to == s->escape_to
                    ? LOP_OK
                    : lop_check_fault(f->k, f->at, "others escape by mask %d to another step",
                                      s->escape);
     }
-    f->open[f->nopen++] = (label){s->escape, s->escape_to};
+    f->open[f->nopen++] = (label){s->escape, s->escape_to, false};
     put(&f->here, s->escape, 0);
     return LOP_OK;
 }
@@ -546,7 +558,7 @@ lop_status lop_check_flow(const lop_checker *k) {
     f.slot = lop_calloc(p->ctx, slots, sizeof *f.slot);
     f.implied = lop_calloc(p->ctx, slots, sizeof *f.implied);
     f.raised = lop_calloc(p->ctx, slots, sizeof *f.raised);
-    f.open = lop_calloc(p->ctx, steps, sizeof *f.open);
+    f.open = lop_calloc(p->ctx, 2 * steps, sizeof *f.open); /* a gate is two */
     lop_status st = f.slot && f.implied && f.raised && f.open ? LOP_OK : LOP_NOMEM;
     if (st != LOP_OK) (void)lop_fail(k->err, st, NULL);
     for (int i = 0; st == LOP_OK && i < p->nslot; i++) {

@@ -454,13 +454,16 @@ LOP_BUILD(solve_block) {
 }
 /* Those of the inverses of the diagonal blocks, one below the other. */
 LOP_BUILD(block_inverse_diagonal) {
-    const lop_node *kind = m->root->child[0]->child[0];
+    const lop_node *kind = lop_node_ref(m->root->child[0]->child[0]);
+    list l = {.ctx = mk->ctx};
+    lop_status st = m->root->attr.i[0] != 0 || lop_nbatch(kind) > 0 || !lop_is_blas(m->root->dtype)
+                        ? LOP_NOMATCH
+                        : lop_settle(mk, &kind); /* a view of a Zeros is none yet */
+    if (st == LOP_OK && (kind->op != &lop_op_block ||
+                         (!lop_block_triangle(kind, true) && !lop_block_triangle(kind, false))))
+        st = LOP_NOMATCH;
     const int64_t r = kind->attr.i[0];
-    list l;
-    if (m->root->attr.i[0] != 0 || lop_nbatch(kind) > 0 || !lop_is_blas(m->root->dtype) ||
-        (!lop_block_triangle(kind, true) && !lop_block_triangle(kind, false)))
-        return LOP_NOMATCH;
-    lop_status st = list_open(&l, mk, (int)r);
+    if (st == LOP_OK) st = list_open(&l, mk, (int)r);
     for (int64_t i = 0; st == LOP_OK && i < r; i++) {
         const lop_node *inverse = NULL, *one = NULL;
         st = lop_inverse_closed(mk, kind->child[i * r + i], &inverse);
@@ -470,6 +473,7 @@ LOP_BUILD(block_inverse_diagonal) {
     }
     if (st == LOP_OK) st = list_grid(&l, mk, l.n, out);
     list_close(&l);
+    lop_node_unref(kind);
     return st;
 }
 LOP_BUILD(det_block) {

@@ -397,6 +397,7 @@ LOP_BUILD(solve_corner);
 LOP_BUILD(inverse_corner);
 LOP_BUILD(det_corner);
 LOP_BUILD(value_corner);
+LOP_BUILD(bordered_inverse_diagonal);
 
 /* solve_normal_equations.c */
 LOP_BUILD(solve_normal);

@@ -75,13 +75,18 @@ LOP_BUILD(solve_orthogonal) {
     const bool assumed = base->op == &lop_op_dense;
     lop_status st = lop_make1(mk, &lop_op_view, &h, HOLE(m, 'a'), &adjoint);
     if (st != LOP_OK) return st;
-    st = lop_make2(mk, &lop_op_apply, NULL, adjoint, HOLE(m, 'x'), out);
+    /* all of the inverse is Q^H itself, of which the columns are looked at likewise */
+    const lop_node *x = HOLE(m, 'x');
+    const lop_attr whole = {.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
+    st = x->op == &lop_op_eye && x->dtype == m->root->dtype
+             ? lop_make1(mk, &lop_op_todense, &whole, adjoint, out)
+             : lop_make2(mk, &lop_op_apply, NULL, adjoint, x, out);
     lop_node_unref(adjoint);
     if (st != LOP_OK || !assumed || mk->ctx->check == LOP_CHECK_NONE || !lop_is_blas((*out)->dtype))
         return st;
     y = *out;
     const lop_attr single = {.i = {given_in_single(base->child[0])}};
-    st = lop_make2(mk, &lop_op_check_isometry, &single, y, HOLE(m, 'x'), out);
+    st = lop_make2(mk, &lop_op_check_isometry, &single, y, x, out);
     lop_node_unref(y);
     return st;
 }

@@ -400,16 +400,16 @@ lop_status lop_woodbury_right(const woodbury *s, const lop_node **out) {
     return st;
 }
 
-/* Diagonal k of W cap^-1 C V^H B^-1: two thin arrays, row by row. `half`: of W cap^-1 W^H, by half
- * a solve. */
+/* Diagonal k of W cap^-1 C V^H B^-1: two thin arrays, row by row. `half`: of c W cap^-1 W^H, by
+ * half a solve. */
 static lop_status thin_diagonal(const woodbury *s, int64_t k, bool half, const lop_node **out) {
     const lop_attr at = {.i = {k, 0, 0, 0}}, tried = {.i = {1, 1, 0, 0}};
     const lop_node *vb = NULL, *t = NULL, *y = NULL;
     lop_status st = lop_woodbury_right(s, &vb);
     if (st == LOP_OK && half) {
-        st = lop_make2(s->mk, &lop_op_half_solve, &tried, s->cap, vb, out);
+        st = lop_make2(s->mk, &lop_op_half_solve, &tried, s->cap, vb, &t);
         lop_node_unref(vb);
-        return st;
+        return st == LOP_OK ? times(s->mk, s->c, t, out) : st;
     }
     if (st == LOP_OK && s->p.c) st = lop_make2(s->mk, &lop_op_apply, NULL, s->p.c, vb, &t);
     if (st == LOP_OK) st = lop_woodbury_inner(s, t ? t : vb, &y);
@@ -462,14 +462,15 @@ static bool is_diagonal(const lop_node *a) {
     return lop_has(a, LOP_FLAG_diagonal);
 }
 
-/* Diagonal k of (B + U C V^H)^-1; Hager 1989, eq. 2. Of a diagonal B + U U^H the result itself
+/* Diagonal k of (B + U C V^H)^-1; Hager 1989, eq. 2. Of a diagonal B + c U U^H the result itself
  * shows whether it lost anything. */
 LOP_BUILD(update_inverse_diagonal) {
     const lop_node *a = m->root->child[0]->child[0], *own = NULL, *value = NULL, *alt = NULL,
                    *probed = NULL;
     woodbury s = {.mk = mk, .a = a, .p = parts_of(a)};
+    lop_coef c;
     const bool plain = is_diagonal(s.p.base) && lop_infer_hermitian(s.p.base) && s.p.u == s.p.v &&
-                       !s.p.c && m->root->attr.i[0] == 0;
+                       plain_middle(s.p.c, &c) && m->root->attr.i[0] == 0;
     s.dt = (lop_attr){.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
     if (!lop_is_blas(m->root->dtype) || better_whole(&s, 1)) return LOP_NOMATCH;
     lop_status st = sparse_whole(mk, a, 1, &own);

@@ -11,6 +11,7 @@
  * The diagonal blocks of the inverse, "corners":
  *
  *   (M^-1)_DD = S^-1    (M^-1)_AA = A^-1 + W S^-1 C A^-1        checked by a probe, as determinants
+ *   both together are the diagonal of M^-1
  *   their inverses: S = D - C A^-1 B, which has an A that may be singular, as the corner then is;
  *   their determinants: det A / det M. These two for any blocks.
  *
@@ -276,6 +277,51 @@ static lop_status corner_of_dense(const lop_match *m, const lop_maker *mk, const
     return st;
 }
 
+/* `value`, by W and S, checked by a probe of the solution; else `alt`. */
+static lop_status or_dense(const bordered *t, const lop_node *value, const lop_node *alt,
+                           const lop_node **out) {
+    lop_check k = {.mk = t->mk, .a = t->whole};
+    const lop_node *x = NULL, *r = NULL, *b = NULL, *u = NULL, *w = NULL;
+    lop_status st = lop_check_open(&k, (lop_dtype)(t->dt.i[3] - 1));
+    if (st == LOP_OK) st = by_complement(t, k.v, &x);
+    if (st == LOP_OK) st = lop_check_residual(&k, x, k.v, &r);
+    if (st == LOP_OK) st = lop_make1(t->mk, &lop_op_todense, &t->dt, t->b, &b);
+    if (st == LOP_OK) st = above_zeros(t, b, &u);
+    if (st == LOP_OK) st = above_zeros(t, t->w->child[0], &w);
+    const lop_node *child[9] = {value, x, r, k.v, k.q, k.u, w, u, alt};
+    if (st == LOP_OK) st = lop_make_op(t->mk, &lop_op_checked_value, NULL, 9, child, NULL, out);
+    const lop_node *gone[] = {x, r, b, u, w};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    lop_check_close(&k);
+    return st;
+}
+
+/* The diagonal of the inverse: that of its two corners. */
+LOP_BUILD(bordered_inverse_diagonal) {
+    const lop_node *block = m->root->child[0]->child[0];
+    if (lop_nbatch(block) > 0 || block->dtype != m->root->dtype || m->root->attr.i[0] != 0 ||
+        lop_bordered_pivot(block) < 0)
+        return LOP_NOMATCH;
+    bordered t = bordered_of(mk, block, m->root->dtype);
+    const lop_attr line = {.i = {2, 1, 0, 0}};
+    const lop_node *part[2] = {NULL, NULL}, *value = NULL, *all = NULL, *alt = NULL;
+    lop_status st = bordered_open(&t);
+    for (int i = 0; st == LOP_OK && i < 2; i++) {
+        const lop_node *op = NULL;
+        st = corner_by(&t, t.first == i, &op);
+        if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, op, &part[i]);
+        lop_node_unref(op);
+    }
+    if (st == LOP_OK) st = lop_make_op(mk, &lop_op_grid, &line, 2, part, NULL, &value);
+    if (st == LOP_OK) st = lop_inverse_array(mk, block, m->root->dtype, &all);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_array_diagonal, NULL, all, &alt);
+    if (st == LOP_OK) st = or_dense(&t, value, alt, out);
+    const lop_node *gone[] = {part[0], part[1], value, all, alt};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    bordered_close(&t);
+    return st;
+}
+
 /* The root, diagonal or dense form, of a corner. */
 LOP_BUILD(value_corner) {
     corner c;
@@ -283,24 +329,15 @@ LOP_BUILD(value_corner) {
         lop_bordered_pivot(c.block) < 0)
         return LOP_NOMATCH;
     bordered t = bordered_of(mk, c.block, m->root->dtype);
-    lop_check k = {.mk = mk, .a = t.whole};
-    const lop_node *op = NULL, *value = NULL, *x = NULL, *r = NULL, *b = NULL, *u = NULL, *w = NULL,
-                   *alt = NULL;
+    const lop_node *op = NULL, *value = NULL, *alt = NULL;
     lop_status st = bordered_open(&t);
-    if (st == LOP_OK) st = lop_check_open(&k, m->root->dtype);
     if (st == LOP_OK) st = corner_by(&t, t.first == c.at, &op);
     if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, op, &value);
-    if (st == LOP_OK) st = by_complement(&t, k.v, &x);
-    if (st == LOP_OK) st = lop_check_residual(&k, x, k.v, &r);
     if (st == LOP_OK) st = corner_of_dense(m, mk, &c, &alt);
-    if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &t.dt, t.b, &b);
-    if (st == LOP_OK) st = above_zeros(&t, b, &u);
-    if (st == LOP_OK) st = above_zeros(&t, t.w->child[0], &w);
-    const lop_node *child[9] = {value, x, r, k.v, k.q, k.u, w, u, alt};
-    if (st == LOP_OK) st = lop_make_op(mk, &lop_op_checked_value, NULL, 9, child, NULL, out);
-    const lop_node *gone[] = {op, value, x, r, b, u, w, alt};
-    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
-    lop_check_close(&k);
+    if (st == LOP_OK) st = or_dense(&t, value, alt, out);
+    lop_node_unref(op);
+    lop_node_unref(value);
+    lop_node_unref(alt);
     bordered_close(&t);
     return st;
 }

@@ -16,6 +16,7 @@ from .._base.errors import deferrable
 from .._base.signatures import hinted
 from .._lazy import build
 from .._lazy import matrix_functions as _deferred
+from .._lazy.program import evaluate
 from .._operators.convert import as_operator
 from .._operators.quasiseparable import likelihood_of
 from .._structured import square_roots
@@ -64,6 +65,18 @@ def _later(A: Any, b: Any) -> InvQuadLogdet:
         quad = (columns.conj() * solve(A, columns)).sum(axis=-2)
         quad = quad[..., 0] if one else quad
     return InvQuadLogdet(quad, logdet(A))
+
+
+_TOGETHER = 128  # rows from which one plan of both pays for its overhead, some 40 us
+
+
+def _solution_and_logdet(op: Any, b: Any) -> tuple[Any, Any]:
+    """Both by one plan, so that one factor serves them, where that is not the dearer."""
+    if op.ndim > 2 or op.shape[-1] < _TOGETHER or op.dtype is None or b.dtype.char not in "fdFD":
+        return solve(op, b), logdet(op)
+    A = build.node(op)
+    x, log = evaluate(solve(A, b), logdet(A))
+    return x, number(log)
 
 
 @deferrable
@@ -124,9 +137,9 @@ def inv_quad_logdet(A: _OperatorLike, b: Any) -> InvQuadLogdet:
             real = np.result_type(real_of(op.dtype), real_of(inexact(right.dtype)))
             dtype = np.result_type(inexact(op.dtype), inexact(right.dtype))
             return InvQuadLogdet(dtype.type(found[0]), real.type(found[1]))
-    x = solve(op, right)
+    x, log = _solution_and_logdet(op, right)
     axis = -1 if right.ndim == 1 else -2
-    return InvQuadLogdet(number((np.conj(right) * x).sum(axis=axis)), logdet(op))
+    return InvQuadLogdet(number((np.conj(right) * x).sum(axis=axis)), log)
 
 
 @deferrable

@@ -22,13 +22,15 @@
  * small matrix, such as A^-1 or its diagonal: what cancels in B^-1 - W S^-1 V^H B^-1 is no larger
  * than the errors of an LU of A, some u |A^-1| cond(A).
  *
- *   checked_difference  children x, d, s, alt: x = d - diag(W S^-1 W^H), the diagonals of
- *                (B + U U^H)^-1 and B^-1, S = I + U^H W, W = B^-1 U, B diagonal, where
- *                  d > 0,  x >= 0,  max d <= 10 max x  and  k u tr S <= 1 / 100:
- *                then B is definite, S >= I has a condition of at most tr S, and each sum is at
- * most d_i and off by some k u |S| d_i, so that max x is right to a few hundredths. As |A^-1| >=
- * max x and |U|^2 <= |A|, |S| <= 1 + max d |U|^2 is at most some 1 + 10 cond(A): the errors are
- * those of an inverse of A, some u |A^-1| cond(A). Else alt.
+ *   checked_difference  children x, d, s, alt: x = d - c diag(W S^-1 W^H), the diagonals of
+ *                (B + c U U^H)^-1 and B^-1, S = I + c U^H W, W = B^-1 U, B diagonal, where
+ *                  d > 0,  x >= 0,  max d <= 10 max x,  k u tr S <= 1 / 100  and  tr S >= k - 1/2,
+ *                or d < 0, x <= 0 and the same of -d and -x: then B is definite, and c U^H W is of
+ * one sign. Where that is B's, S >= I has a condition of at most tr S, and each sum is at most
+ * |d_i| and off by some k u |S| |d_i|, so that max |x| is right to a few hundredths. As |A^-1| >=
+ * max |x| and |c| |U|^2 <= |A|, |S| <= 1 + max |d| |c| |U|^2 is at most some 1 + 10 cond(A): the
+ * errors are those of an inverse of A, some u |A^-1| cond(A). Where it is not, 1/2 <= S <= 1, and
+ * |x| >= |d| has errors of some k u |x|. Else alt.
  *
  *   spectral     children x, t..., d, alt: x made by a spectrum d = sum of the vectors t (and of a
  *                constant), where
@@ -220,10 +222,13 @@ static lop_status run_accept_difference(const lop_call *c) {
     lopk_copy(c->a[0], x);
     for (int64_t i = 0; i < small->m; i++)
         trace += creal(lop_get(small->dt, small->p, i * (small->rs + small->cs)));
-    if (!(100 * lop_rounding(x->dt) * (double)small->m * trace <= 1)) return LOP_SINGULAR;
+    if (!(100 * lop_rounding(x->dt) * (double)small->m * trace <= 1) ||
+        !(trace >= (double)small->m - 0.5))
+        return LOP_SINGULAR;
     const double *xs = x->p, *ds = d->p;
+    const double sign = x->m > 0 && creal(lop_get(d->dt, d->p, 0)) < 0 ? -1 : 1;
     for (int64_t i = 0; i < x->m && x->dt == LOP_f64; i++) {
-        const double a = xs[i * x->rs], b = ds[i * d->rs];
+        const double a = sign * xs[i * x->rs], b = sign * ds[i * d->rs];
         if (!(a >= 0 && b > 0)) return LOP_SINGULAR;
         most = a > most ? a : most;
         from = b > from ? b : from;
@@ -231,9 +236,9 @@ static lop_status run_accept_difference(const lop_call *c) {
     for (int64_t i = 0; i < x->m && x->dt != LOP_f64; i++) {
         const double _Complex a = lop_get(x->dt, x->p, i * x->rs),
                               b = lop_get(d->dt, d->p, i * d->rs);
-        if (!(creal(a) >= 0 && creal(b) > 0 && cimag(b) == 0)) return LOP_SINGULAR;
-        if (creal(a) > most) most = creal(a);
-        if (creal(b) > from) from = creal(b);
+        if (!(sign * creal(a) >= 0 && sign * creal(b) > 0 && cimag(b) == 0)) return LOP_SINGULAR;
+        if (sign * creal(a) > most) most = sign * creal(a);
+        if (sign * creal(b) > from) from = sign * creal(b);
     }
     return from <= 10 * most && isfinite(from) ? LOP_OK : LOP_SINGULAR;
 }

@@ -3,11 +3,12 @@
 #ifndef LOP_GRID_H
 #define LOP_GRID_H
 
+#include "expr/coefficients.h"
 #include "expr/op.h"
 
 typedef struct lop_grid {
     const lop_node *laplacian; /* borrowed; NULL: there is none */
-    double s_re, s_im, c_re, c_im;
+    lop_coef s, c;
 } lop_grid;
 
 /* Reads `a` as s L + c I of one Laplacian, sums and multiples in any order. False: it is none, or

@@ -31,16 +31,14 @@ enum { SINES, COSINES, RING };
 
 /* -- reading */
 
-static bool read(const lop_node *a, double re, double im, lop_grid *g, int depth) {
+static bool read(const lop_node *a, lop_coef by, lop_grid *g, int depth) {
     if (depth == 0 || lop_nbatch(a)) return false;
     if (a->op == &lop_op_scaled)
-        return read(a->child[0], re * a->attr.re - im * a->attr.im,
-                    re * a->attr.im + im * a->attr.re, g, depth - 1);
+        return read(a->child[0], lop_coef_times(a->ctx, by, lop_coef_of(&a->attr)), g, depth - 1);
     if (a->op == &lop_op_sum)
-        return read(a->child[0], re, im, g, depth - 1) && read(a->child[1], re, im, g, depth - 1);
+        return read(a->child[0], by, g, depth - 1) && read(a->child[1], by, g, depth - 1);
     if (a->op == &lop_op_identity) {
-        g->c_re += re;
-        g->c_im += im;
+        g->c = lop_coef_plus(a->ctx, g->c, by);
         return true;
     }
     if (a->op != &lop_op_laplacian) return false;
@@ -49,27 +47,27 @@ static bool read(const lop_node *a, double re, double im, lop_grid *g, int depth
     if (first->n != a->n || first->attr.i[0] != a->attr.i[0]) return false;
     for (int i = 0; i < a->n; i++)
         if (lop_rows(first->child[i]) != lop_rows(a->child[i])) return false;
-    g->s_re += re;
-    g->s_im += im;
+    g->s = lop_coef_plus(a->ctx, g->s, by);
     return true;
 }
 
-/* The steps have their numbers in data of their own. */
-static void fix_coefficients(const lop_node *a) {
-    for (; a->op == &lop_op_sum || a->op == &lop_op_scaled; a = a->child[0]) {
-        if (a->op == &lop_op_sum) fix_coefficients(a->child[1]);
-        if (a->op == &lop_op_scaled) (void)lop_coef_fix(a->ctx, lop_coef_of(&a->attr));
-    }
+/* By how it is written, without a look at its numbers. */
+static bool may_be(const lop_node *a, int depth) {
+    if (depth == 0 || lop_nbatch(a)) return false;
+    if (a->op == &lop_op_scaled) return may_be(a->child[0], depth - 1);
+    if (a->op == &lop_op_sum)
+        return may_be(a->child[0], depth - 1) && may_be(a->child[1], depth - 1);
+    return a->op == &lop_op_identity || a->op == &lop_op_laplacian;
 }
 
 bool lop_grid_read(const lop_node *a, lop_grid *g) {
     enum { DEPTH = 16 };
-    *g = (lop_grid){0};
-    const bool is = read(a, 1, 0, g, DEPTH) && g->laplacian && g->laplacian->n <= LOPK_LEVELS &&
-                    lop_rows(a) > 0 && isfinite(g->s_re) && isfinite(g->s_im) &&
-                    isfinite(g->c_re) && isfinite(g->c_im) && (g->s_re != 0 || g->s_im != 0);
-    if (is) fix_coefficients(a);
-    return is;
+    *g = (lop_grid){.laplacian = NULL};
+    return may_be(a, DEPTH) && read(a, lop_coef_const(1, 0), g, DEPTH) && g->laplacian &&
+           g->laplacian->n <= LOPK_LEVELS && lop_rows(a) > 0 &&
+           lop_coef_test(a->ctx, g->s, LOP_COEF_FINITE) &&
+           lop_coef_test(a->ctx, g->c, LOP_COEF_FINITE) &&
+           !lop_coef_test(a->ctx, g->s, LOP_COEF_ZERO);
 }
 
 /* What steps carry: how the ends are taken, the sizes, s and c. */
@@ -77,15 +75,19 @@ typedef struct grid_data {
     int64_t ends, axes, n[LOPK_LEVELS];
     double s_re, s_im, c_re, c_im;
 } grid_data;
-enum { GRID_INTS = sizeof(grid_data) / sizeof(int64_t) };
+enum {
+    GRID_INTS = sizeof(grid_data) / sizeof(int64_t),
+    AT_S = GRID_INTS - 4,
+    AT_C = GRID_INTS - 2
+};
 
 static grid_data describe(const lop_grid *g) {
     grid_data d = {.ends = g->laplacian->attr.i[0],
                    .axes = g->laplacian->n,
-                   .s_re = g->s_re,
-                   .s_im = g->s_im,
-                   .c_re = g->c_re,
-                   .c_im = g->c_im};
+                   .s_re = g->s.re,
+                   .s_im = g->s.im,
+                   .c_re = g->c.re,
+                   .c_im = g->c.im};
     for (int i = 0; i < g->laplacian->n; i++) d.n[i] = lop_rows(g->laplacian->child[i]);
     return d;
 }
@@ -342,13 +344,22 @@ static int emit_plans(lop_emit *e, const lop_grid *g, size_t *scratch, lop_statu
                                  (const int64_t *)(const void *)&d, GRID_INTS, 0, 0, st);
 }
 
+/* The step appended last has the grid's data. */
+static lop_status emit_grid(lop_emit *e, const lop_grid *g, const grid_data *d) {
+    lop_data_number number[2];
+    int many = 0;
+    if (g->s.num) number[many++] = (lop_data_number){AT_S, g->s.num};
+    if (g->c.num) number[many++] = (lop_data_number){AT_C, g->c.num};
+    return lop_emit_data_numbers(e, (const int64_t *)(const void *)d, GRID_INTS, number, many);
+}
+
 /* -- grid_solve */
 
 static lop_status infer_solve(lop_node *n, lop_err *err) {
     const lop_node *b = n->child[1];
     lop_grid g;
     if (!lop_grid_read(n->child[0], &g) || b->core != 2 || lop_rows(b) != lop_rows(n->child[0]) ||
-        !lop_is_blas(b->dtype) || ((g.s_im != 0 || g.c_im != 0) && !lop_is_complex(b->dtype)))
+        !lop_is_blas(b->dtype) || ((g.s.im != 0 || g.c.im != 0) && !lop_is_complex(b->dtype)))
         return lop_fail(err, LOP_DIM, "grid_solve takes a Laplacian, shifted, and what it fits");
     n->shape = b->shape;
     n->dtype = b->dtype;
@@ -372,7 +383,7 @@ static lop_status lower_solve(lop_emit *e, const lop_node *self, int out) {
     s->flags = LOP_STEP_COLUMNS;
     const double parts = lop_is_complex(self->dtype) || d.ends == RING ? 2 : 1;
     s->flops = parts * 10 * (double)m * log2((double)m + 1) * (double)k * (double)batch;
-    return lop_emit_data(e, (const int64_t *)(const void *)&d, GRID_INTS);
+    return emit_grid(e, &g, &d);
 }
 const lop_op lop_op_grid_solve = {LOP_NAMED(grid_solve), .cls = LOP_ACTION,   .min = 2, .max = 2,
                                   .infer = infer_solve,  .lower = lower_solve};
@@ -417,7 +428,7 @@ static lop_status lower_det(lop_emit *e, const lop_node *self, int out) {
     lop_step *s = lop_emit_step(e, "grid-det", run_det, out, 1, &in);
     if (!s) return LOP_NOMEM;
     s->flops = 4.0 * (double)lop_rows(self->child[0]);
-    return lop_emit_data(e, (const int64_t *)(const void *)&d, GRID_INTS);
+    return emit_grid(e, &g, &d);
 }
 const lop_op lop_op_grid_shift_det = {
     LOP_NAMED(grid_shift_det), .cls = LOP_ACTION, .min = 1, .max = 1, .ints = 1,

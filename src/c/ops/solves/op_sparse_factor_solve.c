@@ -174,9 +174,12 @@ bool lop_sparse_selects(const lop_node *a) { return !has_own_inverse(a) && pays(
 
 /* -- the program */
 
+enum { RE_WORD = 6 }; /* of a term: sparse_solver.h */
 typedef struct program {
     int64_t word[LOP_SPARSE_TERMS * LOP_SPARSE_WORDS];
     int n, in[LOP_MAXARG], nin, most;
+    lop_data_number number[LOP_SPARSE_TERMS]; /* coefficients among the words */
+    int numbers;
 } program;
 
 static int64_t bits(double v) {
@@ -200,8 +203,6 @@ static bool write_term(lop_emit *e, const lop_node *a, program *p) {
         if (at == p->nin) p->in[p->nin++] = slot;
         w[1] = at;
     } else {
-        if (a->op == &lop_op_scaled) /* numbers of the program are its own */
-            (void)lop_coef_fix(a->ctx, lop_coef_of(&a->attr));
         const int64_t own[LOP_SPARSE_WORDS] = {
             a->op->id,    a->n,         a->attr.i[0],     a->attr.i[1],
             a->attr.i[2], a->attr.i[3], bits(a->attr.re), bits(a->attr.im),
@@ -209,6 +210,9 @@ static bool write_term(lop_emit *e, const lop_node *a, program *p) {
         for (int i = 0; i < a->n; i++)
             if (!write_term(e, a->child[i], p)) return false;
         memcpy(w, own, sizeof w);
+        if (p->n < LOP_SPARSE_TERMS && a->attr.num)
+            p->number[p->numbers++] =
+                (lop_data_number){p->n * LOP_SPARSE_WORDS + RE_WORD, a->attr.num};
     }
     if (p->n == LOP_SPARSE_TERMS) return false;
     memcpy(p->word + p->n++ * LOP_SPARSE_WORDS, w, sizeof w);
@@ -249,9 +253,9 @@ static int emit_factor(lop_emit *e, const lop_node *a, lop_status *st) {
     const double some = lop_sparse_entries(a);
     *st = LOP_UNABLE;
     if (some < 0 || !a->ctx->sparse || !write_term(e, a, &p)) return -1;
-    const int out =
-        lop_emit_derived_data(e, a->ctx->sparse->name, run_factor, sizeof(lop_foreign), p.nin, p.in,
-                              NULL, p.word, p.n * LOP_SPARSE_WORDS, 0, 100 * some, st);
+    const int out = lop_emit_derived_numbers(
+        e, a->ctx->sparse->name, run_factor, sizeof(lop_foreign), p.nin, p.in, p.word,
+        p.n * LOP_SPARSE_WORDS, p.number, p.numbers, 100 * some, st);
     if (out >= 0) lop_emit_foreign(e, out);
     return out;
 }
@@ -372,7 +376,9 @@ static lop_status check_trace(lop_emit *e, const lop_node *self, int value, int 
     memcpy(in + 1, p.in, (size_t)p.nin * sizeof *in);
     st = emit_answer(e, self, "selected-inverse", run_trace, value, mask, p.nin + 1, in,
                      selected(self->child[0]));
-    return st == LOP_OK ? lop_emit_data(e, p.word, p.n * LOP_SPARSE_WORDS) : st;
+    return st == LOP_OK
+               ? lop_emit_data_numbers(e, p.word, p.n * LOP_SPARSE_WORDS, p.number, p.numbers)
+               : st;
 }
 const lop_op lop_op_sparsetrace = {LOP_NAMED(sparsetrace),
                                    .cls = LOP_ACTION,
