@@ -1,5 +1,5 @@
-/* gen_products.c: diagonals and traces of products of factors of few entries, few columns, or picked
- * by a Selection; a part of gen.h. */
+/* gen_products.c: diagonals and traces of products of factors of few entries, few columns, or
+ * picked by a Selection; a part of gen.h. */
 #include "gen.h"
 
 #include <string.h>
@@ -101,5 +101,7 @@ const lop_node *gen_product_value(gen *g, const char *rule) {
     const bool trace = !strncmp(rule, "trace", 5), rows = strstr(rule, "of-rows") != NULL;
     const lop_attr at = t_ints(trace || rows || pick(g, 3) ? 0 : pick(g, 5) - 2, 0, 0, 0);
     return t_one_of(g->w, trace ? "trace" : "diagonal", &at,
-                    strstr(rule, "picked") ? picked(&one) : rows ? of_rows(&one) : of_terms(&one));
+                    strstr(rule, "picked") ? picked(&one)
+                    : rows                 ? of_rows(&one)
+                                           : of_terms(&one));
 }

@@ -6,10 +6,10 @@
  *   diag(A B) = diag(A B[:, :m])                   of m rows and many more columns
  *
  * The second, of any terms of a sum, where all factors have few entries, or few columns or rows, or
- * are inverses of what is solved with at once: n k flops where unit vectors take n^2. A product that is an operator is the chain
- * of its applications, so that each entry of what is written is off by n u |A| (|B| + |U| |C|
- * |V^H|) |D| too: terms of a sum are applied each by itself. The other two leave out entries that a
- * diagonal does not show: nothing else is rounded. */
+ * are inverses of what is solved with at once: n k flops where unit vectors take n^2. A product
+ * that is an operator is the chain of its applications, so that each entry of what is written is
+ * off by n u |A| (|B| + |U| |C| |V^H|) |D| too: terms of a sum are applied each by itself. The
+ * other two leave out entries that a diagonal does not show: nothing else is rounded. */
 #include "builds.h"
 #include "expr/properties.h"
 #include "rewrite/guards.h"
@@ -156,8 +156,7 @@ static lop_status open_terms(const lop_maker *mk, const lop_node *a, terms *t, i
         return st;
     }
     if (a->op == &lop_op_lowrank) {
-        lop_status st =
-            low_part(mk, a->child[0], a->child[1], a->n > 2 ? a->child[2] : NULL, &low);
+        lop_status st = low_part(mk, a->child[0], a->child[1], a->n > 2 ? a->child[2] : NULL, &low);
         return st == LOP_OK ? put(t, low) : st;
     }
     if (depth > 0 && a->op == &lop_op_lowrankupdate) {
@@ -165,6 +164,10 @@ static lop_status open_terms(const lop_maker *mk, const lop_node *a, terms *t, i
         if (st == LOP_OK)
             st = low_part(mk, a->child[1], a->child[2], a->n > 3 ? a->child[3] : NULL, &low);
         return st == LOP_OK ? put(t, low) : st;
+    }
+    if (a->op == &lop_op_view) { /* of a Diag, which is one */
+        lop_status st = lop_close_once(mk, a, &low);
+        if (st != LOP_NOMATCH) return st == LOP_OK ? put(t, low) : st;
     }
     return put(t, lop_node_ref(a));
 }
@@ -195,6 +198,36 @@ static bool is_quick(const lop_node *const *f, int n) {
            (bands + others == 0 && scattered == 2);
 }
 
+/* Multiples of the identity are multiples of the product of the others. */
+static lop_status without_identities(const lop_maker *mk, const lop_node *const *f, int n,
+                                     const lop_node **out) {
+    const lop_node *rest[FACTORS], *all = NULL;
+    lop_coef c = lop_coef_const(1, 0);
+    int left = 0;
+    for (int i = 0; i < n; i++) {
+        const bool times = f[i]->op == &lop_op_scaled;
+        const lop_node *in = times ? f[i]->child[0] : f[i];
+        if (in->op != &lop_op_identity || in->dtype != f[0]->dtype || !lop_is_square(in)) {
+            rest[left++] = f[i];
+            continue;
+        }
+        if (times) c = lop_coef_times(mk->ctx, c, lop_coef_of(&f[i]->attr));
+    }
+    if (left == n || left == 0) return product_of(mk, f, n, out);
+    lop_status st = product_of(mk, rest, left, &all);
+    if (st == LOP_OK && all->dtype != f[0]->dtype) {
+        lop_node_unref(all);
+        return product_of(mk, f, n, out);
+    }
+    const lop_attr by = lop_coef_attr(c);
+    if (st == LOP_OK && lop_coef_test(mk->ctx, c, LOP_COEF_ONE))
+        *out = lop_node_ref(all);
+    else if (st == LOP_OK)
+        st = lop_make1(mk, &lop_op_scaled, &by, all, out);
+    lop_node_unref(all);
+    return st;
+}
+
 /* The sum over all choices of one term a factor. */
 static lop_status spread(const lop_match *m, const lop_maker *mk, const terms *of, int n,
                          const lop_node **out) {
@@ -204,7 +237,7 @@ static lop_status spread(const lop_match *m, const lop_maker *mk, const terms *o
     do {
         const lop_node *f[FACTORS], *p = NULL, *value = NULL;
         for (i = 0; i < n; i++) f[i] = of[i].at[at[i]];
-        st = is_quick(f, n) ? product_of(mk, f, n, &p) : LOP_NOMATCH;
+        st = is_quick(f, n) ? without_identities(mk, f, n, &p) : LOP_NOMATCH;
         if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, p, &value);
         if (st == LOP_OK && sum) {
             const lop_node *both = NULL;
@@ -268,8 +301,7 @@ static bool is_at_hand(const lop_node *a, int depth) {
 /* Are they S and S^T? The transpose of a permutation may be that of the inverse order. */
 static bool picks(const lop_node *a, const lop_node *b) {
     const lop_node *in = b->op == &lop_op_view && (b->attr.i[0] & LOP_T) ? b->child[0] : NULL;
-    if (a->op == &lop_op_selection)
-        return in && lop_node_alike(a, in, LOP_INFER_DEPTH);
+    if (a->op == &lop_op_selection) return in && lop_node_alike(a, in, LOP_INFER_DEPTH);
     if (a->op != &lop_op_permutation) return false;
     if (in) return lop_node_alike(a, in, LOP_INFER_DEPTH);
     if (b->op != a->op) return false;
@@ -286,7 +318,7 @@ static lop_status ones_of(const lop_maker *mk, int64_t n, lop_dtype dt, const lo
 /* S (diag(A) 1). */
 LOP_BUILD(diagonal_picked) {
     const lop_node *f[FACTORS], *d = NULL, *between = NULL, *x = NULL, *column = NULL, *few = NULL,
-                   *one = NULL, *row = NULL;
+                                *one = NULL, *row = NULL;
     const lop_attr main_one = {.i = {0, 0, 0, m->root->attr.i[3]}}, turn = {.i = {LOP_T, 0, 0, 0}},
                    main = {.i = {0, 0, 0, 0}};
     const int n = read(m, f);

@@ -35,8 +35,7 @@ static lop_truth trait(const lop_node *n, lop_trait t) {
                    : LOP_UNKNOWN;
     if (t == LOP_ORTHOGONAL) return a == LOP_ASSUME_ORTHOGONAL ? LOP_TRUE : LOP_UNKNOWN;
     if (t == LOP_POSITIVE) return a == LOP_ASSUME_POSITIVE ? LOP_TRUE : LOP_UNKNOWN;
-    if (t == LOP_HERMITIAN)
-        return adjoint || (symmetric && real) ? LOP_TRUE : LOP_UNKNOWN;
+    if (t == LOP_HERMITIAN) return adjoint || (symmetric && real) ? LOP_TRUE : LOP_UNKNOWN;
     if (t == LOP_SYMMETRIC) return symmetric || (adjoint && real) ? LOP_TRUE : LOP_UNKNOWN;
     return LOP_UNKNOWN;
 }

@@ -26,7 +26,8 @@ static bool is_number(const look *w, PyObject *o) {
     const py_lazy *a = lazy_of(w, o);
     if (a) return a->nd == 0;
     return PyFloat_Check(o) || PyLong_Check(o) ||
-           (PyArray_Check(o) && PyArray_NDIM((PyArrayObject *)o) == 0) || PyArray_IsScalar(o, Number);
+           (PyArray_Check(o) && PyArray_NDIM((PyArrayObject *)o) == 0) ||
+           PyArray_IsScalar(o, Number);
 }
 static bool is_called(const py_lazy *a) {
     return a && (a->head == PY_CALL || a->head == PY_OF_FORM) && a->more &&
@@ -64,19 +65,50 @@ static bool is_whole(PyObject *key) {
     const PySliceObject *slice = (PySliceObject *)key;
     return slice->start == Py_None && slice->stop == Py_None && slice->step == Py_None;
 }
-/* What is laid along `axis` of the first two, the other being of one entry; borrowed, NULL: none. */
+/* What is laid along `axis` of the first two, the other being of one entry; borrowed, NULL: none.
+ */
 static const py_lazy *laid(const look *w, const py_lazy *a, int axis) {
-    static const char *const shapes[] = {"reshaped", "expand_dims", NULL};
+    static const char *const shapes[] = {"reshape", "reshaped", "expand_dims", NULL};
     const py_lazy *of = a->nargs == 1 ? lazy_of(w, py_lazy_args(a)[0]) : NULL;
     if (a->nd < 2 || a->dim[1 - axis] != 1) return axis == 1 && a->nd == 1 ? a : NULL;
     if (!of || of->nd != a->nd - 1 || of->dim[0] != a->dim[axis]) return NULL;
     for (int i = 1; i < of->nd; i++)
         if (of->dim[i] != a->dim[i + 1]) return NULL;
     if (a->head != PY_INDEX) return is_call(a, shapes, 1) ? of : NULL;
+    if (!a->more) return of; /* a[None] */
     if (!PyTuple_Check(a->more)) return is_whole(a->more) ? of : NULL;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(a->more); i++)
         if (!is_whole(PyTuple_GET_ITEM(a->more, i))) return NULL;
     return of;
+}
+static bool is_plain_key(PyObject *key) { /* one that compares without a question */
+    if (!key || is_whole(key) || PyLong_CheckExact(key)) return true;
+    if (PySlice_Check(key)) {
+        const PySliceObject *slice = (PySliceObject *)key;
+        PyObject *const part[3] = {slice->start, slice->stop, slice->step};
+        for (int i = 0; i < 3; i++)
+            if (part[i] != Py_None && !PyLong_CheckExact(part[i])) return false;
+        return true;
+    }
+    if (!PyTuple_Check(key)) return false;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key); i++)
+        if (PyTuple_Check(PyTuple_GET_ITEM(key, i)) || !is_plain_key(PyTuple_GET_ITEM(key, i)))
+            return false;
+    return true;
+}
+/* Are they one array, as a node or as a part that was taken twice? */
+static bool is_same(const py_lazy *x, const py_lazy *y) {
+    while (x != y) {
+        if (!x || !y || x->head != PY_INDEX || y->head != PY_INDEX || !is_plain_key(x->more) ||
+            !is_plain_key(y->more) || !x->more || !y->more)
+            return false;
+        const int same = PyObject_RichCompareBool(x->more, y->more, Py_EQ);
+        if (same < 0) PyErr_Clear();
+        if (same <= 0) return false;
+        x = py_lazy_arg(x, 0);
+        y = py_lazy_arg(y, 0);
+    }
+    return true;
 }
 static const py_lazy *without_scales(const look *w, const py_lazy *a) {
     while (a && (a->head == PY_SCALE || a->head == PY_OVER)) a = lazy_of(w, py_lazy_args(a)[0]);
@@ -92,7 +124,8 @@ static bool turned(const look *w, PyObject *o, PyObject *p) {
     if (x->nd == 2 && y->nd == 2 && (is_transpose(w, x, y) || is_transpose(w, y, x))) return true;
     for (int axis = 0; axis < 2; axis++) {
         const py_lazy *of = laid(w, x, axis);
-        if (of && of == laid(w, y, 1 - axis)) return true;
+        const py_lazy *other = of ? laid(w, y, 1 - axis) : NULL;
+        if (other && is_same(of, other)) return true;
     }
     return false;
 }
@@ -153,7 +186,7 @@ static bool own_reduction(look *w, const py_lazy *a, int depth) {
     return (is_call(a, sums, 1) || is_call(a, norms, 1)) && is_own(w, py_lazy_args(a)[0], depth);
 }
 static bool own_leaf(const py_lazy *a) {
-    static const char *const words[] = {"sym", "symmetric", "her", "hermitian",
+    static const char *const words[] = {"sym", "symmetric",         "her",     "hermitian",
                                         "pos", "positive definite", "diagonal"};
     for (size_t i = 0; a->more && PyUnicode_Check(a->more) && i < sizeof words / sizeof *words; i++)
         if (PyUnicode_CompareWithASCIIString(a->more, words[i]) == 0) return true;
@@ -212,8 +245,8 @@ static bool is_own(look *w, PyObject *o, int depth) {
                     for (npy_intp j = j0; j < i && j < j0 + TILE; j++) {                           \
                         const type a = *(const type *)(const void *)(p + i * row + j * col),       \
                                    b = *(const type *)(const void *)(p + j * row + i * col);       \
-                        if (a != b && !((type)fabs((double)(a - b)) <=                             \
-                                        most * (type)fabs((double)a)))                             \
+                        if (a != b &&                                                              \
+                            !((type)fabs((double)(a - b)) <= most * (type)fabs((double)a)))        \
                             return false;                                                          \
                     }                                                                              \
         return true;                                                                               \
@@ -221,7 +254,7 @@ static bool is_own(look *w, PyObject *o, int depth) {
 HALVES_AGREE(agree_f, float, FLT_EPSILON)
 HALVES_AGREE(agree_d, double, DBL_EPSILON)
 
-bool py_lazy_symmetric(const py_lazy *a) {
+static bool is_symmetric(const py_lazy *a) {
     if (a->head != PY_CALL || a->nd != 2 || a->dim[0] != a->dim[1] || a->dim[0] < LEAST_ROWS ||
         !a->value || !PyArray_CheckExact(a->value))
         return false;
@@ -236,4 +269,10 @@ bool py_lazy_symmetric(const py_lazy *a) {
     const double units = n / 2 < MOST_UNITS ? (double)(n / 2) : MOST_UNITS;
     return type == NPY_FLOAT ? agree_f(PyArray_DATA(v), n, row, col, (float)units)
                              : agree_d(PyArray_DATA(v), n, row, col, units);
+}
+
+PyObject *py_lazy_dense(const py_lazy *a) {
+    if (!a->value) return NULL;
+    PyArrayObject *v = (PyArrayObject *)a->value;
+    return is_symmetric(a) ? py_dense_symmetric(a->s, v) : py_dense(a->s, v);
 }
