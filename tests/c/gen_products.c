@@ -86,7 +86,7 @@ static const lop_node *picked(gen *g) {
 
 /* Of few rows or few columns, one factor neither held nor of few entries. */
 static const lop_node *of_rows(gen *g) {
-    const int64_t n = 2 + pick(g, 5), m = 2 * n + pick(g, 4), k = 1 + pick(g, 6);
+    const int64_t n = pick(g, 6), m = 2 * n + pick(g, 4), k = 1 + pick(g, 6);
     const bool wide = pick(g, 2);
     const lop_node *f[2] = {gen_operator(g, wide ? n : m, k, 2),
                             gen_operator(g, k, wide ? m : n, 2)};

@@ -359,7 +359,7 @@ LOP_BUILD(diagonal_of_rows) {
     bool held = true;
     if (!n || m->root->attr.i[0] != 0) return LOP_NOMATCH;
     const int64_t rows = lop_rows(m->root->child[0]), cols = lop_cols(m->root->child[0]);
-    if (2 * rows > cols && 2 * cols > rows) return LOP_NOMATCH;
+    if (rows < 1 || cols < 1 || (2 * rows > cols && 2 * cols > rows)) return LOP_NOMATCH;
     for (int i = 0; i < n; i++) held = held && is_held(f[i]);
     if (held) return LOP_NOMATCH;
     const int end = rows < cols ? n - 1 : 0;

@@ -16,7 +16,9 @@ def factors(n, k, dtype, seed=0):
 
     def draw(*shape):
         x = r.standard_normal(shape)
-        return (x + 1j * r.standard_normal(shape) if dtype == complex else x).astype(dtype)
+        return (x + 1j * r.standard_normal(shape) if np.dtype(dtype).kind == "c" else x).astype(
+            dtype
+        )
 
     e = draw(n - 1) / 4
     q = sp.random_array((n, n), density=min(1.0, 3 / n), rng=r, format="csr").astype(dtype)
@@ -98,6 +100,14 @@ def test_of_few_rows_or_columns(m, n):
         dense = X.toarray() @ A.toarray() if m < n else A.toarray() @ X.toarray()
         np.testing.assert_allclose(op.diagonal(), np.diag(dense), rtol=0, atol=1e-10)
         np.testing.assert_allclose(op.diagonal(-1), np.diag(dense, -1), rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("m, n", [(0, 0), (0, 5), (5, 0)])
+def test_of_no_rows_or_columns(m, n):
+    op = pl.Block([[pl.Zeros((m, 4)), pl.Zeros((m, 1))]]) @ pl.LowRankUpdate(np.eye(5), np.ones(5))
+    op = op @ pl.Kron(pl.Zeros((5, n)), [[1.0]])
+    assert op.diagonal().shape == (0,)
+    assert op.toarray().shape == (m, n)
 
 
 def test_no_unit_vectors():
