@@ -54,7 +54,7 @@ enum {
     LOP_ASSUME_ORTHOGONAL,
     LOP_ASSUME_DIAGONAL,
     LOP_ASSUME_TRIDIAGONAL,
-    LOP_ASSUME_TRIED, /* of a band_solve: its own adjoint, so that a Cholesky is worth a try */
+    LOP_ASSUME_TRIED, /* of a band_solve, a Dense: its own adjoint, a Cholesky is worth a try */
     LOP_ASSUME_ALONE  /* of a determinant: likewise, and nothing else is done where that fails */
 };
 

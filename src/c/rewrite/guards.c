@@ -315,8 +315,8 @@ lop_truth lop_when_own_conj(const lop_match *m) {
 /* Not of leaves: what a user assumed is taken at its word elsewhere. */
 bool lop_is_tried(const lop_node *a) {
     const lop_node *k = a->op == &lop_op_view ? a->child[0] : a;
-    return a->op->cls == LOP_OPERATOR && a->op->max != 0 && k->op != &lop_op_dense &&
-           lop_infer_hermitian(a);
+    const bool taken = k->op == &lop_op_dense && k->attr.i[0] != LOP_ASSUME_TRIED;
+    return a->op->cls == LOP_OPERATOR && a->op->max != 0 && !taken && lop_infer_hermitian(a);
 }
 lop_truth lop_when_hermitian(const lop_match *m) {
     return truth(lop_is_blas(m->root->dtype) && lop_is_tried(HOLE(m, 'a')));

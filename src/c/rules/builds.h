@@ -275,6 +275,11 @@ LOP_BUILD(solve_beside_inverse);
 LOP_BUILD(value_prod_krons);
 LOP_BUILD(value_shifted);
 LOP_BUILD(value_prod_blocks);
+/* diagonals_of_products.c */
+LOP_BUILD(diagonal_picked);
+LOP_BUILD(trace_picked);
+LOP_BUILD(diagonal_of_rows);
+LOP_BUILD(value_of_terms);
 LOP_BUILD(diagonal_ends);
 LOP_BUILD(trace_ends);
 /* projections.c */

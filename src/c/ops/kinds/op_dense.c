@@ -2,7 +2,8 @@
  *
  * y = A x by BLAS (gemm, gemv), own loops below the measured size and for integers.
  * Storage: the user's array, borrowed, any strides. Cost: 2 m n k flops, m n elements read.
- * attr.i[0]: the user's assumption (LOP_ASSUME_*). */
+ * attr.i[0]: the user's assumption (LOP_ASSUME_*); LOP_ASSUME_TRIED: it is symmetric, both halves
+ * being there (py_lazy_symmetric.c), so that nothing is tested. */
 #include "expr/random_instance.h"
 #include "expr/vjp.h"
 #include "kernels/dense/k_blas.h"
@@ -26,17 +27,16 @@ static lop_status infer(lop_node *n, lop_err *err) {
 static lop_truth trait(const lop_node *n, lop_trait t) {
     int64_t a = n->attr.i[0];
     bool real = !lop_is_complex(n->dtype),
-         adjoint = a == LOP_ASSUME_HERMITIAN || a == LOP_ASSUME_POSITIVE;
+         adjoint = a == LOP_ASSUME_HERMITIAN || a == LOP_ASSUME_POSITIVE,
+         symmetric = a == LOP_ASSUME_SYMMETRIC || a == LOP_ASSUME_TRIED;
     if (a == LOP_ASSUME_DIAGONAL)
         return t == LOP_DIAGONAL || t == LOP_SYMMETRIC || (t == LOP_HERMITIAN && real)
                    ? LOP_TRUE
                    : LOP_UNKNOWN;
     if (t == LOP_ORTHOGONAL) return a == LOP_ASSUME_ORTHOGONAL ? LOP_TRUE : LOP_UNKNOWN;
     if (t == LOP_POSITIVE) return a == LOP_ASSUME_POSITIVE ? LOP_TRUE : LOP_UNKNOWN;
-    if (t == LOP_HERMITIAN)
-        return adjoint || (a == LOP_ASSUME_SYMMETRIC && real) ? LOP_TRUE : LOP_UNKNOWN;
-    if (t == LOP_SYMMETRIC)
-        return a == LOP_ASSUME_SYMMETRIC || (adjoint && real) ? LOP_TRUE : LOP_UNKNOWN;
+    if (t == LOP_HERMITIAN) return adjoint || (symmetric && real) ? LOP_TRUE : LOP_UNKNOWN;
+    if (t == LOP_SYMMETRIC) return symmetric || (adjoint && real) ? LOP_TRUE : LOP_UNKNOWN;
     return LOP_UNKNOWN;
 }
 
@@ -206,7 +206,7 @@ static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lo
     }
     if (word == LOP_ASSUME_ORTHOGONAL)
         return lop_vjp_unable(v); /* what it moves along is not said */
-    if (word != LOP_ASSUME_GENERAL) {
+    if (word != LOP_ASSUME_GENERAL && word != LOP_ASSUME_TRIED) {
         const lop_mode mode = word == LOP_ASSUME_SYMMETRIC ? LOP_T : LOP_H;
         g = lop_vjp_times(v, 0.5, 0, lop_vjp_sum(v, g, lop_vjp_view(v, g, mode)));
     }

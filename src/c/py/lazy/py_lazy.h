@@ -141,6 +141,11 @@ PyObject *py_lazy_template(py_state *s, PyObject *self, PyObject *arrays);
 PyObject *py_lazy_key(py_state *s, PyObject *root, PyObject *params, PyObject *arrays,
                       PyObject *tables);
 
+/* py_lazy_symmetric.c: the value of `a` as a Dense, known to be symmetric where a function of NumPy
+ * made a real matrix that is so by its formula and, to working accuracy, by its numbers. New; NULL
+ * without an exception: it has none. */
+PyObject *py_lazy_dense(const py_lazy *a);
+
 /* py_lazy_eval.c */
 int py_lazy_guarded(py_lazy *self); /* calls the guard, which goes if it is content: 0, or -1 */
 /* The value of `self`, borrowed, computed now if it is not known. NULL with an exception. */

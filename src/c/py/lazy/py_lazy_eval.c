@@ -223,7 +223,7 @@ static PyObject *make_form(py_lazy *a) {
     if (a->head == PY_GONE) return PyErr_Format(PyExc_RuntimeError, "a LazyArray that was freed");
     if (!has_form(a) || (a->value && a->head != PY_MADE)) {
         bool part = a->head == PY_INDEX && !a->value;
-        return part ? hook_of(a, "lazy_part") : dense_of(a->s, a->value);
+        return part ? hook_of(a, "lazy_part") : py_lazy_dense(a);
     }
     switch ((py_head)a->head) {
     case PY_LEAF: return dense_of(a->s, a->a);

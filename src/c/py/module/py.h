@@ -474,6 +474,8 @@ PyObject *py_construct(PyTypeObject *type, PyObject *args, PyObject *kwargs);
 PyObject *py_construct_fast(PyObject *type, PyObject *const *args, size_t nargs, PyObject *names);
 PyObject *py_as_operator(py_state *s, PyObject *o); /* new: the operator itself, or wrapped */
 PyObject *py_dense(py_state *s, PyArrayObject *a);  /* new: Dense(a) */
+PyObject *py_dense_symmetric(py_state *s,
+                             PyArrayObject *a); /* new: of an array that is symmetric */
 
 /* py_constructor_levels.c: arguments of kinds with several levels. -1 with an exception set. */
 int py_take_sizes(const lop_op *op, const lop_param *param, PyObject *o, int64_t *n); /* how many */

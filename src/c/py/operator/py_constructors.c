@@ -201,8 +201,9 @@ PyObject *py_as_operator(py_state *s, PyObject *o) {
 }
 
 /* The constructor of a Dense or a Diag for one plain array, without its reading of arguments: the
- * same object. NULL without an exception: it is for the constructor. */
-static PyObject *of_plain_array(py_state *s, const lop_op *op, PyArrayObject *a) {
+ * same object. `word`: what is known of a Dense, LOP_ASSUME_TRIED, or nothing, 0. NULL without an
+ * exception: it is for the constructor. */
+static PyObject *of_plain_array(py_state *s, const lop_op *op, PyArrayObject *a, int word) {
     lop_err err;
     lop_err_open(&err);
     const bool dense = op == &lop_op_dense;
@@ -217,7 +218,9 @@ static PyObject *of_plain_array(py_state *s, const lop_op *op, PyArrayObject *a)
         leaf = py_matrix_leaf(s, a, dt, &shape, &st, &err);
     else
         st = lop_node_leaf(&s->ctx, dt, 1, &shape, &leaf, &err);
-    if (st == LOP_OK) st = lop_node_make(&s->ctx, op, NULL, 1, &leaf, NULL, &node, &err);
+    const lop_attr attr = {.i = {word, 0, 0, 0}};
+    if (st == LOP_OK)
+        st = lop_node_make(&s->ctx, op, word ? &attr : NULL, 1, &leaf, NULL, &node, &err);
     const uint64_t serial = leaf ? leaf->serial : 0;
     lop_node_unref(leaf);
     if (st != LOP_OK) return py_raise(s, st, &err, NULL, "build");
@@ -237,8 +240,13 @@ static PyObject *of_plain_array(py_state *s, const lop_op *op, PyArrayObject *a)
 PyObject *py_dense(py_state *s, PyArrayObject *a) {
     PyTypeObject *type = s->type[LOP_ID_dense];
     if (!type) return PyErr_Format(PyExc_RuntimeError, "pylinop is not set up");
-    PyObject *self = PyArray_CheckExact(a) ? of_plain_array(s, &lop_op_dense, a) : NULL;
+    PyObject *self = PyArray_CheckExact(a) ? of_plain_array(s, &lop_op_dense, a, 0) : NULL;
     return self || PyErr_Occurred() ? self : PyObject_CallOneArg((PyObject *)type, (PyObject *)a);
+}
+
+PyObject *py_dense_symmetric(py_state *s, PyArrayObject *a) {
+    PyObject *self = of_plain_array(s, &lop_op_dense, a, LOP_ASSUME_TRIED);
+    return self || PyErr_Occurred() ? self : py_dense(s, a);
 }
 
 PyObject *py_construct_fast(PyObject *callable, PyObject *const *args, size_t nargs,
@@ -249,7 +257,7 @@ PyObject *py_construct_fast(PyObject *callable, PyObject *const *args, size_t na
         py_state *s = py_state_of_type(type);
         const lop_op *op = s ? py_op_of_type(s, type) : NULL;
         const bool plain = op == &lop_op_dense || op == &lop_op_diag;
-        PyObject *self = plain ? of_plain_array(s, op, (PyArrayObject *)args[0]) : NULL;
+        PyObject *self = plain ? of_plain_array(s, op, (PyArrayObject *)args[0], 0) : NULL;
         if (self || PyErr_Occurred()) return self;
     }
     PyObject *tuple = PyTuple_New(n), *kwargs = more ? PyDict_New() : NULL, *self = NULL;
