@@ -134,6 +134,11 @@ PyObject *py_lazy_replay(py_state *s, PyObject *rows, PyObject *leaves);
  * arrays, or they have to be cast. */
 PyObject *py_lazy_template(py_state *s, PyObject *self, PyObject *arrays);
 
+/* py_lazy_recipes.c: a kind of LazyArrays, itself one, of the arguments of its constructor. New;
+ * NULL with an exception; Py_NotImplemented or an operator (new) where Python makes it of their
+ * values. */
+PyObject *py_lazy_kind(py_state *s, PyTypeObject *type, PyObject *args, PyObject *kwargs);
+
 /* py_lazy_key.c: (key, list of arrays, those of the parameters first) of a formula; None: it has
  * none. `params`, `arrays`: lists, the parameters' LazyArrays and their arrays; `tables`: the set
  * of kinds that are opened, a dict of the attributes that count by class, the set of classes of
