@@ -194,9 +194,18 @@ def test_products_by_half(n, word, dtype):
 
 def test_what_makes_a_product_by_half():
     """The whole matrix is made where more columns share it."""
-    for n, k, made in ((200, 100, "half-gemm"), (199, 100, "named"), (400, 101, "named")):
-        A = pl.Dense(np.eye(n), assume_a="sym")
-        assert A.explain("apply", np.ones((n, k))).steps[0]["name"] == made
+    half, whole = "half-gemm", "named"
+    for n, k, dtype, made in (
+        (200, 100, float, half),
+        (199, 100, float, whole),
+        (520, 256, np.float32, half),
+        (520, 257, float, whole),
+        (400, 100, complex, half),
+        (400, 101, complex, whole),
+    ):
+        A = pl.Dense(np.eye(n, dtype=dtype), assume_a="sym")
+        assert A.explain("apply", np.ones((n, k), dtype)).steps[0]["name"] == made
+    A = pl.Dense(np.eye(n), assume_a="sym")
     assert A.explain("apply", np.ones(n)).steps[0]["name"] == "symv"
 
 

@@ -3,7 +3,7 @@
  *   t = A B, u = c t, out = x + u    becomes    out = x (nothing where x dies here), out += c A B
  *                                    or         out = x + c A B, of a column A and a row B
  *   u = -t, out = x + u              becomes    out = x - t
- *   and where x is such a sum that is read there alone, it is made in `out` from the start
+ *   and where nothing reads x behind it, x is made in `out` from the start
  *
  * where t and u are read there alone, whatever transposes (changes of strides) stand between; the
  * sums that a pair means for generators are such a product too, of more arguments, and -t of u = c
@@ -100,21 +100,26 @@ static void drop_with_views(fuse *f, const lop_step *maker) {
     }
 }
 
-/* May the sum be built where `x` is, a sum itself that nothing else reads? Then it is made in `out`
- * from the start, and no step moves it. */
-static bool built_in_place(const fuse *f, int x, int out) {
+static bool touches(const lop_plan *p, const lop_step *s, int x) {
+    for (int j = 0; j < s->n; j++)
+        if (lop_slot_base(p, s->arg[j]) == x) return true;
+    return false;
+}
+
+/* May the sum be built where `x` is, which nothing reads any more behind it? Then x is made in
+ * `out` from the start, where others read it before the sum changes it, and no step moves it. */
+static bool built_in_place(const fuse *f, int x, int out, int sum) {
     const lop_plan *p = f->p;
     const lop_slot *s = &p->slot[x];
     if (s->kind != LOP_S_TEMP || s->alias >= 0 || p->slot[out].alias >= 0 || s->part || s->need_c ||
-        s->copy_step >= 0 || f->reads[x] != 1 || f->writes[out] != 1)
+        s->copy_step >= 0 || f->writes[out] != 1)
         return false;
     for (int i = 0; i < p->nslot; i++)
         if (i != x && p->slot[i].alias == x && p->slot[i].part) return false;
     for (int i = 0; i < p->nstep; i++) {
         const lop_step *by = &p->step[i];
-        const bool mine = lop_slot_base(p, by->arg[0]) == x;
-        if (mine && (!plain(p, by) || !(by->flags & (LOP_STEP_STARTS | LOP_STEP_ACCUMULATES))))
-            return false;
+        if (lop_slot_base(p, by->arg[0]) == x && by->run && !plain(p, by)) return false;
+        if (i < sum ? touches(p, by, out) : i > sum && touches(p, by, x)) return false;
     }
     return f->writes[x] > 0;
 }
@@ -144,7 +149,7 @@ static void onto(fuse *f, int *place, int sum, int x, const lop_step *product,
     const lop_step *add = &p->step[sum];
     int out = add->arg[0], t = product->arg[0];
     lop_step start = *add, then = *product;
-    const bool there = built_in_place(f, x, out);
+    const bool there = built_in_place(f, x, out, sum);
     memset(f->drop, 0, (size_t)p->nstep * sizeof *f->drop);
     drop_with_views(f, product);
     for (int i = 0; i < 2 && scale[i]; i++) drop_with_views(f, scale[i]);

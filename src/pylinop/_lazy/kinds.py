@@ -93,20 +93,25 @@ def parameters(cls: Any) -> tuple[tuple[str, str], ...]:
 
 
 class _Reader:
-    """Takes the LazyArrays out of the arguments of a constructor."""
+    """Takes the LazyArrays out of the arguments of a constructor, and the matrices beside them, which
+    are leaves of the formula as they are."""
 
     def __init__(self, cls: Any) -> None:
         self.rows = parameters(cls)
+        self.deferred = False  # was a LazyArray taken out?
         self.found: list[Any] = []
         self.takes: list[int] = []
         self.holes: list[tuple[int, int]] = []
 
     def read(self, x: Any, number: int, place: int) -> Any:
-        if is_lazy(x):
+        deferred = is_lazy(x)
+        if deferred or _is_matrix(x):
             role = self.rows[number][1] if 0 <= number < len(self.rows) else ""
-            if role not in ("array", "operator", "operators", "blocks"):
-                return x._computed()
-            operand = role != "array"
+            operand = role in ("operator", "operators", "blocks")
+            if not operand and (role != "array" or not deferred):
+                return x._computed() if deferred else x
+            self.deferred |= deferred
+            x = x if deferred else lazy(x)
             self.found.append(x)
             self.takes.append(FORM if operand and x.ndim >= 2 else VALUE)
             self.holes.append((number, place))
@@ -120,8 +125,17 @@ class _Reader:
         return type(x)(held)
 
 
+def _is_matrix(x: Any) -> bool:
+    """Is x a matrix that `lazy` takes as it is?"""
+    if type(x) is np.ndarray:
+        return x.ndim >= 2 and x.dtype.char in "fdFD" and x.dtype.isnative
+    return issubclass(type(x), _core.Operator) and not x._opaque
+
+
 def _hollow(x: Any, takes: int) -> Any:
     """Something of the shape and dtype of x, without memory."""
+    if takes == FORM and x._head == "operator":
+        return x._args[0]
     if takes == FORM and x._head == "made" and isinstance(x._more[0], Kind):
         made, inner = x._more  # a kind that takes another takes no other
         return made(*(_hollow(y, t) for y, t in zip(x._args, inner, strict=True)))
@@ -213,7 +227,8 @@ def kind(cls: Any, args: Any, kwargs: Any) -> Any:
     held = tuple(reader.read(x, 0 if listed else k, k if listed else 0) for k, x in enumerate(args))
     names = [name for name, _ in rows]
     more = {k: reader.read(x, names.index(k) if k in names else -1, 0) for k, x in kwargs.items()}
-    if not reader.found:
+    if not reader.deferred:
+        held, more = filled((held, more), [x._args[0] for x in reader.found])
         return cls(*held, **more)
     if (
         names[0] == "a"
@@ -226,7 +241,7 @@ def kind(cls: Any, args: Any, kwargs: Any) -> Any:
     made = Kind(cls, held, more, tuple(reader.holes))
     found = _from_outside(made, reader.found, reader.takes)
     if found is None:
-        return made(*(value_of(x) for x in reader.found))
+        return made(*(x._args[0] if x._head == "operator" else value_of(x) for x in reader.found))
     return lazily(made, tuple(reader.found), bytes(reader.takes), *found)
 
 

@@ -112,6 +112,7 @@ void py_lazy_failed(py_lazy *a); /* adds the node's line to the exception that i
 PyObject *py_lazy_instead(py_lazy *a);
 
 /* py_lazy_arith.c. All new; NULL with an exception. */
+PyObject *py_lazy_node(py_state *s, PyObject *o); /* an operand as a node; Py_None: no plain one */
 PyObject *py_lazy_matmul(PyObject *a, PyObject *b); /* the slot */
 PyObject *py_lazy_view(py_state *s, py_lazy *self, int mode);
 PyObject *py_lazy_inverse(py_state *s, py_lazy *self);

@@ -12,7 +12,7 @@
 
 enum {
     ROOM = 480,   /* bytes of a key: more arguments than fit are Python's */
-    GIVEN = 24,   /* LazyArrays among the arguments of one */
+    GIVEN = 24,   /* LazyArrays and operands beside them among the arguments of one */
     DEEP = 3,     /* lists in lists */
     RECIPES = 512 /* what is kept; all go when they are more */
 };
@@ -21,7 +21,8 @@ typedef struct reading {
     const py_state *s;
     Py_ssize_t used;
     int n;
-    py_lazy *given[GIVEN]; /* borrowed, in the order in which they are met */
+    bool lazy;              /* is a LazyArray among them? */
+    PyObject *given[GIVEN]; /* borrowed, in the order in which they are met */
     char key[ROOM];
 } reading;
 
@@ -43,18 +44,49 @@ static bool is_of_recipe(const py_state *s, PyObject *more) {
     return found > 0;
 }
 
+/* One of those that the node is made of, if it is not met again: then true. */
+static bool put_given(reading *r, PyObject *o, bool *again) {
+    *again = false;
+    for (int i = 0; i < r->n; i++)
+        if (r->given[i] == o) return *again = true, put_word(r, '=', &i, sizeof i);
+    if (r->n == GIVEN) return false;
+    r->given[r->n++] = o;
+    return true;
+}
+
 static bool put_lazy(reading *r, py_lazy *a) {
     const int type = a->dtype->type_num;
     const bool native = PyArray_ISNBO(a->dtype->byteorder) && PyTypeNum_ISNUMBER(type);
+    bool again;
+    r->lazy = true;
     if (a->head == PY_GONE || !native || a->nd > LOP_MAXDIM) return false;
-    for (int i = 0; i < r->n; i++)
-        if (r->given[i] == a) return put_word(r, '=', &i, sizeof i); /* once more */
-    if (r->n == GIVEN) return false;
-    r->given[r->n++] = a;
+    if (!put_given(r, (PyObject *)a, &again) || again) return again;
     if (!put_word(r, 'A', a->dim, (size_t)a->nd * sizeof *a->dim)) return false;
     if (!put(r, &type, sizeof type)) return false;
+    if (a->head == PY_OPERATOR) { /* whose dtype may be nobody's */
+        const lop_node *node = ((py_op *)a->a)->node;
+        return node && !node->opaque && put_word(r, 'w', &node->weak, sizeof node->weak);
+    }
     if (a->head != PY_MADE) return true;
     return is_of_recipe(r->s, a->more) && put_word(r, 'm', &a->more, sizeof a->more);
+}
+
+/* A matrix beside LazyArrays, which stands in the node as one: an operator, a plain array. */
+static bool put_matrix(reading *r, PyObject *o) {
+    const bool is_array = PyArray_CheckExact(o);
+    PyArrayObject *a = (PyArrayObject *)o;
+    bool again;
+    if (!put_given(r, o, &again) || again) return again;
+    if (is_array)
+        return PyArray_NDIM(a) >= 2 && PyArray_NDIM(a) <= LOP_MAXDIM &&
+               py_is_plain(PyArray_DESCR(a)) &&
+               put_word(r, 'a', PyArray_DIMS(a), (size_t)PyArray_NDIM(a) * sizeof(npy_intp)) &&
+               put(r, &PyArray_DESCR(a)->type_num, sizeof(int));
+    const lop_node *node = ((py_op *)o)->node;
+    return node && !node->opaque &&
+           put_word(r, 'o', node->shape.dim, (size_t)node->shape.ndim * sizeof *node->shape.dim) &&
+           put_word(r, 'd', &node->dtype, sizeof node->dtype) &&
+           put_word(r, 'w', &node->weak, sizeof node->weak);
 }
 
 static bool put_text(reading *r, char tag, PyObject *o) {
@@ -66,6 +98,7 @@ static bool put_text(reading *r, char tag, PyObject *o) {
 
 static bool put_one(reading *r, PyObject *o, int depth) {
     if (Py_TYPE(o) == r->s->lazy) return put_lazy(r, (py_lazy *)o);
+    if (PyArray_CheckExact(o) || py_is_op(r->s, o)) return put_matrix(r, o);
     if (o == Py_None || o == Py_True || o == Py_False)
         return put(r, o == Py_None ? "N" : o == Py_True ? "T" : "F", 1);
     if (PyLong_CheckExact(o)) {
@@ -96,7 +129,7 @@ static bool read_all(reading *r, PyTypeObject *type, PyObject *args, PyObject *k
     bool ok = put_word(r, 'c', &op, sizeof op) && put_one(r, args, DEEP);
     for (Py_ssize_t at = 0; ok && kwargs && PyDict_Next(kwargs, &at, &name, &value);)
         ok = PyUnicode_CheckExact(name) && put_text(r, 'k', name) && put_one(r, value, DEEP - 1);
-    return ok && r->n > 0;
+    return ok && r->lazy;
 }
 
 /* -- a recipe: (places of its arguments among the LazyArrays met, sizes, dtype, more) */
@@ -106,20 +139,31 @@ static PyObject *again(py_state *s, const reading *r, PyObject *recipe) {
     const int n = (int)PyBytes_GET_SIZE(places);
     const char *at = PyBytes_AS_STRING(places);
     npy_intp dim[LOP_MAXDIM];
-    PyObject *many = n > 2 ? PyTuple_New(n) : NULL;
-    if (n > 2 && !many) return NULL;
-    for (int i = 0; many && i < n; i++)
-        PyTuple_SET_ITEM(many, i, Py_NewRef((PyObject *)r->given[(int)at[i]]));
+    PyObject *args = PyTuple_New(n);
+    for (int i = 0; args && i < n; i++) {
+        PyObject *x = py_lazy_node(s, r->given[(int)at[i]]);
+        if (!x)
+            Py_CLEAR(args);
+        else
+            PyTuple_SET_ITEM(args, i, x);
+    }
+    if (!args) return NULL;
     memcpy(dim, PyBytes_AS_STRING(sizes), (size_t)PyBytes_GET_SIZE(sizes));
-    py_lazy *a = py_lazy_new(s, PY_MADE, many ? many : (PyObject *)r->given[(int)at[0]],
-                             n == 2 ? (PyObject *)r->given[(int)at[1]] : NULL,
+    py_lazy *a = py_lazy_new(s, PY_MADE, n > 2 ? args : PyTuple_GET_ITEM(args, 0),
+                             n == 2 ? PyTuple_GET_ITEM(args, 1) : NULL,
                              (int)(PyBytes_GET_SIZE(sizes) / (Py_ssize_t)sizeof *dim), dim,
                              (PyArray_Descr *)PyTuple_GET_ITEM(recipe, 2));
-    Py_XDECREF(many);
+    Py_DECREF(args);
     if (!a) return NULL;
     a->nargs = n;
     a->more = Py_NewRef(PyTuple_GET_ITEM(recipe, 3));
     return (PyObject *)a;
+}
+
+/* Is x, an argument of the node, what was given, or that as a LazyArray? */
+static bool is_given(PyObject *given, const py_lazy *x) {
+    const bool wraps = x->head == PY_LEAF || x->head == PY_OPERATOR;
+    return given == (PyObject *)x || (wraps && x->a == given && !x->more);
 }
 
 /* The recipe of what Python made of the LazyArrays in r. New; NULL: it has none, or an exception.
@@ -130,7 +174,8 @@ static PyObject *recipe_of(const reading *r, const py_lazy *a) {
     if (a->head != PY_MADE || a->nargs > GIVEN || a->nd > LOP_MAXDIM) return NULL;
     for (int i = 0; i < a->nargs; i++) {
         int at = 0;
-        while (at < r->n && (PyObject *)r->given[at] != py_lazy_args(a)[i]) at++;
+        if (!py_is_lazy(a->s, py_lazy_args(a)[i])) return NULL;
+        while (at < r->n && !is_given(r->given[at], py_lazy_arg(a, i))) at++;
         if (at == r->n) return NULL; /* made on the way: a column, a stack */
         met[at] = true;
         places[i] = (char)at;
@@ -154,6 +199,7 @@ PyObject *py_lazy_kind(py_state *s, PyTypeObject *type, PyObject *args, PyObject
     r.s = s;
     r.used = 0;
     r.n = 0;
+    r.lazy = false;
     PyObject *key = NULL, *made = NULL, *recipe;
     if (!s->recipes && !(s->recipes = PyDict_New())) return NULL;
     if (read_all(&r, type, args, kwargs) && !(key = PyBytes_FromStringAndSize(r.key, r.used)))
