@@ -4,6 +4,7 @@
  *                                    or         out = x + c A B, of a column A and a row B
  *   u = -t, out = x + u              becomes    out = x - t
  *   and where nothing reads x behind it, x is made in `out` from the start
+ *   t = A whole of its triangle, f = factor of t    becomes    f = factor of A's triangle
  *
  * where t and u are read there alone, whatever transposes (changes of strides) stand between; the
  * sums that a pair means for generators are such a product too, of more arguments, and -t of u = c
@@ -215,6 +216,38 @@ static bool finite(const lop_plan *p, const lop_step *scale, lop_dtype dt) {
            p->slot[scale->arg[1]].dt == dt;
 }
 
+/* -- halves */
+
+/* The step that mirrored the given array which derived step `s` reads by its triangle; NULL. */
+static const lop_step *mirrored_for(const fuse *f, const lop_step *s) {
+    const lop_plan *p = f->p;
+    if (!(s->flags & LOP_STEP_HALVES) || s->n != 2) return NULL;
+    const int x = s->arg[1];
+    if (p->slot[x].kind != LOP_S_TEMP || p->slot[x].alias >= 0 || f->writes[x] != 1) return NULL;
+    const lop_step *by = &p->step[f->maker[x]];
+    const bool right = plain(p, by) && (by->flags & LOP_STEP_MIRRORS) && by->arg[0] == x;
+    return right && p->slot[by->arg[1]].kind == LOP_S_LEAF ? by : NULL;
+}
+
+/* Factors that read a triangle take the array as it was given, and no matrix is made for them. */
+static void read_halves(fuse *f, int *place) {
+    lop_plan *p = f->p;
+    for (int i = 0; i < p->nstep; i++) {
+        count(f);
+        lop_step *s = &p->step[i];
+        const lop_step *by = mirrored_for(f, s);
+        if (!by) continue;
+        const bool alone = f->reads[s->arg[1]] == 1;
+        s->arg[1] = by->arg[1];
+        s->attr.i[1] = by->attr.i[0] ? 2 : 1;
+        if (!alone) continue;
+        memset(f->drop, 0, (size_t)p->nstep * sizeof *f->drop);
+        drop_with_views(f, by);
+        rebuild(f, place, -1, NULL, NULL);
+        i = -1;
+    }
+}
+
 /* out = x + argument k of step `sum`. True: the steps are others now. */
 static bool try_one(fuse *f, int *place, int sum, int k) {
     lop_plan *p = f->p;
@@ -255,7 +288,8 @@ static bool try_one(fuse *f, int *place, int sum, int k) {
 
 lop_status lop_fuse(lop_plan *p, lop_err *err) {
     bool any = false;
-    for (int i = 0; i < p->nstep && !any; i++) any = (p->step[i].flags & LOP_STEP_SUM) != 0;
+    for (int i = 0; i < p->nstep && !any; i++)
+        any = (p->step[i].flags & (LOP_STEP_SUM | LOP_STEP_MIRRORS)) != 0;
     if (!any || p->nstep > MANY) return LOP_OK;
     size_t slots = (size_t)p->nslot, steps = (size_t)p->nstep;
     fuse f = {.p = p};
@@ -265,6 +299,7 @@ lop_status lop_fuse(lop_plan *p, lop_err *err) {
     f.reads = block;
     f.writes = block + slots;
     f.maker = block + 2 * slots;
+    if (st == LOP_OK) read_halves(&f, block + 3 * slots);
     for (int i = 0; st == LOP_OK && i < p->nstep; i++) {
         if (!(p->step[i].flags & LOP_STEP_SUM) || !plain(p, &p->step[i])) continue;
         count(&f);

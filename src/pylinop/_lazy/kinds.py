@@ -93,8 +93,8 @@ def parameters(cls: Any) -> tuple[tuple[str, str], ...]:
 
 
 class _Reader:
-    """Takes the LazyArrays out of the arguments of a constructor, and the matrices beside them, which
-    are leaves of the formula as they are."""
+    """Takes the LazyArrays out of the arguments of a constructor, and the matrices beside them,
+    which are leaves of the formula as they are."""
 
     def __init__(self, cls: Any) -> None:
         self.rows = parameters(cls)

@@ -47,6 +47,7 @@ static lop_status lower(lop_emit *e, const lop_node *self, int out) {
     lop_step *s = lop_emit_step(e, "named", run, out, 1, &in);
     if (!s) return LOP_NOMEM;
     s->attr = self->attr;
+    s->flags = LOP_STEP_MIRRORS;
     s->bytes = 1.5 * lop_slot_elements(e, out) * (double)lop_dtype_size(self->dtype);
     return LOP_OK;
 }
