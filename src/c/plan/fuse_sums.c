@@ -3,7 +3,7 @@
  *   t = A B, u = c t, out = x + u    becomes    out = x (nothing where x dies here), out += c A B
  *                                    or         out = x + c A B, of a column A and a row B
  *   u = -t, out = x + u              becomes    out = x - t
- *   and where nothing reads x behind it, x is made in `out` from the start
+ *   and where nothing else reads x, it is made in `out` from the start
  *   t = A whole of its triangle, f = factor of t    becomes    f = factor of A's triangle
  *
  * where t and u are read there alone, whatever transposes (changes of strides) stand between; the
@@ -107,13 +107,13 @@ static bool touches(const lop_plan *p, const lop_step *s, int x) {
     return false;
 }
 
-/* May the sum be built where `x` is, which nothing reads any more behind it? Then x is made in
- * `out` from the start, where others read it before the sum changes it, and no step moves it. */
+/* May the sum be built where `x` is, which nothing else reads? Then x is made in `out` from the
+ * start, and no step moves it. */
 static bool built_in_place(const fuse *f, int x, int out, int sum) {
     const lop_plan *p = f->p;
     const lop_slot *s = &p->slot[x];
     if (s->kind != LOP_S_TEMP || s->alias >= 0 || p->slot[out].alias >= 0 || s->part || s->need_c ||
-        s->copy_step >= 0 || f->writes[out] != 1)
+        s->copy_step >= 0 || f->reads[x] != 1 || f->writes[out] != 1)
         return false;
     for (int i = 0; i < p->nslot; i++)
         if (i != x && p->slot[i].alias == x && p->slot[i].part) return false;
