@@ -3,6 +3,7 @@ function, in what is made of it, and in first and second derivatives, what lies 
 read."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -194,9 +195,18 @@ def test_products_by_half(n, word, dtype):
 
 def test_what_makes_a_product_by_half():
     """The whole matrix is made where more columns share it."""
-    for n, k, made in ((200, 100, "half-gemm"), (199, 100, "named"), (400, 101, "named")):
-        A = pl.Dense(np.eye(n), assume_a="sym")
-        assert A.explain("apply", np.ones((n, k))).steps[0]["name"] == made
+    half, whole = "half-gemm", "named"
+    for n, k, dtype, made in (
+        (200, 100, float, half),
+        (199, 100, float, whole),
+        (520, 256, np.float32, half),
+        (520, 257, float, whole),
+        (400, 100, complex, half),
+        (400, 101, complex, whole),
+    ):
+        A = pl.Dense(np.eye(n, dtype=dtype), assume_a="sym")
+        assert A.explain("apply", np.ones((n, k), dtype)).steps[0]["name"] == made
+    A = pl.Dense(np.eye(n), assume_a="sym")
     assert A.explain("apply", np.ones(n)).steps[0]["name"] == "symv"
 
 
@@ -310,3 +320,41 @@ def _projected(word, g):
     keep = {"lower triangular": np.tril, "upper triangular": np.triu}.get(word)
     k = int(word == "tridiagonal")
     return keep(g) if keep else np.triu(np.tril(g, k), -k)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
+@pytest.mark.parametrize("definite", [True, False])
+def test_factors_of_the_triangle_alone(dtype, definite):
+    """Cholesky reads the array as it is given, its failure too, beside products or not; one factor
+    serves what is asked together and apart."""
+    rng, n = np.random.default_rng(8), 120
+    a = rng.normal(size=(n, n))
+    if np.dtype(dtype).kind == "c":
+        a = a + 1j * rng.normal(size=(n, n))
+    whole = (a @ a.conj().T / n + np.eye(n)) if definite else (a + a.conj().T)
+    whole = whole.astype(dtype)
+    b, tol = rng.normal(size=n).astype(dtype), 400 * n * np.finfo(dtype).eps
+    logs = (lambda L: [pl.logdet(L).real]) if definite else lambda L: []  # which is refused
+    for below in (np.nan, 7.0):
+        given = np.where(np.tri(n, k=-1, dtype=bool), below, whole).astype(dtype)
+        A, L = pl.Dense(given, "pos"), pl.lazy(given, "pos")
+        x = np.linalg.solve(whole.astype(complex), b)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", pl.FallbackWarning)
+            got = [
+                pl.solve(A, b),
+                (pl.inv(A) @ b),
+                *pl.evaluate(pl.inv(L) @ b, L @ (pl.inv(L) @ b), *logs(L)),
+            ]
+            inverse = pl.inv(A).toarray()
+        scale = np.abs(x).max()
+        for y in got[:3]:
+            assert np.abs(y - x).max() <= tol * scale * np.linalg.cond(whole)
+        assert np.abs(got[3] - b).max() <= tol * np.linalg.cond(whole)
+        if definite:
+            log = np.linalg.slogdet(whole.astype(complex))[1]
+            assert abs(got[4] - log) <= tol * np.linalg.cond(whole)
+        want = np.linalg.inv(whole.astype(complex))
+        assert np.abs(inverse - want).max() <= tol * np.abs(want).max() * np.linalg.cond(whole)
+    steps = [s["name"] for s in pl.inv(A).explain("apply", b).steps]
+    assert steps[0] == "potrf" and "named" not in steps

@@ -1,5 +1,5 @@
-"""Shape and dtype of kinds of LazyArrays are known from like ones before: what decides them tells
-them apart."""
+"""Kinds of LazyArrays are built as like ones were before (py_lazy_recipes.c): what decides shape,
+dtype and the places of the arguments tells them apart."""
 
 import itertools
 
@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import pylinop as pl
-from pylinop._lazy import kinds
 
 MAKERS = [
     lambda d, U: pl.Diag(d),
@@ -44,15 +43,12 @@ MAKERS = [
 ARRAYS = [(6, 3), (6, 2), (4, 4)]
 
 
-@pytest.mark.parametrize("forget", [False, True])
-def test_like_the_operator_that_is_made(forget):
+def test_like_the_operator_that_is_made():
     r = np.random.default_rng(3)
     seen = 0
     for _ in range(2):
         for (n, k), dtype, make in itertools.product(ARRAYS, ("f4", "f8", "c16"), MAKERS):
             d, U = r.standard_normal(n).astype(dtype), r.standard_normal((n, k)).astype(dtype)
-            if forget:
-                kinds._outers.clear()
             try:
                 due = make(d, U)
             except (ValueError, TypeError) as error:
@@ -67,20 +63,61 @@ def test_like_the_operator_that_is_made(forget):
 
 
 def test_a_class_of_somebody_is_asked_each_time():
-    class Grown(pl.Diag):
-        pass
+    asked = []
 
-    before = dict(kinds._outers)
+    class Grown(pl.Diag):
+        def __init__(self, *args, **kwargs):
+            asked.append(args)
+
     x = pl.lazy(np.ones(3))
+    for k in range(1, 4):
+        made = Grown(x)
+        assert made.shape == (3, 3)
+        assert len(asked) == k
+
+
+def test_which_arguments_are_one():
+    r = np.random.default_rng(5)
+    u, v = r.standard_normal((2, 5, 2))
+    U, V = pl.lazy(u), pl.lazy(v)
     for _ in range(2):
-        assert Grown(x).shape == (3, 3)
-    assert kinds._outers == before
+        for (a, x), (b, y) in itertools.product([(U, u), (V, v)], repeat=2):
+            assert np.allclose(pl.LowRank(a, b).toarray(), x @ y.T)
+            assert np.allclose(pl.LowRank(a, V=b).toarray(), x @ y.T)
+            assert np.allclose(pl.Kron(a, b, a).toarray(), np.kron(x, np.kron(y, x)))
+        assert np.allclose(pl.LowRank(U).toarray(), u @ u.T)
+
+
+def test_kinds_of_kinds_and_lists():
+    r = np.random.default_rng(6)
+    for _ in range(3):
+        a, b = r.standard_normal((2, 4, 4))
+        d, u = r.standard_normal(4), r.standard_normal((4, 2))
+        A, B, D, U = map(pl.lazy, (a, b, d, u))
+        low = np.diag(d) + u @ u.T
+        for _ in range(2):
+            assert np.allclose(pl.LowRankUpdate(pl.Diag(D), U).toarray(), low)
+            assert np.allclose(pl.Kron(pl.Diag(D), A).toarray(), np.kron(np.diag(d), a))
+            assert np.allclose(pl.Kron(pl.Toeplitz(D), A).shape, (16, 16))
+            assert np.allclose(pl.Block([[A, B], [B, A]]).toarray(), np.block([[a, b], [b, a]]))
+            assert np.allclose(pl.Block([[A, B], [A, B]]).toarray(), np.block([[a, b], [a, b]]))
+            assert pl.BlockDiag([A, B]).shape == pl.BlockDiag(A, B).shape == (8, 8)
+            assert np.allclose(pl.LowRank(D).toarray(), np.outer(d, d))  # a column
+            assert np.allclose(pl.Diag([D[0], 2.0]).toarray(), np.diag([d[0], 2.0]))
+            shifted = pl.LowRankUpdate(pl.Diag(D) + pl.Identity(4), U).toarray()
+            assert np.allclose(shifted, low + np.eye(4))
+
+
+def test_more_than_are_kept():
+    for n in [*range(1, 700), *range(1, 700, 50)]:
+        d = pl.lazy(np.full(n, 2.0))
+        assert pl.Diag(d).shape == (n, n)
+        assert float(pl.trace(pl.Diag(d, 0))) == 2.0 * n
 
 
 @pytest.mark.parametrize("turned", [False, True])
-def test_kinds_of_the_same_shapes_hold_what_they_are_given(turned, rng, monkeypatch):
+def test_kinds_of_the_same_shapes_hold_what_they_are_given(turned, rng):
     """Kinds of nothing but LazyArrays are known by shapes: also those of one array given twice."""
-    monkeypatch.setattr(kinds, "_seen", {})
     U, V = rng.standard_normal((2, 5, 2))
     c, r = rng.standard_normal((2, 4))
     r[0] = c[0]
@@ -107,4 +144,3 @@ def test_kinds_of_the_same_shapes_hold_what_they_are_given(turned, rng, monkeypa
     for _ in range(2):
         for make, due in rows[:: -1 if turned else 1]:
             np.testing.assert_allclose(make().toarray(), due, rtol=1e-13, atol=1e-13)
-    assert kinds._seen

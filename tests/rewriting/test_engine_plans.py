@@ -16,12 +16,13 @@ def steps(plan):
 
 
 SUMS = {  # the steps below 16 rows and columns, and from there on
-    "(a.T @ b).T + 2.0 * (c @ d)": ("gemm gemm scale add", "gemm start gemm-add"),
-    "a @ b - c @ d": ("gemm gemm sub", "gemm start gemm-add"),
+    "(a.T @ b).T + 2.0 * (c @ d)": ("gemm gemm scale add", "gemm gemm-add"),
+    "a @ b - c @ d": ("gemm gemm sub", "gemm gemm-add"),
     "c - a @ b": ("gemm sub", "start gemm-add"),
     "a @ b @ c - d": ("gemm gemm sub", "gemm gemm sub"),
-    "a @ b + c @ d + a.T": ("gemm gemm add swap add", "gemm start gemm-add swap add"),
+    "a @ b + c @ d + a.T": ("gemm gemm add swap add", "gemm gemm-add swap add"),
     "c - (a @ b).T": ("swap gemm sub", "swap start gemm-add"),
+    "a @ b @ (a @ b - c @ d)": ("gemm gemm sub gemm", "gemm start gemm-add gemm"),
 }
 
 

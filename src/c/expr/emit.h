@@ -76,11 +76,15 @@ enum {
     LOP_STEP_BATCH = 4,    /* run reads call->more: the last batch dimension may come as one call */
     LOP_STEP_SUM = 64,     /* argument 0 is the sum of the two others, of one dtype */
     LOP_STEP_SCALES = 128, /* argument 0 is argument 1 times attr.re + i attr.im */
-    LOP_STEP_FOREIGN = 256, /* a prepare step whose value begins with a lop_foreign */
-    LOP_STEP_HUSHED = 2048, /* of a fast branch: what it solves with is not what was asked for */
-    LOP_STEP_STARTS = 8192, /* all of argument 0, from its last one on: a sum may go on there */
-    LOP_STEP_EACH = 4096,   /* with LOP_STEP_BATCH: argument 2 may move along it too, by z_step */
-    LOP_STEP_GATE = 32768,  /* it escapes where the mask that is argument 1 is set */
+    LOP_STEP_FOREIGN = 256,   /* a prepare step whose value begins with a lop_foreign */
+    LOP_STEP_HUSHED = 2048,   /* of a fast branch: what it solves with is not what was asked for */
+    LOP_STEP_STARTS = 8192,   /* all of argument 0, from its last one on: a sum may go on there */
+    LOP_STEP_EACH = 4096,     /* with LOP_STEP_BATCH: argument 2 may move along it too, by z_step */
+    LOP_STEP_MIRRORS = 32768, /* argument 0 is the upper triangle of argument 1, and it mirrored */
+    /* Of argument 1 the upper triangle alone is read where it succeeds; attr.i[1] is 1, of a
+     * Hermitian matrix 2, where nothing else of it is there to be read. */
+    LOP_STEP_HALVES = 65536,
+    LOP_STEP_GATE = 131072, /* it escapes where the mask that is argument 1 is set */
     LOP_STEP_GROUP = 32, /* it always comes so, of arguments 0 to 2; run sets call->failed itself */
     LOP_STEP_ACCUMULATES = 512, /* adds to argument 0, which something has written: see `adds` */
     /* Writes a block of argument 0 alone: what argument 1 has, at row attr.i[0], column attr.i[1]
@@ -199,6 +203,7 @@ int lop_emit_derived_group(lop_emit *e, const char *name, lop_run run, size_t by
 void lop_emit_foreign(lop_emit *e, int slot);
 /* Its step may find its first input, in C order, at the start of the memory that it fills. */
 void lop_emit_onto(lop_emit *e, int slot);
+void lop_emit_halves(lop_emit *e, int slot); /* the factor reads a triangle: LOP_STEP_HALVES */
 /* Its step is a blocked factorisation of n x n, which runs at gemm's rate where n is not small; the
  * slot may be -1. */
 void lop_emit_blocked(lop_emit *e, int slot, int64_t n);

@@ -333,6 +333,9 @@ static lop_step *maker_of(lop_plan *p, int derived) {
 }
 void lop_emit_foreign(lop_emit *e, int slot) { maker_of(e->plan, slot)->flags |= LOP_STEP_FOREIGN; }
 void lop_emit_onto(lop_emit *e, int slot) { maker_of(e->plan, slot)->flags |= LOP_STEP_INPLACE; }
+void lop_emit_halves(lop_emit *e, int slot) {
+    if (slot >= 0) maker_of(e->plan, slot)->flags |= LOP_STEP_HALVES;
+}
 void lop_emit_blocked(lop_emit *e, int slot, int64_t n) {
     if (slot >= 0 && n >= LOP_BLOCKED) maker_of(e->plan, slot)->flags |= LOP_STEP_GEMM;
 }

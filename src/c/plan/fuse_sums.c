@@ -3,7 +3,8 @@
  *   t = A B, u = c t, out = x + u    becomes    out = x (nothing where x dies here), out += c A B
  *                                    or         out = x + c A B, of a column A and a row B
  *   u = -t, out = x + u              becomes    out = x - t
- *   and where x is such a sum that is read there alone, it is made in `out` from the start
+ *   and where nothing else reads x, it is made in `out` from the start
+ *   t = A whole of its triangle, f = factor of t    becomes    f = factor of A's triangle
  *
  * where t and u are read there alone, whatever transposes (changes of strides) stand between; the
  * sums that a pair means for generators are such a product too, of more arguments, and -t of u = c
@@ -100,9 +101,15 @@ static void drop_with_views(fuse *f, const lop_step *maker) {
     }
 }
 
-/* May the sum be built where `x` is, a sum itself that nothing else reads? Then it is made in `out`
- * from the start, and no step moves it. */
-static bool built_in_place(const fuse *f, int x, int out) {
+static bool touches(const lop_plan *p, const lop_step *s, int x) {
+    for (int j = 0; j < s->n; j++)
+        if (lop_slot_base(p, s->arg[j]) == x) return true;
+    return false;
+}
+
+/* May the sum be built where `x` is, which nothing else reads? Then x is made in `out` from the
+ * start, and no step moves it. */
+static bool built_in_place(const fuse *f, int x, int out, int sum) {
     const lop_plan *p = f->p;
     const lop_slot *s = &p->slot[x];
     if (s->kind != LOP_S_TEMP || s->alias >= 0 || p->slot[out].alias >= 0 || s->part || s->need_c ||
@@ -112,9 +119,8 @@ static bool built_in_place(const fuse *f, int x, int out) {
         if (i != x && p->slot[i].alias == x && p->slot[i].part) return false;
     for (int i = 0; i < p->nstep; i++) {
         const lop_step *by = &p->step[i];
-        const bool mine = lop_slot_base(p, by->arg[0]) == x;
-        if (mine && (!plain(p, by) || !(by->flags & (LOP_STEP_STARTS | LOP_STEP_ACCUMULATES))))
-            return false;
+        if (lop_slot_base(p, by->arg[0]) == x && by->run && !plain(p, by)) return false;
+        if (i < sum ? touches(p, by, out) : i > sum && touches(p, by, x)) return false;
     }
     return f->writes[x] > 0;
 }
@@ -144,7 +150,7 @@ static void onto(fuse *f, int *place, int sum, int x, const lop_step *product,
     const lop_step *add = &p->step[sum];
     int out = add->arg[0], t = product->arg[0];
     lop_step start = *add, then = *product;
-    const bool there = built_in_place(f, x, out);
+    const bool there = built_in_place(f, x, out, sum);
     memset(f->drop, 0, (size_t)p->nstep * sizeof *f->drop);
     drop_with_views(f, product);
     for (int i = 0; i < 2 && scale[i]; i++) drop_with_views(f, scale[i]);
@@ -210,6 +216,38 @@ static bool finite(const lop_plan *p, const lop_step *scale, lop_dtype dt) {
            p->slot[scale->arg[1]].dt == dt;
 }
 
+/* -- halves */
+
+/* The step that mirrored the given array which derived step `s` reads by its triangle; NULL. */
+static const lop_step *mirrored_for(const fuse *f, const lop_step *s) {
+    const lop_plan *p = f->p;
+    if (!(s->flags & LOP_STEP_HALVES) || s->n != 2) return NULL;
+    const int x = s->arg[1];
+    if (p->slot[x].kind != LOP_S_TEMP || p->slot[x].alias >= 0 || f->writes[x] != 1) return NULL;
+    const lop_step *by = &p->step[f->maker[x]];
+    const bool right = plain(p, by) && (by->flags & LOP_STEP_MIRRORS) && by->arg[0] == x;
+    return right && p->slot[by->arg[1]].kind == LOP_S_LEAF ? by : NULL;
+}
+
+/* Factors that read a triangle take the array as it was given, and no matrix is made for them. */
+static void read_halves(fuse *f, int *place) {
+    lop_plan *p = f->p;
+    for (int i = 0; i < p->nstep; i++) {
+        count(f);
+        lop_step *s = &p->step[i];
+        const lop_step *by = mirrored_for(f, s);
+        if (!by) continue;
+        const bool alone = f->reads[s->arg[1]] == 1;
+        s->arg[1] = by->arg[1];
+        s->attr.i[1] = by->attr.i[0] ? 2 : 1;
+        if (!alone) continue;
+        memset(f->drop, 0, (size_t)p->nstep * sizeof *f->drop);
+        drop_with_views(f, by);
+        rebuild(f, place, -1, NULL, NULL);
+        i = -1;
+    }
+}
+
 /* out = x + argument k of step `sum`. True: the steps are others now. */
 static bool try_one(fuse *f, int *place, int sum, int k) {
     lop_plan *p = f->p;
@@ -250,7 +288,8 @@ static bool try_one(fuse *f, int *place, int sum, int k) {
 
 lop_status lop_fuse(lop_plan *p, lop_err *err) {
     bool any = false;
-    for (int i = 0; i < p->nstep && !any; i++) any = (p->step[i].flags & LOP_STEP_SUM) != 0;
+    for (int i = 0; i < p->nstep && !any; i++)
+        any = (p->step[i].flags & (LOP_STEP_SUM | LOP_STEP_MIRRORS)) != 0;
     if (!any || p->nstep > MANY) return LOP_OK;
     size_t slots = (size_t)p->nslot, steps = (size_t)p->nstep;
     fuse f = {.p = p};
@@ -260,6 +299,7 @@ lop_status lop_fuse(lop_plan *p, lop_err *err) {
     f.reads = block;
     f.writes = block + slots;
     f.maker = block + 2 * slots;
+    if (st == LOP_OK) read_halves(&f, block + 3 * slots);
     for (int i = 0; st == LOP_OK && i < p->nstep; i++) {
         if (!(p->step[i].flags & LOP_STEP_SUM) || !plain(p, &p->step[i])) continue;
         count(&f);

@@ -4,7 +4,7 @@ the parameters when it is needed."""
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -36,8 +36,16 @@ class Kind:
     ) -> None:
         self.cls, self.args, self.kwargs, self.holes = cls, args, kwargs, holes
         self.__name__ = cls.__name__
+        given = [*args, *kwargs.values()]
+        in_order = [x.at if type(x) is Hole else -1 for x in given] == [*range(len(given))]
+        self._names = tuple(kwargs) if in_order else None  # where there are but LazyArrays
 
     def __call__(self, *values: Any) -> Any:
+        if self._names is not None:
+            if not self._names:
+                return self.cls(*values)
+            n = len(self.args)
+            return self.cls(*values[:n], **dict(zip(self._names, values[n:], strict=True)))
         args, kwargs = filled((self.args, self.kwargs), values)
         return self.cls(*args, **kwargs)
 
@@ -85,20 +93,25 @@ def parameters(cls: Any) -> tuple[tuple[str, str], ...]:
 
 
 class _Reader:
-    """Takes the LazyArrays out of the arguments of a constructor."""
+    """Takes the LazyArrays out of the arguments of a constructor, and the matrices beside them,
+    which are leaves of the formula as they are."""
 
     def __init__(self, cls: Any) -> None:
         self.rows = parameters(cls)
+        self.deferred = False  # was a LazyArray taken out?
         self.found: list[Any] = []
         self.takes: list[int] = []
         self.holes: list[tuple[int, int]] = []
 
     def read(self, x: Any, number: int, place: int) -> Any:
-        if is_lazy(x):
+        deferred = is_lazy(x)
+        if deferred or _is_matrix(x):
             role = self.rows[number][1] if 0 <= number < len(self.rows) else ""
-            if role not in ("array", "operator", "operators", "blocks"):
-                return x._computed()
-            operand = role != "array"
+            operand = role in ("operator", "operators", "blocks")
+            if not operand and (role != "array" or not deferred):
+                return x._computed() if deferred else x
+            self.deferred |= deferred
+            x = x if deferred else lazy(x)
             self.found.append(x)
             self.takes.append(FORM if operand and x.ndim >= 2 else VALUE)
             self.holes.append((number, place))
@@ -112,8 +125,17 @@ class _Reader:
         return type(x)(held)
 
 
+def _is_matrix(x: Any) -> bool:
+    """Is x a matrix that `lazy` takes as it is?"""
+    if type(x) is np.ndarray:
+        return x.ndim >= 2 and x.dtype.char in "fdFD" and x.dtype.isnative
+    return issubclass(type(x), _core.Operator) and not x._opaque
+
+
 def _hollow(x: Any, takes: int) -> Any:
     """Something of the shape and dtype of x, without memory."""
+    if takes == FORM and x._head == "operator":
+        return x._args[0]
     if takes == FORM and x._head == "made" and isinstance(x._more[0], Kind):
         made, inner = x._more  # a kind that takes another takes no other
         return made(*(_hollow(y, t) for y, t in zip(x._args, inner, strict=True)))
@@ -138,9 +160,14 @@ def _stacked(x: Any, lists: int = 0) -> Any:
     if type(x) not in (list, tuple) or _is_coordinates(x) or not _holds_lazy(x):
         return x
     if lists:
-        return type(x)(_stacked(y, lists - 1) for y in x)
+        held = [_stacked(y, lists - 1) for y in x]
+        return x if _same(held, x) else type(x)(held)
     parts = [_stacked(y) for y in x]
     return np.stack([y if is_lazy(y) else lazy(as_array(y)) for y in parts])
+
+
+def _same(a: Iterable[Any], b: Iterable[Any]) -> bool:
+    return all(x is y for x, y in zip(a, b, strict=True))
 
 
 def _column(name: str, x: Any) -> Any:
@@ -185,24 +212,23 @@ def _full(cls: Any, shape: Any, c: Any) -> Any:
 
 
 def kind(cls: Any, args: Any, kwargs: Any) -> Any:
-    """A kind of LazyArrays, deferred; NotImplemented where it is made of their values. A hook."""
-    alike = None if kwargs else _alike(cls, args)
-    known = _seen.get(alike)
-    if known is not None:
-        places, shape, dtype, more = known
-        return _core._LazyArray("made", tuple([args[k] for k in places]), shape, dtype, more)
+    """A kind of LazyArrays, deferred; NotImplemented where it is made of their values. A hook: the
+    core builds by itself what was built here of others like these (py_lazy_recipes.c)."""
     if issubclass(cls, _core.Full):
         return _full(cls, *args, **kwargs)
-    given, reader = args, _Reader(cls)
+    reader = _Reader(cls)
     rows = reader.rows
     listed = len(rows) == 1 and rows[0][1] == "operators"
-    args, kwargs = _as_parameters(rows, args, kwargs)
+    given, named = _as_parameters(rows, args, kwargs)
+    if not (_same(given, args) and _same(named.values(), kwargs.values())):
+        return cls(*given, **named)  # of these it may have been built before
     if len(rows) > 1:
         kwargs = _both(cls, rows, args, kwargs)
     held = tuple(reader.read(x, 0 if listed else k, k if listed else 0) for k, x in enumerate(args))
     names = [name for name, _ in rows]
     more = {k: reader.read(x, names.index(k) if k in names else -1, 0) for k, x in kwargs.items()}
-    if not reader.found:
+    if not reader.deferred:
+        held, more = filled((held, more), [x._args[0] for x in reader.found])
         return cls(*held, **more)
     if (
         names[0] == "a"
@@ -213,74 +239,16 @@ def kind(cls: Any, args: Any, kwargs: Any) -> Any:
     ):
         return reader.found[0]  # a Dense with no assumption is the LazyArray itself
     made = Kind(cls, held, more, tuple(reader.holes))
-    found = _outer(made, reader.found, reader.takes)
+    found = _from_outside(made, reader.found, reader.takes)
     if found is None:
-        return made(*(value_of(x) for x in reader.found))
-    if alike is not None:
-        _see(alike, given, made, reader, found)
+        return made(*(x._args[0] if x._head == "operator" else value_of(x) for x in reader.found))
     return lazily(made, tuple(reader.found), bytes(reader.takes), *found)
 
 
-_seen: dict[Any, Any] = {}  # kinds of nothing but LazyArrays: of which of them, and what they are
-
-
-def _alike(cls: Any, args: Any) -> Any:
-    """What kinds of nothing but LazyArrays are known by; None of others."""
-    if getattr(_core, cls.__name__, None) is not cls:
-        return None  # somebody's own class
-    key: list[Any] = [cls]
-    for x in args:
-        if not is_lazy(x) or x._head == "made":
-            return None
-        key += (x.shape, x.dtype)
-    return tuple(key)
-
-
-def _see(alike: Any, args: Any, made: Kind, reader: _Reader, found: _Outer) -> None:
-    at = {id(x): k for k, x in enumerate(args)}
-    held = (*made.args, *made.kwargs.values())
-    apart = len(at) == len(args)  # of the same one twice nobody knows which is meant
-    if apart and all(type(h) is Hole for h in held) and all(id(x) in at for x in reader.found):
-        if len(_seen) >= _MOST:
-            _seen.clear()
-        shape, dtype = found
-        places = [at[id(x)] for x in reader.found]
-        _seen[alike] = places, tuple(shape), np.dtype(dtype), (made, bytes(reader.takes))
-
-
-_CONSTANTS = frozenset((int, bool, float, str, type(None)))
-_MOST = 512
-_Outer = tuple[tuple[int, ...], Any]
-_outers: dict[Any, _Outer] = {}  # what kinds of LazyArrays are from outside
-
-
-def _outer(made: Kind, found: list[Any], takes: list[int]) -> _Outer | None:
-    """Shape and dtype of what a kind makes of LazyArrays; None where it has no operator form. They
-    are known by the shapes and dtypes of these and by what else is given, if all that is plain."""
-    if getattr(_core, made.cls.__name__, None) is not made.cls:
-        return _made_hollow(made, found, takes)  # somebody's own class
-    key: list[Any] = [made.cls, *made.kwargs]
-    for x in (*made.args, *made.kwargs.values()):
-        cls = type(x)
-        if cls is not Hole and cls not in _CONSTANTS:
-            return _made_hollow(made, found, takes)
-        key += (cls, x.at if cls is Hole else x)
-    for x, t in zip(found, takes, strict=True):
-        if t == FORM and x._head == "made":
-            return _made_hollow(made, found, takes)
-        key += (t, x.shape, x.dtype)
-    whole = tuple(key)
-    known = _outers.get(whole)
-    if known is None:
-        known = _made_hollow(made, found, takes)
-        if known is not None:
-            if len(_outers) >= _MOST:
-                _outers.clear()
-            _outers[whole] = known
-    return known
-
-
-def _made_hollow(made: Kind, found: list[Any], takes: list[int]) -> _Outer | None:
+def _from_outside(
+    made: Kind, found: list[Any], takes: list[int]
+) -> tuple[tuple[int, ...], Any] | None:
+    """Shape and dtype of what a kind makes of LazyArrays; None where it has no operator form."""
     hollow = made(*(_hollow(x, t) for x, t in zip(found, takes, strict=True)))
     if hollow._opaque or hollow.dtype is None or hollow.ndim > 8:
         return None

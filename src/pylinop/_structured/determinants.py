@@ -129,11 +129,17 @@ def logdet(op: Any) -> Any:
     __tracebackhide__ = True
     if hasattr(type(op), "_logdet"):
         return op._logdet()
-    return _logdet(*slogdet(op))
+    found = _scaled(op)
+    if found is None:
+        return _logdet(*np.linalg.slogdet(dispatch.dense(op, 1.5)))
+    return logdet_of(*found, inexact(op.dtype))
 
 
 def logdet_of(m: Any, e: Any, dtype: Any) -> Any:
     """The logarithm of m 2^e."""
+    if isinstance(m, float) and dtype.kind == "f":  # one number: without arrays
+        sign, log = _log(m, e)
+        return dtype.type(math.nan if sign < 0 else log)
     return _logdet(*slogdet_of(m, e, dtype))
 
 

@@ -276,7 +276,7 @@ void lopk_dot(const lop_mat *out, const lop_mat *a, const lop_mat *b) {
 
 /* ---- the diagonal of a product ---- */
 /* LINE: bytes read side by side; TOGETHER: rows whose sums are open; FEW: terms of a short row. */
-enum { PITCH = BLOCK + 8, LINE = 64, WIDEST = 16, TOGETHER = 32, FEW = 32 };
+enum { PITCH = BLOCK + 8, LINE = 64, WIDEST = 16, TOGETHER = 64, FEW = 32 };
 
 /* Four by four of 4 bytes, two by two of 8: `to` has PITCH elements a row, `from` is ts bytes a
  * line.
@@ -414,7 +414,7 @@ void lopk_row_dots(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_ma
     const int64_t as = la.turned ? 1 : a->cs, bs = lb.turned ? 1 : b->rs,
                   ar = la.turned ? PITCH * size : la.rs, br = lb.turned ? PITCH * size : lb.rs;
     const bool apart = k == 1 || (la.ts != size && lb.ts != size); /* one column has no next one */
-    if (la.rs == size && lb.rs == size && apart && y->m >= TOGETHER) {
+    if (la.rs == size && lb.rs == size && apart && y->m >= TOGETHER / 2) {
         beside(y, &la, &lb, k);
         return;
     }

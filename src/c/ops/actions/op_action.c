@@ -188,7 +188,7 @@ static void give_back(const lop_mat *f, const lop_mat *diag) {
 
 /* Assumed positive definite: Cholesky; where it fails LU, and the flag is set. SciPy reads the
  * upper triangle of what is assumed so: its adjoint is our lower one. A Hermitian temporary that
- * dies here lies in the factor's memory. */
+ * dies here lies in the factor's memory. attr.i[1]: see LOP_STEP_HALVES. */
 static lop_status run_potrf(const lop_call *c) {
     const lop_mat *a = c->a[1];
     lop_mat f = lop_factor_at(c->a[0]->p, a->m, a->dt), t = {a->p, a->n, a->m, a->cs, a->rs, a->dt};
@@ -205,8 +205,12 @@ static lop_status run_potrf(const lop_call *c) {
     lop_factor_pivots(&f)[a->m] = st == LOP_SINGULAR;
     if (st == LOP_OK) *lop_factor_near(&f) = lopk_near(&f, true, own ? NULL : a, 0, c->scratch);
     if (st != LOP_SINGULAR) return st;
-    if (!own) return run_getrf(c);
-    give_back(&f, &diag);
+    const int64_t half = c->step->attr.i[1];
+    if (!own && !half) return run_getrf(c);
+    if (half)
+        lopk_whole_of_half(&f, a, half == 2);
+    else
+        give_back(&f, &diag);
     const double norm = lopk_norm1('G', &f);
     return factor_in_place(&f, NULL, norm, c->scratch);
 }
@@ -272,6 +276,7 @@ static int emit_factor(lop_emit *e, int64_t n, lop_dtype dt, bool cholesky, int 
         e, cholesky ? "potrf" : "getrf", cholesky ? run_potrf : run_getrf, bytes, 1, &a, NULL,
         work > diag ? work : diag, cholesky ? cube / 3 : cube * 2 / 3, st);
     lop_emit_blocked(e, f, n);
+    if (cholesky) lop_emit_halves(e, f);
     return f;
 }
 int lop_emit_lu(lop_emit *e, int64_t n, lop_dtype dt, int a, lop_status *st) {

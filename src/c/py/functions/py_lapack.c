@@ -136,3 +136,23 @@ PyObject *py_cholup(PyObject *module, PyObject *args) {
     PyBuffer_Release(&v);
     return answer(st, info, "_cholup");
 }
+
+/* _sterf(d, e): eigenvalues of a symmetric tridiagonal matrix in place of d; e is destroyed. Gives
+ * whether they converged. */
+PyObject *py_sterf(PyObject *module, PyObject *args) {
+    Py_buffer d, e;
+    lop_status st = LOP_DIM;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "w*w*:_sterf", &d, &e)) return NULL;
+    const int64_t n = (int64_t)((size_t)d.len / sizeof(double));
+    bool fits = d.len % (Py_ssize_t)sizeof(double) == 0 && d.itemsize == sizeof(double) &&
+                e.itemsize == sizeof(double) &&
+                e.len == (Py_ssize_t)sizeof(double) * (Py_ssize_t)(n > 0 ? n - 1 : 0);
+    Py_BEGIN_ALLOW_THREADS;
+    if (fits) st = lopk_sterf(n, d.buf, e.buf);
+    Py_END_ALLOW_THREADS;
+    PyBuffer_Release(&d);
+    PyBuffer_Release(&e);
+    if (st == LOP_OK || st == LOP_SINGULAR) return PyBool_FromLong(st == LOP_OK);
+    return PyErr_Format(PyExc_ValueError, "_sterf takes n and n - 1 doubles, n below 2^31");
+}

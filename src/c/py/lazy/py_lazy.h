@@ -112,6 +112,7 @@ void py_lazy_failed(py_lazy *a); /* adds the node's line to the exception that i
 PyObject *py_lazy_instead(py_lazy *a);
 
 /* py_lazy_arith.c. All new; NULL with an exception. */
+PyObject *py_lazy_node(py_state *s, PyObject *o); /* an operand as a node; Py_None: no plain one */
 PyObject *py_lazy_matmul(PyObject *a, PyObject *b); /* the slot */
 PyObject *py_lazy_view(py_state *s, py_lazy *self, int mode);
 PyObject *py_lazy_inverse(py_state *s, py_lazy *self);
@@ -133,6 +134,11 @@ PyObject *py_lazy_replay(py_state *s, PyObject *rows, PyObject *leaves);
  * arrays' shapes, dtypes). New: the value, or a tuple of them; None where nothing is kept for these
  * arrays, or they have to be cast. */
 PyObject *py_lazy_template(py_state *s, PyObject *self, PyObject *arrays);
+
+/* py_lazy_recipes.c: a kind of LazyArrays, itself one, of the arguments of its constructor. New;
+ * NULL with an exception; Py_NotImplemented or an operator (new) where Python makes it of their
+ * values. */
+PyObject *py_lazy_kind(py_state *s, PyTypeObject *type, PyObject *args, PyObject *kwargs);
 
 /* py_lazy_key.c: (key, list of arrays, those of the parameters first) of a formula; None: it has
  * none. `params`, `arrays`: lists, the parameters' LazyArrays and their arrays; `tables`: the set

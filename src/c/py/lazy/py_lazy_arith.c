@@ -138,8 +138,7 @@ static PyObject *operator_leaf(py_state *s, PyObject *o) {
     return (PyObject *)made;
 }
 
-/* The operand as a node: new; Py_None (new): not a plain one. */
-static PyObject *node_of(py_state *s, PyObject *o) {
+PyObject *py_lazy_node(py_state *s, PyObject *o) {
     if (py_is_lazy(s, o)) return Py_NewRef(o);
     return !PyArray_CheckExact(o) && py_is_op(s, o) ? operator_leaf(s, o) : py_lazy_leaf(s, o);
 }
@@ -256,7 +255,7 @@ static PyObject *call(py_state *s, int u, const operand *x, const operand *y) {
 /* -- operations: new, Py_NotImplemented (new): Python decides */
 
 static PyObject *try_matmul(py_state *s, PyObject *a, PyObject *b) {
-    PyObject *x = node_of(s, a), *y = x ? node_of(s, b) : NULL, *r = NULL;
+    PyObject *x = py_lazy_node(s, a), *y = x ? py_lazy_node(s, b) : NULL, *r = NULL;
     if (y && (x == Py_None || y == Py_None))
         r = Py_NewRef(Py_NotImplemented);
     else if (y)
@@ -280,7 +279,7 @@ static PyObject *try_sum(py_state *s, int u, const operand *x, const operand *y)
         if (are_stacks(x, y, false)) Py_RETURN_NOTIMPLEMENTED;
         return call(s, u, x, y);
     }
-    PyObject *a = node_of(s, x->o), *b = a ? node_of(s, y->o) : NULL;
+    PyObject *a = py_lazy_node(s, x->o), *b = a ? py_lazy_node(s, y->o) : NULL;
     PyArray_Descr *d = NULL;
     py_lazy *made = NULL;
     bool plain = b && a != Py_None && b != Py_None;
@@ -357,7 +356,7 @@ static bool is_operator(const py_state *s, PyObject *o) {
 
 /* A sum with an operator. */
 static PyObject *try_beside(py_state *s, int u, PyObject *a, PyObject *b) {
-    PyObject *x = node_of(s, a), *y = x ? node_of(s, b) : NULL, *r = NULL;
+    PyObject *x = py_lazy_node(s, a), *y = x ? py_lazy_node(s, b) : NULL, *r = NULL;
     operand p, q;
     if (y && x != Py_None && y != Py_None && look(s, x, &p) && look(s, y, &q))
         r = try_sum(s, u, &p, &q);

@@ -62,6 +62,7 @@ typedef struct py_state {
     PyTypeObject *lazy;         /* LazyArray, the Python class over py_lazy.c's */
     PyObject *ufunc[PY_UFUNCS]; /* NumPy's, by place in py_lazy_arith.c */
     PyObject *call[PY_UFUNCS];  /* (ufunc, {}), what a call node holds */
+    PyObject *recipes;          /* dict: of kinds of LazyArrays (py_lazy_recipes.c) */
     bool placed;                /* the line to remember is `code`, not the caller's */
     PyCodeObject *code;         /* owned; may be NULL */
     int lasti;
@@ -405,6 +406,7 @@ PyObject *py_met(PyObject *module, PyObject *unused);
 PyObject *py_known(PyObject *self, PyObject *property);
 /* py_lapack.c: factors in place, as module functions */
 PyObject *py_getrf(PyObject *module, PyObject *args);
+PyObject *py_sterf(PyObject *module, PyObject *args);
 PyObject *py_blas_bind(PyObject *self, PyObject *args);
 PyObject *py_blas(PyObject *module, PyObject *unused);
 PyObject *py_blas_all(PyObject *module, PyObject *unused);

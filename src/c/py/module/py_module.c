@@ -272,26 +272,6 @@ static PyObject *heads(PyObject *module, PyObject *unused) {
     return all;
 }
 
-/* _sterf(d, e): eigenvalues of a symmetric tridiagonal matrix in place of d; e is destroyed. Gives
- * whether they converged. */
-static PyObject *sterf(PyObject *module, PyObject *args) {
-    Py_buffer d, e;
-    lop_status st = LOP_DIM;
-    (void)module;
-    if (!PyArg_ParseTuple(args, "w*w*:_sterf", &d, &e)) return NULL;
-    const int64_t n = (int64_t)((size_t)d.len / sizeof(double));
-    bool fits = d.len % (Py_ssize_t)sizeof(double) == 0 && d.itemsize == sizeof(double) &&
-                e.itemsize == sizeof(double) &&
-                e.len == (Py_ssize_t)sizeof(double) * (Py_ssize_t)(n > 0 ? n - 1 : 0);
-    Py_BEGIN_ALLOW_THREADS;
-    if (fits) st = lopk_sterf(n, d.buf, e.buf);
-    Py_END_ALLOW_THREADS;
-    PyBuffer_Release(&d);
-    PyBuffer_Release(&e);
-    if (st == LOP_OK || st == LOP_SINGULAR) return PyBool_FromLong(st == LOP_OK);
-    return PyErr_Format(PyExc_ValueError, "_sterf takes n and n - 1 doubles, n below 2^31");
-}
-
 static PyObject *costs(PyObject *module, PyObject *unused) {
     (void)module;
     (void)unused;
@@ -422,7 +402,7 @@ static PyMethodDef functions[] = {
     {"_blas_linked", py_blas_linked, METH_NOARGS, NULL},
     {"_heads", heads, METH_NOARGS, NULL},
     {"_kind_flags", py_kind_flags, METH_NOARGS, NULL},
-    {"_sterf", sterf, METH_VARARGS, NULL},
+    {"_sterf", py_sterf, METH_VARARGS, NULL},
     {"_lazy_leaf", lazy_leaf, METH_O, NULL},
     {"_lazy_inverse", lazy_inverse, METH_O, NULL},
     {"_lazy_view", lazy_view, METH_VARARGS, NULL},
@@ -524,6 +504,7 @@ static int traverse_module(PyObject *module, visitproc visit, void *arg) {
     Py_VISIT(s->tape);
     Py_VISIT(s->matmul);
     Py_VISIT(s->lazy);
+    Py_VISIT(s->recipes);
     Py_VISIT(s->immutable);
     for (int i = 0; i < PY_UFUNCS; i++) {
         Py_VISIT(s->ufunc[i]);
@@ -548,6 +529,7 @@ static int clear_module(PyObject *module) {
     Py_CLEAR(s->record);
     Py_CLEAR(s->tape);
     Py_CLEAR(s->lazy);
+    Py_CLEAR(s->recipes);
     Py_CLEAR(s->immutable);
     Py_CLEAR(s->owner_name);
     for (int i = 0; i < PY_UFUNCS; i++) {

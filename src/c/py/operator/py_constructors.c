@@ -2,6 +2,8 @@
  * node and the arrays behind it. */
 #include "py_constructor.h"
 
+#include "py/lazy/py_lazy.h"
+
 /* -- defaults that are expressions */
 
 static lop_status fill_defaults(py_parts *p, lop_err *err) {
@@ -147,15 +149,11 @@ static bool is_deferred(const py_state *s, PyObject *o, int depth) {
 static PyObject *deferred(py_state *s, PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     enum { DEEP = 6 }; /* the arguments, rows of blocks, and the matrices and stacks in them */
     bool any = is_deferred(s, args, DEEP);
-    PyObject *value, *keys;
+    PyObject *value;
     for (Py_ssize_t at = 0; kwargs && !any && PyDict_Next(kwargs, &at, NULL, &value);)
         any = is_deferred(s, value, DEEP);
     if (!any) Py_RETURN_NOTIMPLEMENTED;
-    keys = kwargs ? Py_NewRef(kwargs) : PyDict_New();
-    PyObject *all[3] = {(PyObject *)type, args, keys},
-             *made = keys ? py_call_hook(s, "lazy_kind", all, 3) : NULL;
-    Py_XDECREF(keys);
-    return made;
+    return py_lazy_kind(s, type, args, kwargs);
 }
 
 static PyObject *construct(py_state *s, PyTypeObject *type, PyObject *args, PyObject *kwargs) {
