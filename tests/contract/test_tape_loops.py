@@ -167,6 +167,48 @@ def test_numpy_warns_as_it_does(name, bad, rng):
         np.testing.assert_allclose(program(before), formula(before), rtol=1e-12)
 
 
+@pytest.mark.parametrize(
+    "name, formula, bad",
+    [
+        ("overflow", lambda x: x + x, 1.7e308),
+        ("overflow", lambda x: x * x, 1e200),
+        ("overflow", lambda x: x.astype(np.float32), 1e200),
+        ("invalid", lambda x: x - x[::-1], np.inf),
+        ("underflow", lambda x: np.exp(-x) * 1.0, 740.0),
+        ("underflow", lambda x: x * x, 1e-200),
+    ],
+)
+def test_sums_products_casts_and_underflow_are_told_too(name, formula, bad, rng):
+    program = pl.program(formula)
+    x = 1 + rng.random(4)
+    for _ in range(4):
+        program(x)
+    before = _core._tape_counts()
+    program(x)
+    assert _core._tape_counts() != before  # a tape ran
+    x[:] = bad
+    due = formula(x)
+    with pytest.raises(FloatingPointError, match=name), np.errstate(all="raise"):
+        program(x)
+    with pytest.warns(RuntimeWarning, match=name), np.errstate(all="warn"):
+        np.testing.assert_array_equal(program(x), due)
+    np.testing.assert_array_equal(program(x), due)
+
+
+def test_functions_of_scipy_raise_if_asked_to(rng):
+    sp = special()
+    program = pl.program(lambda x: 2 * sp.gammaln(x))
+    x = 1 + rng.random(5)
+    for _ in range(4):
+        program(x)
+    bad = np.where(np.arange(5) == 3, 0.0, x)
+    with sp.errstate(all="raise"):
+        program(x)
+        with pytest.raises(sp.SpecialFunctionError):
+            program(bad)
+    np.testing.assert_array_equal(program(bad), 2 * sp.gammaln(bad))
+
+
 def test_infinities_and_nans_pass(rng):
     """Where NumPy says nothing, neither is the tape left."""
 

@@ -412,3 +412,23 @@ def test_a_short_one_has_its_gradient_with_its_value(rng, monkeypatch):
     assert residual.nbytes == 2 * sum(a.nbytes for a in args)
     again = copy.deepcopy(residual)
     assert all(map(np.array_equal, again(-3.0), found))
+
+
+@pytest.mark.parametrize("n", [3, 300])
+def test_a_value_without_a_gradient_is_the_first_halfs(n, rng):
+    """What the first half makes for the second may fail: that is then the second one's to say."""
+    there = np.ones(n)
+    there[n // 2] = 0.0
+    value, back = pl.program(lambda d: pl.logdet(pl.Diag(d))).cut(there)
+    assert value == -np.inf
+    with pytest.raises(np.linalg.LinAlgError, match="zero"):
+        back(1.0)
+
+    def steps(A):
+        return np.sum(pl.inv(A) @ np.ones(n)) + np.sum(np.nextafter(A, 1.0))
+
+    A = rng.standard_normal((n, n)) + 3 * n * np.eye(n)
+    value, back = pl.program(steps).cut(A)
+    np.testing.assert_allclose(value, np.sum(np.linalg.inv(A)) + np.sum(A), rtol=1e-9)
+    with pytest.raises(NotImplementedError, match="nextafter"):
+        back(1.0)

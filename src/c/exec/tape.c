@@ -177,9 +177,15 @@ static lop_status run_steps(const lop_tape *t, void *const *slot, uint64_t *key,
         const lop_buf out = placed(slot, &s->out);
         lop_buf arg[LOP_TAPE_LOOP_ARGS];
         for (int k = 0; k < s->nargs; k++) arg[k] = placed(slot, &s->arg[k]);
-        st = s->what >= LOP_TAPE_LOOP
-                 ? lop_tape_loops(s, arg, &out)
-                 : lop_tape_function(s->what, s->axis, arg, s->nargs > 1 ? arg + 1 : NULL, &out);
+        if (s->what >= LOP_TAPE_LOOP) {
+            st = lop_tape_loops(s, arg, &out);
+            continue;
+        }
+        lop_tape_hush();
+        st = lop_tape_function(s->what, s->axis, arg, s->nargs > 1 ? arg + 1 : NULL, &out);
+        /* Of a determinant that is zero the logarithm is -inf, without a word. */
+        const bool silent = s->what == LOP_TAPE_LOGDET || s->what == LOP_TAPE_LOGABS;
+        if (st == LOP_OK && !silent && lop_tape_told()) st = LOP_UNABLE;
     }
     return st;
 }

@@ -109,5 +109,8 @@ void lop_tape_line_sum(lop_dtype dt, const char *from, int64_t n, int64_t stride
  * dtypes, or NumPy would warn. */
 lop_status lop_tape_loops(const lop_tape_step *step, const lop_buf *arg,
                           const lop_buf *out) LOP_MUST_CHECK;
+/* Forgets what the processor's flags tell; would NumPy warn of what was computed since? */
+void lop_tape_hush(void);
+bool lop_tape_told(void);
 
 #endif

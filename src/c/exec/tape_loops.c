@@ -14,6 +14,11 @@
 
 enum { OPERANDS = LOP_TAPE_LOOP_ARGS + 1, TOLD = FE_DIVBYZERO | FE_OVERFLOW | FE_INVALID };
 
+void lop_tape_hush(void) {
+    if (fetestexcept(TOLD)) feclearexcept(TOLD);
+}
+bool lop_tape_told(void) { return fetestexcept(TOLD) != 0; }
+
 typedef struct walk {
     int nd, count;
     int64_t dim[LOP_MAXDIM];
@@ -180,7 +185,7 @@ lop_status lop_tape_loops(const lop_tape_step *s, const lop_buf *arg, const lop_
         (s->nargs != 3 || arg[0].dt != LOP_b8 || arg[1].dt != out->dt || arg[2].dt != out->dt ||
          !lop_is_blas(out->dt)))
         return LOP_UNABLE;
-    if (fetestexcept(TOLD)) feclearexcept(TOLD);
+    lop_tape_hush();
     if (s->what == LOP_TAPE_REDUCE || s->what == LOP_TAPE_SUMS) {
         const lop_status st = reduce(s, arg, out);
         if (st != LOP_OK) return st;
@@ -188,5 +193,5 @@ lop_status lop_tape_loops(const lop_tape_step *s, const lop_buf *arg, const lop_
         if (!walk_open(&w, out, arg, s->nargs)) return LOP_UNABLE;
         each(&w, &f);
     }
-    return fetestexcept(TOLD) ? LOP_UNABLE : LOP_OK;
+    return lop_tape_told() ? LOP_UNABLE : LOP_OK;
 }

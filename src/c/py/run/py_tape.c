@@ -8,6 +8,8 @@
  * the leaves before they were laid out as kernels want them. */
 #include "py_tape.h"
 
+#include <fenv.h>
+
 static const char plan_name[] = "pylinop.plan", tape_name[] = "pylinop.tape";
 
 /* -- writing down */
@@ -402,6 +404,7 @@ static PyObject *run(PyObject *module, PyObject *args) {
         py_buf(o, py_dtype(o), &buf[i]);
     }
     const lop_status st = lop_tape_run(t, at, buf, &err);
+    if (PyErr_Occurred()) return NULL; /* a loop of SciPy's */
     if (st == LOP_UNABLE) Py_RETURN_FALSE;
     if (st != LOP_OK) return py_raise(s, st, &err, NULL, "run");
     Py_RETURN_TRUE;
@@ -424,6 +427,19 @@ static bool bufs_of(PyObject *arrays, lop_buf *buf) {
     return true;
 }
 
+/* Does NumPy say a word of numbers that are too small? Seldom; of the others a tape is not for these
+ * numbers (tape_loops.c). 1, 0, or -1. */
+static int minds_underflow(void) {
+    PyObject *numpy = PyImport_ImportModule("numpy"),
+             *states = numpy ? PyObject_CallMethod(numpy, "geterr", NULL) : NULL,
+             *state = states ? PyMapping_GetItemString(states, "under") : NULL;
+    const int minds = state ? PyUnicode_CompareWithASCIIString(state, "ignore") != 0 : -1;
+    Py_XDECREF(state);
+    Py_XDECREF(states);
+    Py_XDECREF(numpy);
+    return minds;
+}
+
 /* _tape_call(text, arrays, results): runs the tape of a program on arrays: True. Where there is
  * none, or it is not for these values: the key that one would have; None: there cannot be one. */
 static PyObject *call(PyObject *module, PyObject *args) {
@@ -437,11 +453,16 @@ static PyObject *call(PyObject *module, PyObject *args) {
     if (nin > PY_TAPE_ARRAYS - nout || !bufs_of(in, buf) || !bufs_of(out, buf + nin) ||
         !py_tape_key(&key, PyBytes_AS_STRING(text), PyBytes_GET_SIZE(text), buf, nin + nout))
         Py_RETURN_NONE;
-    bool done;
+    bool done, vanished;
     Py_BEGIN_ALLOW_THREADS;
+    feclearexcept(FE_UNDERFLOW);
     done = py_tape_call(&key, buf, (int)nin, (int)nout);
+    vanished = done && fetestexcept(FE_UNDERFLOW);
     Py_END_ALLOW_THREADS;
-    if (done) Py_RETURN_TRUE;
+    if (PyErr_Occurred()) return NULL; /* loops of SciPy's raise, if asked to */
+    const int minds = vanished ? minds_underflow() : 0;
+    if (minds < 0) return NULL;
+    if (done && !minds) Py_RETURN_TRUE;
     return PyBytes_FromStringAndSize((const char *)key.bytes, (Py_ssize_t)key.size);
 }
 
