@@ -427,8 +427,8 @@ static bool bufs_of(PyObject *arrays, lop_buf *buf) {
     return true;
 }
 
-/* Does NumPy say a word of numbers that are too small? Seldom; of the others a tape is not for these
- * numbers (tape_loops.c). 1, 0, or -1. */
+/* Does NumPy say a word of numbers that are too small? Seldom; of the others a tape is not for
+ * these numbers (tape_loops.c). 1, 0, or -1. */
 static int minds_underflow(void) {
     PyObject *numpy = PyImport_ImportModule("numpy"),
              *states = numpy ? PyObject_CallMethod(numpy, "geterr", NULL) : NULL,
