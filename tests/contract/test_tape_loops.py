@@ -46,7 +46,12 @@ def gives_the_same(tape, program, outs, arrays):
     due = np.asarray(program(arrays)[0])
     assert _core._tape_run(tape, tuple(arrays), tuple(outs))
     np.testing.assert_array_equal(outs[0], due)
-    assert outs[0].tobytes() == np.ascontiguousarray(due, outs[0].dtype).tobytes()
+    assert bits(outs[0]) == bits(due.astype(outs[0].dtype))
+
+
+def bits(a):
+    """Which of two NaN a sum of them is, processors choose by the order of the operands."""
+    return np.where(np.isnan(a), np.nan, a).tobytes()
 
 
 COMPLEX_TOO = {"exp", "log", "sqrt", "square", "sin", "cos", "tan", "tanh", "reciprocal", "add"}
