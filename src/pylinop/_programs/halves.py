@@ -24,7 +24,7 @@ from .. import _core
 from .._base.checks import is_lazy
 from .._base.dlpack import Owner, immutable_copy
 from .._base.kind_flags import names
-from .._gradients.pieces import one
+from .._gradients.pieces import column_form, one
 from .._lazy import program as together
 from .._lazy.leaves import lazy
 from .programs import Met, gradient_by, hollow, pulled
@@ -87,10 +87,8 @@ def _solutions(program: Met, recipe: Recipe, count: int) -> tuple[Solution, ...]
     rows = [*program.rows, *recipe.rows]
     begin = count + len(program.rows)
     there, called = {}, set()
-    solves, late = (
-        [False] * count,
-        [False] * count,
-    )  # is a solution in it? of what is in a function?
+    # Is a solution in it? Of what is in a function?
+    solves, late = [False] * count, [False] * count
     for k, (x, places) in enumerate(rows, count):
         below = [p for p in places if p >= 0]
         is_call = x._head == "call"
@@ -104,9 +102,9 @@ def _solutions(program: Met, recipe: Recipe, count: int) -> tuple[Solution, ...]
     def shown(k: int) -> int:  # below transposes and columns
         while k >= count:
             x, places = rows[k - count]
-            if len(places) != 1 or not (x._head == "view" or (x.ndim == 2 and x.shape[1] == 1)):
+            if not (_is_transpose(x) or (x._head == "made" and x._more[0] is column_form)):
                 break
-            k = places[0]
+            (k,) = places
         return k
 
     found = []
@@ -115,10 +113,14 @@ def _solutions(program: Met, recipe: Recipe, count: int) -> tuple[Solution, ...]
             continue
         same = k
         if x.ndim == 2 and x.shape[0] == 1 and x.dtype.kind == "f":  # y^T A^-T
-            turned = all(p >= count and rows[p - count][0]._more == 1 for p in places)
+            turned = all(p >= count and _is_transpose(rows[p - count][0]) for p in places)
             same = there.get((shown(places[1]), shown(places[0])), k) if turned else k
         found.append(Solution(k, same, late[k] or same in called))
     return tuple(found)
+
+
+def _is_transpose(x: Any) -> bool:
+    return bool(x._head == "view" and x._more == 1)
 
 
 def _is_solution(x: Any) -> bool:
