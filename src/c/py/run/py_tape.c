@@ -455,7 +455,7 @@ static PyObject *call(PyObject *module, PyObject *args) {
         Py_RETURN_NONE;
     bool done, vanished;
     Py_BEGIN_ALLOW_THREADS;
-    feclearexcept(FE_UNDERFLOW);
+    if (fetestexcept(FE_UNDERFLOW)) feclearexcept(FE_UNDERFLOW);
     done = py_tape_call(&key, buf, (int)nin, (int)nout);
     vanished = done && fetestexcept(FE_UNDERFLOW);
     Py_END_ALLOW_THREADS;
