@@ -55,3 +55,24 @@ def test_singular_and_negative():
     d[3] = -1
     quad, det = pl.inv_quad_logdet(pl.Diag(d), np.ones(200))
     assert quad == 198 and np.isnan(det)
+
+
+def test_a_batch_of_right_sides_is_no_batch_of_matrices():
+    """An error names no element of a batch that A has not."""
+    with pytest.raises(np.linalg.LinAlgError) as e:
+        pl.inv_quad_logdet(pl.Dense(np.zeros((200, 200))), np.ones((3, 200, 2)))
+    assert "batch" not in str(e.value)
+
+
+def test_where_estimates_are_allowed_each_goes_its_own_way():
+    """No dense factor is made for both where the determinant may be an estimate."""
+    rng = np.random.default_rng(5)
+    n = 4000
+    A = pl.Toeplitz(np.exp(-np.arange(n) / 3.0)) + pl.Diag(rng.random(n) + 1)
+    y = rng.standard_normal(n)
+    with pl.config(accuracy="estimate"), pl.explaining() as log:
+        quad, det = pl.inv_quad_logdet(A, y)
+        assert type(det) is type(pl.logdet(A)) is pl.Estimate
+    steps = [s["name"] for p in log.plans for s in p.steps if s["took"] is not None]
+    assert not {"potrf", "getrf"} & set(steps)
+    np.testing.assert_allclose(quad, y @ pl.solve(A, y), rtol=1e-8)

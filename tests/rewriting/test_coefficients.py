@@ -239,3 +239,17 @@ def test_a_plan_for_numbers_that_cancel_is_not_that_of_others(form, dtype, rng):
                 np.testing.assert_allclose(op.toarray(), want, **near)
                 np.testing.assert_allclose(op @ x, want @ x, **near)
                 np.testing.assert_allclose(pl.trace(op), np.trace(want), **near)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "c16"])
+def test_a_sum_within_an_inverse_is_not_compared_with_what_is_read_of_that_one(dtype, rng):
+    """B + C stands within B + (B + C) X, of which its first terms alone are there by then: of the
+    others what an earlier plan had left was looked at, and made a condition."""
+    a, b, c, d, e = (rng.standard_normal((9, 9)).astype(dtype) + 9 * np.eye(9) for _ in range(5))
+    A, B, C, D, E = map(pl.Dense, (a, b, c, d, e))
+    x = rng.standard_normal(9)
+    for k in (2.0, 3.5, -0.5, 1e-3):
+        want = a @ x + np.linalg.solve(b + (b + c) @ (k * d + e), x)
+        with pl.config(check_plans=True):
+            got = (A + pl.inv(B + (B + C) @ (k * D + E))) @ x
+        np.testing.assert_allclose(got, want, rtol=0, atol=1e-12 * np.abs(want).max())

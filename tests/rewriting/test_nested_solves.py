@@ -104,3 +104,23 @@ def test_determinants_of_what_holds_solves(rng):
     with pl.config(check_plans=True):
         got = pl.slogdet(S)[1]
     assert abs(got - np.linalg.slogdet(S.toarray())[1]) < 1e-12
+
+
+def test_what_is_kept_in_a_fallback_three_deep_follows_writes(rng):
+    """A product of inverses of Kronecker's factors in a fallback, of which one has a try by
+    Cholesky: a factor kept there rests on all that it is made of, and on no mask that is set
+    wherever it is made."""
+    d = rng.standard_normal(20) + 3
+    d[0] = 0
+    u, v, w = (rng.standard_normal(s) for s in ((20, 3), (20, 3), (120, 2)))
+    p = 3 * np.eye(3)
+    kron = pl.Kron(pl.Dense(p, "pos"), pl.Dense(3 * np.eye(2), "pos")) + pl.Identity(6)
+    A = pl.Kron(pl.Diag(d) + pl.LowRank(u, v), kron) + pl.LowRank(w)
+    b = pl.Dense(rng.standard_normal((120, 2)))
+    for a in (None, d, u, p, w, v, None):
+        if a is not None:
+            a *= 1.25
+        with pl.config(check_plans=True):
+            x = (b.T @ pl.inv(A)).toarray()
+        want = np.linalg.solve(A.toarray().T, b.toarray()).T
+        np.testing.assert_allclose(x, want, rtol=0, atol=1e-8 * np.abs(want).max())

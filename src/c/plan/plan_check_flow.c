@@ -462,7 +462,9 @@ static lop_status conditions(flow *f, const lop_step *s, cube *kept) {
         const int how = j < 2 || s->when_set ? SET : 0, at = find(&f->runs, mask[j]);
         const uint64_t before = f->leaves;
         const bool many = f->many, one = how & SET && f->p->slot[mask[j]].batch == 1;
-        st = reads(f, mask[j], &f->runs, ", its mask");
+        const cube before_it = f->runs;
+        if (how & SET && f->raised[mask[j]]) join(&f->runs, &f->implied[mask[j]]); /* if it runs */
+        st = reads(f, mask[j], &before_it, ", its mask");
         if (one) {
             f->leaves = before;
             f->many = many;
@@ -471,7 +473,6 @@ static lop_status conditions(flow *f, const lop_step *s, cube *kept) {
         if (st == LOP_OK && at >= 0 && (f->runs.how[at] ^ how) & SET)
             st = lop_check_fault(f->k, f->at, "it can never run (mask %d)", mask[j]);
         put(&f->runs, mask[j], how);
-        if (how & SET && f->raised[mask[j]]) join(&f->runs, &f->implied[mask[j]]);
     }
     return st;
 }

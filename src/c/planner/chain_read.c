@@ -413,6 +413,7 @@ int lop_chain_open(lop_chain *ch, lop_chstate *st, int atom) {
                        .cols = lop_cols(node),
                        .shared = true,
                        .opened = (int16_t)(atom + 1)};
+    r.group[at].open = true; /* not all of its terms are there for those within it to compare */
     if (!read_sum(&r, g, node, 0, (lop_chterm){.c = {.re = 1}})) return -1;
     g->real = group_is_real(&r, g);
     return at;

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .. import _core
-from .._base import dlpack
+from .._base import config, dlpack
 from .._base.checks import is_lazy, number, square
 from .._base.dtypes import inexact, real_of
 from .._base.errors import deferrable
@@ -72,7 +72,9 @@ _TOGETHER = 128  # rows from which one plan of both pays for its overhead, some 
 
 def _solution_and_logdet(op: Any, b: Any) -> tuple[Any, Any]:
     """Both by one plan, so that one factor serves them, where that is not the dearer."""
-    if op.ndim > 2 or op.shape[-1] < _TOGETHER or op.dtype is None or b.dtype.char not in "fdFD":
+    many = op.ndim > 2 or b.ndim > 2  # one factor then serves all b by itself
+    apart = many or op.dtype is None or config.get("accuracy") != "exact"
+    if apart or op.shape[-1] < _TOGETHER or b.dtype.char not in "fdFD":
         return solve(op, b), logdet(op)
     A = build.node(op)
     x, log = evaluate(solve(A, b), logdet(A))
