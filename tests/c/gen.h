@@ -62,6 +62,7 @@ const lop_node *gen_blocktri_blocks(gen *g, const char *rule);
 const lop_node *gen_band_product(gen *g, const char *rule);
 /* gen_products.c: for the rows named picked, of-rows and of-terms. */
 const lop_node *gen_product_value(gen *g, const char *rule);
+const lop_node *gen_column(gen *g, const char *rule);
 /* gen_kron_places.c: products with sums of Krons around windows of two rows. */
 const lop_node *gen_kron_places(gen *g);
 /* a + c I, of arrays, either way round. */

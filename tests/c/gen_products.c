@@ -105,3 +105,30 @@ const lop_node *gen_product_value(gen *g, const char *rule) {
                     : rows                 ? of_rows(&one)
                                            : of_terms(&one));
 }
+
+/* A cast to double precision of what a unit vector gives in single, or of a matrix laid out. */
+const lop_node *gen_column(gen *g, const char *rule) {
+    gen one = *g;
+    const int64_t n = 1 + pick(g, 4);
+    one.batch = (lop_shape){0};
+    one.dtype = pick(g, 2) ? LOP_c64 : LOP_f32;
+    const lop_attr at = t_ints(pick(g, n), 0, 0, 0), d = t_ints(0, 0, 0, LOP_c128 + 1),
+                   all = t_ints(2, 0, 0, 0);
+    if (strstr(rule, "ravel"))
+        return t_one_of(g->w, "cast", &d, t_one_of(g->w, "ravel", &all, gen_array(&one, 2, n, 2)));
+    const lop_node like = {.shape = {.ndim = 2, .dim = {n, 1}}, .dtype = one.dtype, .core = 2};
+    const lop_node *x = NULL, *y = NULL, *in[3] = {NULL};
+    if (lop_node_make(&g->w->ctx, &lop_op_unit, &at, 0, NULL, &like, &x, &g->w->err) != LOP_OK)
+        return NULL;
+    if (strstr(rule, "circulant")) {
+        in[0] = gen_array(&one, 1, n, 1);
+        in[2] = x;
+        if (lop_sizes_make(&g->w->ctx, 1, &n, &in[1], &g->w->err) == LOP_OK && in[0])
+            y = t_node(g->w, "circulant_solve", NULL, 3, in);
+        for (int i = 0; i < 3; i++) lop_node_unref(in[i]);
+    } else if (strstr(rule, "inverse"))
+        y = t_two_of(g->w, "solve", random_of(&one, &lop_op_diag, n, n), x);
+    else
+        y = t_two_of(g->w, "apply", gen_operator(&one, n, n, 1), x);
+    return t_one_of(g->w, "cast", &d, y);
+}

@@ -5,6 +5,10 @@ import numpy as np
 import pytest
 
 import pylinop as pl
+from pylinop import _core
+from pylinop._base import config
+from pylinop._programs import freezing
+from pylinop._programs.programs import Written
 
 
 def points(n, d=3, seed=0, dtype=float):
@@ -123,3 +127,24 @@ def test_gradients_are_those_of_the_formula():
     slope = (float(f(pl.lazy(X + h * way))) - float(f(pl.lazy(X - h * way)))) / (2 * h)
     assert abs(np.vdot(grad, way) - slope) < 1e-5 * abs(slope)
     assert abs(value - float(f(pl.lazy(X)))) < 1e-9
+
+
+@pytest.mark.skipif(config.get("verify"), reason="there are no tapes under verify=")
+def test_a_tape_asks_again_for_its_own_numbers():
+    n = 60
+    r = np.random.default_rng(4)
+    Y, t, b = r.random((n, n)), r.standard_normal(n), np.ones(n)
+
+    def f(c, Y, t):
+        inner = np.exp(-abs(t[:, None] - t[None, :]))
+        K = np.sin(c * (Y @ inner @ Y.T)) + n * pl.Identity(n)
+        return b @ pl.inv(K) @ b + pl.logdet(K)
+
+    arrays, out = (np.array(1e-3), Y, t), (np.empty(()),)
+    program = Written(lambda leaves: [f(*leaves)], f, 3)
+    tape, _ = freezing._frozen(freezing.Freezable(program, False), arrays, out)
+    assert _core._tape_run(tape, arrays, out) and out[0] == program(arrays)[0]
+    for c in (1e-3, 3.0, 1e11):  # by 1e11 rounding takes the halves apart
+        given = (np.array(c), Y, t)
+        if _core._tape_run(tape, given, out):
+            assert c < 1e11 and out[0] == program(given)[0]

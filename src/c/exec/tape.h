@@ -28,6 +28,8 @@ typedef enum lop_tape_what {
     LOP_TAPE_SUM,    /* along `axis` as NumPy's, bit for bit; -1: of all */
     LOP_TAPE_LOGDET, /* of a determinant m 2^e, as the pair (m, e) */
     LOP_TAPE_LOGABS,
+    LOP_TAPE_HALVES, /* nothing: do the halves of a real matrix agree, if axis is 1, or not, if it
+                        is 0, as the plans behind it suppose? Else UNABLE */
     LOP_TAPE_LOOP,   /* elementwise, by a loop of a ufunc's */
     LOP_TAPE_CHOOSE, /* of the second and third where the first, a bool, says */
     LOP_TAPE_SUMS,   /* along the middle one of three dimensions as NumPy's */

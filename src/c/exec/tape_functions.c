@@ -1,5 +1,6 @@
 /* tape_functions.c: the functions of arrays on a tape. Elementwise loops over any strides; sums in
  * the order of NumPy's, so that both roads of a program give the same bits. */
+#include "kernels/common/kernels.h"
 #include "tape.h"
 
 #include <math.h>
@@ -245,11 +246,20 @@ static lop_status logdet(lop_tape_what what, const lop_buf *a, const lop_buf *ou
     return LOP_OK;
 }
 
+/* -- halves */
+
+static lop_status halves(int agree, const lop_buf *a) {
+    if (a->shape.ndim != 2 || (a->dt != LOP_f64 && a->dt != LOP_f32)) return LOP_UNABLE;
+    const lop_mat m = {a->p, a->shape.dim[0], a->shape.dim[1], a->stride[0], a->stride[1], a->dt};
+    return lopk_halves_agree(&m) == (agree != 0) ? LOP_OK : LOP_UNABLE;
+}
+
 lop_status lop_tape_function(lop_tape_what what, int axis, const lop_buf *a, const lop_buf *b,
                              const lop_buf *out) {
     walk w;
     if (what == LOP_TAPE_SUM) return sum(axis, a, out);
     if (what == LOP_TAPE_LOGDET || what == LOP_TAPE_LOGABS) return logdet(what, a, out);
+    if (what == LOP_TAPE_HALVES) return halves(axis, a);
     if (!walk_open(&w, out, a, b)) return LOP_UNABLE;
     inner f = NULL;
     if (!lop_is_blas(a->dt) || !lop_is_blas(out->dt)) return LOP_UNABLE;

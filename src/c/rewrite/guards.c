@@ -357,6 +357,11 @@ lop_truth lop_when_widens(const lop_match *m) { /* the integers of a value wrap 
     lop_dtype from = m->root->child[0]->dtype;
     return truth((lop_is_blas(from) || !m->root->attr.i[0]) && widens(from, m->root->dtype));
 }
+lop_truth lop_when_column_widens(const lop_match *m) { /* of a product with a unit vector */
+    const lop_node *x = HOLE(m, 'x');
+    while (x->op == &lop_op_cast) x = x->child[0];
+    return x->op == &lop_op_unit ? lop_when_widens(m) : LOP_FALSE;
+}
 lop_truth lop_when_inner_widens(const lop_match *m) {
     return HOLE(m, 'a')->n > 0 ? lop_when_widens(m) : LOP_FALSE;
 }

@@ -57,7 +57,9 @@ lop_truth lop_when_cast_same(const lop_match *m);
 lop_truth
 lop_when_widens(const lop_match *m); /* the root casts an array expression to a wider dtype */
 lop_truth lop_when_inner_widens(const lop_match *m); /* and what is cut is an expression itself */
-lop_truth lop_when_cast_widens(const lop_match *m);  /* the inner cast loses nothing */
+lop_truth
+lop_when_column_widens(const lop_match *m);         /* and it is of a product with a unit vector */
+lop_truth lop_when_cast_widens(const lop_match *m); /* the inner cast loses nothing */
 lop_truth lop_when_narrow(
     const lop_match *m); /* the operator's parameters are expressions narrower than the root */
 /* The dtype of x in which `root` has its digits: its own, or the real one where x is real: what is

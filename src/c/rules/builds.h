@@ -370,6 +370,7 @@ lop_status lop_kernel_cut(const lop_maker *mk, const lop_node *k, const lop_attr
 LOP_BUILD(full_elementwise);
 /* elementwise.c */
 LOP_BUILD(cast_value);
+LOP_BUILD(cast_column);
 LOP_BUILD(solve_orthogonal);
 
 LOP_BUILD(diagonal_single);

@@ -91,6 +91,15 @@ LOP_BUILD(solve_orthogonal) {
     return st;
 }
 
+/* The right side is cast, and with it what it is applied to. */
+LOP_BUILD(cast_column) {
+    const lop_node *inner = m->root->child[0], *x = NULL;
+    lop_status st = lop_make1(mk, &lop_op_cast, &m->root->attr, inner->child[1], &x);
+    if (st == LOP_OK) st = lop_make2(mk, inner->op, &inner->attr, inner->child[0], x, out);
+    lop_node_unref(x);
+    return st;
+}
+
 /* The action itself in the wider dtype. */
 LOP_BUILD(cast_value) {
     const lop_node *value = m->root->child[0];

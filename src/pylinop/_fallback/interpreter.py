@@ -96,8 +96,20 @@ def _inverse(op: Any, x: Any, mode: int, vec: bool) -> Generator[Any, Any, Any]:
         return y / (below[1].conjugate() if mode & C else below[1])  # Python numbers stay weak
     if by == "view":
         return (yield _core._build("inverse", below[0]), x, mode ^ op._mode, vec)
-    a = dense_forms.seen(toarray(op), mode)
+    a = dense_forms.seen(_wide(op, x.dtype), mode)
     return np.linalg.solve(a, x[..., None])[..., 0] if vec else np.linalg.solve(a, x)
+
+
+def _wide(op: Any, dtype: Any) -> Any:
+    """The dense form for a solve in that dtype, rounded to it and not to the operator's own."""
+    if op.dtype is None:
+        return toarray(op)
+    whole = np.result_type(op.dtype, dtype)
+    if op.dtype.kind != "c":
+        whole = np.empty(0, whole).real.dtype  # functions may take real columns alone
+    if whole == op.dtype or whole.kind not in "fc":
+        return toarray(op)
+    return toarray(op, dtype=whole) if op._opaque else op.astype(whole).toarray()
 
 
 def _identical(op: Any, x: Any, vec: bool) -> Any:
@@ -231,10 +243,12 @@ def apply(op: Any, x: Any, mode: int = N, vec: bool = False, out: Any = None) ->
 # -- dense forms and diagonals of expressions that C cannot run --
 
 
-def toarray(op: Any, out: Any = None) -> Any:
+def toarray(op: Any, out: Any = None, dtype: Any = None) -> Any:
+    """dtype: what an opaque one is asked for its columns in; its own."""
     if not op._opaque:
         return op.toarray() if out is None else op.toarray(out=out)
-    dtype = op.dtype if op.dtype is not None else np.float64
+    if dtype is None:
+        dtype = op.dtype if op.dtype is not None else np.float64
     n = op.shape[-1]
     memory.materialising(op, op.size * np.dtype(dtype).itemsize, True)
     y = run_plain((op, np.eye(n, dtype=dtype), N, False))

@@ -102,13 +102,15 @@ def _sandwich(op: Any, x: Any, mode: int, vec: bool) -> Generator[Any, Any, Any]
 
 
 def _dense(op: Any, whole: Any) -> Generator[Any, Any, Any]:
-    """The dense form, by requests where the core cannot make it. What is computed of integers is so
-    in floats where the whole is in floats: it would wrap."""
+    """The dense form in the dtype of the whole, by requests where the core cannot make it: what is
+    computed of integers would wrap, of single precision be rounded."""
     dtype = np.dtype(np.float64 if op.dtype is None else op.dtype)
-    wraps = dtype.kind in "biu" and whole.kind in "fc"
-    dtype = whole if wraps else dtype
+    if dtype.kind != "c":
+        whole = np.empty(0, whole).real.dtype  # functions may take real columns alone
+    wider = dtype != whole and whole.kind in "fc"
+    dtype = whole if wider else dtype
     if not op._opaque:
-        return (op.astype(dtype) if wraps else op).toarray()
+        return (op.astype(dtype) if wider else op).toarray()
     memory.materialising(op, op.size * dtype.itemsize, True)
     y = yield op, np.eye(op.shape[-1], dtype=dtype), N, False
     return np.broadcast_to(y, (*op.shape[:-2], *y.shape[-2:]))
@@ -126,7 +128,7 @@ def _elements(op: Any, x: Any, mode: int, vec: bool) -> Generator[Any, Any, Any]
         a = a[..., :, None, :] * b[..., None, :, :]
         a = a.reshape(*a.shape[:-3], a.shape[-3] * a.shape[-2], a.shape[-1])
     if op.dtype is not None:  # a weak operand's dense form is float64
-        a = a.astype(op.dtype, copy=False)
+        a = a.astype(whole, copy=False)
     a = dense_forms.seen(a, mode)
     return (a @ x[..., None])[..., 0] if vec else a @ x
 

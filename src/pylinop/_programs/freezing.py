@@ -36,9 +36,20 @@ from .views import Unfit, View, c_strides, in_c_order, of_views, view_of
 
 __all__ = ["Freezable", "consider"]
 
-(_PLAN, _COPY, _ADD, _SUBTRACT, _MULTIPLY, _DIVIDE, _NEGATIVE, _CONJ, _SUM, _LOGDET, _LOGABS) = (
-    range(11)
-)
+(
+    _PLAN,
+    _COPY,
+    _ADD,
+    _SUBTRACT,
+    _MULTIPLY,
+    _DIVIDE,
+    _NEGATIVE,
+    _CONJ,
+    _SUM,
+    _LOGDET,
+    _LOGABS,
+    _HALVES,
+) = range(12)
 _UFUNCS = {
     np.add: _ADD,
     np.subtract: _SUBTRACT,
@@ -152,6 +163,10 @@ class _Tape:
         self, what: int, args: Any, out: Any, axis: int = -1, by: Any = None, letters: bytes = b""
     ) -> None:
         self.steps.append((what, axis, by, letters, tuple(args), (), out))
+
+    def halves(self, a: Any, agree: int) -> None:
+        """Whether a matrix was symmetric decided which plans ran."""
+        self.step(_HALVES, [self.taken(view_of(a), a)], self.room(np.dtype("d"), ()), agree)
 
     def cast(self, place: Any, dtype: Any) -> Any:
         """The same elements in another dtype."""
@@ -304,8 +319,8 @@ def _same_kind(a: Any, b: Any) -> bool:
     if isinstance(a, tuple) or isinstance(b, tuple):
         if type(a) is not type(b) or len(a) != len(b):
             return False
-        if len(a) == 2:
-            return view_of(a[1])[1:] == view_of(b[1])[1:]
+        if len(a) <= 3:
+            return view_of(a[1])[1:] == view_of(b[1])[1:] and a[2:] == b[2:]
         return [v[1:] for v in a[3]] == [v[1:] for v in b[3]]
     return a._head == b._head and view_of(a._value)[1:] == view_of(b._value)[1:]
 
@@ -330,6 +345,9 @@ def _tape(
                 continue
             if len(e) == 2:
                 last = view_of(e[1])
+                continue
+            if len(e) == 3:
+                tape.halves(*e[1:])
                 continue
             found = sources.of(one[k][2], two[k][2])
             tape.plan(e, [s and (tape.found(read[s[0]].view), *s[1:]) for s in found])

@@ -16,7 +16,7 @@ from .views import Unfit, View, c_strides, in_c_order
 __all__ = ["ROWS", "of_products", "of_ufunc"]
 
 _COPY, _DIVIDE, _SUM = 1, 5, 8  # of exec/tape.h
-_LOOP, _CHOOSE, _SUMS, _REDUCE = range(11, 15)
+_LOOP, _CHOOSE, _SUMS, _REDUCE = range(12, 16)
 _MOST = 3  # arguments of a loop
 _LETTERS = set("?fdFD")
 

@@ -52,6 +52,10 @@ void lopk_dot(const lop_mat *out, const lop_mat *a, const lop_mat *b);
  * conjugated where asked. One pass over both, whatever their orders. */
 void lopk_row_dots(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_mat *b, bool conj_b);
 
+/* Is no entry of a real square matrix further from that across the diagonal than n u / 2 of it (64
+ * u at most)? Then either half is the matrix to working accuracy. */
+bool lopk_halves_agree(const lop_mat *a);
+
 /* y[m,n] (+)= op(a)[m,k] b[k,n]; op conjugates when conj_a. Transpose by swapping strides. y may
  * not overlap a or b. Exact for integers; meant for those, for tiny sizes, and for odd strides. */
 void lopk_matmul_loop(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_mat *b,

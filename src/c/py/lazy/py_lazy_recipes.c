@@ -37,11 +37,13 @@ static bool put_word(reading *r, char tag, const void *bytes, size_t n) {
     return put(r, &tag, 1) && put(r, &n, sizeof n) && put(r, bytes, n);
 }
 
-/* Is `more` that of a recipe? */
+/* Is `more` that of a recipe? That object itself, which the recipes hold: an equal one may go, and
+ * another come to lie where it was. */
 static bool is_of_recipe(const py_state *s, PyObject *more) {
-    const int found = more && PyTuple_CheckExact(more) ? PyDict_Contains(s->recipes, more) : 0;
-    if (found < 0) PyErr_Clear(); /* a function that has no hash */
-    return found > 0;
+    if (!more || !PyTuple_CheckExact(more)) return false;
+    PyObject *held = PyDict_GetItemWithError(s->recipes, more);
+    if (!held) PyErr_Clear(); /* a function that has no hash */
+    return held == more;
 }
 
 /* One of those that the node is made of, if it is not met again: then true. */
@@ -190,7 +192,8 @@ static PyObject *recipe_of(const reading *r, const py_lazy *a) {
 /* Keeps the recipe, and its `more` beside it, by which kinds of this kind are known. */
 static int remember(const py_state *s, PyObject *key, PyObject *recipe) {
     if (PyDict_GET_SIZE(s->recipes) >= 2 * RECIPES) PyDict_Clear(s->recipes);
-    if (PyDict_SetItem(s->recipes, PyTuple_GET_ITEM(recipe, 3), Py_None) < 0) return -1;
+    PyObject *more = PyTuple_GET_ITEM(recipe, 3);
+    if (PyDict_SetItem(s->recipes, more, more) < 0) return -1;
     return PyDict_SetItem(s->recipes, key, recipe);
 }
 
@@ -205,7 +208,9 @@ PyObject *py_lazy_kind(py_state *s, PyTypeObject *type, PyObject *args, PyObject
     if (read_all(&r, type, args, kwargs) && !(key = PyBytes_FromStringAndSize(r.key, r.used)))
         return NULL;
     if (key && (recipe = PyDict_GetItemWithError(s->recipes, key))) {
+        Py_INCREF(recipe); /* what is collected meanwhile may build others */
         made = again(s, &r, recipe);
+        Py_DECREF(recipe);
         Py_DECREF(key);
         return made;
     }

@@ -6,13 +6,12 @@
  * what the function makes of a few units in the last place, so that the entries are compared, tile
  * by tile, once: n^2 / 2 pairs, before a factor of n^3 / 3 flops. Where no pair is further apart
  * than n u / 2 (64 u at most), either half is the matrix to working accuracy: a factor of one has a
- * backward error below n u |A|, entry by entry, and a product with A^T as one with A too. */
-#include "py_lazy.h"
+ * backward error below n u |A|, entry by entry, and a product with A^T as one with A too. A tape
+ * (exec/tape.h) asks again for its own numbers. */
+#include "kernels/common/kernels.h"
+#include "py/run/py_tape.h"
 
-#include <float.h>
-#include <math.h>
-
-enum { DEEPEST = 12, MOST_NODES = 96, TILE = 32, LEAST_ROWS = 32, MOST_UNITS = 64 };
+enum { DEEPEST = 12, MOST_NODES = 96, LEAST_ROWS = 32 };
 
 typedef struct look {
     const py_state *s;
@@ -235,44 +234,34 @@ static bool is_own(look *w, PyObject *o, int depth) {
 
 /* -- its numbers */
 
-/* Is no entry further from that across the diagonal than so many units of the larger? NaN is. */
-#define HALVES_AGREE(name, type, unit)                                                             \
-    static bool name(const char *p, npy_intp n, npy_intp row, npy_intp col, type units) {          \
-        const type most = units * (unit) / 2;                                                      \
-        for (npy_intp i0 = 0; i0 < n; i0 += TILE)                                                  \
-            for (npy_intp j0 = 0; j0 <= i0; j0 += TILE)                                            \
-                for (npy_intp i = i0; i < n && i < i0 + TILE; i++)                                 \
-                    for (npy_intp j = j0; j < i && j < j0 + TILE; j++) {                           \
-                        const type a = *(const type *)(const void *)(p + i * row + j * col),       \
-                                   b = *(const type *)(const void *)(p + j * row + i * col);       \
-                        if (a != b &&                                                              \
-                            !((type)fabs((double)(a - b)) <= most * (type)fabs((double)a)))        \
-                            return false;                                                          \
-                    }                                                                              \
-        return true;                                                                               \
-    }
-HALVES_AGREE(agree_f, float, FLT_EPSILON)
-HALVES_AGREE(agree_d, double, DBL_EPSILON)
-
-static bool is_symmetric(const py_lazy *a) {
+/* 1: they are symmetric; 0: not, or nobody knows; -1: an exception. */
+static int is_symmetric(const py_lazy *a) {
     if (a->head != PY_CALL || a->nd != 2 || a->dim[0] != a->dim[1] || a->dim[0] < LEAST_ROWS ||
         !a->value || !PyArray_CheckExact(a->value))
-        return false;
+        return 0;
     PyArrayObject *v = (PyArrayObject *)a->value;
     const int type = PyArray_TYPE(v);
     if ((type != NPY_FLOAT && type != NPY_DOUBLE) || !PyArray_ISBEHAVED_RO(v) ||
         PyArray_NDIM(v) != 2 || PyArray_DIM(v, 0) != a->dim[0] || PyArray_DIM(v, 1) != a->dim[0])
-        return false;
+        return 0;
     look w = {a->s, MOST_NODES};
-    if (!is_own(&w, (PyObject *)a, DEEPEST)) return false;
-    const npy_intp n = a->dim[0], row = PyArray_STRIDE(v, 0), col = PyArray_STRIDE(v, 1);
-    const double units = n / 2 < MOST_UNITS ? (double)(n / 2) : MOST_UNITS;
-    return type == NPY_FLOAT ? agree_f(PyArray_DATA(v), n, row, col, (float)units)
-                             : agree_d(PyArray_DATA(v), n, row, col, units);
+    if (!is_own(&w, (PyObject *)a, DEEPEST)) return 0;
+    const npy_intp n = a->dim[0], size = PyArray_ITEMSIZE(v);
+    if (PyArray_STRIDE(v, 0) % size || PyArray_STRIDE(v, 1) % size) return 0;
+    const lop_mat m = {PyArray_DATA(v),
+                       n,
+                       n,
+                       PyArray_STRIDE(v, 0) / size,
+                       PyArray_STRIDE(v, 1) / size,
+                       type == NPY_FLOAT ? LOP_f32 : LOP_f64};
+    const int agree = lopk_halves_agree(&m);
+    return a->s->tape && py_tape_halves(a->s, v, agree) < 0 ? -1 : agree;
 }
 
 PyObject *py_lazy_dense(const py_lazy *a) {
     if (!a->value) return NULL;
     PyArrayObject *v = (PyArrayObject *)a->value;
-    return is_symmetric(a) ? py_dense_symmetric(a->s, v) : py_dense(a->s, v);
+    const int agree = is_symmetric(a);
+    if (agree < 0) return NULL;
+    return agree ? py_dense_symmetric(a->s, v) : py_dense(a->s, v);
 }

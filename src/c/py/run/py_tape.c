@@ -5,7 +5,9 @@
  *   (plan, keys, sources, views, arrays, given)
  * with the memory of its leaves and its result as (address, dtype, shape, strides in elements);
  * `arrays` keep that memory from being used again while the list lives; `given` are the arrays of
- * the leaves before they were laid out as kernels want them. */
+ * the leaves before they were laid out as kernels want them; and
+ *   (None, array, agree)
+ * for each matrix of which it was asked whether it is symmetric. */
 #include "py_tape.h"
 
 #include <fenv.h>
@@ -143,6 +145,14 @@ int py_tape_plan(const py_run *r, const lop_frame *f) {
 
 int py_tape_value(py_lazy *a) {
     return recorded(a->s) ? PyList_Append(a->s->tape, (PyObject *)a) : 0;
+}
+
+int py_tape_halves(const py_state *s, PyArrayObject *a, bool agree) {
+    if (!recorded(s)) return 0;
+    PyObject *row = Py_BuildValue("(OOi)", Py_None, (PyObject *)a, (int)agree);
+    const int rc = row ? PyList_Append(s->tape, row) : -1;
+    Py_XDECREF(row);
+    return rc;
 }
 
 /* _tape_record(list or None): for this thread. False: another one is being written. */

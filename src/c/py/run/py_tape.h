@@ -17,6 +17,7 @@ enum { PY_TAPE_ARRAYS = 64, PY_TAPE_KEY = 4096 };
  * added to it: 0, or -1 with an exception. */
 int py_tape_plan(const py_run *r, const lop_frame *f);
 int py_tape_value(py_lazy *a);
+int py_tape_halves(const py_state *s, PyArrayObject *a, bool agree); /* its halves do, or do not */
 extern PyMethodDef py_tape_methods[];
 
 /* -- py_tape_table.c */
