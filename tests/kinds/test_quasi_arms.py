@@ -21,6 +21,16 @@ def backward_error(a, size, x, b):
 # -- likelihoods --
 
 
+@pytest.mark.parametrize("right", DTYPES)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_dtypes_of_likelihoods(dtype, right, rng):
+    """Those of the dense form: the determinant's is the matrix's, whatever the vector is."""
+    A = pl.QuasiSeparable(*definite(rng, 5, 2, dtype, False))
+    got, due = (pl.inv_quad_logdet(K, np.ones(5, right)) for K in (A, A.toarray()))
+    assert [x.dtype for x in got] == [x.dtype for x in due]
+    assert got.logdet.dtype == pl.logdet(A).dtype
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("J", "full"), SHAPES)
 def test_likelihoods(J, full, dtype, rng):

@@ -11,7 +11,7 @@ import numpy as np
 from .. import _core
 from .._base import config, dlpack
 from .._base.checks import is_lazy, number, square
-from .._base.dtypes import inexact, real_of
+from .._base.dtypes import inexact
 from .._base.errors import deferrable
 from .._base.signatures import hinted
 from .._lazy import build
@@ -136,9 +136,8 @@ def inv_quad_logdet(A: _OperatorLike, b: Any) -> InvQuadLogdet:
         if found is not None:
             if op.dtype == right.dtype == np.float64:
                 return InvQuadLogdet(*map(np.float64, found))
-            real = np.result_type(real_of(op.dtype), real_of(inexact(right.dtype)))
             dtype = np.result_type(inexact(op.dtype), inexact(right.dtype))
-            return InvQuadLogdet(dtype.type(found[0]), real.type(found[1]))
+            return InvQuadLogdet(dtype.type(found[0]), inexact(op.dtype).type(found[1]))
     x, log = _solution_and_logdet(op, right)
     axis = -1 if right.ndim == 1 else -2
     return InvQuadLogdet(number((np.conj(right) * x).sum(axis=axis)), log)
