@@ -249,6 +249,8 @@ LOP_BUILD(det_update);
 LOP_BUILD(update_inverse_diagonal);
 LOP_BUILD(between_update_diagonal);
 LOP_BUILD(between_update_trace);
+/* low_rank_inverse_trace.c */
+LOP_BUILD(trace_inverse_update);
 /* inverse_identities.c */
 LOP_BUILD(solve_spelled_inverse);
 LOP_BUILD(spelled_inverse);

@@ -333,6 +333,10 @@ const lop_rule lop_rule_table[] = {
      "likewise"},
     {"trace-band", LOP_PUSH, "(trace@k (prod ?a ?b))", NULL, NULL, lop_build_trace_band,
      "sum of the diagonal of a band"},
+    {"trace-inverse-update", LOP_PUSH, "(trace@k (prod ?a ?b))", NULL, lop_when_inexact,
+     lop_build_trace_inverse_update,
+     "tr((D + U C V^H)^-1 X) = tr(D^-1 X) - tr(S^-1 C V^H D^-1 X D^-1 U), S the small matrix; "
+     "checked, else LU"},
     {"trace-power-band", LOP_PUSH, "(trace@k (power@p ?a))", NULL, NULL, lop_build_trace_band,
      "likewise of the power of a band"},
     {"trace-power", LOP_PUSH, "(trace@k (power@p ?a))", NULL, lop_when_inexact,
