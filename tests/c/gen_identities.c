@@ -199,6 +199,15 @@ static const lop_node *beside_update(gen *g) {
     }
 }
 
+/* c I + a K D or c I + a D K. */
+static const lop_node *weighted(gen *g) {
+    const int64_t n = 5 + pick(g, 3);
+    const lop_node *d = t_one_of(g->w, "diag", NULL, gen_array(g, 1, n, 1)), *k = positive(g, n),
+                   *p = pick(g, 2) ? prod(g, k, d) : prod(g, d, k), *eye = identity(g, n);
+    if (pick(g, 2)) p = times(g, 0.5, p);
+    return sum(g, pick(g, 2) ? eye : times(g, 3, eye), p);
+}
+
 /* d I + a (K + c I)^-1 with a = - c d, so that K is left, or a > 0 over a Diag. */
 static const lop_node *resolvent(gen *g) {
     const int64_t n = 2 + pick(g, 3);
@@ -311,7 +320,7 @@ const lop_node *gen_identity_of_inverses(gen *g, const char *rule) {
     one.batch = (lop_shape){0};
     one.exprs = 0;
     one.dtype = pick(g, 3) || strstr(rule, "thin") ? LOP_c128 : LOP_f64; /* where it pays */
-    if (!strcmp(rule, "scaledet-beside-band")) one.dtype = LOP_f64;
+    if (!strcmp(rule, "scaledet-beside-band") || strstr(rule, "-weighted")) one.dtype = LOP_f64;
     return asked(&one, rule,
                  strstr(rule, "of-parallel")     ? parallel_sum(&one, strstr(rule, "-sum") != NULL)
                  : strstr(rule, "plus-identity") ? beside_shift(&one)
@@ -319,6 +328,7 @@ const lop_node *gen_identity_of_inverses(gen *g, const char *rule) {
                  : strstr(rule, "solve-thin")    ? parallel(&one, false)
                  : strstr(rule, "beside-band")   ? beside_band(&one)
                  : strstr(rule, "circulants")    ? circulants(&one)
+                 : strstr(rule, "-weighted")     ? weighted(&one)
                  : strstr(rule, "inverse-update") && rule[0] == 't' ? beside_update(&one)
                  : strstr(rule, "-kinds")          ? one_toeplitz(&one, strstr(rule, "view"))
                  : strstr(rule, "corner")          ? corner(&one)

@@ -159,11 +159,12 @@ static lop_status read(const lop_match *m, const lop_maker *mk, const lop_node *
     if (!lop_is_blas(m->root->dtype) || lop_nbatch(p) > 0) return LOP_NOMATCH;
     *n = factors_of(p, f, FACTORS);
     for (int i = 0; i < *n; i++) /* those that wrap stay as they are written */
-        if (lop_nbatch(f[i]) > 0 || !lop_is_blas(f[i]->dtype) || is_thin(f[i], lop_rows(p)))
-            return LOP_NOMATCH;
+        if (lop_nbatch(f[i]) > 0 || !lop_is_blas(f[i]->dtype)) return LOP_NOMATCH;
     for (*at = 0; *at < *n; ++*at) {
         const lop_node *in = inverted(f[*at], mode);
-        const lop_status st = in ? update_of(mk, m->root->dtype, in, a) : LOP_NOMATCH;
+        bool thin = false;
+        for (int i = 0; in && i < *n; i++) thin = thin || is_thin(f[i], lop_rows(in));
+        const lop_status st = in && !thin ? update_of(mk, m->root->dtype, in, a) : LOP_NOMATCH;
         if (st != LOP_NOMATCH) return st;
     }
     return LOP_NOMATCH;
