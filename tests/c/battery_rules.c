@@ -250,7 +250,8 @@ static const lop_node *by_name(gen *g, const char *rule) {
         strstr(rule, "quadratic") || strstr(rule, "corner") ||
         !strcmp(rule, "diagonal-plus-identity") || !strcmp(rule, "trace-plus-identity") ||
         !strcmp(rule, "diagonal-inverse-block") || !strcmp(rule, "dense-inverse-update") ||
-        !strcmp(rule, "dense-inverse-thin-sum"))
+        !strcmp(rule, "dense-inverse-thin-sum") || !strcmp(rule, "trace-inverse-update") ||
+        strstr(rule, "-weighted"))
         return gen_identity_of_inverses(g, rule);
     if (strstr(rule, "dense-results")) return gen_results(g);
     if (!strcmp(rule, "solve-normal")) return gen_normal(g);

@@ -176,6 +176,38 @@ static const lop_node *update(gen *g, bool sums) {
     return out;
 }
 
+/* (D + U U^H)^-1 X, of an update or a sum, X on either side or on both. */
+static const lop_node *beside_update(gen *g) {
+    const bool sums = pick(g, 3) == 0;
+    const int64_t n = sums ? 32 : 8 + pick(g, 3);
+    const lop_node *d = t_one_of(g->w, "diag", NULL, gen_array(g, 1, n, 1)), *u = dense(g, n, 1),
+                   *child[3] = {d, u, u}, *a = NULL;
+    if (sums) {
+        a = sum(g, d, prod(g, keep(u), adjoint(g, u)));
+    } else {
+        a = d && u ? t_node(g->w, "lowrankupdate", NULL, 3, child) : NULL;
+        lop_node_unref(d);
+        lop_node_unref(u);
+    }
+    a = inverse(g, a);
+    const lop_attr how = t_ints(pick(g, 4), 0, 0, 0);
+    if (how.i[0]) a = t_one_of(g->w, "view", &how, a);
+    switch (pick(g, 3)) {
+    case 0: return prod(g, a, dense(g, n, n));
+    case 1: return prod(g, dense(g, n, n), a);
+    default: return prod(g, prod(g, dense(g, n, n), a), dense(g, n, n));
+    }
+}
+
+/* c I + a K D or c I + a D K. */
+static const lop_node *weighted(gen *g) {
+    const int64_t n = 5 + pick(g, 3);
+    const lop_node *d = t_one_of(g->w, "diag", NULL, gen_array(g, 1, n, 1)), *k = positive(g, n),
+                   *p = pick(g, 2) ? prod(g, k, d) : prod(g, d, k), *eye = identity(g, n);
+    if (pick(g, 2)) p = times(g, 0.5, p);
+    return sum(g, pick(g, 2) ? eye : times(g, 3, eye), p);
+}
+
 /* d I + a (K + c I)^-1 with a = - c d, so that K is left, or a > 0 over a Diag. */
 static const lop_node *resolvent(gen *g) {
     const int64_t n = 2 + pick(g, 3);
@@ -288,7 +320,7 @@ const lop_node *gen_identity_of_inverses(gen *g, const char *rule) {
     one.batch = (lop_shape){0};
     one.exprs = 0;
     one.dtype = pick(g, 3) || strstr(rule, "thin") ? LOP_c128 : LOP_f64; /* where it pays */
-    if (!strcmp(rule, "scaledet-beside-band")) one.dtype = LOP_f64;
+    if (!strcmp(rule, "scaledet-beside-band") || strstr(rule, "-weighted")) one.dtype = LOP_f64;
     return asked(&one, rule,
                  strstr(rule, "of-parallel")     ? parallel_sum(&one, strstr(rule, "-sum") != NULL)
                  : strstr(rule, "plus-identity") ? beside_shift(&one)
@@ -296,8 +328,10 @@ const lop_node *gen_identity_of_inverses(gen *g, const char *rule) {
                  : strstr(rule, "solve-thin")    ? parallel(&one, false)
                  : strstr(rule, "beside-band")   ? beside_band(&one)
                  : strstr(rule, "circulants")    ? circulants(&one)
-                 : strstr(rule, "-kinds")        ? one_toeplitz(&one, strstr(rule, "view"))
-                 : strstr(rule, "corner")        ? corner(&one)
+                 : strstr(rule, "-weighted")     ? weighted(&one)
+                 : strstr(rule, "inverse-update") && rule[0] == 't' ? beside_update(&one)
+                 : strstr(rule, "-kinds")          ? one_toeplitz(&one, strstr(rule, "view"))
+                 : strstr(rule, "corner")          ? corner(&one)
                  : strstr(rule, "spelled-product") ? spelled_product(&one)
                  : strstr(rule, "difference") || strstr(rule, "shifted") ||
                          strstr(rule, "quadratic")

@@ -249,6 +249,11 @@ LOP_BUILD(det_update);
 LOP_BUILD(update_inverse_diagonal);
 LOP_BUILD(between_update_diagonal);
 LOP_BUILD(between_update_trace);
+/* low_rank_inverse_trace.c */
+LOP_BUILD(trace_inverse_update);
+/* identity_plus_weighted.c */
+LOP_BUILD(det_weighted);
+LOP_BUILD(solve_weighted);
 /* inverse_identities.c */
 LOP_BUILD(solve_spelled_inverse);
 LOP_BUILD(spelled_inverse);

@@ -482,21 +482,27 @@ LOP_BUILD(det_thin_sum) {
     return st;
 }
 
+lop_status lop_thin_update(const lop_maker *mk, lop_dtype dt, const lop_node *sum, int64_t part,
+                           const lop_node **out) {
+    lop_thin s;
+    if (!read_update(&s, mk, dt, sum) || !s.half || !pays(&s, s.rank) || s.rank > s.n / part ||
+        (!lop_sym_inverse(s.base) && better_whole(&s, 1)))
+        return LOP_NOMATCH;
+    lop_status st = open(&s);
+    if (st == LOP_OK) st = as_update(&s, out);
+    close(&s);
+    return st;
+}
+
 /* The root's action on the inverse of the sum as an update, where k columns pay. */
 static lop_status inverse_as_update(const lop_match *m, const lop_maker *mk, int64_t part,
                                     const lop_node **out) {
-    lop_thin s;
     const lop_node *all = NULL, *inverse = NULL, *sum = m->root->child[0]->child[0];
-    if (!read_update(&s, mk, m->root->dtype, sum) || !s.half || !pays(&s, s.rank) ||
-        s.rank > s.n / part || (!lop_sym_inverse(s.base) && better_whole(&s, 1)))
-        return LOP_NOMATCH;
-    lop_status st = open(&s);
-    if (st == LOP_OK) st = as_update(&s, &all);
+    lop_status st = lop_thin_update(mk, m->root->dtype, sum, part, &all);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_inverse, NULL, all, &inverse);
     if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, inverse, out);
     lop_node_unref(all);
     lop_node_unref(inverse);
-    close(&s);
     return st;
 }
 

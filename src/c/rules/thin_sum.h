@@ -52,6 +52,11 @@ lop_status lop_sum_closed(const lop_maker *mk, const lop_node *a, const lop_node
                           const lop_node **out) LOP_MUST_CHECK;
 lop_status lop_thin_hold(lop_thin *s);
 
+/* solve_woodbury.c: the sum as an update b B + U (c M) V^H, where that pays for as many columns as
+ * it has and these are no more than one in `part`. Owned; NOMATCH: it is none. */
+lop_status lop_thin_update(const lop_maker *mk, lop_dtype dt, const lop_node *sum, int64_t part,
+                           const lop_node **out) LOP_MUST_CHECK;
+
 /* resolvents.c: m as K + c I, c 0 where no such term stands in it. K owned in *k; NOMATCH: nothing
  * else does. */
 lop_status lop_read_shift(const lop_maker *mk, const lop_node *m, const lop_node **k,

@@ -1,0 +1,193 @@
+/* low_rank_inverse_trace.c: traces of products with the inverse of a diagonal and a low rank.
+ *
+ *   tr(A^-1 X) = sum_i X_ii / d_i - tr(Y (X W)),   A = D + U C V^H of k columns,
+ *   W = D^-1 U,  Y = S^-1 C V^H D^-1,  S = I + C V^H W
+ *
+ * for any X, of which its diagonal and its product with k columns are taken: no matrix of n rows
+ * and columns is formed. The entries of A^-1 = D^-1 - W Y, formed, are each off by some
+ * k u (|D^-1| + |W| |Y|), and their sum with those of X by n u of the same. Taken the other way
+ * round the rounding errors of both terms are at most n u sum_ij (|D^-1| + |W| |Y|)_ij |X_ji|, so
+ * that what accepts the inverse (checked_value: a probe is solved for, and D is not much nearer to
+ * a singular matrix than A) accepts this as well; else by LU, or Cholesky, of A. */
+#include "expr/properties.h"
+#include "low_rank_woodbury.h"
+#include "thin_sum.h"
+
+enum { FACTORS = 8, PART = 4 }; /* as for the inverse, formed */
+
+static bool is_diagonal(const lop_node *a) {
+    while (a->op == &lop_op_scaled) a = a->child[0];
+    return lop_has(a, LOP_FLAG_diagonal) && lop_nbatch(a) == 0;
+}
+
+/* What is inverted, as such an update. Owned; NOMATCH: it is none. */
+static lop_status update_of(const lop_maker *mk, lop_dtype dt, const lop_node *a,
+                            const lop_node **out) {
+    lop_status st = LOP_OK;
+    if (a->op == &lop_op_sum)
+        st = lop_thin_update(mk, dt, a, PART, out);
+    else if (a->op == &lop_op_lowrankupdate)
+        *out = lop_node_ref(a);
+    if (st != LOP_OK || !*out) return st == LOP_OK ? LOP_NOMATCH : st;
+    if ((*out)->op == &lop_op_lowrankupdate && lop_nbatch(*out) == 0) {
+        const parts p = parts_of(*out);
+        if (is_diagonal(p.base) && PART * lop_cols(p.u) <= lop_rows(*out)) return LOP_OK;
+    }
+    lop_node_unref(*out);
+    *out = NULL;
+    return LOP_NOMATCH;
+}
+
+/* The factors of a product in order, borrowed; 0: there are more, or a batch. */
+static int factors_of(const lop_node *p, const lop_node **f, int room) {
+    if (p->op != &lop_op_prod) {
+        if (room < 1) return 0;
+        f[0] = p;
+        return 1;
+    }
+    const int n = factors_of(p->child[0], f, room),
+              more = n ? factors_of(p->child[1], f + n, room - n) : 0;
+    return more ? n + more : 0;
+}
+
+/* The product of all but the one at `at`, from behind it round to before it. Owned. */
+static lop_status turned_round(const lop_maker *mk, const lop_node *const *f, int n, int at,
+                               const lop_node **out) {
+    const lop_node *all = lop_node_ref(f[(at + 1) % n]);
+    lop_status st = LOP_OK;
+    for (int i = 2; st == LOP_OK && i < n; i++) {
+        const lop_node *more = NULL;
+        st = lop_make2(mk, &lop_op_prod, NULL, all, f[(at + i) % n], &more);
+        lop_node_unref(all);
+        all = more;
+    }
+    *out = all;
+    return st;
+}
+
+/* sum_i X_ii / d_i. */
+static lop_status of_diagonals(const woodbury *s, const lop_node *x, const lop_node **out) {
+    const lop_attr cast = {.i = {1, 0, 0, s->dt.i[3]}};
+    const lop_node *d = NULL, *wide = NULL, *r = NULL, *own = NULL, *both = NULL;
+    lop_status st = lop_make_diagonal(s->mk, s->p.base, &d);
+    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_cast, &cast, d, &wide);
+    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_recip, NULL, wide, &r);
+    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_diagonal, &s->dt, x, &own);
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_mul, NULL, r, own, &both);
+    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_sumall, NULL, both, out);
+    const lop_node *gone[] = {d, wide, r, own, both};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
+/* The sum of the diagonal of a b, of two arrays. */
+static lop_status of_arrays(const lop_maker *mk, const lop_node *a, const lop_node *b,
+                            const lop_node **out) {
+    const lop_attr main_one = {.i = {0, 0, 0, 1}};
+    const lop_node *d = NULL;
+    lop_status st = lop_make2(mk, &lop_op_product_diagonal, &main_one, a, b, &d);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_sumall, NULL, d, out);
+    lop_node_unref(d);
+    return st;
+}
+
+/* tr(Y (X W)). */
+static lop_status of_thin(const woodbury *s, const lop_node *x, const lop_node **out) {
+    const lop_node *vb = NULL, *t = NULL, *y = NULL, *xw = NULL;
+    lop_status st = lop_woodbury_right(s, &vb);
+    if (st == LOP_OK && s->p.c) st = lop_make2(s->mk, &lop_op_apply, NULL, s->p.c, vb, &t);
+    if (st == LOP_OK) st = lop_woodbury_inner(s, t ? t : vb, &y);
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_apply, NULL, x, s->w->child[0], &xw);
+    if (st == LOP_OK) st = of_arrays(s->mk, y, xw, out);
+    const lop_node *gone[] = {vb, t, y, xw};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
+/* By the inverse of the dense form. */
+static lop_status of_dense(const woodbury *s, const lop_node *x, const lop_node **out) {
+    const lop_node *inverse = NULL, *dense = NULL;
+    lop_status st = lop_inverse_array(s->mk, s->a, (lop_dtype)(s->dt.i[3] - 1), &inverse);
+    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_todense, &s->dt, x, &dense);
+    if (st == LOP_OK) st = of_arrays(s->mk, inverse, dense, out);
+    lop_node_unref(inverse);
+    lop_node_unref(dense);
+    return st;
+}
+
+static lop_status checked_trace(woodbury *s, const lop_node *x, const lop_node **out) {
+    const lop_node *own = NULL, *low = NULL, *value = NULL, *alt = NULL;
+    lop_status st = lop_woodbury_open(s);
+    if (st == LOP_OK) st = of_diagonals(s, x, &own);
+    if (st == LOP_OK) st = of_thin(s, x, &low);
+    if (st == LOP_OK) st = lop_build_minus(s->mk, own, low, &value);
+    if (st == LOP_OK) st = of_dense(s, x, &alt);
+    if (st == LOP_OK) st = lop_woodbury_checked(s, &lop_op_checked_value, value, alt, out);
+    const lop_node *gone[] = {own, low, value, alt};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    lop_woodbury_close(s);
+    return st;
+}
+
+/* A^-1 in the way that f is seen: A, borrowed, and the mode; NULL: f is no inverse. */
+static const lop_node *inverted(const lop_node *f, int64_t *mode) {
+    *mode = 0;
+    if (f->op == &lop_op_view) {
+        *mode = f->attr.i[0];
+        f = f->child[0];
+    }
+    if (f->op != &lop_op_inverse) return NULL;
+    f = f->child[0];
+    if (f->op == &lop_op_view) {
+        *mode ^= f->attr.i[0];
+        f = f->child[0];
+    }
+    return f;
+}
+
+/* Is it passed through few columns sooner? Then what solves with those does less. */
+static bool is_thin(const lop_node *a, int64_t n) {
+    while (a->op == &lop_op_scaled || a->op == &lop_op_view) a = a->child[0];
+    if (a->op == &lop_op_lowrank) return 2 * lop_cols(a->child[0]) <= n;
+    return 2 * lop_rows(a) <= n || 2 * lop_cols(a) <= n;
+}
+
+/* The factors and which of them is such an inverse: `a`, owned, seen in `mode`. */
+static lop_status read(const lop_match *m, const lop_maker *mk, const lop_node **f, int *n, int *at,
+                       int64_t *mode, const lop_node **a) {
+    const lop_node *p = m->root->child[0];
+    if (!lop_is_blas(m->root->dtype) || lop_nbatch(p) > 0) return LOP_NOMATCH;
+    *n = factors_of(p, f, FACTORS);
+    for (int i = 0; i < *n; i++) /* those that wrap stay as they are written */
+        if (lop_nbatch(f[i]) > 0 || !lop_is_blas(f[i]->dtype)) return LOP_NOMATCH;
+    for (*at = 0; *at < *n; ++*at) {
+        const lop_node *in = inverted(f[*at], mode);
+        bool thin = false;
+        for (int i = 0; in && i < *n; i++) thin = thin || is_thin(f[i], lop_rows(in));
+        const lop_status st = in && !thin ? update_of(mk, m->root->dtype, in, a) : LOP_NOMATCH;
+        if (st != LOP_NOMATCH) return st;
+    }
+    return LOP_NOMATCH;
+}
+
+/* Of A^-1 in a view: tr(A^-T X) = tr(A^-1 X^T), and conjugates. */
+LOP_BUILD(trace_inverse_update) {
+    const lop_node *f[FACTORS], *a = NULL, *x = NULL, *turned = NULL, *value = NULL;
+    int n, at;
+    int64_t mode = 0;
+    lop_status st = read(m, mk, f, &n, &at, &mode, &a);
+    if (st != LOP_OK) return st;
+    woodbury s = {.mk = mk, .a = a, .p = parts_of(a)};
+    s.dt = (lop_attr){.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
+    if (mode == LOP_H && lop_infer_hermitian(a)) mode = 0;
+    st = turned_round(mk, f, n, at, &x);
+    if (st == LOP_OK) st = seen(mk, mode, x, &turned);
+    if (st == LOP_OK) st = checked_trace(&s, turned, &value);
+    if (st == LOP_OK && (mode & LOP_C))
+        st = lop_make1(mk, &lop_op_conjugate, NULL, value, out);
+    else if (st == LOP_OK)
+        *out = lop_node_ref(value);
+    const lop_node *gone[] = {a, x, turned, value};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
