@@ -107,7 +107,7 @@ def _wide(op: Any, dtype: Any) -> Any:
     whole = np.result_type(op.dtype, dtype)
     if op.dtype.kind != "c":
         whole = np.empty(0, whole).real.dtype  # functions may take real columns alone
-    if whole == op.dtype or whole.kind not in "fc":
+    if whole == op.dtype or whole.char not in "fdFD":
         return toarray(op)
     return toarray(op, dtype=whole) if op._opaque else op.astype(whole).toarray()
 

@@ -107,7 +107,8 @@ def _dense(op: Any, whole: Any) -> Generator[Any, Any, Any]:
     dtype = np.dtype(np.float64 if op.dtype is None else op.dtype)
     if dtype.kind != "c":
         whole = np.empty(0, whole).real.dtype  # functions may take real columns alone
-    wider = dtype != whole and whole.kind in "fc"
+    known = whole.char in "fdFD" or (dtype.kind in "biu" and whole.kind in "fc")
+    wider = dtype != whole and known  # not every kind is made in long double
     dtype = whole if wider else dtype
     if not op._opaque:
         return (op.astype(dtype) if wider else op).toarray()
