@@ -24,7 +24,7 @@ static const lop_node *without_scale(const lop_node *n, lop_coef *by) {
     *by = n->op == &lop_op_scaled ? lop_coef_of(&n->attr) : lop_coef_const(1, 0);
     return n->op == &lop_op_scaled ? n->child[0] : n;
 }
-static bool is_plain(const lop_ctx *ctx, lop_coef c) {
+static bool is_plain(lop_ctx *ctx, lop_coef c) {
     return lop_coef_test(ctx, c, LOP_COEF_POSITIVE) && lop_coef_test(ctx, c, LOP_COEF_MODEST);
 }
 
