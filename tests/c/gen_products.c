@@ -1,6 +1,7 @@
 /* gen_products.c: diagonals and traces of products of factors of few entries, few columns, or
  * picked by a Selection; a part of gen.h. */
 #include "gen.h"
+#include "ops/shared/convolution.h"
 
 #include <string.h>
 
