@@ -8,6 +8,7 @@
  * than n u / 2 (64 u at most), either half is the matrix to working accuracy: a factor of one has a
  * backward error below n u |A|, entry by entry, and a product with A^T as one with A too. A tape
  * (exec/tape.h) asks again for its own numbers. */
+#include "expr/properties.h"
 #include "kernels/common/kernels.h"
 #include "py/run/py_tape.h"
 
