@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import ref
 import samples
+import scipy.sparse as sp
 
 import pylinop as pl
 
@@ -82,3 +83,19 @@ def test_of_functions():
         close(pl.solve(A + 0.1 * pl.Identity(n), x), np.linalg.solve(shifted, x))
         close(pl.multiply(A + 0.1 * pl.Identity(n), pl.Dense(b)) @ x, (shifted * b) @ x)
     assert pl.solve(A, np.ones(n, np.float32)).dtype == np.float32
+
+
+def test_diagonals_between_sparse_matrices(rng):
+    """What stands between them is added up in the precision of the whole."""
+    n = 40
+    s = sp.random(n, n, 0.1, random_state=1, format="csr")
+    d, u = rng.uniform(1, 2, n).astype("f"), rng.standard_normal((n, 5)).astype("f")
+    S, wide = pl.Sparse(s), d.astype(float)
+    low = u.astype(float) @ u.T
+    for W, w in (
+        (pl.Diag(d) + pl.Identity(n), np.diag(wide + 1)),
+        (pl.LowRankUpdate(pl.Diag(d), u) + pl.Identity(n), np.diag(wide + 1) + low),
+    ):
+        due = s.toarray() @ w @ s.toarray().T
+        np.testing.assert_allclose((S @ W @ S.T).diagonal(), np.diag(due), rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose((S @ W @ S.T).toarray(), due, rtol=1e-12, atol=1e-12)
