@@ -14,6 +14,7 @@ from pylinop._gradients.functions import ELEMENTWISE
 from pylinop._programs import freezing, loops
 from pylinop._programs.freezing import Freezable
 from pylinop._programs.programs import Written
+from pylinop._programs.tape_words import What
 
 pytestmark = pytest.mark.skipif(config.get("verify"), reason="there are no tapes under verify=")
 
@@ -299,17 +300,17 @@ def test_steps_that_do_not_fit_are_refused():
         rows = ((what, -1, by, letters, (view,) * args, (), out),)
         return _core._tape_new(1, (16, 16), rows, (out,), False, ())
 
-    assert made(loops._LOOP, np.exp, b"dd", 1)
+    assert made(What.LOOP, np.exp, b"dd", 1)
     for step in (
-        (loops._LOOP, None, b"", 1),  # no loop
-        (loops._LOOP, np.exp, b"dq", 1),  # of dtypes that it has not
-        (loops._LOOP, np.exp, b"ddd", 1),
-        (loops._LOOP, np.divmod, b"dddd", 2),  # of two results
-        (loops._LOOP, np.matmul, b"ddd", 2),
-        (loops._LOOP, len, b"dd", 1),
-        (loops._LOOP, np.exp, b"dd", 4),
-        (loops._LOOP, np.add, b"ddd", 1),  # fewer arguments than it takes
-        (1, np.exp, b"dd", 1),  # a function that takes none
+        (What.LOOP, None, b"", 1),  # no loop
+        (What.LOOP, np.exp, b"dq", 1),  # of dtypes that it has not
+        (What.LOOP, np.exp, b"ddd", 1),
+        (What.LOOP, np.divmod, b"dddd", 2),  # of two results
+        (What.LOOP, np.matmul, b"ddd", 2),
+        (What.LOOP, len, b"dd", 1),
+        (What.LOOP, np.exp, b"dd", 4),
+        (What.LOOP, np.add, b"ddd", 1),  # fewer arguments than it takes
+        (What.COPY, np.exp, b"dd", 1),  # a function that takes none
     ):
         with pytest.raises((TypeError, ValueError)):
             made(*step)

@@ -6,19 +6,10 @@ import re
 import numpy as np
 import pytest
 from gradients.differences import check
+from gradients.test_gradients_of_kinds import FAMILIES
 
 import pylinop as pl
 
-FAMILIES = {
-    "rbf": {},
-    "matern12": {},
-    "matern32": {},
-    "matern52": {},
-    "rational_quadratic": {"alpha": np.array(1.3)},
-    "periodic": {"period": np.array(2.1)},
-    "polynomial": {"offset": np.array(0.7)},
-    "linear": {},
-}
 # On both sides of what is read together: 16 rows, 64 of a pair, 512 columns.
 SIZES = [(1, 1), (2, 3), (15, 15), (16, 17), (17, 16), (64, 64), (65, 513), (130, 511), (512, 63)]
 

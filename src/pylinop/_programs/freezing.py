@@ -32,30 +32,17 @@ from . import loops
 from .coefficients import Sources, known_of, reads
 from .marks import is_even, moved, probes, twins
 from .programs import Program, by_shapes
+from .tape_words import What
 from .views import Unfit, View, c_strides, in_c_order, of_views, view_of
 
 __all__ = ["Freezable", "consider"]
 
-(
-    _PLAN,
-    _COPY,
-    _ADD,
-    _SUBTRACT,
-    _MULTIPLY,
-    _DIVIDE,
-    _NEGATIVE,
-    _CONJ,
-    _SUM,
-    _LOGDET,
-    _LOGABS,
-    _HALVES,
-) = range(12)
 _UFUNCS = {
-    np.add: _ADD,
-    np.subtract: _SUBTRACT,
-    np.multiply: _MULTIPLY,
-    np.negative: _NEGATIVE,
-    np.conjugate: _CONJ,
+    np.add: What.ADD,
+    np.subtract: What.SUBTRACT,
+    np.multiply: What.MULTIPLY,
+    np.negative: What.NEGATIVE,
+    np.conjugate: What.CONJ,
 }
 _VIEWS: tuple[Any, ...] = (numpy_functions.reshaped, np.broadcast_to, np.transpose, np.reshape)
 _VIEWS += (np.swapaxes, np.real, np.imag)
@@ -166,7 +153,7 @@ class _Tape:
 
     def halves(self, a: Any, agree: int) -> None:
         """Whether a matrix was symmetric decided which plans ran."""
-        self.step(_HALVES, [self.taken(view_of(a), a)], self.room(np.dtype("d"), ()), agree)
+        self.step(What.HALVES, [self.taken(view_of(a), a)], self.room(np.dtype("d"), ()), agree)
 
     def cast(self, place: Any, dtype: Any) -> Any:
         """The same elements in another dtype."""
@@ -175,7 +162,7 @@ class _Tape:
         if not {place[2], dtype.char} <= set("fdFD"):
             raise Unfit("an operand of another dtype")
         made = self.room(dtype, place[3])
-        self.step(_COPY, [place], made)
+        self.step(What.COPY, [place], made)
         return made
 
     def room(self, dtype: Any, shape: Any) -> Any:
@@ -192,7 +179,7 @@ class _Tape:
         leaves = tuple(self.leaf(View(*v), a) for v, a in zip(views, given_arrays, strict=False))
         given = tuple(self.source(*pair) for pair in zip(numbers, sources, strict=True))
         out = self.placed(View(*views[-1]))
-        self.steps.append((_PLAN, -1, plan, keys, leaves, given, out))
+        self.steps.append((What.PLAN, -1, plan, keys, leaves, given, out))
 
     def leaf(self, view: View, given: Any) -> Any:
         """A leaf of a plan; of an array that was laid out anew for it a copy."""
@@ -206,7 +193,7 @@ class _Tape:
                 raise Unfit("a leaf of another shape")
             seen = view_of(given.reshape(view.shape))
         place = self.placed(view)
-        self.step(_COPY, [self.taken(seen)], place)
+        self.step(What.COPY, [self.taken(seen)], place)
         return place
 
     def source(self, number: float, read: Any) -> Any:
@@ -227,7 +214,7 @@ class _Tape:
             self.call(a, v, *more)
         elif head in ("scale", "over") and a.ndim < 2:
             args = [self.value(x, a.dtype) for x in a._args]
-            self.step(_MULTIPLY if head == "scale" else _DIVIDE, args, self.placed(v))
+            self.step(What.MULTIPLY if head == "scale" else What.DIVIDE, args, self.placed(v))
         elif head == "index":
             x = a._args[0]
             known = known_of(x)
@@ -237,13 +224,13 @@ class _Tape:
         elif last is None:
             raise Unfit(f"the value of {head!r} is not of a plan")
         elif head == "of form" and more[0] in (determinants.logdet, determinants.logdet_of):
-            self.step(_LOGDET, [self.found(last)], self.placed(v))
+            self.step(What.LOGDET, [self.found(last)], self.placed(v))
         elif head == "of form" and more[0] in (np.sum, np.mean):
             loops.of_products(self, a, v, self.found(last), more[0])
         elif head == "of form" and more[0] not in _OF_PLANS:
             raise Unfit(f"the function {more[0]!r}")
         else:
-            self.step(_COPY, [self.alike(last, v)], self.placed(v))
+            self.step(What.COPY, [self.alike(last, v)], self.placed(v))
 
     def alike(self, view: View, v: View) -> Any:
         """The result of a plan in the shape of a value."""
@@ -257,7 +244,7 @@ class _Tape:
     def copy(self, of: Any, seen: Any, v: View) -> None:
         if not np.shares_memory(of, seen):
             raise Unfit("a view that is none")
-        self.step(_COPY, [self.taken(view_of(seen))], self.placed(v))
+        self.step(What.COPY, [self.taken(view_of(seen))], self.placed(v))
 
     def call(self, a: Any, v: View, function: Any, kwargs: Any) -> None:
         """A function of NumPy's, of values."""
@@ -277,9 +264,9 @@ class _Tape:
         elif function is scattered:
             self.scattered(a, v, **kwargs)
         elif function is determinants.logabs_of:
-            self.step(_LOGABS, [self.value(a._args[0], a.dtype)], self.placed(v))
+            self.step(What.LOGABS, [self.value(a._args[0], a.dtype)], self.placed(v))
         elif function is stop:
-            self.step(_COPY, [self.value(a._args[0], a.dtype)], self.placed(v))
+            self.step(What.COPY, [self.value(a._args[0], a.dtype)], self.placed(v))
         else:
             raise Unfit(f"the function {function!r}")
 
@@ -288,7 +275,7 @@ class _Tape:
         slot, offset, letter, _, strides = self.placed(v)
         step = strides[axis] * np.dtype(letter).itemsize
         for part in parts:
-            self.step(_COPY, [part], (slot, offset, letter, part[3], strides))
+            self.step(What.COPY, [part], (slot, offset, letter, part[3], strides))
             offset += part[3][axis] * step
 
     def scattered(self, a: Any, v: View, key: Any, shape: Any) -> None:
@@ -296,8 +283,8 @@ class _Tape:
         if not np.may_share_memory(seen, a._value):
             raise Unfit("elements by their indices")
         part, zero = self.value(a._args[0], a.dtype), self.value(0.0, a.dtype)
-        self.step(_COPY, [zero], self.placed(v))
-        self.step(_COPY, [part], self.found(view_of(seen)))
+        self.step(What.COPY, [zero], self.placed(v))
+        self.step(What.COPY, [part], self.found(view_of(seen)))
 
 
 # -- two runs --------------------------------------------------------------------------------------

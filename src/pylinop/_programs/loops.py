@@ -11,12 +11,11 @@ import numpy as np
 
 from .._base.checks import is_lazy
 from .._lazy import build
+from .tape_words import What
 from .views import Unfit, View, c_strides, in_c_order
 
 __all__ = ["ROWS", "of_products", "of_ufunc"]
 
-_COPY, _DIVIDE, _SUM = 1, 5, 8  # of exec/tape.h
-_LOOP, _CHOOSE, _SUMS, _REDUCE = range(12, 16)
 _MOST = 3  # arguments of a loop
 _LETTERS = set("?fdFD")
 
@@ -41,7 +40,7 @@ def of_ufunc(tape: Any, a: Any, v: View, f: np.ufunc) -> None:
     if not all(d.char in _LETTERS and d.isnative for d in due) or due[-1].char != v.letter:
         raise Unfit(f"the function {f!r} of these dtypes")
     args = [_argument(tape, x, d) for x, d in zip(a._args, due, strict=False)]
-    tape.step(_LOOP, args, tape.placed(v), by=f, letters=_letters(due))
+    tape.step(What.LOOP, args, tape.placed(v), by=f, letters=_letters(due))
 
 
 def _letters(dtypes: Any) -> bytes:
@@ -58,14 +57,14 @@ def _where(tape: Any, a: Any, v: View, f: Any, **more: Any) -> None:
     if more or not isinstance(kind, np.dtype) or kind.char != "?" or a.dtype.char not in "fdFD":
         raise Unfit("this choice")
     args = [tape.value(mask, kind), *(_argument(tape, x, a.dtype) for x in both)]
-    tape.step(_CHOOSE, args, tape.placed(v))
+    tape.step(What.CHOOSE, args, tape.placed(v))
 
 
 def _astype(tape: Any, a: Any, v: View, f: Any, dtype: Any) -> None:
     place = tape.value(a._args[0], _kind(a._args[0]))
     if not {place[2], v.letter} <= set("fdFD"):
         raise Unfit("a cast between these dtypes")
-    tape.step(_COPY, [place], tape.placed(v))
+    tape.step(What.COPY, [place], tape.placed(v))
 
 
 # -- reductions ------------------------------------------------------------------------------------
@@ -131,7 +130,7 @@ def _sum(
     tape: Any, a: Any, v: View, f: Any, axis: Any = None, place: Any = None, **more: Any
 ) -> None:
     _plain(more)
-    _reduced(tape, _SUMS, np.add, _given(tape, a, place), axis, tape.placed(v))
+    _reduced(tape, What.SUMS, np.add, _given(tape, a, place), axis, tape.placed(v))
 
 
 def _mean(
@@ -140,15 +139,15 @@ def _mean(
     _plain(more)
     place = _given(tape, a, place)
     total = tape.room(a.dtype, v.shape)
-    _reduced(tape, _SUMS, np.add, place, axis, total)
+    _reduced(tape, What.SUMS, np.add, place, axis, total)
     count = math.prod(place[3][k] for k in _axes(place[3], axis))
-    tape.step(_DIVIDE, [total, tape.value(float(count), a.dtype)], tape.placed(v))
+    tape.step(What.DIVIDE, [total, tape.value(float(count), a.dtype)], tape.placed(v))
 
 
 def _extreme(tape: Any, a: Any, v: View, f: Any, axis: Any = None, **more: Any) -> None:
     _plain(more)
     by = np.maximum if f is np.max else np.minimum
-    _reduced(tape, _REDUCE, by, tape.value(a._args[0], a.dtype), axis, tape.placed(v))
+    _reduced(tape, What.REDUCE, by, tape.value(a._args[0], a.dtype), axis, tape.placed(v))
 
 
 def of_products(tape: Any, a: Any, v: View, made: Any, f: Any) -> None:
@@ -164,15 +163,15 @@ def of_products(tape: Any, a: Any, v: View, made: Any, f: Any) -> None:
         if math.prod(v.shape) != 1:
             raise Unfit("a value of another size than its plan's")
         total = tape.room(a.dtype, ())
-        tape.step(_SUM, [tape.cast(flat, a.dtype)], total)
+        tape.step(What.SUM, [tape.cast(flat, a.dtype)], total)
         flat = (*total[:3], (1,), (1,))
     place = (*flat[:3], v.shape, c_strides(v.shape))
     out = tape.placed(v)
     if f is np.sum:
-        tape.step(_COPY, [place], out)
+        tape.step(What.COPY, [place], out)
         return
     over = tape.value(float(a._args[0].size // math.prod(v.shape)), a.dtype)
-    tape.step(_DIVIDE, [tape.cast(place, a.dtype), over], out)
+    tape.step(What.DIVIDE, [tape.cast(place, a.dtype), over], out)
 
 
 ROWS: dict[Any, Any] = {
