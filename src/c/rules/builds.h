@@ -194,6 +194,12 @@ lop_status lop_solve_circulant(const lop_maker *mk, const lop_node *root, const 
                                const lop_node **out);
 /* *sum + term in *sum, which may be NULL: nothing yet; owned. */
 lop_status lop_plus(const lop_maker *mk, const lop_node *term, const lop_node **sum) LOP_MUST_CHECK;
+/* product_values.c: the factors of a product in order, borrowed; 0: there are more than `room`, or
+ * a part of it has another dtype than the whole, whose numbers may wrap. And their product, owned.
+ */
+int lop_product_factors(const lop_node *p, const lop_node **f, int room);
+lop_status lop_product_of(const lop_maker *mk, const lop_node *const *f, int n,
+                          const lop_node **out) LOP_MUST_CHECK;
 /* low_rank.c: base + `low`, a lowrank or a lowrankupdate, whose own base is added to it; base NULL:
  * its own. Owned in *out. */
 lop_status lop_update_of(const lop_maker *mk, const lop_node *base, const lop_node *low,

@@ -21,39 +21,11 @@ static const lop_node *stripped(const lop_node *a) {
     return a;
 }
 
-/* The factors of a product in order, borrowed; 0: there are more, or a part of it has another
- * dtype, whose numbers may wrap. */
-static int factors_of(const lop_node *p, lop_dtype dt, const lop_node **f, int room) {
-    if (p->op != &lop_op_prod) {
-        if (room < 1) return 0;
-        f[0] = p;
-        return 1;
-    }
-    if (p->dtype != dt) return 0;
-    const int n = factors_of(p->child[0], dt, f, room),
-              more = n ? factors_of(p->child[1], dt, f + n, room - n) : 0;
-    return more ? n + more : 0;
-}
-
-static lop_status product_of(const lop_maker *mk, const lop_node *const *f, int n,
-                             const lop_node **out) {
-    const lop_node *all = lop_node_ref(f[0]);
-    lop_status st = LOP_OK;
-    for (int i = 1; st == LOP_OK && i < n; i++) {
-        const lop_node *more = NULL;
-        st = lop_make2(mk, &lop_op_prod, NULL, all, f[i], &more);
-        lop_node_unref(all);
-        all = more;
-    }
-    *out = all;
-    return st;
-}
-
 /* The product that the root asks of: its factors, 2 or more. 0: not for here. */
 static int read(const lop_match *m, const lop_node **f) {
     const lop_node *p = m->root->child[0];
     if (!lop_is_blas(m->root->dtype) || p->dtype != m->root->dtype || lop_nbatch(p) > 0) return 0;
-    const int n = factors_of(p, p->dtype, f, FACTORS);
+    const int n = lop_product_factors(p, f, FACTORS);
     return n < 2 ? 0 : n;
 }
 
@@ -81,7 +53,7 @@ static bool is_low(const lop_node *a, int depth) {
     if (a->op == &lop_op_lowrank) return lop_cols(a->child[0]) <= lop_rows(a) / THIN;
     if (a->op != &lop_op_prod || depth == 0) return false;
     const lop_node *f[FACTORS];
-    const int n = factors_of(a, a->dtype, f, FACTORS);
+    const int n = lop_product_factors(a, f, FACTORS);
     bool narrow = false;
     for (int i = 0; i < n; i++) {
         if (!has_few(f[i]) && !is_thin(f[i]) && !(i > 0 && i < n - 1 && narrow)) return false;
@@ -213,11 +185,11 @@ static lop_status without_identities(const lop_maker *mk, const lop_node *const 
         }
         if (times) c = lop_coef_times(mk->ctx, c, lop_coef_of(&f[i]->attr));
     }
-    if (left == n || left == 0) return product_of(mk, f, n, out);
-    lop_status st = product_of(mk, rest, left, &all);
+    if (left == n || left == 0) return lop_product_of(mk, f, n, out);
+    lop_status st = lop_product_of(mk, rest, left, &all);
     if (st == LOP_OK && all->dtype != f[0]->dtype) {
         lop_node_unref(all);
-        return product_of(mk, f, n, out);
+        return lop_product_of(mk, f, n, out);
     }
     const lop_attr by = lop_coef_attr(c);
     if (st == LOP_OK && lop_coef_test(mk->ctx, c, LOP_COEF_ONE))
@@ -375,7 +347,7 @@ LOP_BUILD(diagonal_of_rows) {
     st = lop_make1(mk, &lop_op_sliced, &first, f[end], &cut);
     if (st == LOP_OK) {
         f[end] = cut;
-        st = product_of(mk, f, n, &all);
+        st = lop_product_of(mk, f, n, &all);
     }
     if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, all, out);
     lop_node_unref(cut);

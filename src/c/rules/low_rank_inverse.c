@@ -457,11 +457,6 @@ lop_status lop_woodbury_checked(const woodbury *s, const lop_op *op, const lop_n
     return st;
 }
 
-static bool is_diagonal(const lop_node *a) {
-    while (a->op == &lop_op_scaled) a = a->child[0];
-    return lop_has(a, LOP_FLAG_diagonal);
-}
-
 /* Diagonal k of (B + U C V^H)^-1; Hager 1989, eq. 2. Of a diagonal B + c U U^H the result itself
  * shows whether it lost anything. */
 LOP_BUILD(update_inverse_diagonal) {
@@ -469,8 +464,8 @@ LOP_BUILD(update_inverse_diagonal) {
                    *probed = NULL;
     woodbury s = {.mk = mk, .a = a, .p = parts_of(a)};
     lop_coef c;
-    const bool plain = is_diagonal(s.p.base) && lop_infer_hermitian(s.p.base) && s.p.u == s.p.v &&
-                       plain_middle(s.p.c, &c) && m->root->attr.i[0] == 0;
+    const bool plain = lop_is_diagonal_matrix(s.p.base) && lop_infer_hermitian(s.p.base) &&
+                       s.p.u == s.p.v && plain_middle(s.p.c, &c) && m->root->attr.i[0] == 0;
     s.dt = (lop_attr){.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
     if (!lop_is_blas(m->root->dtype) || better_whole(&s, 1)) return LOP_NOMATCH;
     lop_status st = sparse_whole(mk, a, 1, &own);
@@ -502,7 +497,8 @@ static const lop_node *read_between(const lop_node *p, const lop_node **x) {
     const lop_node *a = lop_read_between(p, x);
     const bool fits = a && a->op == &lop_op_lowrankupdate && lop_nbatch(a) == 0 &&
                       lop_nbatch(*x) == 0 && 4 * lop_cols(parts_of(a).u) <= lop_rows(a);
-    return fits && is_diagonal(parts_of(a).base) && is_diagonal(*x) ? a : NULL;
+    return fits && lop_is_diagonal_matrix(parts_of(a).base) && lop_is_diagonal_matrix(*x) ? a
+                                                                                          : NULL;
 }
 
 /* The vector of a diagonal in another dtype. */

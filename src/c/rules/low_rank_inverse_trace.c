@@ -15,11 +15,6 @@
 
 enum { FACTORS = 8, PART = 4 }; /* as for the inverse, formed */
 
-static bool is_diagonal(const lop_node *a) {
-    while (a->op == &lop_op_scaled) a = a->child[0];
-    return lop_has(a, LOP_FLAG_diagonal) && lop_nbatch(a) == 0;
-}
-
 /* What is inverted, as such an update. Owned; NOMATCH: it is none. */
 static lop_status update_of(const lop_maker *mk, lop_dtype dt, const lop_node *a,
                             const lop_node **out) {
@@ -31,38 +26,19 @@ static lop_status update_of(const lop_maker *mk, lop_dtype dt, const lop_node *a
     if (st != LOP_OK || !*out) return st == LOP_OK ? LOP_NOMATCH : st;
     if ((*out)->op == &lop_op_lowrankupdate && lop_nbatch(*out) == 0) {
         const parts p = parts_of(*out);
-        if (is_diagonal(p.base) && PART * lop_cols(p.u) <= lop_rows(*out)) return LOP_OK;
+        if (lop_is_diagonal_matrix(p.base) && PART * lop_cols(p.u) <= lop_rows(*out)) return LOP_OK;
     }
     lop_node_unref(*out);
     *out = NULL;
     return LOP_NOMATCH;
 }
 
-/* The factors of a product in order, borrowed; 0: there are more, or a batch. */
-static int factors_of(const lop_node *p, const lop_node **f, int room) {
-    if (p->op != &lop_op_prod) {
-        if (room < 1) return 0;
-        f[0] = p;
-        return 1;
-    }
-    const int n = factors_of(p->child[0], f, room),
-              more = n ? factors_of(p->child[1], f + n, room - n) : 0;
-    return more ? n + more : 0;
-}
-
 /* The product of all but the one at `at`, from behind it round to before it. Owned. */
 static lop_status turned_round(const lop_maker *mk, const lop_node *const *f, int n, int at,
                                const lop_node **out) {
-    const lop_node *all = lop_node_ref(f[(at + 1) % n]);
-    lop_status st = LOP_OK;
-    for (int i = 2; st == LOP_OK && i < n; i++) {
-        const lop_node *more = NULL;
-        st = lop_make2(mk, &lop_op_prod, NULL, all, f[(at + i) % n], &more);
-        lop_node_unref(all);
-        all = more;
-    }
-    *out = all;
-    return st;
+    const lop_node *rest[FACTORS];
+    for (int i = 1; i < n; i++) rest[i - 1] = f[(at + i) % n];
+    return lop_product_of(mk, rest, n - 1, out);
 }
 
 /* sum_i X_ii / d_i. */
@@ -157,7 +133,7 @@ static lop_status read(const lop_match *m, const lop_maker *mk, const lop_node *
                        int64_t *mode, const lop_node **a) {
     const lop_node *p = m->root->child[0];
     if (!lop_is_blas(m->root->dtype) || lop_nbatch(p) > 0) return LOP_NOMATCH;
-    *n = factors_of(p, f, FACTORS);
+    *n = lop_product_factors(p, f, FACTORS);
     for (int i = 0; i < *n; i++) /* those that wrap stay as they are written */
         if (lop_nbatch(f[i]) > 0 || !lop_is_blas(f[i]->dtype)) return LOP_NOMATCH;
     for (*at = 0; *at < *n; ++*at) {

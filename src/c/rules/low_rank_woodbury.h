@@ -20,6 +20,12 @@ typedef struct woodbury {
     const lop_node *d, *gram;
 } woodbury;
 
+/* A diagonal matrix, or multiples of one. */
+static inline bool lop_is_diagonal_matrix(const lop_node *a) {
+    while (a->op == &lop_op_scaled) a = a->child[0];
+    return lop_has(a, LOP_FLAG_diagonal);
+}
+
 /* low_rank_inverse.c: fills what is owned from mk, a, p and dt; gives it up. */
 lop_status lop_woodbury_open(woodbury *s) LOP_MUST_CHECK;
 void lop_woodbury_close(woodbury *s);

@@ -6,6 +6,35 @@
 
 enum { PARTS = 64 }; /* blocks of one row: more are left to the planner */
 
+static int factors_of(const lop_node *p, lop_dtype dt, const lop_node **f, int room) {
+    if (p->op != &lop_op_prod) {
+        if (room < 1) return 0;
+        f[0] = p;
+        return 1;
+    }
+    if (p->dtype != dt) return 0;
+    const int n = factors_of(p->child[0], dt, f, room),
+              more = n ? factors_of(p->child[1], dt, f + n, room - n) : 0;
+    return more ? n + more : 0;
+}
+int lop_product_factors(const lop_node *p, const lop_node **f, int room) {
+    return factors_of(p, p->dtype, f, room);
+}
+
+lop_status lop_product_of(const lop_maker *mk, const lop_node *const *f, int n,
+                          const lop_node **out) {
+    const lop_node *all = lop_node_ref(f[0]);
+    lop_status st = LOP_OK;
+    for (int i = 1; st == LOP_OK && i < n; i++) {
+        const lop_node *more = NULL;
+        st = lop_make2(mk, &lop_op_prod, NULL, all, f[i], &more);
+        lop_node_unref(all);
+        all = more;
+    }
+    *out = all;
+    return st;
+}
+
 /* (A (x) B) (C (x) D) = (A C) (x) (B D). */
 LOP_BUILD(value_prod_krons) {
     const lop_node *p = m->root->child[0], *a = p->child[0], *b = p->child[1], *kron = NULL;

@@ -48,7 +48,7 @@ LOP_BUILD(sparse_pair) {
         return lop_make(mk, "sparsepair", &attr, d ? 3 : 2, child, NULL, out);
     /* what d is computed of is so in the precision of the whole */
     const lop_dtype wide = lop_is_complex(d->dtype) ? root->dtype : lop_dtype_real(root->dtype);
-    const lop_attr cast = {.i = {1, 0, 0, (int64_t)wide + 1}};
+    const lop_attr cast = {.i = {0, 0, 0, (int64_t)wide + 1}};
     lop_status st = lop_make1(mk, &lop_op_cast, &cast, d, &child[2]);
     if (st != LOP_OK) return st;
     st = lop_make(mk, "sparsepair", &attr, 3, child, NULL, out);
