@@ -260,7 +260,8 @@ static const lop_node *by_name(gen *g, const char *rule) {
     if (strstr(rule, "inverses-alike")) return gen_inverse_blocks(g, rule);
     if (!strcmp(rule, "solve-view-update")) return gen_view_update(g);
     if (strstr(rule, "blockdiag-plain")) return gen_plain_blocks(g);
-    if (strstr(rule, "-picked") || strstr(rule, "-of-rows") || strstr(rule, "-of-terms"))
+    if (strstr(rule, "-picked") || strstr(rule, "-of-rows") || strstr(rule, "-of-terms") ||
+        strstr(rule, "turned-to"))
         return gen_product_value(g, rule);
     if (strstr(rule, "kron-places")) return gen_kron_places(g);
     if (strstr(rule, "settled")) return gen_settled(g, rule);

@@ -94,6 +94,24 @@ static const lop_node *of_rows(gen *g) {
     return t_two_of(g->w, "prod", f[0], f[1]);
 }
 
+/* X A^-1 Y of factors of few entries, A^-1 seen through a view or not. */
+static const lop_node *around_inverse(gen *g) {
+    const int64_t n = 8 * (1 + pick(g, 2)), count = 2 + pick(g, 2), at = pick(g, count);
+    const lop_attr nine = lop_attr_coef(9 + (double)n, 0), turn = t_ints(1 + pick(g, 3), 0, 0, 0);
+    const lop_node *all = NULL;
+    for (int64_t i = 0; i < count; i++) {
+        const lop_node *f = i == at ? NULL : few(g, n);
+        if (i == at) {
+            f = t_two_of(g->w, "sum", random_of(g, &lop_op_sparse, n, n),
+                         t_one_of(g->w, "scaled", &nine, random_of(g, &lop_op_identity, n, n)));
+            f = t_one_of(g->w, "inverse", NULL, f);
+            if (count == 2 || pick(g, 2)) f = t_one_of(g->w, "view", &turn, f);
+        }
+        all = i ? t_two_of(g->w, "prod", all, f) : f;
+    }
+    return all;
+}
+
 const lop_node *gen_product_value(gen *g, const char *rule) {
     gen one = *g;
     one.batch = (lop_shape){0};
@@ -102,9 +120,10 @@ const lop_node *gen_product_value(gen *g, const char *rule) {
     const bool trace = !strncmp(rule, "trace", 5), rows = strstr(rule, "of-rows") != NULL;
     const lop_attr at = t_ints(trace || rows || pick(g, 3) ? 0 : pick(g, 5) - 2, 0, 0, 0);
     return t_one_of(g->w, trace ? "trace" : "diagonal", &at,
-                    strstr(rule, "picked") ? picked(&one)
-                    : rows                 ? of_rows(&one)
-                                           : of_terms(&one));
+                    strstr(rule, "picked")   ? picked(&one)
+                    : strstr(rule, "turned") ? around_inverse(&one)
+                    : rows                   ? of_rows(&one)
+                                             : of_terms(&one));
 }
 
 /* A cast to double precision of what a unit vector gives in single, or of a matrix laid out. */

@@ -175,3 +175,29 @@ def test_patterns_that_are_none_are_refused():
     _core._select("d", 2, at, rows, np.array([0.5]), np.array([0.25]), d)
     # (L U)^-1 with L = [1 0; .5 1], U = [1 .25; 0 1]
     np.testing.assert_allclose(d, [1.125, 1.0])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, complex, np.float32])
+@pytest.mark.parametrize("n", [16, 399, 400, 401])
+def test_inverses_among_sparse_factors(n, dtype, rng):
+    """tr(X A^-1 Y), A^-1 and the others seen through views, beside a part of few columns."""
+    A = pl.Sparse(scattered(rng, n, complex if dtype is complex else float).astype(dtype))
+    D = pl.Diag(np.linspace(1, 2, n).astype(dtype))
+    S = pl.Sparse(scattered(rng, n).astype(dtype))
+    u = rng.standard_normal((n, 2)).astype(dtype)
+    low = pl.Dense(u) @ pl.Dense(u).T
+    P = pl.inv(A + pl.Identity(n))
+    for op in (
+        S.T @ P @ S,
+        S @ P.T @ D,
+        D @ S @ P.H,
+        P.conj() @ S.T @ D @ S,
+        2 * (S.T @ S) @ (3 * P - low),
+        (low + P.T) @ (S.T @ D).T,
+        S @ (P @ low @ P + P),
+    ):
+        dense = op @ np.eye(n, dtype=dtype)
+        size = np.abs(dense).max() * n
+        tolerance = 1e-4 if dtype is np.float32 else 1e-11
+        assert abs(pl.trace(op) - np.trace(dense)) <= tolerance * size
+        assert np.abs(pl.diagonal(op) - np.diagonal(dense)).max() <= tolerance * size

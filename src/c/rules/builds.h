@@ -194,6 +194,11 @@ lop_status lop_solve_circulant(const lop_maker *mk, const lop_node *root, const 
                                const lop_node **out);
 /* *sum + term in *sum, which may be NULL: nothing yet; owned. */
 lop_status lop_plus(const lop_maker *mk, const lop_node *term, const lop_node **sum) LOP_MUST_CHECK;
+/* low_rank_inverse.c: is it S^-1 X S^-1 of which the diagonal has a row? */
+bool lop_is_between_update(const lop_node *p);
+/* solve_sparse.c: is one of the factors A^-1, of which entries are selected, and are the others
+ * sparse? */
+bool lop_turns_to_inverse(const lop_node *const *f, int n);
 /* product_values.c: the factors of a product in order, borrowed; 0: there are more than `room`, or
  * a part of it has another dtype than the whole, whose numbers may wrap. And their product, owned.
  */
@@ -425,6 +430,7 @@ LOP_BUILD(det_sparse);
 LOP_BUILD(diagonal_sparse_inverse);
 LOP_BUILD(band_inverse_diagonal);
 LOP_BUILD(trace_sparse_inverse);
+LOP_BUILD(trace_turned_to_inverse);
 LOP_BUILD(entries_sparse_inverse);
 
 /* checked_solution.c. `a` is borrowed, the others are made by open and given up by close. */

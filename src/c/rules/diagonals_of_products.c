@@ -11,6 +11,7 @@
  * off by n u |A| (|B| + |U| |C| |V^H|) |D| too: terms of a sum are applied each by itself. The
  * other two leave out entries that a diagonal does not show: nothing else is rounded. */
 #include "builds.h"
+#include "ops/shared/sparse_solver.h"
 #include "expr/properties.h"
 #include "rewrite/guards.h"
 
@@ -47,28 +48,32 @@ static bool is_thin(const lop_node *a) { /* a matrix of few columns or rows, as 
     const lop_node *in = stripped(a);
     return (m <= n / THIN || n <= m / THIN) && in->op == &lop_op_dense && lop_nbatch(a) == 0;
 }
-/* U C V^H of few columns, in whichever way it is written. */
-static bool is_low(const lop_node *a, int depth) {
-    if (a->op == &lop_op_scaled && depth > 0) return is_low(a->child[0], depth - 1);
-    if (a->op == &lop_op_lowrank) return lop_cols(a->child[0]) <= lop_rows(a) / THIN;
-    if (a->op != &lop_op_prod || depth == 0) return false;
-    const lop_node *f[FACTORS];
-    const int n = lop_product_factors(a, f, FACTORS);
-    bool narrow = false;
-    for (int i = 0; i < n; i++) {
-        if (!has_few(f[i]) && !is_thin(f[i]) && !(i > 0 && i < n - 1 && narrow)) return false;
-        narrow = narrow || (is_thin(f[i]) && lop_cols(f[i]) <= lop_rows(f[i]) / THIN);
-    }
-    return n > 1 && narrow && lop_rows(a) == lop_cols(a);
-}
+static bool is_diagonal(const lop_node *a) { return lop_has(stripped(a), LOP_FLAG_diagonal); }
 static bool is_quick_inverse(const lop_node *a) {
     const lop_node *in = stripped(a);
-    return in->op == &lop_op_inverse && lop_nbatch(a) == 0 && lop_cheap_to_solve(in->child[0]) &&
-           lop_infer_regular(in->child[0]) != LOP_FALSE;
+    if (in->op != &lop_op_inverse || lop_nbatch(a) > 0) return false;
+    in = in->child[0];
+    const bool update = in->op == &lop_op_lowrankupdate && is_diagonal(in->child[0]) &&
+                        lop_cols(in->child[1]) <= lop_rows(in) / THIN;
+    return (update || lop_cheap_to_solve(in)) && lop_infer_regular(in) != LOP_FALSE;
+}
+static bool is_circular(const lop_node *a) {
+    const lop_node *sizes = NULL;
+    return lop_is_circulant(a, LOP_CIRCULANT_DEPTH, &sizes);
+}
+/* U V^H of few columns, in whichever way it is written: somewhere within the product there are few.
+ */
+static bool is_low(const lop_node *a, int depth) {
+    if (depth == 0 || !lop_is_square(a) || lop_nbatch(a) > 0) return false;
+    if (a->op == &lop_op_scaled) return is_low(a->child[0], depth - 1);
+    if (a->op == &lop_op_lowrank) return lop_cols(a->child[0]) <= lop_rows(a) / THIN;
+    return a->op == &lop_op_prod &&
+           (lop_cols(a->child[0]) <= lop_rows(a) / THIN || is_low(a->child[0], depth - 1) ||
+            is_low(a->child[1], depth - 1));
 }
 static bool is_light(const lop_node *a, int depth) {
-    if (is_quick_inverse(a)) return true;
-    if (has_few(a) || is_thin(a) || is_low(a, DEEP)) return true;
+    if (is_quick_inverse(a) || is_circular(a)) return true;
+    if (has_few(a) || is_thin(a) || is_low(a, DEEP) || lop_sparse_entries(a) >= 0) return true;
     if (depth == 0) return false;
     if (a->op == &lop_op_scaled) return is_light(a->child[0], depth - 1);
     if (a->op == &lop_op_sum)
@@ -144,7 +149,6 @@ static lop_status open_terms(const lop_maker *mk, const lop_node *a, terms *t, i
     return put(t, lop_node_ref(a));
 }
 
-static bool is_diagonal(const lop_node *a) { return lop_has(stripped(a), LOP_FLAG_diagonal); }
 static bool is_narrow(const lop_node *a) {
     if (!lop_is_square(a)) return false;
     const lop_band b = lop_infer_bands(a);
@@ -154,9 +158,11 @@ static bool is_narrow(const lop_node *a) {
 /* Is the diagonal of the product of these as cheap as their entries are few? Of one that has few
  * columns it is; of sparse matrices two are multiplied entry by entry. */
 static bool is_quick(const lop_node *const *f, int n) {
-    int scattered = 0, bands = 0, others = 0;
+    int scattered = 0, bands = 0, others = 0, circular = 0;
     for (int i = 0; i < n; i++)
         if (is_low(f[i], DEEP) || is_thin(f[i])) return true;
+    for (int i = 0; i < n; i++) circular += is_circular(f[i]);
+    if (circular == n) return true;
     for (int i = 0; i < n; i++) {
         if (is_diagonal(f[i])) continue;
         if (is_narrow(f[i]))
@@ -209,7 +215,10 @@ static lop_status spread(const lop_match *m, const lop_maker *mk, const terms *o
     do {
         const lop_node *f[FACTORS], *p = NULL, *value = NULL;
         for (i = 0; i < n; i++) f[i] = of[i].at[at[i]];
-        st = is_quick(f, n) ? without_identities(mk, f, n, &p) : LOP_NOMATCH;
+        st = without_identities(mk, f, n, &p);
+        if (st == LOP_OK && !is_quick(f, n) && !lop_is_between_update(stripped(p)) &&
+            !(m->root->op == &lop_op_trace && lop_turns_to_inverse(f, n)))
+            st = LOP_NOMATCH;
         if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, p, &value);
         if (st == LOP_OK && sum) {
             const lop_node *both = NULL;

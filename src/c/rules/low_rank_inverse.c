@@ -501,6 +501,11 @@ static const lop_node *read_between(const lop_node *p, const lop_node **x) {
                                                                                           : NULL;
 }
 
+bool lop_is_between_update(const lop_node *p) {
+    const lop_node *x;
+    return p->op == &lop_op_prod && read_between(p, &x) != NULL;
+}
+
 /* The vector of a diagonal in another dtype. */
 static lop_status vector_of(const lop_maker *mk, const lop_attr *dt, const lop_node *a,
                             const lop_node **out) {

@@ -300,6 +300,8 @@ const lop_rule lop_rule_table[] = {
      lop_build_trace_kron, "tr(A (x) B) = tr A tr B"},
     {"trace-kronsum", LOP_PUSH, "(trace@k (kronsum))", NULL, lop_when_inexact,
      lop_build_trace_kronsum, "tr A n_B + n_A tr B"},
+    {"trace-turned-to-inverse", LOP_PUSH, "(trace@k (prod ?a ?b))", NULL, NULL,
+     lop_build_trace_turned_to_inverse, "tr(X A^-1 Y) = tr(A^-1 (Y X)), Y X sparse", LOP_WHOLE},
     {"trace-diag-prod", LOP_PUSH, "(trace@k (prod* (diag ?d) ?a))", NULL, NULL,
      lop_build_trace_diagonal, "tr(D A) = tr(A D) = d . diag(A)", LOP_WHOLE},
     {"trace-between-update", LOP_PUSH, "(trace@k (prod ?a ?b))", NULL, NULL,

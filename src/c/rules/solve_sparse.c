@@ -89,3 +89,47 @@ LOP_BUILD(trace_sparse_inverse) {
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     return st;
 }
+
+/* A of A^-1, seen through a view or not, where entries of A^-1 are selected; else NULL. */
+static const lop_node *selected_inverse(const lop_node *a) {
+    if (a->op == &lop_op_view) a = a->child[0];
+    return a->op == &lop_op_inverse && lop_sparse_selects(a->child[0]) ? a->child[0] : NULL;
+}
+
+bool lop_turns_to_inverse(const lop_node *const *f, int n) {
+    int inverses = 0;
+    for (int i = 0; i < n; i++) {
+        if (inverses == 0 && selected_inverse(f[i]))
+            inverses++;
+        else if (lop_sparse_entries(f[i]) < 0)
+            return false;
+    }
+    return inverses == 1;
+}
+
+/* tr(X A^-1 Y) = tr(A^-1 (Y X)), where Y X is sparse by how it is written; of a view of A^-1 that
+ * is the inverse of A seen so. */
+LOP_BUILD(trace_turned_to_inverse) {
+    enum { FACTORS = 8 };
+    const lop_node *f[FACTORS], *turned[FACTORS], *rest = NULL, *seen = NULL, *first = NULL,
+                                                  *all = NULL;
+    const lop_node *p = m->root->child[0];
+    const bool beside =
+        p->child[0]->op == &lop_op_inverse || p->child[1]->op == &lop_op_inverse; /* as it is */
+    const int n = lop_nbatch(p) == 0 && !beside ? lop_product_factors(p, f, FACTORS) : 0;
+    int at = 0;
+    while (at < n && !selected_inverse(f[at])) at++;
+    if (at == n || !lop_is_blas(m->root->dtype)) return LOP_NOMATCH;
+    for (int i = 1; i < n; i++) turned[i - 1] = f[(at + i) % n];
+    lop_status st = lop_product_of(mk, turned, n - 1, &rest);
+    if (st == LOP_OK && lop_sparse_entries(rest) < 0) st = LOP_NOMATCH;
+    if (st == LOP_OK && f[at]->op == &lop_op_view)
+        st = lop_make1(mk, &lop_op_view, &f[at]->attr, selected_inverse(f[at]), &seen);
+    if (st == LOP_OK)
+        st = lop_make1(mk, &lop_op_inverse, NULL, seen ? seen : selected_inverse(f[at]), &first);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_prod, NULL, first, rest, &all);
+    if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, all, out);
+    const lop_node *gone[] = {rest, seen, first, all};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}

@@ -13,14 +13,17 @@ from .. import _core
 from .._base.checks import is_lazy
 from .._base.kind_flags import heads
 from .._lazy import numpy_functions
-from .._lazy.build import view
+from .._lazy.build import inverse, scaled, view
 from .._lazy.kinds import Kind, filled
 from .._lazy.leaves import lazy
+from .._lazy.matrix_functions import made
 from . import matrices
 
 __all__ = ["inner"]
 
 _MOST = 64  # sums, multiples and views within each other that are taken apart
+
+_THIN = 8  # of a pair: as many rows a column, at least
 
 # Of the others their dense form has as few numbers.
 _JOINTLY = heads("linear") - heads("held")
@@ -29,6 +32,9 @@ _IN_SOME = {"quasiseparable": (0, 2), "sparse": (1,)}  # linear in these, the ot
 
 def inner(a: Any, g: Any) -> Any:
     """Re sum(conj(a) g) of two matrices: of each term of a sum by itself, where they are few."""
+    commuted = _under_function(a, g)
+    if commuted is not None:
+        return commuted
     found: list[Any] = []
     stack: list[tuple[Any, Any, list[Any]]] = [(a, g, [])]
     for _ in range(_MOST):
@@ -48,6 +54,29 @@ def inner(a: Any, g: Any) -> Any:
                 term = term * c
             found.append(term)
     return _trace(a, g) if stack else sum(found[1:], found[0])
+
+
+# f'(M), of M and f(M)
+_SLOPES = {
+    "derivative of expm": lambda M, y: y,
+    "derivative of logm": lambda M, y: inverse(M),
+    "derivative of sqrtm": lambda M, y: scaled(inverse(y), 0.5),
+}
+
+
+def _under_function(a: Any, g: Any) -> Any:
+    """Where g is the cotangent of the multiple of a under a function of matrices; else None."""
+    slope = _SLOPES.get(getattr(g._more[0], "name", "")) if g._head == "made" else None
+    if slope is None or g._args[0]._head != "scale" or g._args[0]._args[0] is not a:
+        return None
+    M, P = g._args
+    more = dict(g._more[0].kwargs)
+    name, function = more.pop("of"), more.pop("by")
+    along = slope(M, made(name, function, M, M.shape, **more))
+    if P._head != "matmul" or _THIN * P._args[0].shape[-1] > M.shape[-1]:
+        return _trace(a @ along, P)
+    u, vh = P._args  # a function that is only applied need not be made
+    return np.real(np.sum(np.conjugate(u) * (a @ (along @ view(vh, 3)))))
 
 
 def _trace(a: Any, g: Any) -> Any:
