@@ -124,3 +124,44 @@ def test_second_derivatives_make_no_matrix_of_the_size_of_the_sum():
 
     with pl.config(memory_limit=m**4):  # bytes: a dense form takes 8 times as many
         check_second(f, np.array([1.2, 0.9, 0.7, 0.3]))
+
+
+def two_krons(y):
+    """Of a model of several tasks, each with a noise of its own: A (x) K + D (x) M."""
+
+    def f(a, k, d, m):
+        half = lambda x: 0.5 * (x + np.conj(x).T)
+        S = pl.Kron(half(a), half(k)) + pl.Kron(pl.Diag(d) if d.ndim == 1 else half(d), half(m))
+        return np.real(np.vdot(y, pl.solve(S, y))) + pl.slogdet(S)[1]
+
+    return f
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("sizes", [(2, 3), (3, 13), (13, 3), (6, 6), (6, 7), (12, 11), (3, 60)])
+@pytest.mark.parametrize("noise", ["of tasks", "of both", "nearly singular", "indefinite"])
+def test_sums_of_two_krons(noise, sizes, dtype):
+    """Eigenvectors of pencils are no unitary basis: checked, where the metric is near singular or
+    none, by the dense form."""
+    m, n = sizes
+    y = RNG.standard_normal(m * n).astype(dtype)
+    d = RNG.uniform(0.2, 2, m) if noise == "of tasks" else definite(m, dtype)
+    metric = np.eye(n) if noise == "of tasks" else definite(n, dtype)
+    if noise == "nearly singular":
+        w, q = np.linalg.eigh(metric)
+        w[0] = 1e-7
+        metric = (q * w) @ q.conj().T
+    if noise == "indefinite":
+        d = d - 1.3 * np.eye(m)
+    check(two_krons(y), definite(m, dtype), definite(n, dtype), d, metric, rtol=1e-7)
+
+
+def test_sums_of_two_krons_make_no_matrix_of_their_size():
+    m, n = 4, 150
+    y, d = RNG.standard_normal(m * n), RNG.uniform(0.2, 2, m)
+    with pl.explaining() as record:
+        pl.grad(two_krons(y), (0, 1, 2))(definite(m), definite(n), d, np.eye(n))
+    for plan in record.plans:
+        for step in plan.steps:
+            shape = re.findall(r"\d+", step["writes"].partition("(")[2]) if step["took"] else []
+            assert math.prod(map(int, shape)) < (m * n) ** 2 / 4, step

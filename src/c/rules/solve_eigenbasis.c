@@ -484,7 +484,7 @@ static lop_status read_off(const lop_match *m, const lop_maker *mk, bool diagona
     const lop_node *sum = m->root->child[0]->child[0], *v[LOP_KRON_PLACES], *vh[LOP_KRON_PLACES],
                    *value = NULL, *alt = NULL;
     if (!lop_is_blas(m->root->dtype) || !lop_kron_sum_read(&s, mk, m->root->dtype, sum) ||
-        (!diagonal && !s.unitary))
+        (!diagonal && !s.unitary && m->root->child[1]->shape.ndim > 2))
         return LOP_NOMATCH;
     lop_status st = open(&s);
     for (int i = 0; i < s.n; i++) v[i] = s.at[i].v, vh[i] = s.at[i].vh;
