@@ -102,7 +102,22 @@ def diffusion(n, rng):
     return loss, (np.array(0.5),)
 
 
-MODELS = {f.__name__: f for f in (divergence, smoother, deconvolution, field, diffusion)}
+def propagator(n, rng):
+    """Where a particle is after a while in a potential that is to be found."""
+    u, w = rng.standard_normal(n) + 0j, rng.random(n)
+    m = max(n - 1, 0)
+
+    def loss(xp, V):
+        H = xp.Tridiagonal(np.full(m, -1.0), 2 + V, np.full(m, -1.0))
+        x = xp.expm(-0.3j * H) @ u
+        return np.sum(w * np.real(np.conj(x) * x))
+
+    return loss, (rng.standard_normal(n),)
+
+
+MODELS = {
+    f.__name__: f for f in (propagator, divergence, smoother, deconvolution, field, diffusion)
+}
 
 
 def differences(f, args, k, way, step):

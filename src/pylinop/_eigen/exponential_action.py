@@ -248,7 +248,7 @@ class _Chebyshev:
 
     def __init__(self, held: _Held, low: float, high: float, u: float) -> None:
         self.mid, self.r = (low + high) / 2, max((high - low) / 2, 1e-2)
-        self.c, self.top = _coefficients(self.r, u), self.mid + self.r
+        self.c, self.top, self.u = _coefficients(self.r, u), self.mid + self.r, u
         self.apply = _Shifted(held, self.mid, 2 / self.r)
         self.products = len(self.c) - 1
         self.words = f"a Chebyshev series of degree {self.products}"
@@ -258,6 +258,25 @@ class _Chebyshev:
         found = copy.copy(self)
         found.apply = self.apply.seen(conjugate)
         return found
+
+    def spread(self) -> tuple[float, float]:
+        """The width of the spectrum; nothing grows beyond exp(A)."""
+        return 2 * self.r, 0.0
+
+    def at(self, x: Any, times: Any) -> Any:
+        """exp(t A) x for some t up to 1, of the same terms; None as below."""
+        c = [_coefficients(t * self.r, self.u) for t in times]
+        real: Any = x.real.dtype.type
+        before, now = x, self.apply(x) * 0.5
+        y = [real(k[0]) * before + real(k[1]) * now for k in c]
+        for j in range(2, max(map(len, c))):
+            before, now = now, self.apply(now) - before
+            for k, z in zip(c, y, strict=True):
+                if j < len(k):
+                    z += real(k[j]) * now
+        if not (np.linalg.norm(now, axis=0) <= 1.5 * np.linalg.norm(x, axis=0)).all():
+            return None
+        return [z * np.exp(real(t * self.top)) for t, z in zip(times, y, strict=True)]
 
     def __call__(self, x: Any) -> Any:
         """None where a part of the spectrum was not seen."""
@@ -321,8 +340,25 @@ class _Taylor:
         mid = np.conj(self.mid) if conjugate else self.mid
         return _Taylor(self.apply.seen(conjugate), mid, self.sizes[::-1], self.u)
 
+    def spread(self) -> tuple[float, float]:
+        """Twice the norm of A less its mean, and what its exponentials may be apart."""
+        size = max(self.sizes)
+        return 2 * size, 2 * size
+
+    def at(self, x: Any, times: Any) -> Any:
+        """exp(t A) x for rising t; None where it overflows."""
+        found: list[Any] = []
+        for before, t in zip([0.0, *times], times):
+            x = self._over(x, t - before) if x is not None else None
+            found.append(x)
+        return found if x is not None else None
+
     def __call__(self, x: Any) -> Any:
-        left, h = self.steps, 1.0 / self.steps
+        return self._over(x, 1.0)
+
+    def _over(self, x: Any, t: float) -> Any:
+        left = max(1, math.ceil(t * self.size / _STRIDE))
+        h = t / left
         while left:
             found = self._step(x, h)
             if found is not None and not np.isfinite(found).all():

@@ -15,19 +15,41 @@ import numpy as np
 from .._api.spectra import sqrtm
 from .._base import errors
 from .._base.dtypes import inexact
+from .._eigen.exponential_derivative import along_pair
 from .._lazy.build import inverse, scaled, view
 from .._lazy.kinds import FORM, VALUE, lazily
 from .._lazy.matrix_functions import OfForm, of_full_rank, solved
 from .._structured.function_derivatives import DIFFERENCES, derivative
 from .._structured.function_second_derivatives import second_derivative
 from . import decompositions
+from .multiples import ALONG_PAIR, THIN
 from .pieces import Through, pair
 
 
 def _frechet(y: Any, g: Any, k: int) -> Any:
     """The adjoint of a function's derivative at A is its derivative at A^H."""
     f, A = y._more[0], y._args[0]
-    return _along(A, g, by=f.function, of=f.name, **f.kwargs)
+    return _derived(A, g, {"by": f.function, "of": f.name, **f.kwargs})
+
+
+def _derived(A: Any, g: Any, more: Any) -> Any:
+    """The derivative at A^H along g; of exp along a pair of few columns that may be one too."""
+    fits = more["of"] == "expm" and A.ndim == 2 and g.ndim == 2 and g._head == "matmul"
+    if not fits or THIN * g._args[0].shape[-1] > A.shape[-1]:
+        return _along(A, g, **more)
+    u, v = g._args[0], view(g._args[1], 3)
+    dtype = np.result_type(inexact(A.dtype), inexact(g.dtype))
+    f = OfForm(ALONG_PAIR, along_pair, dtype, more)
+    return lazily(f, (A, u, v), bytes((FORM, VALUE, VALUE)), A.shape, dtype)
+
+
+def _of_pair(y: Any, h: Any, k: int) -> Any:
+    """Of that at A^H along u v^H: as below, with what u v^H is made of."""
+    (A, u, v), more = y._args, y._more[0].kwargs
+    if k == 0:
+        return _twice(A, u @ view(v, 3), h, more)
+    back = _derived(view(A, 3), h, more)
+    return back @ v if k == 1 else view(back, 3) @ u
 
 
 def _along(A: Any, g: Any, **more: Any) -> Any:
@@ -38,7 +60,7 @@ def _of_derivative(y: Any, h: Any, k: int) -> Any:
     """Of a derivative at A^H along g: by g the derivative at A; by A the second one at A^H along g
     and h^H, as tr(h^H L(g, E)) = tr(E L(g, h^H))."""
     (A, g), more = y._args, y._more[0].kwargs
-    return _along(view(A, 3), h, **more) if k == 1 else _twice(A, g, h, more)
+    return _derived(view(A, 3), h, more) if k == 1 else _twice(A, g, h, more)
 
 
 def _twice(A: Any, g: Any, h: Any, more: Any) -> Any:
@@ -131,6 +153,7 @@ def _sqrt_inv_matmul(y: Any, g: Any, k: int) -> Any:
 ROWS: dict[str, Callable[[Any, Any, int], Any]] = {
     **dict.fromkeys(DIFFERENCES, _frechet),
     **{f"derivative of {name}": _of_derivative for name in DIFFERENCES},
+    ALONG_PAIR: _of_pair,
     **{f"second derivative of {name}": _of_second for name in DIFFERENCES},
     "cholesky": _cholesky,
     "pinv": _pinv,

@@ -19,11 +19,12 @@ from .._lazy.leaves import lazy
 from .._lazy.matrix_functions import made
 from . import matrices
 
-__all__ = ["inner"]
+__all__ = ["ALONG_PAIR", "THIN", "inner"]
 
 _MOST = 64  # sums, multiples and views within each other that are taken apart
 
-_THIN = 8  # of a pair: as many rows a column, at least
+THIN = 8  # of a pair: as many rows a column, at least
+ALONG_PAIR = "derivative of expm along a pair"
 
 # Of the others their dense form has as few numbers.
 _JOINTLY = heads("linear") - heads("held")
@@ -59,6 +60,7 @@ def inner(a: Any, g: Any) -> Any:
 # f'(M), of M and f(M)
 _SLOPES = {
     "derivative of expm": lambda M, y: y,
+    ALONG_PAIR: lambda M, y: y,
     "derivative of logm": lambda M, y: inverse(M),
     "derivative of sqrtm": lambda M, y: scaled(inverse(y), 0.5),
 }
@@ -69,14 +71,14 @@ def _under_function(a: Any, g: Any) -> Any:
     slope = _SLOPES.get(getattr(g._more[0], "name", "")) if g._head == "made" else None
     if slope is None or g._args[0]._head != "scale" or g._args[0]._args[0] is not a:
         return None
-    M, P = g._args
+    M, *P = g._args
     more = dict(g._more[0].kwargs)
     name, function = more.pop("of"), more.pop("by")
     along = slope(M, made(name, function, M, M.shape, **more))
-    if P._head != "matmul" or _THIN * P._args[0].shape[-1] > M.shape[-1]:
-        return _trace(a @ along, P)
-    u, vh = P._args  # a function that is only applied need not be made
-    return np.real(np.sum(np.conjugate(u) * (a @ (along @ view(vh, 3)))))
+    if len(P) == 1:
+        return _trace(a @ along, P[0])
+    u, v = P  # a function that is only applied need not be made
+    return np.real(np.sum(np.conjugate(u) * (a @ (along @ v))))
 
 
 def _trace(a: Any, g: Any) -> Any:
