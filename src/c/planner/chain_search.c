@@ -230,6 +230,48 @@ static void try_shares(search *s) {
                     }
 }
 
+/* Is it a group that the trial alone has? */
+static bool is_new(const search *s, lop_sym f) {
+    return lop_sym_is_group(f) && lop_sym_group(f) >= s->now.ngroup;
+}
+
+/* Where two solutions or more stand in several terms, as in S^-1 U, S^-1 V and S^-1 V U^H S^-1 U of
+ * a second derivative, all of them at once: one by one they would use the states up. A solution is
+ * an inverse beside a dense factor. */
+static void try_solutions(search *s) {
+    lop_chstate *st = &s->trial;
+    const int terms = s->now.nterm;
+    int made = 0;
+    *st = s->now;
+    for (int a = 0; a < terms; a++)
+        for (int i = 0; i + 1 < st->term[a].n; i++) {
+            const lop_sym *t = st->term[a].f + i, f[2] = {t[0], t[1]};
+            const bool left = f[0] != LOP_CH_PROXY && lop_sym_inverse(f[0]),
+                       right = f[1] != LOP_CH_PROXY && lop_sym_inverse(f[1]);
+            if (left == right || is_new(s, f[left]) || lop_chain_lean(s->ch, st, f[left]))
+                continue;
+            const lop_chstate before = *st;
+            int number, count = 0;
+            lop_chgroup *g = new_group(s->ch, st, f, 2, &number);
+            if (!g) return;
+            g->shared = true;
+            g->real = all_real(s->ch, st, f, 2);
+            for (int b = 0; b < terms; b++)
+                count +=
+                    replace(s, &st->term[b], f, 2, lop_sym_make(LOP_CH_ATOMS + number, false, 0));
+            if (count < 2) {
+                *st = before;
+                continue;
+            }
+            g->n = 1;
+            g->term[0] = (int16_t)st->nterm;
+            lop_chterm *own = &st->term[st->nterm++];
+            *own = (lop_chterm){.c = {.re = 1}, .n = 2, .f = {f[0], f[1]}};
+            made++;
+        }
+    if (made > 1) try_state(s, "with all solutions that are shared");
+}
+
 /* Takes the first (or last) factor that term `from` of group g has in common with others out. */
 static void factor_out(search *s, int g, int from, bool last) {
     lop_chstate *st = &s->trial;
@@ -385,6 +427,7 @@ static void climb(search *s) {
     do {
         s->found = false;
         s->best_cost = s->cost;
+        try_solutions(s);
         try_shares(s);
         try_factors(s);
         try_halves(s);

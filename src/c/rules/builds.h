@@ -253,6 +253,7 @@ LOP_BUILD(plus_lowrank);
 LOP_BUILD(solve_update);
 LOP_BUILD(det_update);
 LOP_BUILD(update_inverse_diagonal);
+/* low_rank_inverse_between.c */
 LOP_BUILD(between_update_diagonal);
 LOP_BUILD(between_update_trace);
 /* low_rank_inverse_trace.c */

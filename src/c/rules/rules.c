@@ -253,7 +253,8 @@ const lop_rule lop_rule_table[] = {
      "(mul (diagonal@k ?a) (diagonal@k ?b))", NULL, NULL, "element by element"},
     {"diagonal-between-update", LOP_PUSH, "(diagonal@k (prod ?a ?b))", NULL, NULL,
      lop_build_between_update_diagonal,
-     "of S^-1 X S^-1, S = B + U C V^H, B and X diagonal: S^-1 = B^-1 - W Y, checked, else dense",
+     "of S^-1 X S^-1 and S^-2, S = B + U C V^H, B and X diagonal: S^-1 = B^-1 - W Y, checked, else "
+     "dense",
      LOP_WHOLE},
     {"diagonal-between-quasi", LOP_PUSH, "(diagonal@k (prod ?a ?b))", NULL, NULL,
      lop_build_between_quasi_diagonal, "of S^-1 X S^-1, S and X quasi-separable: by two sweeps",
