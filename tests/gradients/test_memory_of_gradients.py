@@ -168,3 +168,86 @@ def test_these_gradients_against_differences(name, side, dtype, rng):
         rng.standard_normal(s) + (1j * rng.standard_normal(s) if dtype is complex else 0)
     )
     check(f, *map(draw, shapes))
+
+
+def updated(n, dtype=float):
+    """Determinants and diagonals of inverses of a structure and thin factors: losses, and where."""
+    rng = np.random.default_rng(8)
+    more = (lambda *s: 1j * rng.standard_normal(s)) if dtype is complex else (lambda *s: 0.0)
+    draw = lambda *s: rng.standard_normal(s) + more(*s)
+    k = max(1, min(3, n // 4))
+    c = 0.4 ** np.arange(n) * (1 + 0.1 * draw(n))
+    c[:1] = 4.0
+    U, V = draw(n, k) / n**0.5, draw(n, k) / n**0.5
+    C = np.eye(k) + 0.1
+    b = max(1, n // 2)
+    blocks = 4 * np.eye(2) + 0.1 * draw(b, 2, 2), 0.3 * draw(b - 1, 2, 2), 0.3 * draw(b - 1, 2, 2)
+    t = np.cumsum(rng.random(n))
+    logdet = lambda A: pl.slogdet(A)[1]
+    return {
+        "Toeplitz + U U'": (lambda c, U: logdet(pl.Toeplitz(c) + pl.LowRank(U)), (c, U)),
+        "U @ U.H + Toeplitz": (lambda c, U: logdet(U @ np.conj(U).T + pl.Toeplitz(c)), (c, U)),
+        "Toeplitz + U C V'": (
+            lambda c, r, U, V: logdet(pl.LowRankUpdate(pl.Toeplitz(c, r), U, V, C)),
+            (c, 0.7 * c, U, V),
+        ),
+        "(Toeplitz - U V').T": (
+            lambda c, U, V: logdet((pl.Toeplitz(c) - pl.LowRank(U, V)).T),
+            (c, U, V),
+        ),
+        "Circulant + U U'": (lambda c, U: logdet(pl.Circulant(c) + pl.LowRank(U)), (c, U)),
+        "Hankel + U V'": (
+            lambda c, r, U: logdet(pl.Hankel(c[::-1], r) + pl.LowRank(U, V)),
+            (c, np.concatenate([c[:1], 0.3 * c[1:]]), U),
+        ),
+        "BlockTridiagonal + U U'": (
+            lambda d, l, u, U: logdet(pl.BlockTridiagonal(l, d, u) + pl.LowRank(U)),
+            (*blocks, U[: 2 * b] if n > 1 else draw(2, 1)),
+        ),
+        "Markov + c I + U U'": (
+            lambda p, U: logdet(
+                pl.quasiseparable("matern32", t, variance=p[0], length_scale=p[1])
+                + p[2] * pl.Identity(n)
+                + pl.LowRank(U)
+            ),
+            (np.array([1.3, 2.0, 0.4]), np.real(U)),
+        ),
+    }
+
+
+@pytest.mark.parametrize("name", updated(8))
+def test_no_array_of_all_entries_of_an_update(name):
+    n = 720
+    f, args = updated(n)[name]
+    value = most(lambda: pl.program(f)(*args))
+    assert most(lambda: gradients(f, args)) < 0.4 * n * n * 8 + value
+
+
+@pytest.mark.parametrize("dtype", [float, complex])
+@pytest.mark.parametrize("n", [1, 2, 7, 8, 40, 120])
+@pytest.mark.parametrize("name", updated(8))
+def test_gradients_of_updates_against_differences(name, n, dtype):
+    f, args = updated(n, dtype)[name]
+    with pl.config(check_plans=True):
+        check(f, *args)
+
+
+@pytest.mark.parametrize("base", [1e-9, 1e-13, 0.0])
+def test_a_base_that_is_nearer_to_a_singular_matrix_than_the_whole(base):
+    """T = 1 1^T + base I: the formula would lose what the dense form keeps."""
+    n = 30
+    U = np.random.default_rng(3).standard_normal((n, 7))
+    U[:, :1] = 1.0
+    c = np.ones(n)
+    c[0] += base
+    e = np.eye(n)[:, :7]
+    f = lambda c: pl.slogdet(pl.Toeplitz(c) + pl.LowRank(np.hstack([U, e])) + pl.Identity(n))[1]
+    A = np.ones((n, n)) + base * np.eye(n) + np.hstack([U, e]) @ np.hstack([U, e]).T + np.eye(n)
+    inverse = np.linalg.inv(A)
+    due = np.array([(1 if k == 0 else 2) * np.trace(inverse, k) for k in range(n)])
+    np.testing.assert_allclose(pl.grad(f)(c), due, atol=1e-9 * np.abs(due).max())
+    g = lambda c: pl.slogdet(pl.Toeplitz(c) + pl.LowRank(np.hstack([U, e])))[1]
+    inverse = np.linalg.pinv(A - np.eye(n))
+    if np.linalg.cond(A - np.eye(n)) < 1e12:
+        due = np.array([(1 if k == 0 else 2) * np.trace(inverse, k) for k in range(n)])
+        np.testing.assert_allclose(pl.grad(g)(c), due, rtol=1e-4, atol=1e-4 * np.abs(due).max())

@@ -258,6 +258,9 @@ LOP_BUILD(between_update_diagonal);
 LOP_BUILD(between_update_trace);
 /* low_rank_inverse_trace.c */
 LOP_BUILD(trace_inverse_update);
+/* low_rank_inverse_projections.c */
+LOP_BUILD(projection_inverse_update);
+LOP_BUILD(projection_inverse_thin_sum);
 /* identity_plus_weighted.c */
 LOP_BUILD(det_weighted);
 LOP_BUILD(solve_weighted);
