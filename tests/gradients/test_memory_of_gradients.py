@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from gradients.differences import check
+from gradients.differences import check, check_second
 from gradients.test_gradients_of_kinds import FAMILIES
 
 import pylinop as pl
@@ -251,3 +251,59 @@ def test_a_base_that_is_nearer_to_a_singular_matrix_than_the_whole(base):
     if np.linalg.cond(A - np.eye(n)) < 1e12:
         due = np.array([(1 if k == 0 else 2) * np.trace(inverse, k) for k in range(n)])
         np.testing.assert_allclose(pl.grad(g)(c), due, rtol=1e-4, atol=1e-4 * np.abs(due).max())
+
+
+def squared(n, dtype=float):
+    """Losses whose gradients, or second derivatives, read S^-1 X S^-1 and S^-2."""
+    rng = np.random.default_rng(9)
+    more = (lambda *s: 1j * rng.standard_normal(s)) if dtype is complex else (lambda *s: 0.0)
+    draw = lambda *s: rng.standard_normal(s) + more(*s)
+    c, r = 0.3 ** np.arange(n) * (1 + 0.1 * draw(n)), 0.2 ** np.arange(n) * (1 + 0.1 * draw(n))
+    c[:1] = 3.0
+    s, eye = np.array(0.6), pl.Identity(n)
+    x, m = rng.standard_normal((n, 1)), max(1, round(n**0.5))
+    u, v = rng.standard_normal((2, m, 1))
+    kernel = lambda length, x: pl.Kernel("rbf", x, length_scale=length)
+    trace, real, logdet = lambda A: np.real(pl.trace(pl.inv(A))), np.real, lambda A: pl.slogdet(A)[1]
+    lengths = np.array([0.4, 0.7])
+    return {
+        "trace of the inverse, Toeplitz": (lambda c: trace(pl.Toeplitz(c)), (c,)),
+        "of two vectors": (lambda c, r: trace(pl.Toeplitz(c, r)), (c, r)),
+        "Toeplitz + c I": (lambda c, s: trace(pl.Toeplitz(c) + s * eye), (c, s)),
+        "Circulant": (lambda c: trace(pl.Circulant(c)), (c,)),
+        "Circulant.T + c I": (lambda c, s: trace(pl.Circulant(c).T + s * eye), (c, s)),
+        "Kron + c I": (
+            lambda p, s: trace(pl.Kron(kernel(p[0], u), kernel(p[1], v)) + s * pl.Identity(m * m)),
+            (lengths, s),
+        ),
+        "KronSum": (
+            lambda p: trace(pl.KronSum(kernel(p[0], u) + pl.Identity(m), kernel(p[1], v))),
+            (lengths,),
+        ),
+        "logdet, Toeplitz + c I": (lambda c, s: logdet(pl.Toeplitz(c) + s * eye), (c, s)),
+        "logdet, Circulant + c I": (lambda c, s: logdet(pl.Circulant(c) + s * eye), (c, s)),
+        "quadratic form": (
+            lambda c, s: real(x[:, 0] @ pl.solve(pl.Toeplitz(c) + s * eye, x[:, 0])),
+            (c, s),
+        ),
+    }
+
+
+@pytest.mark.parametrize("name", [k for k in squared(4) if k != "of two vectors"])
+def test_no_array_of_all_entries_of_squares_of_inverses(name):
+    n = 729
+    f, args = squared(n)[name]
+    numbers, along = tuple(range(len(args))), tuple(0.1 * a for a in args)
+    assert most(lambda: pl.value_and_grad(f, numbers)(*args)) < 0.4 * n * n * 8
+    if "logdet" in name or "form" in name:
+        assert most(lambda: pl.hvp(f, numbers)(*args, along)) < 0.4 * n * n * 8
+
+
+@pytest.mark.parametrize("dtype", [float, complex])
+@pytest.mark.parametrize("n", [1, 2, 9, 36, 100])
+@pytest.mark.parametrize("name", squared(4))
+def test_squares_of_inverses_against_differences(name, n, dtype):
+    f, args = squared(n, dtype)[name]
+    with pl.config(check_plans=True):
+        check(f, *args)
+        check_second(f, *args)

@@ -304,7 +304,9 @@ LOP_BUILD(sums_band);
 LOP_BUILD(sums_inverse_view);
 LOP_BUILD(sums_inverse_circulant);
 LOP_BUILD(sums_inverse_toeplitz);
+LOP_BUILD(sums_circulants);
 LOP_BUILD(sums_between_toeplitz);
+LOP_BUILD(between_toeplitz_trace);
 LOP_BUILD(sums_toeplitz);
 LOP_BUILD(sums_circulant);
 LOP_BUILD(sums_product);
@@ -343,6 +345,9 @@ lop_status lop_partial_of_spectrum(const lop_maker *mk, lop_dtype dt, int n,
 const lop_node *lop_read_between(const lop_node *p, const lop_node **x);
 /* S of S^-1 S^-1, borrowed; NULL: it is not that. */
 const lop_node *lop_read_inverse_twice(const lop_node *p);
+/* S, borrowed, and X, owned, of either, where X is the identity of S^-1 S^-1; NOMATCH: of none. */
+lop_status lop_read_between_or_twice(const lop_maker *mk, const lop_node *p, const lop_node **s,
+                                     const lop_node **x) LOP_MUST_CHECK;
 /* The diagonal of the dense form. Owned. */
 lop_status lop_diagonal_of_dense(const lop_maker *mk, lop_dtype dt, const lop_node *a,
                                  const lop_node **out) LOP_MUST_CHECK;

@@ -8,19 +8,14 @@
  * form. */
 #include "expr/properties.h"
 #include "low_rank_woodbury.h"
-#include "thin_sum.h"
 
-/* S and X, the identity of S^-1 S^-1. Owned; NOMATCH: they are not that. */
+/* S and X. Owned; NOMATCH: they are not that. */
 static lop_status read_between(const lop_match *m, const lop_maker *mk, const lop_node **s,
                                const lop_node **x) {
-    const lop_node *between = NULL, *a = lop_read_between(m->root->child[0], &between);
-    if (!a && (a = lop_read_inverse_twice(m->root->child[0]))) between = NULL;
-    if (!a || (between && (lop_nbatch(between) > 0 || !lop_is_diagonal_matrix(between))))
-        return LOP_NOMATCH;
-    lop_status st = lop_woodbury_of_diagonal(mk, m->root->dtype, a, s);
-    if (st == LOP_OK && between) *x = lop_node_ref(between);
-    if (st == LOP_OK && !between) st = lop_thin_identity(mk, lop_rows(a), x);
-    return st;
+    const lop_node *a = NULL;
+    lop_status st = lop_read_between_or_twice(mk, m->root->child[0], &a, x);
+    if (st == LOP_OK && (lop_nbatch(*x) > 0 || !lop_is_diagonal_matrix(*x))) st = LOP_NOMATCH;
+    return st == LOP_OK ? lop_woodbury_of_diagonal(mk, m->root->dtype, a, s) : st;
 }
 
 /* The vector of a diagonal in another dtype. */
@@ -64,6 +59,7 @@ LOP_BUILD(between_update_diagonal) {
     lop_status st = read_between(m, mk, &a, &x);
     if (st != LOP_OK) {
         lop_node_unref(a);
+        lop_node_unref(x);
         return st;
     }
     woodbury s = {.mk = mk, .a = a, .p = parts_of(a)};
