@@ -264,7 +264,7 @@ def squared(n, dtype=float):
     x, m = rng.standard_normal((n, 1)), max(1, round(n**0.5))
     u, v = rng.standard_normal((2, m, 1))
     kernel = lambda length, x: pl.Kernel("rbf", x, length_scale=length)
-    trace, real, logdet = lambda A: np.real(pl.trace(pl.inv(A))), np.real, lambda A: pl.slogdet(A)[1]
+    trace, logdet = lambda A: np.real(pl.trace(pl.inv(A))), lambda A: pl.slogdet(A)[1]
     lengths = np.array([0.4, 0.7])
     return {
         "trace of the inverse, Toeplitz": (lambda c: trace(pl.Toeplitz(c)), (c,)),
@@ -283,7 +283,7 @@ def squared(n, dtype=float):
         "logdet, Toeplitz + c I": (lambda c, s: logdet(pl.Toeplitz(c) + s * eye), (c, s)),
         "logdet, Circulant + c I": (lambda c, s: logdet(pl.Circulant(c) + s * eye), (c, s)),
         "quadratic form": (
-            lambda c, s: real(x[:, 0] @ pl.solve(pl.Toeplitz(c) + s * eye, x[:, 0])),
+            lambda c, s: np.real(x[:, 0] @ pl.solve(pl.Toeplitz(c) + s * eye, x[:, 0])),
             (c, s),
         ),
     }
@@ -307,3 +307,58 @@ def test_squares_of_inverses_against_differences(name, n, dtype):
     with pl.config(check_plans=True):
         check(f, *args)
         check_second(f, *args)
+
+
+def of_products(n, dtype=float):
+    """Determinants of products of structured matrices, alone and beside solves."""
+    rng = np.random.default_rng(10)
+    more = (lambda *s: 1j * rng.standard_normal(s)) if dtype is complex else (lambda *s: 0.0)
+    draw = lambda *s: rng.standard_normal(s) + more(*s)
+    d, y = 2 + 0.3 * draw(n), draw(n)
+    c = 0.3 ** np.arange(n) * (1 + 0.1 * draw(n))
+    c[:1] = 3.0
+    logdet, D, T = lambda A: pl.slogdet(A)[1], pl.Diag, pl.Toeplitz
+    return {
+        "D T D": lambda d, c: logdet(D(d) @ T(c) @ D(d)),
+        "D (T D)": lambda d, c: logdet(D(d) @ (T(c, 0.7 * c) @ D(d))),
+        "2 (D T).H": lambda d, c: logdet(2.0 * (D(d) @ T(c)).H),
+        "beside a solve": lambda d, c: (lambda A: logdet(A) + np.real(y @ pl.solve(A, y)))(
+            D(d) @ T(c) @ D(d)
+        ),
+        "det": lambda d, c: np.abs(pl.det(D(d) @ T(c / 3) / 2.0)),
+    }, (d, c)
+
+
+@pytest.mark.parametrize("name", of_products(4)[0])
+def test_no_array_of_all_entries_of_products(name):
+    n = 729
+    found, args = of_products(n)
+    assert most(lambda: pl.value_and_grad(found[name], (0, 1))(*args)) < 0.4 * n * n * 8
+
+
+@pytest.mark.parametrize("dtype", [float, complex])
+@pytest.mark.parametrize("n", [1, 2, 9, 40])
+@pytest.mark.parametrize("name", of_products(4)[0])
+def test_determinants_of_products_against_differences(name, n, dtype):
+    found, args = of_products(n, dtype)
+    check(found[name], *args)
+    check_second(found[name], *args)
+
+
+def test_a_singular_factor_keeps_the_other_ones_derivative():
+    """det(A B) = det(A) det(B), whose gradient by B is det(A) times that of det(B)."""
+    A, B = np.diag([1.0, 0.0]), np.array([[2.0, 1.0], [1.0, 3.0]])
+    g = pl.grad(lambda B: pl.det(pl.lazy(A) @ B))(B)
+    np.testing.assert_array_equal(g, np.zeros((2, 2)))
+    with pytest.raises(np.linalg.LinAlgError):
+        pl.grad(lambda A: pl.slogdet(A @ pl.lazy(B))[1])(A)
+
+
+@pytest.mark.parametrize("n", [30, 200])
+def test_single_precision_beside_double_keeps_double_accuracy(n):
+    rng = np.random.default_rng(3)
+    A = (rng.standard_normal((n, n)) / n**0.5 + np.diag(10.0 ** -np.linspace(0, 4, n))).astype("f4")
+    B = rng.standard_normal((n, n)) / n**0.5 + 2 * np.eye(n)
+    g = pl.grad(lambda A: pl.slogdet(A @ pl.lazy(B))[1])(A)
+    due = np.linalg.inv(A.astype(float)).T
+    assert np.abs(g - due).max() <= 1e-6 * np.abs(due).max()

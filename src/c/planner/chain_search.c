@@ -248,8 +248,7 @@ static void try_solutions(search *s) {
             const lop_sym *t = st->term[a].f + i, f[2] = {t[0], t[1]};
             const bool left = f[0] != LOP_CH_PROXY && lop_sym_inverse(f[0]),
                        right = f[1] != LOP_CH_PROXY && lop_sym_inverse(f[1]);
-            if (left == right || is_new(s, f[left]) || lop_chain_lean(s->ch, st, f[left]))
-                continue;
+            if (left == right || is_new(s, f[left]) || lop_chain_lean(s->ch, st, f[left])) continue;
             const lop_chstate before = *st;
             int number, count = 0;
             lop_chgroup *g = new_group(s->ch, st, f, 2, &number);

@@ -53,8 +53,8 @@ LOP_BUILD(between_update_diagonal) {
     const lop_attr cast = {.i = {1, 0, 0, (int64_t)m->root->dtype + 1}},
                    minus_two = lop_attr_coef(-2, 0);
     const lop_node *x = NULL, *a = NULL, *xv = NULL, *b = NULL, *r = NULL, *xr = NULL, *xrr = NULL,
-                       *once = NULL, *twice = NULL, *cross = NULL, *less = NULL, *sum = NULL,
-                       *value = NULL, *alt = NULL;
+                   *once = NULL, *twice = NULL, *cross = NULL, *less = NULL, *sum = NULL,
+                   *value = NULL, *alt = NULL;
     if (m->root->attr.i[0] != 0 || !lop_is_blas(m->root->dtype)) return LOP_NOMATCH;
     lop_status st = read_between(m, mk, &a, &x);
     if (st != LOP_OK) {

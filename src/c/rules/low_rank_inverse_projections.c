@@ -1,13 +1,13 @@
-/* low_rank_inverse_projections.c: what gradients read off the inverse of an update of low rank, as of
- * a determinant of Toeplitz + U U^H.
+/* low_rank_inverse_projections.c: what gradients read off the inverse of an update of low rank, as
+ * of a determinant of Toeplitz + U U^H.
  *
  *   p(A^-1) = p(B^-1) - p(W Y),   A = B + U C V^H of k columns,
  *   W = B^-1 U,  Y = S^-1 C V^H B^-1,  S = I + C V^H W
  *
  * for a projection p, which is linear: of B^-1 by what B is, of a pair of thin factors as of any.
  * Nothing of n rows and columns is formed. Accepted as the diagonal of A^-1 is (checked_value: a
- * probe is solved for, and B is not much nearer to a singular matrix than A), else off the inverse of
- * the dense form. */
+ * probe is solved for, and B is not much nearer to a singular matrix than A), else off the inverse
+ * of the dense form. */
 #include "expr/properties.h"
 #include "low_rank_woodbury.h"
 #include "rewrite/cheap_to_solve.h"
@@ -66,9 +66,7 @@ static lop_status of_update(const lop_match *m, const lop_maker *mk, const lop_n
     return st;
 }
 
-LOP_BUILD(projection_inverse_update) {
-    return of_update(m, mk, m->root->child[0]->child[0], out);
-}
+LOP_BUILD(projection_inverse_update) { return of_update(m, mk, m->root->child[0]->child[0], out); }
 
 /* B + U C V^H of a LowRank, where B is itself a sum. */
 static lop_status sum_with_lowrank(const lop_maker *mk, const lop_node *sum, const lop_node **out) {

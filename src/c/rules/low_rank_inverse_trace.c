@@ -139,7 +139,8 @@ static lop_status read(const lop_match *m, const lop_maker *mk, const lop_node *
         const lop_node *in = inverted(f[*at], mode);
         bool thin = false;
         for (int i = 0; in && i < *n; i++) thin = thin || is_thin(f[i], lop_rows(in));
-        const lop_status st = in && !thin ? lop_woodbury_of_diagonal(mk, m->root->dtype, in, a) : LOP_NOMATCH;
+        const lop_status st =
+            in && !thin ? lop_woodbury_of_diagonal(mk, m->root->dtype, in, a) : LOP_NOMATCH;
         if (st != LOP_NOMATCH) return st;
     }
     return LOP_NOMATCH;

@@ -40,8 +40,8 @@ lop_status lop_woodbury_through(const woodbury *s, const lop_node *x,
 lop_status lop_woodbury_inner(const woodbury *s, const lop_node *t,
                               const lop_node **out) LOP_MUST_CHECK;
 
-/* low_rank_inverse_trace.c: a as an update of a diagonal by few columns, also where it is written as
- * a sum. Owned in *out; NOMATCH: it is none. */
+/* low_rank_inverse_trace.c: a as an update of a diagonal by few columns, also where it is written
+ * as a sum. Owned in *out; NOMATCH: it is none. */
 lop_status lop_woodbury_of_diagonal(const lop_maker *mk, lop_dtype dt, const lop_node *a,
                                     const lop_node **out) LOP_MUST_CHECK;
 

@@ -183,12 +183,14 @@ LOP_BUILD(sums_inverse_toeplitz) {
     return st;
 }
 
-/* Is x of the kind of a, Toeplitz or Hankel, or a sum of such? The identity is a Toeplitz matrix. */
+/* Is x of the kind of a, Toeplitz or Hankel, or a sum of such? The identity is a Toeplitz matrix.
+ */
 static bool is_alike(const lop_node *a, const lop_node *x, int depth) {
     if (depth == 0 || lop_nbatch(x)) return false;
     if (x->op == &lop_op_sum)
         return is_alike(a, x->child[0], depth - 1) && is_alike(a, x->child[1], depth - 1);
-    if (x->op == &lop_op_view || x->op == &lop_op_scaled) return is_alike(a, x->child[0], depth - 1);
+    if (x->op == &lop_op_view || x->op == &lop_op_scaled)
+        return is_alike(a, x->child[0], depth - 1);
     return x->op == a->op || (x->op == &lop_op_identity && a->op == &lop_op_toeplitz);
 }
 
@@ -210,8 +212,7 @@ LOP_BUILD(sums_between_toeplitz) {
     const bool hankel = a && a->op == &lop_op_hankel;
     if (st == LOP_OK &&
         ((!hankel && a->op != &lop_op_toeplitz) || lop_nbatch(a) ||
-         !is_alike(a, x, LOP_INFER_DEPTH) ||
-         (hankel ? !how.i[0] || how.i[1] : how.i[0] != 0)))
+         !is_alike(a, x, LOP_INFER_DEPTH) || (hankel ? !how.i[0] || how.i[1] : how.i[0] != 0)))
         st = LOP_NOMATCH;
     if (st == LOP_OK) st = lop_toeplitz_inverse_columns(mk, a, dt, seen);
     for (int i = 0; st == LOP_OK && i < 3; i++) st = through(mk, a, x, seen[i], &child[2 + i]);
