@@ -178,6 +178,15 @@ static int replace(const search *s, lop_chterm *t, const lop_sym *f, int n, lop_
     return count;
 }
 
+/* Makes the product of n factors the one term of a new group. */
+static void be_product(lop_chstate *st, lop_chgroup *g, const lop_sym *f, int n) {
+    g->n = 1;
+    g->term[0] = (int16_t)st->nterm;
+    lop_chterm *t = &st->term[st->nterm++];
+    *t = (lop_chterm){.c = {.re = 1}, .n = n};
+    memcpy(t->f, f, (size_t)n * sizeof *f);
+}
+
 static void share(search *s, const lop_sym *span, int n) {
     lop_chstate *st = &s->trial;
     lop_sym f[LOP_CH_FACTORS];
@@ -194,11 +203,7 @@ static void share(search *s, const lop_sym *span, int n) {
     for (int i = 0; i < terms; i++)
         count += replace(s, &st->term[i], f, n, lop_sym_make(LOP_CH_ATOMS + number, false, 0));
     if (count < 2) return;
-    g->n = 1;
-    g->term[0] = (int16_t)st->nterm;
-    lop_chterm *t = &st->term[st->nterm++];
-    *t = (lop_chterm){.c = {.re = 1}, .n = n};
-    memcpy(t->f, f, (size_t)n * sizeof *f);
+    be_product(st, g, f, n);
     try_state(s, "with a shared product");
 }
 
@@ -262,10 +267,7 @@ static void try_solutions(search *s) {
                 *st = before;
                 continue;
             }
-            g->n = 1;
-            g->term[0] = (int16_t)st->nterm;
-            lop_chterm *own = &st->term[st->nterm++];
-            *own = (lop_chterm){.c = {.re = 1}, .n = 2, .f = {f[0], f[1]}};
+            be_product(st, g, f, 2);
             made++;
         }
     if (made > 1) try_state(s, "with all solutions that are shared");
