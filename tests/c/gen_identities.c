@@ -62,6 +62,10 @@ static const lop_node *asked(gen *g, const char *rule, const lop_node *a) {
         return t_one_of(g->w, rule[0] == 't' ? "trace" : "diagonal",
                         rule[0] == 't' ? &d : &main_one, a);
     if (!strncmp(rule, "trace", 5)) return t_one_of(g->w, "trace", &d, a);
+    if (!strncmp(rule, "sums", 4)) {
+        const lop_attr lines = t_ints(0, 1, pick(g, 2), 0);
+        return t_one_of(g->w, "diagonal_sums", &lines, a);
+    }
     if (!strncmp(rule, "scaledet", 8)) return t_one_of(g->w, "scaledet", NULL, a);
     if (!strncmp(rule, "dense", 5)) return t_one_of(g->w, "todense", &d, inverse(g, a));
     return t_one_of(g->w, "diagonal", &main_one, inverse(g, a));

@@ -237,3 +237,22 @@ def test_where_a_value_is_nan():
             for a in (found[0][1], *found[1:4], *found[4], *found[5]):
                 assert np.isnan(a).all()
         assert not np.isnan(pl.hvp(f)(np.array([1.0, 1.0, 0.5]), v)).any()
+
+
+@pytest.mark.parametrize("family", ["rbf", "matern32"])
+@pytest.mark.parametrize("n", [47, 48, 63, 64, 65, 130])
+def test_of_what_is_symmetric_on_both_sides_one_half_is_multiplied(family, n, rng):
+    """inv(K) @ dK @ inv(K) is symmetric where one set of points is; of 64 rows on half of it is
+    made."""
+    X, y = rng.standard_normal((n, 3)), rng.standard_normal(n)
+
+    def f(p):
+        K = pl.Kernel(family, X, variance=p[0], length_scale=p[1]) + p[2] * pl.Identity(n)
+        return sum(pl.inv_quad_logdet(K, y))
+
+    p = np.array([1.2, 0.9, 0.3])
+    check_second(f, p)
+    with pl.explaining() as record:
+        pl.hvp(f)(p, np.array([0.3, -0.2, 0.5]))
+    names = [s["name"] for plan in record.plans for s in plan.steps]
+    assert ("gemm-half" in names) == (n >= 64)

@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from gradients.differences import check
+from gradients.differences import check, check_second
 from gradients.test_gradients_of_kinds import FAMILIES
 
 import pylinop as pl
@@ -168,3 +168,197 @@ def test_these_gradients_against_differences(name, side, dtype, rng):
         rng.standard_normal(s) + (1j * rng.standard_normal(s) if dtype is complex else 0)
     )
     check(f, *map(draw, shapes))
+
+
+def updated(n, dtype=float):
+    """Determinants and diagonals of inverses of a structure and thin factors: losses, and where."""
+    rng = np.random.default_rng(8)
+    more = (lambda *s: 1j * rng.standard_normal(s)) if dtype is complex else (lambda *s: 0.0)
+    draw = lambda *s: rng.standard_normal(s) + more(*s)
+    k = max(1, min(3, n // 4))
+    c = 0.4 ** np.arange(n) * (1 + 0.1 * draw(n))
+    c[:1] = 4.0
+    U, V = draw(n, k) / n**0.5, draw(n, k) / n**0.5
+    C = np.eye(k) + 0.1
+    b = max(1, n // 2)
+    blocks = 4 * np.eye(2) + 0.1 * draw(b, 2, 2), 0.3 * draw(b - 1, 2, 2), 0.3 * draw(b - 1, 2, 2)
+    t = np.cumsum(rng.random(n))
+    logdet = lambda A: pl.slogdet(A)[1]
+    return {
+        "Toeplitz + U U'": (lambda c, U: logdet(pl.Toeplitz(c) + pl.LowRank(U)), (c, U)),
+        "U @ U.H + Toeplitz": (lambda c, U: logdet(U @ np.conj(U).T + pl.Toeplitz(c)), (c, U)),
+        "Toeplitz + U C V'": (
+            lambda c, r, U, V: logdet(pl.LowRankUpdate(pl.Toeplitz(c, r), U, V, C)),
+            (c, 0.7 * c, U, V),
+        ),
+        "(Toeplitz - U V').T": (
+            lambda c, U, V: logdet((pl.Toeplitz(c) - pl.LowRank(U, V)).T),
+            (c, U, V),
+        ),
+        "Circulant + U U'": (lambda c, U: logdet(pl.Circulant(c) + pl.LowRank(U)), (c, U)),
+        "Hankel + U V'": (
+            lambda c, r, U: logdet(pl.Hankel(c[::-1], r) + pl.LowRank(U, V)),
+            (c, np.concatenate([c[:1], 0.3 * c[1:]]), U),
+        ),
+        "BlockTridiagonal + U U'": (
+            lambda d, l, u, U: logdet(pl.BlockTridiagonal(l, d, u) + pl.LowRank(U)),
+            (*blocks, U[: 2 * b] if n > 1 else draw(2, 1)),
+        ),
+        "Markov + c I + U U'": (
+            lambda p, U: logdet(
+                pl.quasiseparable("matern32", t, variance=p[0], length_scale=p[1])
+                + p[2] * pl.Identity(n)
+                + pl.LowRank(U)
+            ),
+            (np.array([1.3, 2.0, 0.4]), np.real(U)),
+        ),
+    }
+
+
+@pytest.mark.parametrize("name", updated(8))
+def test_no_array_of_all_entries_of_an_update(name):
+    n = 720
+    f, args = updated(n)[name]
+    value = most(lambda: pl.program(f)(*args))
+    assert most(lambda: gradients(f, args)) < 0.4 * n * n * 8 + value
+
+
+@pytest.mark.parametrize("dtype", [float, complex])
+@pytest.mark.parametrize("n", [1, 2, 7, 8, 40, 120])
+@pytest.mark.parametrize("name", updated(8))
+def test_gradients_of_updates_against_differences(name, n, dtype):
+    f, args = updated(n, dtype)[name]
+    with pl.config(check_plans=True):
+        check(f, *args)
+
+
+@pytest.mark.parametrize("base", [1e-9, 1e-13, 0.0])
+def test_a_base_that_is_nearer_to_a_singular_matrix_than_the_whole(base):
+    """T = 1 1^T + base I: the formula would lose what the dense form keeps."""
+    n = 30
+    U = np.random.default_rng(3).standard_normal((n, 7))
+    U[:, :1] = 1.0
+    c = np.ones(n)
+    c[0] += base
+    e = np.eye(n)[:, :7]
+    f = lambda c: pl.slogdet(pl.Toeplitz(c) + pl.LowRank(np.hstack([U, e])) + pl.Identity(n))[1]
+    A = np.ones((n, n)) + base * np.eye(n) + np.hstack([U, e]) @ np.hstack([U, e]).T + np.eye(n)
+    inverse = np.linalg.inv(A)
+    due = np.array([(1 if k == 0 else 2) * np.trace(inverse, k) for k in range(n)])
+    np.testing.assert_allclose(pl.grad(f)(c), due, atol=1e-9 * np.abs(due).max())
+    g = lambda c: pl.slogdet(pl.Toeplitz(c) + pl.LowRank(np.hstack([U, e])))[1]
+    inverse = np.linalg.pinv(A - np.eye(n))
+    if np.linalg.cond(A - np.eye(n)) < 1e12:
+        due = np.array([(1 if k == 0 else 2) * np.trace(inverse, k) for k in range(n)])
+        np.testing.assert_allclose(pl.grad(g)(c), due, rtol=1e-4, atol=1e-4 * np.abs(due).max())
+
+
+def squared(n, dtype=float):
+    """Losses whose gradients, or second derivatives, read S^-1 X S^-1 and S^-2."""
+    rng = np.random.default_rng(9)
+    more = (lambda *s: 1j * rng.standard_normal(s)) if dtype is complex else (lambda *s: 0.0)
+    draw = lambda *s: rng.standard_normal(s) + more(*s)
+    c, r = 0.3 ** np.arange(n) * (1 + 0.1 * draw(n)), 0.2 ** np.arange(n) * (1 + 0.1 * draw(n))
+    c[:1] = 3.0
+    s, eye = np.array(0.6), pl.Identity(n)
+    x, m = rng.standard_normal((n, 1)), max(1, round(n**0.5))
+    u, v = rng.standard_normal((2, m, 1))
+    kernel = lambda length, x: pl.Kernel("rbf", x, length_scale=length)
+    trace, logdet = lambda A: np.real(pl.trace(pl.inv(A))), lambda A: pl.slogdet(A)[1]
+    lengths = np.array([0.4, 0.7])
+    return {
+        "trace of the inverse, Toeplitz": (lambda c: trace(pl.Toeplitz(c)), (c,)),
+        "of two vectors": (lambda c, r: trace(pl.Toeplitz(c, r)), (c, r)),
+        "Toeplitz + c I": (lambda c, s: trace(pl.Toeplitz(c) + s * eye), (c, s)),
+        "Circulant": (lambda c: trace(pl.Circulant(c)), (c,)),
+        "Circulant.T + c I": (lambda c, s: trace(pl.Circulant(c).T + s * eye), (c, s)),
+        "Kron + c I": (
+            lambda p, s: trace(pl.Kron(kernel(p[0], u), kernel(p[1], v)) + s * pl.Identity(m * m)),
+            (lengths, s),
+        ),
+        "KronSum": (
+            lambda p: trace(pl.KronSum(kernel(p[0], u) + pl.Identity(m), kernel(p[1], v))),
+            (lengths,),
+        ),
+        "logdet, Toeplitz + c I": (lambda c, s: logdet(pl.Toeplitz(c) + s * eye), (c, s)),
+        "logdet, Circulant + c I": (lambda c, s: logdet(pl.Circulant(c) + s * eye), (c, s)),
+        "quadratic form": (
+            lambda c, s: np.real(x[:, 0] @ pl.solve(pl.Toeplitz(c) + s * eye, x[:, 0])),
+            (c, s),
+        ),
+    }
+
+
+@pytest.mark.parametrize("name", [k for k in squared(4) if k != "of two vectors"])
+def test_no_array_of_all_entries_of_squares_of_inverses(name):
+    n = 729
+    f, args = squared(n)[name]
+    numbers, along = tuple(range(len(args))), tuple(0.1 * a for a in args)
+    assert most(lambda: pl.value_and_grad(f, numbers)(*args)) < 0.4 * n * n * 8
+    if "logdet" in name or "form" in name:
+        assert most(lambda: pl.hvp(f, numbers)(*args, along)) < 0.4 * n * n * 8
+
+
+@pytest.mark.parametrize("dtype", [float, complex])
+@pytest.mark.parametrize("n", [1, 2, 9, 36, 100])
+@pytest.mark.parametrize("name", squared(4))
+def test_squares_of_inverses_against_differences(name, n, dtype):
+    f, args = squared(n, dtype)[name]
+    with pl.config(check_plans=True):
+        check(f, *args)
+        check_second(f, *args)
+
+
+def of_products(n, dtype=float):
+    """Determinants of products of structured matrices, alone and beside solves."""
+    rng = np.random.default_rng(10)
+    more = (lambda *s: 1j * rng.standard_normal(s)) if dtype is complex else (lambda *s: 0.0)
+    draw = lambda *s: rng.standard_normal(s) + more(*s)
+    d, y = 2 + 0.3 * draw(n), draw(n)
+    c = 0.3 ** np.arange(n) * (1 + 0.1 * draw(n))
+    c[:1] = 3.0
+    logdet, D, T = lambda A: pl.slogdet(A)[1], pl.Diag, pl.Toeplitz
+    return {
+        "D T D": lambda d, c: logdet(D(d) @ T(c) @ D(d)),
+        "D (T D)": lambda d, c: logdet(D(d) @ (T(c, 0.7 * c) @ D(d))),
+        "2 (D T).H": lambda d, c: logdet(2.0 * (D(d) @ T(c)).H),
+        "beside a solve": lambda d, c: (lambda A: logdet(A) + np.real(y @ pl.solve(A, y)))(
+            D(d) @ T(c) @ D(d)
+        ),
+        "det": lambda d, c: np.abs(pl.det(D(d) @ T(c / 3) / 2.0)),
+    }, (d, c)
+
+
+@pytest.mark.parametrize("name", of_products(4)[0])
+def test_no_array_of_all_entries_of_products(name):
+    n = 729
+    found, args = of_products(n)
+    assert most(lambda: pl.value_and_grad(found[name], (0, 1))(*args)) < 0.4 * n * n * 8
+
+
+@pytest.mark.parametrize("dtype", [float, complex])
+@pytest.mark.parametrize("n", [1, 2, 9, 40])
+@pytest.mark.parametrize("name", of_products(4)[0])
+def test_determinants_of_products_against_differences(name, n, dtype):
+    found, args = of_products(n, dtype)
+    check(found[name], *args)
+    check_second(found[name], *args)
+
+
+def test_a_singular_factor_keeps_the_other_ones_derivative():
+    """det(A B) = det(A) det(B), whose gradient by B is det(A) times that of det(B)."""
+    A, B = np.diag([1.0, 0.0]), np.array([[2.0, 1.0], [1.0, 3.0]])
+    g = pl.grad(lambda B: pl.det(pl.lazy(A) @ B))(B)
+    np.testing.assert_array_equal(g, np.zeros((2, 2)))
+    with pytest.raises(np.linalg.LinAlgError):
+        pl.grad(lambda A: pl.slogdet(A @ pl.lazy(B))[1])(A)
+
+
+@pytest.mark.parametrize("n", [30, 200])
+def test_single_precision_beside_double_keeps_double_accuracy(n):
+    rng = np.random.default_rng(3)
+    A = (rng.standard_normal((n, n)) / n**0.5 + np.diag(10.0 ** -np.linspace(0, 4, n))).astype("f4")
+    B = rng.standard_normal((n, n)) / n**0.5 + 2 * np.eye(n)
+    g = pl.grad(lambda A: pl.slogdet(A @ pl.lazy(B))[1])(A)
+    due = np.linalg.inv(A.astype(float)).T
+    assert np.abs(g - due).max() <= 1e-6 * np.abs(due).max()

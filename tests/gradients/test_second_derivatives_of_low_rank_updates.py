@@ -3,7 +3,7 @@ and columns."""
 
 import numpy as np
 import pytest
-from gradients.differences import check_second
+from gradients.differences import check, check_second
 
 import pylinop as pl
 
@@ -84,8 +84,68 @@ def test_of_a_multiple_the_diagonal_keeps_its_numbers(n, number):
         assert np.allclose(found, expected, rtol=0, atol=1e-12 * np.abs(expected).max())
 
 
+def flops(call):
+    with pl.explaining() as record:
+        call()
+    return sum(p.flops for p in record.plans)
+
+
+WRITTEN = {
+    "LowRank": lambda d, U: pl.Diag(d) + pl.LowRank(U),
+    "product": lambda d, U: pl.Diag(d) + U @ U.T,
+    "LowRankUpdate": lambda d, U: pl.LowRankUpdate(pl.Diag(d), U),
+    "c I + LowRank": lambda d, U: d[0] * pl.Identity(U.shape[0]) + pl.LowRank(U),
+    "c I + product": lambda d, U: d[0] * pl.Identity(U.shape[0]) + U @ U.T,
+}
+
+
+@pytest.mark.parametrize("written", WRITTEN)
+def test_solutions_that_several_terms_need_are_made_once(written):
+    """inv(K) U and inv(K) dU stand in four terms: they were solved for once in each. Written as a
+    sum, or with a multiple of the identity, a matrix of n rows and columns was made."""
+    n, k = 1200, 10
+    start, along = (RNG.uniform(1, 2, n), drawn(n, k)), (drawn(n), drawn(n, k))
+    f = likelihood(drawn(n), WRITTEN[written])
+    gradient = flops(lambda: pl.value_and_grad(f, (0, 1))(*start))
+    with pl.config(memory_limit=4 * n * n):
+        assert flops(lambda: pl.hvp(f, (0, 1))(*start, along)) < 5.5 * gradient
+
+
+@pytest.mark.parametrize("n", [3, 8, 15, 40, 100])
+@pytest.mark.parametrize("written", WRITTEN)
+def test_however_it_is_written(written, n):
+    f = likelihood(drawn(n), WRITTEN[written])
+    with pl.config(check_plans=True):
+        check_second(f, RNG.uniform(1, 2, n), drawn(n, 2))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128", "float32"])
+@pytest.mark.parametrize("n", [4, 7, 8, 9, 60])
+def test_the_square_of_an_inverse(n, dtype):
+    """Its diagonal is the gradient of the inverse's trace."""
+    d, U, V = RNG.uniform(1, 2, n), drawn(n, 2, dtype=dtype), 0.1 * drawn(n, 2, dtype=dtype)
+    d = d.astype(U.real.dtype)
+    for V_own in (None, V.astype(dtype)):
+        A = pl.Diag(d) + pl.LowRank(U, V_own)
+        inverse = np.linalg.inv(A.toarray().astype(complex))
+        due = (inverse @ inverse).diagonal()
+        found = pl.diagonal(pl.inv(A) @ pl.inv(A))
+        tolerance = 50 * n * np.finfo(dtype).eps * np.linalg.cond(A.toarray()) ** 2
+        assert np.abs(found - due).max() <= tolerance * np.abs(due).max()
+        assert abs(pl.trace(pl.inv(A) @ pl.inv(A)) - due.sum()) <= tolerance * np.abs(due).sum()
+
+
 def test_no_matrix_of_n_rows_and_columns():
     n = 3000
     f = likelihood(drawn(n), lambda d, U: pl.Diag(d) + pl.LowRank(U))
     with pl.config(memory_limit=4 * n * n):  # bytes: a dense form takes twice as many
         check_second(f, RNG.uniform(1, 2, n), drawn(n, 4))
+
+
+@pytest.mark.parametrize("written", WRITTEN)
+def test_gradients_of_traces_of_inverses_make_no_such_matrix_either(written):
+    n = 1000
+    f = lambda d, U: pl.trace(pl.inv(WRITTEN[written](d, U)))
+    d, U = RNG.uniform(1, 2, n), drawn(n, 4)
+    with pl.config(memory_limit=4 * n * n):
+        check(f, d, U)

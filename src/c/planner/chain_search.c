@@ -178,6 +178,15 @@ static int replace(const search *s, lop_chterm *t, const lop_sym *f, int n, lop_
     return count;
 }
 
+/* Makes the product of n factors the one term of a new group. */
+static void be_product(lop_chstate *st, lop_chgroup *g, const lop_sym *f, int n) {
+    g->n = 1;
+    g->term[0] = (int16_t)st->nterm;
+    lop_chterm *t = &st->term[st->nterm++];
+    *t = (lop_chterm){.c = {.re = 1}, .n = n};
+    memcpy(t->f, f, (size_t)n * sizeof *f);
+}
+
 static void share(search *s, const lop_sym *span, int n) {
     lop_chstate *st = &s->trial;
     lop_sym f[LOP_CH_FACTORS];
@@ -194,11 +203,7 @@ static void share(search *s, const lop_sym *span, int n) {
     for (int i = 0; i < terms; i++)
         count += replace(s, &st->term[i], f, n, lop_sym_make(LOP_CH_ATOMS + number, false, 0));
     if (count < 2) return;
-    g->n = 1;
-    g->term[0] = (int16_t)st->nterm;
-    lop_chterm *t = &st->term[st->nterm++];
-    *t = (lop_chterm){.c = {.re = 1}, .n = n};
-    memcpy(t->f, f, (size_t)n * sizeof *f);
+    be_product(st, g, f, n);
     try_state(s, "with a shared product");
 }
 
@@ -228,6 +233,44 @@ static void try_shares(search *s) {
                         int n = common(s, t, i, &st->term[b], j, mode);
                         if (n && s->ch->states < LOP_CH_STATES) share(s, t->f + i, n);
                     }
+}
+
+/* Is it a group that the trial alone has? */
+static bool is_new(const search *s, lop_sym f) {
+    return lop_sym_is_group(f) && lop_sym_group(f) >= s->now.ngroup;
+}
+
+/* Where two solutions or more stand in several terms, as in S^-1 U, S^-1 V and S^-1 V U^H S^-1 U of
+ * a second derivative, all of them at once: one by one they would use the states up. A solution is
+ * an inverse beside a dense factor. */
+static void try_solutions(search *s) {
+    lop_chstate *st = &s->trial;
+    const int terms = s->now.nterm;
+    int made = 0;
+    *st = s->now;
+    for (int a = 0; a < terms; a++)
+        for (int i = 0; i + 1 < st->term[a].n; i++) {
+            const lop_sym *t = st->term[a].f + i, f[2] = {t[0], t[1]};
+            const bool left = f[0] != LOP_CH_PROXY && lop_sym_inverse(f[0]),
+                       right = f[1] != LOP_CH_PROXY && lop_sym_inverse(f[1]);
+            if (left == right || is_new(s, f[left]) || lop_chain_lean(s->ch, st, f[left])) continue;
+            const lop_chstate before = *st;
+            int number, count = 0;
+            lop_chgroup *g = new_group(s->ch, st, f, 2, &number);
+            if (!g) return;
+            g->shared = true;
+            g->real = all_real(s->ch, st, f, 2);
+            for (int b = 0; b < terms; b++)
+                count +=
+                    replace(s, &st->term[b], f, 2, lop_sym_make(LOP_CH_ATOMS + number, false, 0));
+            if (count < 2) {
+                *st = before;
+                continue;
+            }
+            be_product(st, g, f, 2);
+            made++;
+        }
+    if (made > 1) try_state(s, "with all solutions that are shared");
 }
 
 /* Takes the first (or last) factor that term `from` of group g has in common with others out. */
@@ -385,6 +428,7 @@ static void climb(search *s) {
     do {
         s->found = false;
         s->best_cost = s->cost;
+        try_solutions(s);
         try_shares(s);
         try_factors(s);
         try_halves(s);

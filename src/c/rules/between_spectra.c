@@ -40,6 +40,21 @@ const lop_node *lop_read_inverse_twice(const lop_node *p) {
     return t && lop_node_alike(s, t, LOP_INFER_DEPTH) ? s : NULL;
 }
 
+lop_status lop_read_between_or_twice(const lop_maker *mk, const lop_node *p, const lop_node **s,
+                                     const lop_node **x) {
+    const lop_node *between = NULL;
+    if ((*s = lop_read_between(p, &between))) {
+        *x = lop_node_ref(between);
+        return LOP_OK;
+    }
+    *s = lop_read_inverse_twice(p);
+    if (!*s) return LOP_NOMATCH;
+    const int64_t n = lop_rows(*s);
+    const lop_node like = {
+        .shape = {.ndim = 2, .dim = {n, n}}, .dtype = LOP_f64, .weak = LOP_WEAK, .core = 2};
+    return lop_make(mk, "identity", NULL, 0, NULL, &like, x);
+}
+
 lop_status lop_diagonal_of_dense(const lop_maker *mk, lop_dtype dt, const lop_node *a,
                                  const lop_node **out) {
     const lop_attr d = {.i = {0, 0, 0, (int64_t)dt + 1}}, k = {.i = {0, 0, 0, 0}};

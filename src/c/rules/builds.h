@@ -194,8 +194,10 @@ lop_status lop_solve_circulant(const lop_maker *mk, const lop_node *root, const 
                                const lop_node **out);
 /* *sum + term in *sum, which may be NULL: nothing yet; owned. */
 lop_status lop_plus(const lop_maker *mk, const lop_node *term, const lop_node **sum) LOP_MUST_CHECK;
-/* low_rank_inverse.c: is it S^-1 X S^-1 of which the diagonal has a row? */
-bool lop_is_between_update(const lop_node *p);
+/* low_rank_inverse_between.c: OK where it is S^-1 X S^-1 of which the diagonal has a row, NOMATCH
+ * else. */
+lop_status lop_is_between_update(const lop_maker *mk, const lop_node *p,
+                                 lop_dtype dt) LOP_MUST_CHECK;
 /* solve_sparse.c: is one of the factors A^-1, of which entries are selected, and are the others
  * sparse? */
 bool lop_turns_to_inverse(const lop_node *const *f, int n);
@@ -258,10 +260,14 @@ LOP_BUILD(plus_lowrank);
 LOP_BUILD(solve_update);
 LOP_BUILD(det_update);
 LOP_BUILD(update_inverse_diagonal);
+/* low_rank_inverse_between.c */
 LOP_BUILD(between_update_diagonal);
 LOP_BUILD(between_update_trace);
 /* low_rank_inverse_trace.c */
 LOP_BUILD(trace_inverse_update);
+/* low_rank_inverse_projections.c */
+LOP_BUILD(projection_inverse_update);
+LOP_BUILD(projection_inverse_thin_sum);
 /* identity_plus_weighted.c */
 LOP_BUILD(det_weighted);
 LOP_BUILD(solve_weighted);
@@ -305,7 +311,9 @@ LOP_BUILD(sums_band);
 LOP_BUILD(sums_inverse_view);
 LOP_BUILD(sums_inverse_circulant);
 LOP_BUILD(sums_inverse_toeplitz);
+LOP_BUILD(sums_circulants);
 LOP_BUILD(sums_between_toeplitz);
+LOP_BUILD(between_toeplitz_trace);
 LOP_BUILD(sums_toeplitz);
 LOP_BUILD(sums_circulant);
 LOP_BUILD(sums_product);
@@ -344,6 +352,9 @@ lop_status lop_partial_of_spectrum(const lop_maker *mk, lop_dtype dt, int n,
 const lop_node *lop_read_between(const lop_node *p, const lop_node **x);
 /* S of S^-1 S^-1, borrowed; NULL: it is not that. */
 const lop_node *lop_read_inverse_twice(const lop_node *p);
+/* S, borrowed, and X, owned, of either, where X is the identity of S^-1 S^-1; NOMATCH: of none. */
+lop_status lop_read_between_or_twice(const lop_maker *mk, const lop_node *p, const lop_node **s,
+                                     const lop_node **x) LOP_MUST_CHECK;
 /* The diagonal of the dense form. Owned. */
 lop_status lop_diagonal_of_dense(const lop_maker *mk, lop_dtype dt, const lop_node *a,
                                  const lop_node **out) LOP_MUST_CHECK;

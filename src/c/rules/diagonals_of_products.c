@@ -215,10 +215,10 @@ static lop_status spread(const lop_match *m, const lop_maker *mk, const terms *o
     do {
         const lop_node *f[FACTORS], *p = NULL, *value = NULL;
         for (i = 0; i < n; i++) f[i] = of[i].at[at[i]];
+        const bool turns = m->root->op == &lop_op_trace && lop_turns_to_inverse(f, n);
         st = without_identities(mk, f, n, &p);
-        if (st == LOP_OK && !is_quick(f, n) && !lop_is_between_update(stripped(p)) &&
-            !(m->root->op == &lop_op_trace && lop_turns_to_inverse(f, n)))
-            st = LOP_NOMATCH;
+        if (st == LOP_OK && !is_quick(f, n) && !turns)
+            st = lop_is_between_update(mk, stripped(p), m->root->dtype);
         if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, p, &value);
         if (st == LOP_OK && sum) {
             const lop_node *both = NULL;

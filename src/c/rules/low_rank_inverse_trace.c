@@ -15,9 +15,8 @@
 
 enum { FACTORS = 8, PART = 4 }; /* as for the inverse, formed */
 
-/* What is inverted, as such an update. Owned; NOMATCH: it is none. */
-static lop_status update_of(const lop_maker *mk, lop_dtype dt, const lop_node *a,
-                            const lop_node **out) {
+lop_status lop_woodbury_of_diagonal(const lop_maker *mk, lop_dtype dt, const lop_node *a,
+                                    const lop_node **out) {
     lop_status st = LOP_OK;
     if (a->op == &lop_op_sum)
         st = lop_thin_update(mk, dt, a, PART, out);
@@ -140,7 +139,8 @@ static lop_status read(const lop_match *m, const lop_maker *mk, const lop_node *
         const lop_node *in = inverted(f[*at], mode);
         bool thin = false;
         for (int i = 0; in && i < *n; i++) thin = thin || is_thin(f[i], lop_rows(in));
-        const lop_status st = in && !thin ? update_of(mk, m->root->dtype, in, a) : LOP_NOMATCH;
+        const lop_status st =
+            in && !thin ? lop_woodbury_of_diagonal(mk, m->root->dtype, in, a) : LOP_NOMATCH;
         if (st != LOP_NOMATCH) return st;
     }
     return LOP_NOMATCH;

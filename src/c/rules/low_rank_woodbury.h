@@ -40,6 +40,11 @@ lop_status lop_woodbury_through(const woodbury *s, const lop_node *x,
 lop_status lop_woodbury_inner(const woodbury *s, const lop_node *t,
                               const lop_node **out) LOP_MUST_CHECK;
 
+/* low_rank_inverse_trace.c: a as an update of a diagonal by few columns, also where it is written
+ * as a sum. Owned in *out; NOMATCH: it is none. */
+lop_status lop_woodbury_of_diagonal(const lop_maker *mk, lop_dtype dt, const lop_node *a,
+                                    const lop_node **out) LOP_MUST_CHECK;
+
 /* precision.c. Is it P^-1 + U C U^H, neither part negative, of a P that is not solved with at once?
  * Then x = P y with y = b - U cap^-1 C U^H P b, and y stands for P^-1 x: nothing is factored. */
 bool lop_is_precision(const lop_node *a);

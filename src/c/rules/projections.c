@@ -6,6 +6,7 @@
 #include "builds.h"
 #include "expr/properties.h"
 #include "ops/projections/projections.h"
+#include "rewrite/cheap_to_solve.h"
 #include "rewrite/costs.h"
 #include "rewrite/guards.h"
 
@@ -141,6 +142,27 @@ LOP_BUILD(sums_inverse_circulant) {
     return st;
 }
 
+/* The same of any product of circulant matrices and their inverses, which is one. */
+LOP_BUILD(sums_circulants) {
+    const lop_node *a = m->root->child[0], *sizes = NULL, *unit = NULL, *seen = NULL, *x = NULL,
+                   *column = NULL;
+    const int64_t n = lop_rows(a), *how = m->root->attr.i;
+    const lop_attr turn = {.i = {LOP_T, 0, 0, 0}}, first = {.i = {0, 0, 0, 0}},
+                   matrix = {.i = {2, 0, 0, 0}}, many = lop_attr_coef((double)n, 0);
+    const lop_node like = {.shape = {.ndim = 2, .dim = {n, 1}}, .dtype = m->root->dtype, .core = 2};
+    if (n == 0 || how[0] || !how[1] || lop_nbatch(a) || !lop_is_blas(a->dtype) ||
+        !lop_is_circulant(a, LOP_CIRCULANT_DEPTH, &sizes) || !sizes || sizes->shape.ndim > 1)
+        return LOP_NOMATCH;
+    lop_status st = lop_make(mk, "unit", &first, 0, NULL, &like, &unit);
+    if (st == LOP_OK && how[2]) st = lop_make1(mk, &lop_op_view, &turn, a, &seen);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, how[2] ? seen : a, unit, &x);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_ravel, &matrix, x, &column);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_scale, &many, column, out);
+    const lop_node *gone[] = {unit, seen, x, column};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
 /* Gohberg and Semencul; see ops/projections/op_diagonal_sums.c. */
 LOP_BUILD(sums_inverse_toeplitz) {
     const lop_node *a = m->root->child[0]->child[0], *inverse = NULL, *child[5] = {NULL};
@@ -161,6 +183,17 @@ LOP_BUILD(sums_inverse_toeplitz) {
     return st;
 }
 
+/* Is x of the kind of a, Toeplitz or Hankel, or a sum of such? The identity is a Toeplitz matrix.
+ */
+static bool is_alike(const lop_node *a, const lop_node *x, int depth) {
+    if (depth == 0 || lop_nbatch(x)) return false;
+    if (x->op == &lop_op_sum)
+        return is_alike(a, x->child[0], depth - 1) && is_alike(a, x->child[1], depth - 1);
+    if (x->op == &lop_op_view || x->op == &lop_op_scaled)
+        return is_alike(a, x->child[0], depth - 1);
+    return x->op == a->op || (x->op == &lop_op_identity && a->op == &lop_op_toeplitz);
+}
+
 /* S^-1 X of a column. Owned. */
 static lop_status through(const lop_maker *mk, const lop_node *s, const lop_node *x,
                           const lop_node *column, const lop_node **out) {
@@ -171,20 +204,17 @@ static lop_status through(const lop_maker *mk, const lop_node *s, const lop_node
     return st;
 }
 LOP_BUILD(sums_between_toeplitz) {
-    const lop_node *x, *a = lop_read_between(m->root->child[0], &x), *seen[4] = {NULL},
-                       *child[7] = {NULL}, *dense = NULL;
+    const lop_node *x = NULL, *a = NULL, *seen[4] = {NULL}, *child[7] = {NULL}, *dense = NULL;
     const lop_dtype dt = m->root->dtype;
     const lop_attr d = {.i = {0, 0, 0, (int64_t)dt + 1}};
     lop_attr how = m->root->attr;
-    if (!a || (a->op != &lop_op_toeplitz && a->op != &lop_op_hankel) || lop_nbatch(a) ||
-        lop_nbatch(x))
-        return LOP_NOMATCH;
-    const lop_node *kind = x; /* views of a Toeplitz matrix are Toeplitz matrices */
-    while (kind->op == &lop_op_view) kind = kind->child[0];
-    if (kind->op != a->op) return LOP_NOMATCH;
-    const bool hankel = a->op == &lop_op_hankel;
-    if (hankel ? !how.i[0] || how.i[1] : how.i[0] != 0) return LOP_NOMATCH;
-    lop_status st = lop_toeplitz_inverse_columns(mk, a, dt, seen);
+    lop_status st = lop_read_between_or_twice(mk, m->root->child[0], &a, &x);
+    const bool hankel = a && a->op == &lop_op_hankel;
+    if (st == LOP_OK &&
+        ((!hankel && a->op != &lop_op_toeplitz) || lop_nbatch(a) ||
+         !is_alike(a, x, LOP_INFER_DEPTH) || (hankel ? !how.i[0] || how.i[1] : how.i[0] != 0)))
+        st = LOP_NOMATCH;
+    if (st == LOP_OK) st = lop_toeplitz_inverse_columns(mk, a, dt, seen);
     for (int i = 0; st == LOP_OK && i < 3; i++) st = through(mk, a, x, seen[i], &child[2 + i]);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &d, m->root->child[0], &dense);
     how.i[3] = 0;
@@ -198,6 +228,26 @@ LOP_BUILD(sums_between_toeplitz) {
     lop_node_unref(seen[2]);
     for (int i = 0; i < 7; i++) lop_node_unref(child[i]);
     lop_node_unref(dense);
+    lop_node_unref(x);
+    return st;
+}
+
+/* The trace of S^-1 X S^-1: the sum along its main diagonal. */
+LOP_BUILD(between_toeplitz_trace) {
+    const int64_t n = lop_rows(m->root->child[0]);
+    const lop_attr lines = {.i = {0, 0, 0, (int64_t)m->root->dtype + 1}},
+                   middle = {.i = {0, n - 1, 1, 1}};
+    const lop_node *sums = NULL, *value = NULL, *one = NULL;
+    lop_match as = *m;
+    if (n == 0 || !lop_is_blas(m->root->dtype)) return LOP_NOMATCH;
+    lop_status st = lop_make1(mk, &lop_op_diagonal_sums, &lines, m->root->child[0], &sums);
+    as.root = sums;
+    if (st == LOP_OK) st = lop_build_sums_between_toeplitz(&as, mk, &value);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_array_slice, &middle, value, &one);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_sumall, NULL, one, out);
+    lop_node_unref(sums);
+    lop_node_unref(value);
+    lop_node_unref(one);
     return st;
 }
 

@@ -508,13 +508,18 @@ LOP_BUILD(inverse_partial_spectral) { return read_off(m, mk, false, out); }
 
 static lop_status read_between_off(const lop_match *m, const lop_maker *mk, bool trace,
                                    const lop_node **out) {
-    const lop_node *x = NULL, *sum = lop_read_between(m->root->child[0], &x), *value = NULL,
-                   *alt = NULL, *sound = NULL;
+    const lop_node *x = NULL, *sum = NULL, *value = NULL, *alt = NULL, *sound = NULL;
     lop_kron_sum s, terms;
-    if (!sum || !lop_is_blas(m->root->dtype) || !lop_kron_sum_read(&s, mk, m->root->dtype, sum) ||
-        !s.unitary || !lop_kron_terms_read(&terms, &s, x))
-        return LOP_NOMATCH;
-    lop_status st = open(&s);
+    lop_status st = lop_read_between_or_twice(mk, m->root->child[0], &sum, &x);
+    if (st == LOP_OK &&
+        (!lop_is_blas(m->root->dtype) || !lop_kron_sum_read(&s, mk, m->root->dtype, sum) ||
+         !s.unitary || !lop_kron_terms_read(&terms, &s, x)))
+        st = LOP_NOMATCH;
+    if (st != LOP_OK) {
+        lop_node_unref(x);
+        return st;
+    }
+    st = open(&s);
     if (st == LOP_OK && trace) {
         st = lop_trace_between(&s, &terms, &value);
         if (st == LOP_OK) st = lop_diagonal_of_dense(mk, s.dt, m->root->child[0], &alt);
@@ -524,7 +529,7 @@ static lop_status read_between_off(const lop_match *m, const lop_maker *mk, bool
     }
     if (st == LOP_OK) st = if_sound(&s, value, alt, trace ? &sound : out);
     if (st == LOP_OK && trace) st = lop_make1(mk, &lop_op_sumall, NULL, sound, out);
-    const lop_node *gone[] = {value, alt, sound};
+    const lop_node *gone[] = {value, alt, sound, x};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     close(&s);
     return st;

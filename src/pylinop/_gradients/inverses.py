@@ -52,7 +52,7 @@ def between(h: Any, g: Any) -> Any:
         return None
     if h._head == "view" and h._args[0]._head == "inverse":
         by = view(_value(h._args[0]), h._more)
-        return _value(by @ g) @ by
+        return _value(by @ _value(g) @ by)
     return None
 
 

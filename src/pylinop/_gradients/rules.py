@@ -44,6 +44,8 @@ def refuse(y: Any, what: str) -> Any:
     raise NotImplementedError(f"{what} has no derivative here" + errors.built(y))
 
 
+_DEEPEST = 16  # multiples, views and sums within each other that are looked through
+
 # -- pieces ----------------------------------------------------------------------------------------
 
 
@@ -69,6 +71,35 @@ def _inner(a: Any, g: Any) -> Any:
 # -- linear heads ----------------------------------------------------------------------------------
 
 
+def _of_determinant(y: Any, g: Any, part: Any, rest: Any, depth: int = _DEEPEST) -> Any:
+    """Of a part of y, a product of square matrices, a multiple or a view, where terms of g are
+    c y^-H, as of a determinant: as (A B)^-H B^H = A^-H these are c A^-H of the part alone. `rest`
+    has those of other terms. None: there are no such terms."""
+    if depth == 0 or not is_lazy(g) or part.ndim != 2:
+        return None
+    if part.shape != y.shape or part.dtype != y.dtype:
+        return None
+    if g._head == "add":
+        made = [_of_determinant(y, x, part, rest, depth - 1) for x in g._args]
+        if made[0] is None and made[1] is None:
+            return None
+        first, second = (rest(x) if m is None else m for m, x in zip(made, g._args, strict=True))
+        return first + second
+    if g._head == "scale" and not (is_lazy(g._args[1]) and g._args[1].ndim):
+        found = _of_determinant(y, g._args[0], part, rest, depth - 1)
+        return None if found is None else times(found, g._args[1])
+    of = g._args[0] if g._head == "view" else None
+    if of is None or of._head != "inverse" or of._args[0] is not y:
+        return None
+    adjoint = g._more == 3 or (g._more == 1 and y.dtype.kind != "c")
+    return view(inverse(part), 3) if adjoint else None
+
+
+def _or_rest(y: Any, g: Any, part: Any, rest: Any) -> Any:
+    found = _of_determinant(y, g, part, rest)
+    return rest(g) if found is None else found
+
+
 def _matmul(y: Any, g: Any, k: int) -> Any:
     a, b = y._args
     if max(a.ndim, b.ndim) > 2:
@@ -79,7 +110,9 @@ def _matmul(y: Any, g: Any, k: int) -> Any:
         return pair(g, b) if k == 0 else view(a, 3) @ g
     if a.ndim == 1:
         return b.conj() @ g if k == 0 else pair(conj(a), conj(g))
-    return g @ view(b, 3) if k == 0 else view(a, 3) @ g
+    if a.shape != b.shape:
+        return g @ view(b, 3) if k == 0 else view(a, 3) @ g
+    return _or_rest(y, g, y._args[k], lambda g: g @ view(b, 3) if k == 0 else view(a, 3) @ g)
 
 
 def _stacked(a: Any, b: Any, g: Any, k: int) -> Any:
@@ -106,8 +139,10 @@ def _side_by_side(x: Any) -> Any:
 
 def _scale(y: Any, g: Any, k: int) -> Any:
     a, c = y._args
+    if k == 0 and a.ndim < 2:
+        return g * conj(c)
     if k == 0:
-        return times(g, conj(c)) if a.ndim >= 2 else g * conj(c)
+        return _or_rest(y, g, a, lambda g: times(g, conj(c)))
     return _of_number(a, g, c)
 
 
@@ -119,7 +154,7 @@ def _of_number(a: Any, g: Any, c: Any) -> Any:
 def _over(y: Any, g: Any, k: int) -> Any:
     a, c = y._args
     if k == 0:
-        return g / conj(c)
+        return _or_rest(y, g, a, lambda g: g / conj(c))
     return -_of_number(a, g, c) / conj(c * c)
 
 
@@ -128,7 +163,6 @@ def _inverse(y: Any, g: Any, k: int) -> Any:
 
 
 _FEW = 8  # a product through fewer than one in so many columns is thin
-_DEEPEST = 16  # multiples and views within each other that are looked through
 
 
 def _terms(g: Any) -> list[Any]:
@@ -374,7 +408,7 @@ RULES: dict[str, Callable[[Any, Any, int], Any]] = {
     "add": lambda y, g, k: g,
     "scale": _scale,
     "over": _over,
-    "view": lambda y, g, k: view(g, y._more),
+    "view": lambda y, g, k: _or_rest(y, g, y._args[0], lambda g: view(g, y._more)),
     "inverse": _inverse,
     "made": _made,
     "index": _index,

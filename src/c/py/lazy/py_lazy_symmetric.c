@@ -192,15 +192,29 @@ static bool own_leaf(const py_lazy *a) {
         if (PyUnicode_CompareWithASCIIString(a->more, words[i]) == 0) return true;
     return false;
 }
-/* A B A^T too. */
+/* What second derivatives by kernel matrices compute once (_gradients/inverses.py), and what such a
+ * matrix grows by: of one set of points, else the entries tell. */
+static bool own_held(look *w, const py_lazy *a, int depth) {
+    static const char *const held[] = {"held", NULL}, *const grown[] = {"tangent", "twice", NULL};
+    if (is_call(a, held, 1)) return is_own(w, py_lazy_args(a)[0], depth);
+    return a->head == PY_CALL && is_call(a, grown, a->nargs);
+}
+static bool is_identity(const py_lazy *a) {
+    return a->head == PY_OPERATOR && py_is_op(a->s, a->a) && ((py_op *)a->a)->node &&
+           ((py_op *)a->a)->node->op == &lop_op_identity;
+}
+/* A B A^T too, and A B A of a symmetric A. */
 static bool own_product(look *w, const py_lazy *a, int depth) {
     const py_lazy *x = without_scales(w, py_lazy_arg(a, 0)),
                   *y = without_scales(w, py_lazy_arg(a, 1));
     if (!x || !y || x->nd != 2 || y->nd != 2) return false;
     if (turned(w, (PyObject *)x, (PyObject *)y)) return true;
+    if (is_identity(x)) return is_own(w, (PyObject *)y, depth);
     if (x->head != PY_MATMUL) return false;
     const py_lazy *first = without_scales(w, py_lazy_arg(x, 0));
-    return first && first->nd == 2 && turned(w, (PyObject *)first, (PyObject *)y) &&
+    return first && first->nd == 2 &&
+           (turned(w, (PyObject *)first, (PyObject *)y) ||
+            (first == y && is_own(w, (PyObject *)y, depth))) &&
            is_own(w, py_lazy_args(x)[1], depth);
 }
 
@@ -211,7 +225,7 @@ static bool is_own(look *w, PyObject *o, int depth) {
         return false;
     PyObject *const *arg = py_lazy_args(a);
     if (a->head == PY_CALL && is_ufunc(a)) return own_ufunc(w, a, depth - 1);
-    if (is_called(a)) return own_reduction(w, a, depth - 1);
+    if (is_called(a)) return own_held(w, a, depth - 1) || own_reduction(w, a, depth - 1);
     if (a->nd != 2) return false;
     switch ((py_head)a->head) {
     case PY_LEAF: return own_leaf(a);
