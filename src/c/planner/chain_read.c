@@ -85,7 +85,7 @@ static bool by_cholesky(const lop_node *a, lop_dtype dt) {
     if (a->op == &lop_op_prod) return lop_infer_semidefinite(a) && !is_normal(a);
     lop_line_sum states;
     if ((a->op != &lop_op_sum && a->op != &lop_op_kernel) || !lop_infer_hermitian(a) ||
-        lop_line_sum_read(&states, a))
+        lop_line_update_read(&states, a))
         return false;
     while (a->op == &lop_op_sum) {
         if (is_formed(a->child[1])) return true;
