@@ -129,6 +129,7 @@ PARTS = {
         "that of `inv(X)`, permuted",
         "its own",
     ),
+    "diagonal-inverse-householder-tau": ONTO,
     "diagonal-inverse-scaled": ("multiples", "over the number", "O(n) more"),
     "diagonal-inverse-blockdiag": ("`BlockDiag` of square blocks", "block by block", "theirs"),
     "diagonal-inverse-block": (
