@@ -124,6 +124,12 @@ PARTS = {
         "by diagonals of the inverses of the parts",
         "theirs",
     ),
+    "diagonal-inverse-similar": (
+        "`P @ X @ P.T` of a `Permutation` P",
+        "that of `inv(X)`, permuted",
+        "its own",
+    ),
+    "diagonal-inverse-householder-tau": ONTO,
     "diagonal-inverse-scaled": ("multiples", "over the number", "O(n) more"),
     "diagonal-inverse-blockdiag": ("`BlockDiag` of square blocks", "block by block", "theirs"),
     "diagonal-inverse-block": (

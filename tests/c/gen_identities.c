@@ -319,31 +319,46 @@ static const lop_node *one_toeplitz(gen *g, bool view) {
     return view ? t_one_of(g->w, "view", &turn, all) : all;
 }
 
+/* Q X Q^H of a reflection, a permutation or the one times the other, perhaps beside c I. */
+static const lop_node *similar(gen *g, bool picks, bool shifted) {
+    const int64_t n = 2 + pick(g, 4), way = picks ? 0 : pick(g, 3);
+    const lop_node *p = NULL, *h = NULL, *x = positive(g, n), *a;
+    if (way != 1 && lop_op_permutation.random(&g->w->rand, n, n, g->dtype, &p) != LOP_OK) p = NULL;
+    if (way != 0) h = t_one_of(g->w, "householder", NULL, gen_array(g, 1, n, 1));
+    a = h ? prod(g, prod(g, keep(h), x), adjoint(g, h)) : x;
+    a = p ? prod(g, keep(p), prod(g, a, adjoint(g, p))) : a;
+    if (pick(g, 2)) a = times(g, 2, a);
+    return shifted ? sum(g, a, times(g, 0.5, identity(g, n))) : a;
+}
+
 const lop_node *gen_identity_of_inverses(gen *g, const char *rule) {
     gen one = *g;
     one.batch = (lop_shape){0};
     one.exprs = 0;
     one.dtype = pick(g, 3) || strstr(rule, "thin") ? LOP_c128 : LOP_f64; /* where it pays */
     if (!strcmp(rule, "scaledet-beside-band") || strstr(rule, "-weighted")) one.dtype = LOP_f64;
-    return asked(&one, rule,
-                 strstr(rule, "of-parallel")     ? parallel_sum(&one, strstr(rule, "-sum") != NULL)
-                 : strstr(rule, "plus-identity") ? beside_shift(&one)
-                 : strstr(rule, "inverse-block") ? triangle_of_blocks(&one)
-                 : strstr(rule, "solve-thin")    ? parallel(&one, false)
-                 : strstr(rule, "beside-band")   ? beside_band(&one)
-                 : strstr(rule, "circulants")    ? circulants(&one)
-                 : strstr(rule, "-weighted")     ? weighted(&one)
-                 : strstr(rule, "inverse-update") && rule[0] == 't' ? beside_update(&one)
-                 : strstr(rule, "-kinds")          ? one_toeplitz(&one, strstr(rule, "view"))
-                 : strstr(rule, "corner")          ? corner(&one)
-                 : strstr(rule, "spelled-product") ? spelled_product(&one)
-                 : strstr(rule, "difference") || strstr(rule, "shifted") ||
-                         strstr(rule, "quadratic")
-                     ? shifted_pair(&one, rule)
-                 : strstr(rule, "spelled")   ? spelled(&one)
-                 : strstr(rule, "parallel")  ? parallel(&one, false)
-                 : strstr(rule, "beside")    ? parallel(&one, true)
-                 : strstr(rule, "resolvent") ? resolvent(&one)
-                 : strstr(rule, "smoother")  ? smoother(&one)
-                                             : update(&one, strstr(rule, "thin") != NULL));
+    return asked(
+        &one, rule,
+        !strcmp(rule, "trace-inverse-similar") ? inverse(&one, similar(&one, false, pick(g, 2)))
+        : strstr(rule, "similar")
+            ? similar(&one, !strncmp(rule, "diagonal", 8), !strncmp(rule, "solve", 5))
+        : strstr(rule, "of-parallel")   ? parallel_sum(&one, strstr(rule, "-sum") != NULL)
+        : strstr(rule, "plus-identity") ? beside_shift(&one)
+        : strstr(rule, "inverse-block") ? triangle_of_blocks(&one)
+        : strstr(rule, "solve-thin")    ? parallel(&one, false)
+        : strstr(rule, "beside-band")   ? beside_band(&one)
+        : strstr(rule, "circulants")    ? circulants(&one)
+        : strstr(rule, "-weighted")     ? weighted(&one)
+        : strstr(rule, "inverse-update") && rule[0] == 't' ? beside_update(&one)
+        : strstr(rule, "-kinds")          ? one_toeplitz(&one, strstr(rule, "view"))
+        : strstr(rule, "corner")          ? corner(&one)
+        : strstr(rule, "spelled-product") ? spelled_product(&one)
+        : strstr(rule, "difference") || strstr(rule, "shifted") || strstr(rule, "quadratic")
+            ? shifted_pair(&one, rule)
+        : strstr(rule, "spelled")   ? spelled(&one)
+        : strstr(rule, "parallel")  ? parallel(&one, false)
+        : strstr(rule, "beside")    ? parallel(&one, true)
+        : strstr(rule, "resolvent") ? resolvent(&one)
+        : strstr(rule, "smoother")  ? smoother(&one)
+                                    : update(&one, strstr(rule, "thin") != NULL));
 }

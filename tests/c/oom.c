@@ -180,7 +180,9 @@ static const lop_node *of_inverses(int which) {
                                        "scaledet-quadratic",
                                        "diagonal-inverse-of-parallel-sum",
                                        "diagonal-plus-identity",
-                                       "diagonal-inverse-block"};
+                                       "diagonal-inverse-block",
+                                       "trace-inverse-similar",
+                                       "diagonal-inverse-similar"};
     const lop_node *a = NULL;
     gen g = {.w = &w, .dtype = LOP_f64, .solves = true, .largest = 3};
     for (int i = 0; i < 40 && !a; i++) {
@@ -427,7 +429,7 @@ int main(int argc, char **argv) {
     cotangents_alone();
     tests_of_assumptions();
     kinds_as_declared();
-    places += fixed_scenes(0, 32);
+    places += fixed_scenes(0, 34);
     w.ctx.mixed = true; /* solves by a factor, and a batch in which it fails */
     places += fixed_scenes(1, 3);
     w.ctx.mixed = false;

@@ -160,6 +160,31 @@ def _():
     assert goes_dense(A) and solves(A, method="gmres", M="block_jacobi")
 
 
+@check("determinants and diagonals of inverses, and below about a thousand rows")
+def _():
+    n, T = 60, pl.Toeplitz(np.r_[4.0, 1 / np.arange(1, 60) ** 2])
+    D, W = pl.Diag(np.linspace(1, 2, n)), pl.Toeplitz(np.r_[4.0, 1 / np.arange(1, 70) ** 2])
+    S, K = pl.Selection(np.arange(5, 65), 70), pl.Kron(H20[:6, :6], H20[:10, :10])
+    for A in (
+        T + D,
+        (W + pl.Diag(np.linspace(1, 2, 70)))[5:-5, 5:-5],
+        pl.Circulant(np.r_[4.0, np.ones(n - 1) / n]) + D,
+        T @ T.T + 0.5 * pl.Identity(n),
+        D @ T @ D + 0.5 * pl.Identity(n),
+        S @ W @ S.T + 0.5 * pl.Identity(n),
+        pl.inv(T) + D,
+        pl.inv(D + pl.LowRank(np.ones((n, 1)))) + D,
+        K + D,
+        pl.Block([[T, 0.1 * T], [0.1 * T, T]]),
+        pl.inv(W)[5:-5, 5:-5],
+    ):
+        with pl.explaining() as e:
+            pl.slogdet(A)
+            pl.inv(A).diagonal()
+        taken = {step["name"] for plan in e.plans for step in plan.steps if step["took"]}
+        assert taken & {"potrf", "getrf", "sytrf"}
+
+
 @check("solves with a `KronSum` of three")
 def _():
     A = pl.KronSum(*[5 * np.eye(6) + A20[:6, :6]] * 3)

@@ -105,3 +105,25 @@ def test_krons_of_transposes():
     np.testing.assert_allclose(
         pl.solve(S, np.ones(20)), np.linalg.solve(k.T @ k + np.eye(20), np.ones(20))
     )
+
+
+@pytest.mark.parametrize("spelled", ["sum", "update", "sum of two"])
+@pytest.mark.parametrize("columns", [1, 5, 40])
+def test_of_points_on_a_line_beside_a_thin_term(columns, spelled, rng):
+    """A Matern kernel, noise and a few columns: by its states, as solves with it are."""
+    n = 600
+    x = np.sort(rng.uniform(0, n / 4, n))[:, None]
+    K, U, d = pl.Kernel("matern32", x, length_scale=1.3), rng.standard_normal((n, 3)), rng.random(n)
+    A = {
+        "sum": lambda: K + pl.Identity(n) + pl.LowRank(U),
+        "update": lambda: pl.LowRankUpdate(K + pl.Identity(n), U),
+        "sum of two": lambda: 0.5 * K + pl.Diag(d + 1) + pl.LowRank(U),
+    }[spelled]()
+    B = rng.standard_normal((columns, n))
+    with pl.explaining() as log:
+        got = pl.diagonal(pl.Dense(B) @ pl.inv(A) @ pl.Dense(B).T)
+    np.testing.assert_allclose(
+        got, np.einsum("ij,ji->i", B, np.linalg.solve(A.toarray(), B.T)), rtol=1e-11
+    )
+    (plan,) = log.plans
+    assert sum(s["flops"] for s in plan.steps if not s["conditional"]) < n**3 / 30

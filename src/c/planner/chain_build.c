@@ -285,16 +285,6 @@ static lop_status mirrored(lop_builder *b, const lop_chdp *d, int k, int j, cons
     return st;
 }
 
-/* A Dense that is assumed triangular, with zeros in the other triangle, which is not read. */
-static lop_status named_triangle(lop_builder *b, lop_sym s, const lop_node **out) {
-    const lop_node *a = b->ch->atom[lop_sym_number(s)].node;
-    const lop_attr d = {.i = {0, 0, 0, (int64_t)b->ch->dt + 1}},
-                   side = {.i = {a->attr.i[0] == LOP_ASSUME_LOWER, 0, 0, 0}};
-    lop_status st = lop_make1(b->mk, &lop_op_triangular, &side, a->child[0], out);
-    if (st == LOP_OK) st = lop_chmake_wrap(b, &lop_op_todense, &d, *out, out);
-    return st == LOP_OK ? lop_chmake_swapped(b, lop_sym_mode(s), *out, out) : st;
-}
-
 /* Span i..j of the chain as an array. Recursion is as deep as the chain is long. */
 lop_status lop_chmake_span(lop_builder *b, const lop_chdp *d, int i, int j, const lop_node *proxy,
                            const lop_node **out) {
@@ -316,10 +306,7 @@ lop_status lop_chmake_span(lop_builder *b, const lop_chdp *d, int i, int j, cons
     case LOP_CH_MIRROR: return mirrored(b, d, k, j, proxy, out);
     default:
         adjoint.i[1] = lop_chain_triangle(b->ch, d, k + 1, j);
-        if (adjoint.i[1] && b->ch->atom[lop_sym_number(d->s[j])].node->op == &lop_op_dense)
-            st = named_triangle(b, d->s[j], out);
-        else
-            st = lop_chmake_span(b, d, k + 1, j, proxy, out);
+        st = lop_chmake_span(b, d, k + 1, j, proxy, out);
         return st == LOP_OK ? lop_chmake_wrap(b, &lop_op_gram, &adjoint, *out, out) : st;
     }
 }

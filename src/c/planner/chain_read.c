@@ -85,7 +85,7 @@ static bool by_cholesky(const lop_node *a, lop_dtype dt) {
     if (a->op == &lop_op_prod) return lop_infer_semidefinite(a) && !is_normal(a);
     lop_line_sum states;
     if ((a->op != &lop_op_sum && a->op != &lop_op_kernel) || !lop_infer_hermitian(a) ||
-        lop_line_sum_read(&states, a))
+        lop_line_update_read(&states, a))
         return false;
     while (a->op == &lop_op_sum) {
         if (is_formed(a->child[1])) return true;
@@ -100,10 +100,9 @@ static bool own_adjoint(const lop_node *a) {
     return (a->op == &lop_op_sum || a->op == &lop_op_prod) && lop_infer_hermitian(a);
 }
 
+/* A Dense that is assumed triangular is one by now (lop_declared_kinds). */
 static uint8_t triangle_of(const lop_node *a) {
-    if (a->op == &lop_op_triangular) return a->attr.i[0] ? 2 : 1;
-    if (a->op != &lop_op_dense) return 0;
-    return a->attr.i[0] == LOP_ASSUME_LOWER ? 2 : a->attr.i[0] == LOP_ASSUME_UPPER ? 1 : 0;
+    return a->op != &lop_op_triangular ? 0 : a->attr.i[0] ? 2 : 1;
 }
 
 static bool atom_of(lop_chain *ch, const lop_node *node, lop_sym *out) {

@@ -94,15 +94,20 @@ static lop_price sparse_price(const lop_costs *c, lop_dtype dt, const lop_node *
     return price_of(c, each * some, c->flop_rate / weight(dt), 5 * some * size_of(dt));
 }
 
-/* By the states of points on a line: flops a row and state, twice where there are columns. */
+/* By the states of points on a line: flops a row and state, twice where there are columns. With a
+ * thin term beside them its columns are solved for with the factor. */
 static bool line_price(const lop_costs *c, lop_dtype dt, const lop_node *op, double columns,
                        lop_price *p) {
     lop_line_sum s;
-    if (!lop_line_sum_read(&s, op)) return false;
+    if (!lop_line_update_read(&s, op)) return false;
     const double n = (double)lop_rows(op), J = (double)s.states,
-                 each = columns > 0 ? 4 * (J + 2) * columns : 4 * (J + 1) * (J + 10);
-    *p = price_of(c, n * J * each, c->flop_rate / weight(dt),
-                  n * (2 * J + J * J + columns) * size_of(dt));
+                 low =
+                     s.low ? (double)lop_cols(s.low->child[s.low->op == &lop_op_lowrankupdate]) : 0,
+                 all = columns > 0 ? columns : low,
+                 each =
+                     columns > 0 ? 4 * (J + 2) * columns : 4 * ((J + 1) * (J + 10) + (J + 2) * low);
+    *p = price_of(c, n * (J * each + 2 * low * all), c->flop_rate / weight(dt),
+                  n * (2 * J + J * J + low + all) * size_of(dt));
     return true;
 }
 

@@ -490,8 +490,9 @@ lop_truth lop_when_block_triangle_alone(const lop_match *m) {
     return alone ? lop_when_block_triangle(m) : LOP_FALSE;
 }
 
-/* Below so many rows LU of the dense form is quicker. */
-enum { BORDERED_ROWS = 24 };
+/* Below so many rows LU of the dense form is quicker. Of more than so many rows in the complement a
+ * sparse factor of the whole is: its fill is less than a dense complement. */
+enum { BORDERED_ROWS = 24, COMPLEMENT_ROWS = 64 };
 int lop_bordered_pivot(const lop_node *block) {
     if (block->attr.i[0] != 2 || block->attr.i[1] != 2) return -1;
     const lop_node *a = block->child[0], *d = block->child[3];
@@ -502,11 +503,15 @@ int lop_bordered_pivot(const lop_node *block) {
     if (first && last) return q > p;
     return first ? 0 : last ? 1 : -1;
 }
+bool lop_border_is_sparse(const lop_node *block) {
+    const int64_t p = lop_rows(block->child[0]), q = lop_rows(block) - p;
+    return (p < q ? p : q) > COMPLEMENT_ROWS && lop_sparse_pays(block);
+}
 lop_truth lop_when_bordered(const lop_match *m) {
     const lop_node *a = m->root->child[0];
     const bool large = lop_rows(a) >= BORDERED_ROWS || a->ctx->alike != 0;
-    return truth(large && lop_bordered_pivot(a) >= 0 && floats_below(a, 12) &&
-                 lop_is_blas(m->root->dtype));
+    return truth(large && lop_bordered_pivot(a) >= 0 && !lop_border_is_sparse(a) &&
+                 floats_below(a, 12) && lop_is_blas(m->root->dtype));
 }
 
 /* A Khatri-Rao product of (m, n) and (p, n) times k columns holds n p k numbers, its dense form

@@ -179,6 +179,10 @@ LOP_BUILD(between_quasi_diagonal);
 LOP_BUILD(between_quasi_trace);
 /* sums_settled.c */
 LOP_BUILD(sum_settled);
+LOP_BUILD(householder_update);
+LOP_BUILD(det_similar);
+LOP_BUILD(trace_inverse_similar);
+LOP_BUILD(diagonal_inverse_similar);
 LOP_BUILD(sums_inverse_settled);
 /* beside_band_inverse.c */
 LOP_BUILD(solve_beside_band_inverse);

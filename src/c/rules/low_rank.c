@@ -1,7 +1,8 @@
-/* low_rank.c: computed right sides for LowRank and LowRankUpdate: views, dense forms, closing.
- * Their inverses are in low_rank_inverse.c. */
+/* low_rank.c: computed right sides for LowRank and LowRankUpdate: views, dense forms, closing,
+ * and a Householder with a tau of its own as one. Their inverses are in low_rank_inverse.c. */
 #include "expr/properties.h"
 #include "low_rank_parts.h"
+#include "thin_sum.h"
 
 static lop_status from_parts(const lop_maker *mk, const parts *p, const lop_node **out) {
     const lop_node *child[4];
@@ -181,5 +182,59 @@ lop_status lop_update_of(const lop_maker *mk, const lop_node *base, const lop_no
     p.base = sum ? sum : base ? base : p.base;
     if (st == LOP_OK) st = from_parts(mk, &p, out);
     lop_node_unref(sum);
+    return st;
+}
+
+/* -- I - tau v v^H with a tau of its own */
+
+/* v as a column. Owned. */
+static lop_status column_of(const lop_maker *mk, const lop_node *v, const lop_node **out) {
+    const lop_node like = {
+        .shape = {.ndim = 2, .dim = {lop_cols(v), 1}}, .dtype = v->dtype, .core = 2};
+    const lop_node *d = NULL, *ones = NULL, *array = NULL;
+    lop_status st = lop_make1(mk, &lop_op_diag, NULL, v, &d);
+    if (st == LOP_OK) st = lop_make(mk, "ones", NULL, 0, NULL, &like, &ones);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, d, ones, &array);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_dense, NULL, array, out);
+    lop_node_unref(d);
+    lop_node_unref(ones);
+    lop_node_unref(array);
+    return st;
+}
+
+static lop_status update_of_reflection(const lop_maker *mk, const lop_node *h,
+                                       const lop_node **out) {
+    const lop_attr once = {.i = {1, 0, 0, 0}}, minus = lop_attr_coef(-1, 0);
+    const lop_node *v = h->child[0], *eye = NULL, *u = NULL, *tau = NULL, *c = NULL, *less = NULL;
+    if (lop_nbatch(h) > 0 || h->weak || v->weak || h->child[1]->weak || !lop_is_blas(v->dtype) ||
+        !lop_is_blas(h->child[1]->dtype))
+        return LOP_NOMATCH;
+    lop_status st = lop_thin_identity(mk, lop_rows(h), &eye);
+    if (st == LOP_OK) st = column_of(mk, v, &u);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_repeat, &once, h->child[1], &tau);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_diag, NULL, tau, &c);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_scaled, &minus, c, &less);
+    const lop_node *child[4] = {eye, u, u, less};
+    if (st == LOP_OK) st = lop_make(mk, "lowrankupdate", NULL, 4, child, NULL, out);
+    const lop_node *gone[] = {eye, u, tau, c, less};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    if (st == LOP_OK && ((*out)->dtype != h->dtype || (*out)->weak)) {
+        lop_node_unref(*out);
+        *out = NULL;
+        st = LOP_NOMATCH;
+    }
+    return st;
+}
+
+/* What the root asks of it, or of its inverse. */
+LOP_BUILD(householder_update) {
+    const lop_node *root = m->root, *inner = root->child[0], *update = NULL, *inverse = NULL;
+    const bool below = inner->op == &lop_op_inverse;
+    lop_status st = update_of_reflection(mk, below ? inner->child[0] : inner, &update);
+    if (st == LOP_OK && below) st = lop_make1(mk, &lop_op_inverse, NULL, update, &inverse);
+    const lop_node *child[2] = {below ? inverse : update, root->n > 1 ? root->child[1] : NULL};
+    if (st == LOP_OK) st = lop_make(mk, root->op->name, &root->attr, root->n, child, NULL, out);
+    lop_node_unref(update);
+    lop_node_unref(inverse);
     return st;
 }

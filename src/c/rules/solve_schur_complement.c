@@ -15,9 +15,13 @@
  *   their inverses: S = D - C A^-1 B, which has an A that may be singular, as the corner then is;
  *   their determinants: det A / det M. These two for any blocks.
  *
+ * Where the blocks are circulants of one size, so are W and S: they are made by their first columns
+ * (circulant_sums.c), in a few FFTs.
+ *
  * Cost: q columns through A, 2 p q^2, 2/3 q^3 for q rows of D. */
 #include "builds.h"
 #include "expr/properties.h"
+#include "rewrite/cheap_to_solve.h"
 #include "rewrite/guards.h"
 #include "thin_sum.h"
 
@@ -26,18 +30,51 @@ typedef struct bordered {
     const lop_node *whole, *a, *b, *c, *d; /* borrowed */
     lop_attr dt;                           /* the dtype, as an attribute */
     int first;                             /* 0: A stands first */
-    const lop_node *w, *s;                 /* owned: W as an operator, S as an array */
+    bool circular;                         /* W and S are circulants */
+    const lop_node *w, *s;                 /* owned: W and S as operators */
 } bordered;
 
+enum { CIRCULAR_ROWS = 64 }; /* of the whole: below, dense ones are quicker */
+static bool is_circular(const lop_node *whole) {
+    const lop_node *sizes = NULL;
+    if (lop_nbatch(whole) > 0 || lop_rows(whole) < CIRCULAR_ROWS) return false;
+    for (int i = 0; i < whole->n; i++) {
+        const lop_node *a = whole->child[i];
+        if (a->dtype != whole->dtype || lop_rows(a) != lop_rows(whole->child[0]) ||
+            lop_holds_inverse(a, LOP_CIRCULANT_DEPTH / 2) ||
+            !lop_is_circulant(a, LOP_CIRCULANT_DEPTH / 2, &sizes))
+            return false;
+    }
+    return sizes != NULL;
+}
+
+/* W = A^-1 B and S = D - C W by their first columns. */
+static lop_status circular_open(bordered *t) {
+    const lop_attr minus = lop_attr_coef(-1, 0);
+    const lop_node *in = NULL, *w = NULL, *cw = NULL, *less = NULL, *s = NULL;
+    lop_status st = lop_make1(t->mk, &lop_op_inverse, NULL, t->a, &in);
+    if (st == LOP_OK) st = lop_make2(t->mk, &lop_op_prod, NULL, in, t->b, &w);
+    if (st == LOP_OK) st = lop_one_circulant(t->mk, w, &t->w);
+    if (st == LOP_OK) st = lop_make2(t->mk, &lop_op_prod, NULL, t->c, t->w, &cw);
+    if (st == LOP_OK) st = lop_make1(t->mk, &lop_op_scaled, &minus, cw, &less);
+    if (st == LOP_OK) st = lop_make2(t->mk, &lop_op_sum, NULL, t->d, less, &s);
+    if (st == LOP_OK) st = lop_one_circulant(t->mk, s, &t->s);
+    const lop_node *gone[] = {in, w, cw, less, s};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
 static lop_status bordered_open(bordered *t) {
-    const lop_node *b = NULL, *w = NULL, *d = NULL, *cw = NULL;
+    if (t->circular) return circular_open(t);
+    const lop_node *b = NULL, *w = NULL, *d = NULL, *cw = NULL, *s = NULL;
     lop_status st = lop_make1(t->mk, &lop_op_todense, &t->dt, t->b, &b);
     if (st == LOP_OK) st = lop_make2(t->mk, &lop_op_solve, NULL, t->a, b, &w);
     if (st == LOP_OK) st = lop_make1(t->mk, &lop_op_dense, NULL, w, &t->w);
     if (st == LOP_OK) st = lop_make1(t->mk, &lop_op_todense, &t->dt, t->d, &d);
     if (st == LOP_OK) st = lop_make2(t->mk, &lop_op_apply, NULL, t->c, w, &cw);
-    if (st == LOP_OK) st = lop_build_minus(t->mk, d, cw, &t->s);
-    const lop_node *gone[] = {b, w, d, cw};
+    if (st == LOP_OK) st = lop_build_minus(t->mk, d, cw, &s);
+    if (st == LOP_OK) st = lop_make1(t->mk, &lop_op_dense, NULL, s, &t->s);
+    const lop_node *gone[] = {b, w, d, cw, s};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     return st;
 }
@@ -54,7 +91,8 @@ static bordered bordered_of(const lop_maker *mk, const lop_node *whole, lop_dtyp
                       .c = whole->child[2 - i],
                       .d = whole->child[3 - 3 * i],
                       .dt = {.i = {0, 0, 0, (int64_t)dt + 1}},
-                      .first = i};
+                      .first = i,
+                      .circular = whole->dtype == dt && is_circular(whole)};
 }
 
 /* The rows of A, or of D. */
@@ -71,6 +109,12 @@ static lop_status both_of(const bordered *t, const lop_node *x, const lop_node *
     return lop_make_op(t->mk, &lop_op_grid, &shape, 2, part, NULL, out);
 }
 
+/* S y = h. */
+static lop_status by_small(const bordered *t, const lop_node *h, const lop_node **out) {
+    return t->circular ? lop_make2(t->mk, &lop_op_solve, NULL, t->s, h, out)
+                       : lop_make2(t->mk, &lop_op_lu_solve, NULL, t->s->child[0], h, out);
+}
+
 static lop_status by_complement(const bordered *t, const lop_node *b, const lop_node **out) {
     const lop_node *f = NULL, *g = NULL, *z = NULL, *cz = NULL, *h = NULL, *y = NULL, *wy = NULL,
                    *x = NULL;
@@ -79,7 +123,7 @@ static lop_status by_complement(const bordered *t, const lop_node *b, const lop_
     if (st == LOP_OK) st = lop_make2(t->mk, &lop_op_solve, NULL, t->a, f, &z);
     if (st == LOP_OK) st = lop_make2(t->mk, &lop_op_apply, NULL, t->c, z, &cz);
     if (st == LOP_OK) st = lop_build_minus(t->mk, g, cz, &h);
-    if (st == LOP_OK) st = lop_make2(t->mk, &lop_op_lu_solve, NULL, t->s, h, &y);
+    if (st == LOP_OK) st = by_small(t, h, &y);
     if (st == LOP_OK) st = lop_make2(t->mk, &lop_op_apply, NULL, t->w, y, &wy);
     if (st == LOP_OK) st = lop_build_minus(t->mk, z, wy, &x);
     if (st == LOP_OK) st = both_of(t, x, y, out);
@@ -112,17 +156,23 @@ LOP_BUILD(solve_bordered) {
     return st;
 }
 
-/* A (q x q zeros below it), for the check that sees how W grows. */
+/* The columns of B or W over zeros, for the check that sees how W grows; of circulants the first
+ * one, which is as long as each of the others. */
 static lop_status above_zeros(const bordered *t, const lop_node *a, const lop_node **out) {
-    const int64_t q = lop_cols(t->b);
+    const int64_t q = lop_cols(t->b), columns = t->circular ? 1 : q;
+    const lop_attr first = {.i = {0, 0, 0, 0}};
     const lop_node like = {
-        .shape = {.ndim = 2, .dim = {q, q}}, .dtype = (lop_dtype)(t->dt.i[3] - 1), .core = 2};
-    const lop_node *zeros = NULL, *none = NULL;
+        .shape = {.ndim = 2, .dim = {q, columns}}, .dtype = (lop_dtype)(t->dt.i[3] - 1), .core = 2};
+    const lop_node *zeros = NULL, *none = NULL, *unit = NULL, *column = NULL;
     lop_status st = lop_make(t->mk, "zeros", NULL, 0, NULL, &like, &zeros);
     if (st == LOP_OK) st = lop_make1(t->mk, &lop_op_todense, &t->dt, zeros, &none);
-    if (st == LOP_OK) st = both_of(t, a, none, out);
-    lop_node_unref(zeros);
-    lop_node_unref(none);
+    if (st == LOP_OK && t->circular) st = lop_make(t->mk, "unit", &first, 0, NULL, &like, &unit);
+    if (st == LOP_OK)
+        st = t->circular ? lop_make2(t->mk, &lop_op_apply, NULL, a, unit, &column)
+                         : lop_make1(t->mk, &lop_op_todense, &t->dt, a, &column);
+    if (st == LOP_OK) st = both_of(t, column, none, out);
+    const lop_node *gone[] = {zeros, none, unit, column};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     return st;
 }
 
@@ -131,22 +181,23 @@ LOP_BUILD(det_bordered) {
     bordered t = bordered_of(mk, m->root->child[0], dt);
     lop_check k = {.mk = mk, .a = t.whole};
     const lop_node *base = NULL, *small = NULL, *det = NULL, *x = NULL, *r = NULL, *dense = NULL,
-                   *alt = NULL, *b = NULL, *u = NULL, *w = NULL;
+                   *alt = NULL, *u = NULL, *w = NULL;
     lop_status st = bordered_open(&t);
     if (st == LOP_OK) st = lop_check_open(&k, dt);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_scaledet, &m->root->attr, t.a, &base);
-    if (st == LOP_OK) st = lop_make1(mk, &lop_op_lu_det, NULL, t.s, &small);
+    if (st == LOP_OK)
+        st = t.circular ? lop_make1(mk, &lop_op_scaledet, &m->root->attr, t.s, &small)
+                        : lop_make1(mk, &lop_op_lu_det, NULL, t.s->child[0], &small);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_mul_det, NULL, base, small, &det);
     if (st == LOP_OK) st = by_complement(&t, k.v, &x);
     if (st == LOP_OK) st = lop_check_residual(&k, x, k.v, &r);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &t.dt, t.whole, &dense);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_lu_det, NULL, dense, &alt);
-    if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &t.dt, t.b, &b);
-    if (st == LOP_OK) st = above_zeros(&t, b, &u);
-    if (st == LOP_OK) st = above_zeros(&t, t.w->child[0], &w);
+    if (st == LOP_OK) st = above_zeros(&t, t.b, &u);
+    if (st == LOP_OK) st = above_zeros(&t, t.w, &w);
     const lop_node *child[9] = {det, x, r, k.v, k.q, k.u, w, u, alt};
     if (st == LOP_OK) st = lop_make_op(mk, &lop_op_checked_det, NULL, 9, child, NULL, out);
-    const lop_node *gone[] = {base, small, det, x, r, dense, alt, b, u, w};
+    const lop_node *gone[] = {base, small, det, x, r, dense, alt, u, w};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     lop_check_close(&k);
     bordered_close(&t);
@@ -246,9 +297,8 @@ LOP_BUILD(det_corner) {
 
 /* The corner by W and S as an operator. */
 static lop_status corner_by(const bordered *t, bool pivot, const lop_node **out) {
-    const lop_node *s = NULL, *si = NULL, *in = NULL, *left = NULL, *right = NULL, *low = NULL;
-    lop_status st = lop_make1(t->mk, &lop_op_dense, NULL, t->s, &s);
-    if (st == LOP_OK) st = lop_make1(t->mk, &lop_op_inverse, NULL, s, &si);
+    const lop_node *si = NULL, *in = NULL, *left = NULL, *right = NULL, *low = NULL;
+    lop_status st = lop_make1(t->mk, &lop_op_inverse, NULL, t->s, &si);
     if (st == LOP_OK && !pivot) *out = lop_node_ref(si);
     if (st == LOP_OK && pivot) {
         st = lop_inverse_closed(t->mk, t->a, &in);
@@ -257,7 +307,7 @@ static lop_status corner_by(const bordered *t, bool pivot, const lop_node **out)
         if (st == LOP_OK) st = lop_make2(t->mk, &lop_op_prod, NULL, left, right, &low);
         if (st == LOP_OK) st = lop_make2(t->mk, &lop_op_sum, NULL, in, low, out);
     }
-    const lop_node *gone[] = {s, si, in, left, right, low};
+    const lop_node *gone[] = {si, in, left, right, low};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     return st;
 }
@@ -281,16 +331,15 @@ static lop_status corner_of_dense(const lop_match *m, const lop_maker *mk, const
 static lop_status or_dense(const bordered *t, const lop_node *value, const lop_node *alt,
                            const lop_node **out) {
     lop_check k = {.mk = t->mk, .a = t->whole};
-    const lop_node *x = NULL, *r = NULL, *b = NULL, *u = NULL, *w = NULL;
+    const lop_node *x = NULL, *r = NULL, *u = NULL, *w = NULL;
     lop_status st = lop_check_open(&k, (lop_dtype)(t->dt.i[3] - 1));
     if (st == LOP_OK) st = by_complement(t, k.v, &x);
     if (st == LOP_OK) st = lop_check_residual(&k, x, k.v, &r);
-    if (st == LOP_OK) st = lop_make1(t->mk, &lop_op_todense, &t->dt, t->b, &b);
-    if (st == LOP_OK) st = above_zeros(t, b, &u);
-    if (st == LOP_OK) st = above_zeros(t, t->w->child[0], &w);
+    if (st == LOP_OK) st = above_zeros(t, t->b, &u);
+    if (st == LOP_OK) st = above_zeros(t, t->w, &w);
     const lop_node *child[9] = {value, x, r, k.v, k.q, k.u, w, u, alt};
     if (st == LOP_OK) st = lop_make_op(t->mk, &lop_op_checked_value, NULL, 9, child, NULL, out);
-    const lop_node *gone[] = {x, r, b, u, w};
+    const lop_node *gone[] = {x, r, u, w};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     lop_check_close(&k);
     return st;
@@ -300,7 +349,7 @@ static lop_status or_dense(const bordered *t, const lop_node *value, const lop_n
 LOP_BUILD(bordered_inverse_diagonal) {
     const lop_node *block = m->root->child[0]->child[0];
     if (lop_nbatch(block) > 0 || block->dtype != m->root->dtype || m->root->attr.i[0] != 0 ||
-        lop_bordered_pivot(block) < 0)
+        lop_bordered_pivot(block) < 0 || lop_border_is_sparse(block))
         return LOP_NOMATCH;
     bordered t = bordered_of(mk, block, m->root->dtype);
     const lop_attr line = {.i = {2, 1, 0, 0}};

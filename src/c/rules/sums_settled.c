@@ -1,7 +1,7 @@
 /* sums_settled.c: what a sum is before it is solved with, whatever the order of its terms:
  * circulants and multiples of the identity are one Circulant, and one thin term beside others that
  * are cheap to solve with as a sum is an update of that sum. Sums as such stay as they are written:
- * products with them need no new first column. */
+ * products with them need no new first column. Q X Q^H + c I is unitary_similar.c's. */
 #include "expr/properties.h"
 #include "low_rank_parts.h"
 #include "rewrite/cheap_to_solve.h"
@@ -336,7 +336,9 @@ LOP_BUILD(sum_settled) {
     const bool circulant = !update && lop_is_circulant_sum(sum);
     if (circulant && root->n > 0 && root->op != &lop_op_diagonal && is_resolvent(term, n))
         return LOP_NOMATCH;
-    lop_status st = update ? one_kron(mk, sum, &settled) : LOP_NOMATCH;
+    lop_status st = update      ? one_kron(mk, sum, &settled)
+                    : circulant ? LOP_NOMATCH
+                                : lop_shifted_similar(mk, sum, &settled);
     if (st == LOP_NOMATCH)
         st = circulant ? lop_one_circulant(mk, sum, &settled)
                        : opened_update(mk, sum, term, n, k, &settled);

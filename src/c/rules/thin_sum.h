@@ -65,6 +65,10 @@ lop_status lop_read_shift(const lop_maker *mk, const lop_node *m, const lop_node
 lop_status lop_shifted(const lop_maker *mk, const lop_node *k, lop_coef c,
                        const lop_node **out) LOP_MUST_CHECK;
 
+/* unitary_similar.c: Q X Q^H + c I as Q (X + c I) Q^H, Q unitary. Owned; NOMATCH: it is none. */
+lop_status lop_shifted_similar(const lop_maker *mk, const lop_node *sum,
+                               const lop_node **out) LOP_MUST_CHECK;
+
 /* The diagonal that root asks of an inverse, real, as that of `all`, which m only multiplies, where
  * m^-1 has none that is 0, else by the dense form: of a singular m it says that it is. Owned. */
 lop_status lop_where_regular(const lop_maker *mk, const lop_node *root, const lop_node *m,

@@ -127,9 +127,11 @@ const lop_op lop_op_block = {
             .notes = "Zeros and None are passed over: what NaN they meet does not count. Solves "
                      "and determinants go block by block where the diagonal blocks are square and "
                      "Zeros stand above or below all of them, else by the dense form.",
-            .limits = "Solves and determinants know block triangles, and 2 x 2 blocks where one on "
-                      "the diagonal is cheap to solve with (Schur complement); larger grids take "
-                      "the dense form, as do Cholesky factors and spectra.",
+            .limits =
+                "Solves and determinants know block triangles, 2 x 2 blocks where one on the "
+                "diagonal is cheap to solve with (Schur complement, of circulants a circulant "
+                "one), and what is sparse by its blocks; larger grids take the dense form, as "
+                "do Cholesky factors and spectra.",
             .example = ">>> A = pl.Diag([1., 2.])\n>>> B = pl.Block([[A, None], [np.ones((1, 2)), "
                        "[[4.]]]])\n>>> B @ np.ones(3)\narray([1., 2., 6.])"},
     .infer = infer,

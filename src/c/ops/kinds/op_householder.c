@@ -222,9 +222,12 @@ const lop_op lop_op_householder = {
     .doc = {.brief = "A Householder reflection, I - tau v v^H.",
             .extended = "With the default tau it is unitary and Hermitian: its own inverse.",
             .cost = "Build: O(1), no copy. Product with k columns: 4 n k flops.",
-            .notes = "A zero vector without a tau raises LinAlgError when used. With a tau of "
-                     "yours nothing is assumed of it: solves take the dense form.",
-            .limits = "With a tau of your own solves take the dense form.",
+            .notes =
+                "A zero vector without a tau raises LinAlgError when used. With a tau of "
+                "yours nothing is assumed of it: solves and diagonals of the inverse are those "
+                "of the LowRankUpdate that it is (Woodbury's formula, checked).",
+            .limits = "With a tau of your own the dense form of the inverse takes that of the "
+                      "operator; so do solves with a batch.",
             .example = ">>> pl.Householder(np.array([1., 1.])) @ np.array([3., 4.])\narray([-4., "
                        "-3.])"},
     .infer = infer,
