@@ -275,7 +275,7 @@ static bool is_own(look *w, PyObject *o, int depth) {
     if (is_called(a)) return own_reduction(w, a, depth - 1);
     if (a->nd != 2) return false;
     switch ((py_head)a->head) {
-    case PY_LEAF: return own_leaf(a);
+    case PY_LEAF: return own_leaf(a) || py_lazy_is_diagonal(a);
     case PY_OPERATOR:
         return py_is_op(a->s, a->a) && ((py_op *)a->a)->node &&
                lop_infer_hermitian(((py_op *)a->a)->node);
