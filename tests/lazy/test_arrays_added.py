@@ -53,7 +53,11 @@ def test_thin_products_take_woodbury(rng):
 def test_dtypes(dtype, own, rng):
     k = definite(rng, dtype=dtype)
     word = "her" if np.dtype(dtype).kind == "c" else "pos"
-    for e in (0.5 * np.eye(N), np.diag(rng.random(N)), np.eye(N) * (1 + 1j if own[0] == "c" else 1)):
+    for e in (
+        0.5 * np.eye(N),
+        np.diag(rng.random(N)),
+        np.eye(N) * (1 + 1j if own[0] == "c" else 1),
+    ):
         e = e.astype(own)
         found = pl.lazy(k, word) + e
         dense = k + e

@@ -157,8 +157,8 @@ PyObject *py_lazy_dense(const py_lazy *a);
 
 /* py_lazy_given.c. Is x a PY_GIVEN leaf of nothing but zeros beside its diagonal? Reads it. */
 bool py_lazy_is_diagonal(const py_lazy *x);
-/* The form of argument i of `a`: of such a leaf in a sum a multiple of the identity, or a Diag. New;
- * NULL without an exception: it has none any more. */
+/* The form of argument i of `a`: of such a leaf in a sum a multiple of the identity, or a Diag.
+ * New; NULL without an exception: it has none any more. */
 PyObject *py_lazy_term(const py_lazy *a, int i);
 
 /* py_lazy_eval.c */

@@ -13,7 +13,8 @@
 
 enum { LEAST_ROWS = 32 };
 
-/* Are so many bytes all of zeros, of either sign? `sign`: the signs of the numbers in eight bytes. */
+/* Are so many bytes all of zeros, of either sign? `sign`: the signs of the numbers in eight bytes.
+ */
 static bool is_zero(const char *p, size_t bytes, uint64_t sign) {
     enum { BLOCK = 512 }; /* bytes between two looks */
     while (bytes > 0) {
@@ -76,8 +77,8 @@ static PyObject *of_diagonal(py_state *s, PyArrayObject *d) {
     const bool single = size / parts == (npy_intp)sizeof(float);
     bool same = true, zero = true, one = true;
     for (npy_intp i = 0; i < n * parts; i++) {
-        const double v =
-            single ? (double)((const float *)(const void *)p)[i] : ((const double *)(const void *)p)[i];
+        const double v = single ? (double)((const float *)(const void *)p)[i]
+                                : ((const double *)(const void *)p)[i];
         if (!isfinite(v)) return NULL;
         zero = zero && v == 0;
         one = one && v == (i % parts == 0 ? 1 : 0);
@@ -86,8 +87,8 @@ static PyObject *of_diagonal(py_state *s, PyArrayObject *d) {
     if (zero) return NULL;
     if (!same) return PyObject_CallOneArg((PyObject *)s->type[LOP_ID_diag], (PyObject *)d);
     PyObject *kwargs = Py_BuildValue("{sO}", "dtype", (PyObject *)PyArray_DESCR(d)),
-             *args = Py_BuildValue("(n)", (Py_ssize_t)n),
-             *c = PyArray_ToScalar(PyArray_DATA(d), d), *eye = NULL, *r = NULL;
+             *args = Py_BuildValue("(n)", (Py_ssize_t)n), *c = PyArray_ToScalar(PyArray_DATA(d), d),
+             *eye = NULL, *r = NULL;
     if (kwargs && args && c)
         eye = PyObject_Call((PyObject *)s->type[LOP_ID_identity], args, kwargs);
     if (eye) r = one ? Py_NewRef(eye) : PyNumber_Multiply(eye, c);

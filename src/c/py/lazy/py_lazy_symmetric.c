@@ -1,7 +1,7 @@
 /* py_lazy_symmetric.c: is a matrix that NumPy computed symmetric by its formula? A function of
  * entries keeps what its arguments are: exp(-|x - y|^2) of all pairs of points is symmetric, as are
- * sums x_i + x_j, products X X^T, functions of |x_i - x_j|, products s_i K_ij s_j, sums of these over
- * a third axis.
+ * sums x_i + x_j, products X X^T, functions of |x_i - x_j|, products s_i K_ij s_j, sums of these
+ * over a third axis.
  *
  * The formula alone decides whether the matrix is looked at; rounding may leave its halves apart by
  * what the function makes of a few units in the last place, so that the entries are compared, tile
@@ -130,8 +130,7 @@ static bool is_turned_vector(PyArrayObject *x, PyArrayObject *y) {
     return PyArray_NDIM(x) == 2 && PyArray_DIM(x, 1) == 1 && (nd == 1 || nd == 2) &&
            (nd == 1 || PyArray_DIM(y, 0) == 1) && PyArray_DIM(y, nd - 1) == PyArray_DIM(x, 0) &&
            PyArray_DATA(x) == PyArray_DATA(y) &&
-           PyArray_STRIDE(x, 0) == PyArray_STRIDE(y, nd - 1) &&
-           PyArray_TYPE(x) == PyArray_TYPE(y);
+           PyArray_STRIDE(x, 0) == PyArray_STRIDE(y, nd - 1) && PyArray_TYPE(x) == PyArray_TYPE(y);
 }
 /* Is the one the other with the first two axes exchanged? */
 static bool turned(const look *w, PyObject *o, PyObject *p) {
@@ -211,11 +210,10 @@ static bool own_product_of_entries(look *w, PyObject *o, int depth) {
 /* A ufunc of what is symmetric; of two that are each other's transposes; an even one of what
  * changes its sign. */
 static bool own_ufunc(look *w, const py_lazy *a, int depth) {
-    static const char *const commute[] = {"add",  "multiply", "maximum", "minimum",
-                                          "fmax", "fmin",     "hypot",   NULL},
-                             *const even[] = {"absolute", "fabs", "square", "cos", "cosh", NULL},
-                             *const powers[] = {"power", NULL},
-                             *const products[] = {"multiply", "divide", NULL};
+    static const char
+        *const commute[] = {"add", "multiply", "maximum", "minimum", "fmax", "fmin", "hypot", NULL},
+               *const even[] = {"absolute", "fabs", "square", "cos", "cosh", NULL},
+               *const powers[] = {"power", NULL}, *const products[] = {"multiply", "divide", NULL};
     PyObject *const *arg = py_lazy_args(a);
     if (is_call(a, commute, 2) && turned(w, arg[0], arg[1])) return true;
     if (is_call(a, even, 1) && is_skew(w, arg[0], depth)) return true;

@@ -1,7 +1,7 @@
-/* py_constructor_leaves.c: one leaf for each array, however often a Dense, or a kind of one array as
- * Diag is, is made of it, so that pl.lazy(a) @ pl.lazy(a).T and np.diag(s) @ K @ np.diag(s) are known
- * to have twice the same factor. A table of weak references by address: an array lies in one of
- * PROBES places, and takes that of one that is gone before that of one that lives. */
+/* py_constructor_leaves.c: one leaf for each array, however often a Dense, or a kind of one array
+ * as Diag is, is made of it, so that pl.lazy(a) @ pl.lazy(a).T and np.diag(s) @ K @ np.diag(s) are
+ * known to have twice the same factor. A table of weak references by address: an array lies in one
+ * of PROBES places, and takes that of one that is gone before that of one that lives. */
 #include "py_constructor.h"
 
 enum { PROBES = 8 };

@@ -211,8 +211,7 @@ static PyObject *of_plain_array(py_state *s, const lop_op *op, PyArrayObject *a,
         return NULL;
     for (int i = 0; i < shape.ndim; i++) shape.dim[i] = PyArray_DIM(a, i);
     lop_status st = LOP_OK;
-    const lop_node *node = NULL,
-                   *leaf = py_array_leaf(s, a, dt, dense ? 2 : 1, &shape, &st, &err);
+    const lop_node *node = NULL, *leaf = py_array_leaf(s, a, dt, dense ? 2 : 1, &shape, &st, &err);
     const lop_attr attr = {.i = {word, 0, 0, 0}};
     if (st == LOP_OK)
         st = lop_node_make(&s->ctx, op, word ? &attr : NULL, 1, &leaf, NULL, &node, &err);
