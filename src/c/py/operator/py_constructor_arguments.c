@@ -87,7 +87,7 @@ static int leaf_of(py_parts *p, PyArrayObject *a, int core, const lop_node **out
     if (dt == LOP_NO_DTYPE) p->foreign = true;
     lop_status st = LOP_OK;
     if (is_of_one_array(p->op) && PyList_GET_SIZE(p->arrays) == 0)
-        *out = py_array_leaf(p->s, a, dt, core, &shape, &st, &err);
+        *out = py_array_leaf(p->s, a, dt, core, &shape, p->op == &lop_op_dense, &st, &err);
     else
         st = lop_node_leaf(&p->s->ctx, dt, core, &shape, out, &err);
     if (st != LOP_OK) return py_raise(p->s, st, &err, NULL, "build"), -1;
