@@ -227,6 +227,7 @@ class Lazy:
     _value: Any
     _form: Any
     _guard: Any
+    _given: bool
     def _computed(self) -> _Array: ...
     def _guarded(self) -> None: ...
 

@@ -1,6 +1,7 @@
 /* slices.c: computed right sides for slices: they move down to the kinds, where the result is
  * the same kind over parameters that are cut; what cannot be reached so is applied and then cut. */
 #include "builds.h"
+#include "rewrite/guards.h"
 
 #define HOLE(m, c) ((m)->node[(c) - 'a'])
 #define ATTR(m, c) ((m)->attr[(c) - 'a'])
@@ -446,6 +447,32 @@ LOP_BUILD(element_slice) {
 }
 
 /* The diagonal of rows and columns in equal steps lies on one diagonal of the whole. */
+/* A matrix whose inverse has a diagonal by its dense factor alone: arrays, and sums of few of them
+ * and of diagonals. */
+static bool is_factored_dense(const lop_node *a, int depth) {
+    if (a->op == &lop_op_scaled) a = a->child[0];
+    if (a->op == &lop_op_dense || a->op == &lop_op_kernel) return true;
+    if (a->op != &lop_op_sum || depth == 0) return false;
+    bool dense = false;
+    for (int i = 0; i < 2; i++) {
+        const lop_node *t = a->child[i];
+        if (t->op == &lop_op_scaled) t = t->child[0];
+        if (t->op == &lop_op_identity || t->op == &lop_op_diag) continue;
+        if (!is_factored_dense(t, depth - 1)) return false;
+        dense = true;
+    }
+    return dense;
+}
+
+/* Few rows and columns of such an inverse: so many right sides, not the whole inverse. */
+static bool is_small_part(const lop_node *a, const taking *r, const taking *c) {
+    enum { PART = 8, LEVELS = 4 }; /* 2 n^2 k flops beside 2/3 n^3 */
+    const int64_t k = count_of(r) > count_of(c) ? count_of(r) : count_of(c);
+    return a->op == &lop_op_inverse && lop_nbatch(a) == 0 && lop_is_blas(a->dtype) &&
+           PART * k <= lop_rows(a) && is_factored_dense(a->child[0], LEVELS) &&
+           !lop_cheap_to_solve(a->child[0]);
+}
+
 LOP_BUILD(diagonal_slice) {
     const lop_node *outer = m->root->child[0], *a = HOLE(m, 'a'), *d = NULL;
     taking x = root_taking(outer), y = root_taking(outer->child[0]);
@@ -454,6 +481,14 @@ LOP_BUILD(diagonal_slice) {
     int64_t s = r->at.i[2], k = ATTR(m, 'k').i[0],
             length = lop_diag_length(count_of(r), count_of(c), k);
     if (s != c->at.i[2] || s < 1 || length == 0) return LOP_NOMATCH;
+    if (is_small_part(a, r, c)) {
+        const lop_attr dt = {.i = {0, 0, 0, ATTR(m, 'k').i[3]}}, at = {.i = {k, 0, 0, 0}};
+        const lop_node *dense = NULL;
+        lop_status st = lop_make1(mk, &lop_op_todense, &dt, outer, &dense);
+        if (st == LOP_OK) st = lop_make1(mk, &lop_op_array_diagonal, &at, dense, out);
+        lop_node_unref(dense);
+        return st;
+    }
     int64_t i = r->at.i[1] + s * (k < 0 ? -k : 0), j = c->at.i[1] + s * (k > 0 ? k : 0);
     lop_attr whole = ATTR(m, 'k');
     whole.i[0] = j - i;

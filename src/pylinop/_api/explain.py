@@ -209,7 +209,7 @@ def of_lazy(root: Any, run: bool = False) -> Any:
 
     rows = text.program(root)
     if kept:
-        rows = [row if row[0] == "leaf" else (*row[:-1], None) for row in rows]
+        rows = [row if row[0] in ("leaf", "given") else (*row[:-1], None) for row in rows]
     copy = text.rebuild(rows if run else _functions.standing_in(rows))
     _core._lazy_run([copy], compute if run else pretend)
     return explanation.Explanation._joined(parts)

@@ -152,13 +152,15 @@ def html(a: Any) -> str:
 
 
 def program(root: Any) -> Any:
-    """Rows (head, arguments, shape, dtype, more, value); arguments ("#", i) are earlier rows."""
+    """Rows (head, arguments, shape, dtype, more, value); arguments ("#", i) are earlier rows. The
+    head of an array that was added as it is (py_lazy_given.c) is "given"."""
     rows: list[Any] = []
     at: dict[int, int] = {}
     for a in postorder(root):
         args = tuple(("#", at[id(x)]) if isinstance(x, _core.Lazy) else x for x in a._args)
         at[id(a)] = len(rows)
-        rows.append((a._head, args, a.shape, a.dtype, a._more, a._value))
+        head = "given" if a._given else a._head
+        rows.append((head, args, a.shape, a.dtype, a._more, a._value))
     return rows
 
 
@@ -167,7 +169,10 @@ def rebuild(rows: Any) -> Any:
     made: list[Any] = []
     for head, args, shape, dtype, more, value in rows:
         known = tuple(made[x[1]] if type(x) is tuple and x[:1] == ("#",) else x for x in args)
-        a = _core._LazyArray(head, known, shape, dtype, more)
+        given = head == "given"
+        a = _core._LazyArray("leaf" if given else head, known, shape, dtype, more)
+        if given:
+            a._given = True
         if value is not None:
             value.flags.writeable = False
             a._value = value

@@ -327,6 +327,15 @@ static PyObject *get_adopts(py_lazy *self, void *unused) {
     (void)unused;
     return PyBool_FromLong(self->adopts);
 }
+static PyObject *get_given(py_lazy *self, void *unused) {
+    (void)unused;
+    return PyBool_FromLong(self->head == PY_LEAF && self->mode == PY_GIVEN);
+}
+static int set_given(py_lazy *self, PyObject *o, void *unused) {
+    (void)unused;
+    if (self->head == PY_LEAF) self->mode = o == Py_True ? PY_GIVEN : 0;
+    return 0;
+}
 static PyObject *get_origin(py_lazy *self, void *unused) {
     (void)unused;
     return py_origin(self->code, self->lasti);
@@ -391,6 +400,7 @@ static PyGetSetDef getset[] = {
     {"_head", (getter)get_head, NULL, NULL, NULL},
     {"_args", (getter)get_args, NULL, NULL, NULL},
     {"_more", (getter)get_more, NULL, NULL, NULL},
+    {"_given", (getter)get_given, (setter)set_given, NULL, NULL},
     {"_adopts", (getter)get_adopts, NULL, NULL, NULL},
     {"_origin", (getter)get_origin, NULL, NULL, NULL},
     {"_value", (getter)get_kept, (setter)set_kept, NULL, NULL},

@@ -55,9 +55,12 @@ enum py_ufunc {
 /* What the function of a MADE takes of an argument. */
 enum { PY_TAKES_VALUE, PY_TAKES_FORM, PY_TAKES_COLUMN };
 
+/* A leaf that is a term of a sum and stands nowhere else: of an array that was added as it is. */
+enum { PY_GIVEN = 1 };
+
 typedef struct py_lazy {
     PyObject_VAR_HEAD py_state *s; /* counted */
-    uint8_t head, mode;            /* mode: of a view */
+    uint8_t head, mode;            /* mode: of a view; of a leaf, PY_GIVEN or 0 */
     bool adopts;                   /* made of kinds without a dtype of their own: takes others' */
     int nd, nargs;
     PyObject *a, *b; /* the arguments; from three on `a` is a tuple of them */
@@ -151,6 +154,12 @@ PyObject *py_lazy_key(py_state *s, PyObject *root, PyObject *params, PyObject *a
  * made a real matrix that is so by its formula and, to working accuracy, by its numbers. New; NULL
  * without an exception: it has none. */
 PyObject *py_lazy_dense(const py_lazy *a);
+
+/* py_lazy_given.c. Is x a PY_GIVEN leaf of nothing but zeros beside its diagonal? Reads it. */
+bool py_lazy_is_diagonal(const py_lazy *x);
+/* The form of argument i of `a`: of such a leaf in a sum a multiple of the identity, or a Diag.
+ * New; NULL without an exception: it has none any more. */
+PyObject *py_lazy_term(const py_lazy *a, int i);
 
 /* py_lazy_eval.c */
 int py_lazy_guarded(py_lazy *self); /* calls the guard, which goes if it is content: 0, or -1 */

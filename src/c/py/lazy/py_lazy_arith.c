@@ -283,6 +283,8 @@ static PyObject *try_sum(py_state *s, int u, const operand *x, const operand *y)
     PyArray_Descr *d = NULL;
     py_lazy *made = NULL;
     bool plain = b && a != Py_None && b != Py_None;
+    if (plain && a != x->o && PyArray_CheckExact(x->o)) ((py_lazy *)a)->mode = PY_GIVEN;
+    if (plain && b != y->o && PyArray_CheckExact(y->o)) ((py_lazy *)b)->mode = PY_GIVEN;
     if (plain && u == U_SUB) { /* an integer's -b would wrap before it meets a wider a, and NumPy
                                   refuses it of booleans */
         const int type = ((py_lazy *)b)->dtype->type_num;

@@ -185,8 +185,8 @@ static PyObject *not_wrapping(const py_lazy *a, int i, PyObject *o) {
 }
 
 static PyObject *pair_form(const py_lazy *a, binaryfunc f) {
-    PyObject *x = not_wrapping(a, 0, form_of(py_lazy_arg(a, 0))),
-             *y = PyErr_Occurred() ? NULL : not_wrapping(a, 1, form_of(py_lazy_arg(a, 1)));
+    PyObject *x = not_wrapping(a, 0, py_lazy_term(a, 0)),
+             *y = PyErr_Occurred() ? NULL : not_wrapping(a, 1, py_lazy_term(a, 1));
     PyObject *r = x && y ? f(x, y) : NULL;
     Py_XDECREF(x);
     Py_XDECREF(y);
@@ -200,7 +200,7 @@ static PyObject *over_form(py_lazy *a) {
 
 /* A multiple; the number of a 0-d LazyArray is its value's only entry. */
 static PyObject *scaled_form(const py_lazy *a) {
-    PyObject *x = form_of(py_lazy_arg(a, 0)), *c = array_of(a->s, py_lazy_args(a)[1]);
+    PyObject *x = py_lazy_term(a, 0), *c = x ? array_of(a->s, py_lazy_args(a)[1]) : NULL;
     if (c && py_is_lazy(a->s, py_lazy_args(a)[1])) c = PyArray_Return((PyArrayObject *)c);
     PyObject *r = x && c ? PyNumber_Multiply(x, c) : NULL;
     Py_XDECREF(x);

@@ -1,6 +1,7 @@
 /* py_lazy_symmetric.c: is a matrix that NumPy computed symmetric by its formula? A function of
  * entries keeps what its arguments are: exp(-|x - y|^2) of all pairs of points is symmetric, as are
- * sums x_i + x_j, products X X^T, functions of |x_i - x_j|, sums of these over a third axis.
+ * sums x_i + x_j, products X X^T, functions of |x_i - x_j|, products s_i K_ij s_j, sums of these
+ * over a third axis.
  *
  * The formula alone decides whether the matrix is looked at; rounding may leave its halves apart by
  * what the function makes of a few units in the last place, so that the entries are compared, tile
@@ -12,7 +13,7 @@
 #include "kernels/common/kernels.h"
 #include "py/run/py_tape.h"
 
-enum { DEEPEST = 12, MOST_NODES = 96, LEAST_ROWS = 32 };
+enum { DEEPEST = 12, MOST_NODES = 96, LEAST_ROWS = 32, FACTORS = 8 };
 
 typedef struct look {
     const py_state *s;
@@ -117,9 +118,25 @@ static const py_lazy *without_scales(const look *w, const py_lazy *a) {
 static bool is_transpose(const look *w, const py_lazy *x, const py_lazy *y) {
     return x->head == PY_VIEW && (x->mode & LOP_T) && lazy_of(w, py_lazy_args(x)[0]) == y;
 }
+/* The array that o is, or is the leaf of: borrowed; NULL: none. */
+static PyArrayObject *array_of(const look *w, PyObject *o) {
+    const py_lazy *a = lazy_of(w, o);
+    if (a) o = a->head == PY_LEAF ? py_lazy_args(a)[0] : NULL;
+    return o && PyArray_CheckExact(o) ? (PyArrayObject *)o : NULL;
+}
+/* One vector of numbers in memory, once as a column, once along the rows. */
+static bool is_turned_vector(PyArrayObject *x, PyArrayObject *y) {
+    const int nd = PyArray_NDIM(y);
+    return PyArray_NDIM(x) == 2 && PyArray_DIM(x, 1) == 1 && (nd == 1 || nd == 2) &&
+           (nd == 1 || PyArray_DIM(y, 0) == 1) && PyArray_DIM(y, nd - 1) == PyArray_DIM(x, 0) &&
+           PyArray_DATA(x) == PyArray_DATA(y) &&
+           PyArray_STRIDE(x, 0) == PyArray_STRIDE(y, nd - 1) && PyArray_TYPE(x) == PyArray_TYPE(y);
+}
 /* Is the one the other with the first two axes exchanged? */
 static bool turned(const look *w, PyObject *o, PyObject *p) {
     const py_lazy *x = lazy_of(w, o), *y = lazy_of(w, p);
+    PyArrayObject *a = array_of(w, o), *b = array_of(w, p);
+    if (a && b && (is_turned_vector(a, b) || is_turned_vector(b, a))) return true;
     if (!x || !y) return false;
     if (x->nd == 2 && y->nd == 2 && (is_transpose(w, x, y) || is_transpose(w, y, x))) return true;
     for (int axis = 0; axis < 2; axis++) {
@@ -149,13 +166,54 @@ static bool is_skew(look *w, PyObject *o, int depth) {
 
 static bool is_own(look *w, PyObject *o, int depth);
 
+/* -- products of entries: s_i K_ij s_j, K_ij / (s_i s_j) */
+
+typedef struct entries {
+    PyObject *of[FACTORS]; /* borrowed */
+    bool over[FACTORS];    /* does it divide? */
+    int n;
+} entries;
+
+static bool into_factors(look *w, PyObject *o, bool over, entries *e, int depth) {
+    static const char *const times[] = {"multiply", NULL}, *const by[] = {"divide", NULL};
+    const py_lazy *a = lazy_of(w, o);
+    if (is_number(w, o)) return true;
+    if (depth == 0 || --w->left < 0) return false;
+    if (a && (a->head == PY_SCALE || a->head == PY_OVER))
+        return into_factors(w, py_lazy_args(a)[0], over, e, depth - 1);
+    const bool divides = a && is_ufunc(a) && is_call(a, by, 2);
+    if (divides || (a && is_ufunc(a) && is_call(a, times, 2)))
+        return into_factors(w, py_lazy_args(a)[0], over, e, depth - 1) &&
+               into_factors(w, py_lazy_args(a)[1], over != divides, e, depth - 1);
+    if (e->n == FACTORS) return false;
+    e->of[e->n] = o;
+    e->over[e->n++] = over;
+    return true;
+}
+/* A product of factors that are symmetric, or stand with their transposes. */
+static bool own_product_of_entries(look *w, PyObject *o, int depth) {
+    entries e = {.n = 0};
+    if (!into_factors(w, o, false, &e, depth)) return false;
+    for (int i = 0; i < e.n; i++) {
+        int j = i + 1;
+        while (e.of[i] && j < e.n &&
+               !(e.of[j] && e.over[i] == e.over[j] && turned(w, e.of[i], e.of[j])))
+            j++;
+        if (e.of[i] && j < e.n)
+            e.of[j] = NULL;
+        else if (e.of[i] && !is_own(w, e.of[i], depth - 1))
+            return false;
+    }
+    return true;
+}
+
 /* A ufunc of what is symmetric; of two that are each other's transposes; an even one of what
  * changes its sign. */
 static bool own_ufunc(look *w, const py_lazy *a, int depth) {
-    static const char *const commute[] = {"add",  "multiply", "maximum", "minimum",
-                                          "fmax", "fmin",     "hypot",   NULL},
-                             *const even[] = {"absolute", "fabs", "square", "cos", "cosh", NULL},
-                             *const powers[] = {"power", NULL};
+    static const char
+        *const commute[] = {"add", "multiply", "maximum", "minimum", "fmax", "fmin", "hypot", NULL},
+               *const even[] = {"absolute", "fabs", "square", "cos", "cosh", NULL},
+               *const powers[] = {"power", NULL}, *const products[] = {"multiply", "divide", NULL};
     PyObject *const *arg = py_lazy_args(a);
     if (is_call(a, commute, 2) && turned(w, arg[0], arg[1])) return true;
     if (is_call(a, even, 1) && is_skew(w, arg[0], depth)) return true;
@@ -165,6 +223,7 @@ static bool own_ufunc(look *w, const py_lazy *a, int depth) {
         if (!beyond && p % 2 == 0 && is_skew(w, arg[0], depth)) return true;
     }
     if (a->nargs == 2 && arg[0] == arg[1] && is_skew(w, arg[0], depth)) return true;
+    if (is_call(a, products, 2) && own_product_of_entries(w, (PyObject *)a, depth)) return true;
     for (int i = 0; i < a->nargs; i++)
         if (!is_number(w, arg[i]) && !is_own(w, arg[i], depth)) return false;
     return true;
@@ -228,7 +287,7 @@ static bool is_own(look *w, PyObject *o, int depth) {
     if (is_called(a)) return own_held(w, a, depth - 1) || own_reduction(w, a, depth - 1);
     if (a->nd != 2) return false;
     switch ((py_head)a->head) {
-    case PY_LEAF: return own_leaf(a);
+    case PY_LEAF: return own_leaf(a) || py_lazy_is_diagonal(a);
     case PY_OPERATOR:
         return py_is_op(a->s, a->a) && ((py_op *)a->a)->node &&
                lop_infer_hermitian(((py_op *)a->a)->node);

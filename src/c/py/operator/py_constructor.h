@@ -23,9 +23,12 @@ typedef struct py_parts {
 /* py_constructor_arguments.c. Reads all arguments into `p`, whose s, op and arrays are set; 0, or
  * -1 with an exception set. */
 int py_read_arguments(py_parts *p, PyObject *args, PyObject *kwargs);
-/* py_constructor_leaves.c. The leaf of a matrix: that of a Dense made of the same array before,
- * where it is still known. Owned; NULL with the status in *st. */
-const lop_node *py_matrix_leaf(py_state *s, PyArrayObject *a, lop_dtype dt, const lop_shape *shape,
-                               lop_status *st, lop_err *err);
+/* py_constructor_leaves.c. The leaf of an array with `core` dimensions that are no batch: that of
+ * what was made of the same array before, where it is still known; with `dense` it is from now on.
+ * Owned; NULL with the status in *st. */
+const lop_node *py_array_leaf(py_state *s, PyArrayObject *a, lop_dtype dt, int core,
+                              const lop_shape *shape, bool dense, lop_status *st, lop_err *err);
+/* The leaf of an operator of one array is known while the operator lives. */
+void py_hold_leaf(py_op *self);
 
 #endif

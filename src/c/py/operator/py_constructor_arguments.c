@@ -66,6 +66,17 @@ static const lop_node *given_before(const py_parts *p, const PyArrayObject *a, i
     return NULL;
 }
 
+/* Has the kind but this one array? Several have serials in a row, which are not shared. */
+static bool is_of_one_array(const lop_op *op) {
+    int arrays = 0;
+    for (int i = 0; i < LOP_MAXPARAM && op->param[i].name; i++) {
+        const int role = (int)op->param[i].role;
+        if (role == LOP_P_FOREIGN) return false; /* which may be of several */
+        arrays += role == LOP_P_ARRAY || role == LOP_P_INDEX;
+    }
+    return arrays == 1;
+}
+
 static int leaf_of(py_parts *p, PyArrayObject *a, int core, const lop_node **out) {
     lop_err err;
     if ((*out = given_before(p, a, core))) return 0;
@@ -75,8 +86,8 @@ static int leaf_of(py_parts *p, PyArrayObject *a, int core, const lop_node **out
     lop_dtype dt = py_dtype(a);
     if (dt == LOP_NO_DTYPE) p->foreign = true;
     lop_status st = LOP_OK;
-    if (p->op == &lop_op_dense && core == 2)
-        *out = py_matrix_leaf(p->s, a, dt, &shape, &st, &err);
+    if (is_of_one_array(p->op) && PyList_GET_SIZE(p->arrays) == 0)
+        *out = py_array_leaf(p->s, a, dt, core, &shape, p->op == &lop_op_dense, &st, &err);
     else
         st = lop_node_leaf(&p->s->ctx, dt, core, &shape, out, &err);
     if (st != LOP_OK) return py_raise(p->s, st, &err, NULL, "build"), -1;

@@ -112,6 +112,7 @@ static PyObject *finish(py_parts *p, PyTypeObject *type) {
         return NULL;
     }
     py_stamp(p->s, self);
+    py_hold_leaf(self);
     return (PyObject *)self;
 }
 
@@ -210,12 +211,9 @@ static PyObject *of_plain_array(py_state *s, const lop_op *op, PyArrayObject *a,
     if (dt == LOP_NO_DTYPE || shape.ndim < (dense ? 2 : 1) || shape.ndim > LOP_MAXDIM - !dense)
         return NULL;
     for (int i = 0; i < shape.ndim; i++) shape.dim[i] = PyArray_DIM(a, i);
-    const lop_node *node = NULL, *leaf = NULL;
     lop_status st = LOP_OK;
-    if (dense)
-        leaf = py_matrix_leaf(s, a, dt, &shape, &st, &err);
-    else
-        st = lop_node_leaf(&s->ctx, dt, 1, &shape, &leaf, &err);
+    const lop_node *node = NULL,
+                   *leaf = py_array_leaf(s, a, dt, dense ? 2 : 1, &shape, dense, &st, &err);
     const lop_attr attr = {.i = {word, 0, 0, 0}};
     if (st == LOP_OK)
         st = lop_node_make(&s->ctx, op, word ? &attr : NULL, 1, &leaf, NULL, &node, &err);
@@ -232,6 +230,7 @@ static PyObject *of_plain_array(py_state *s, const lop_op *op, PyArrayObject *a,
     Py_XDECREF(main_one);
     self->arrays = PyTuple_Pack(1, (PyObject *)a);
     if (!self->init || !self->arrays) Py_CLEAR(self);
+    if (self) py_hold_leaf(self);
     return (PyObject *)self;
 }
 
