@@ -298,6 +298,7 @@ def _step(node: Node) -> dict[str, Any]:
     return {
         "name": _label(node), "writes": "out", "reads": [node.what], "flops": node.price.flops,
         "bytes": node.price.bytes, "seconds": node.price.seconds, "took": node.took,
+        "conditional": False,
     }  # fmt: skip
 
 

@@ -16,6 +16,8 @@ enum { BLOCK = 128, LAST = 3, MOST = LOPK_MARKOV_STATES };
 static const double FAR = 2000, /* exp(-FAR) is 0 */
     LOG2E = 0x1.71547652b82fep0;
 
+#define UNROLLED _Pragma("GCC unroll 4")
+
 typedef double lanes __attribute__((vector_size(32)));
 /* A value, its derivatives by the three numbers and (LAST) along a direction; those of the latter
  * by the three, where `twice` is true. */
@@ -30,6 +32,12 @@ static ALWAYS void times(const bool twice, jet *y, const jet *u, const jet *w) {
     if (twice) y->s = u->v * w->s + w->v * u->s + u->t[LAST] * w->t + w->t[LAST] * u->t;
     y->t = u->v * w->t + w->v * u->t;
     y->v = v;
+}
+/* y <- c u. */
+static ALWAYS void put(const bool twice, jet *y, double c, const jet *u) {
+    y->v = c * u->v;
+    y->t = c * u->t;
+    if (twice) y->s = c * u->s;
 }
 /* y <- y + c u. */
 static ALWAYS void plus(const bool twice, jet *y, double c, const jet *u) {
@@ -73,23 +81,23 @@ typedef struct chain {
 /* S <- a S a^T. */
 static ALWAYS void moved(const bool twice, const int J, chain *c, const mover *m) {
     jet T[MOST * MOST];
-    for (int j = 0; j < J; j++)
-        for (int l = 0; l < J; l++) {
-            T[j * J + l] = c->S[j >= l ? j * J + l : l * J + j];
-            for (int k = 1; j + k < J; k++)
-                plus_times(twice, &T[j * J + l], &m->x[k - 1],
-                           &c->S[j + k >= l ? (j + k) * J + l : l * J + j + k]);
-        }
-    for (int j = 0; j < J; j++)
-        for (int l = 0; l <= j; l++) {
-            jet sum = T[j * J + l];
-            for (int k = 1; l + k < J; k++)
-                plus_times(twice, &sum, &m->x[k - 1], &T[j * J + l + k]);
-            times(twice, &c->S[j * J + l], &m->square, &sum);
-        }
-    for (int j = 0; j < J; j++) {
-        jet sum = c->f[j];
-        for (int k = 1; j + k < J; k++) plus_times(twice, &sum, &m->x[k - 1], &c->f[j + k]);
+    UNROLLED for (int j = 0; j < J; j++) UNROLLED for (int l = 0; l < J; l++) {
+        put(twice, &T[j * J + l], 1, &c->S[j >= l ? j * J + l : l * J + j]);
+        UNROLLED for (int k = 1; j + k < J; k++)
+            plus_times(twice, &T[j * J + l], &m->x[k - 1],
+                       &c->S[j + k >= l ? (j + k) * J + l : l * J + j + k]);
+    }
+    UNROLLED for (int j = 0; j < J; j++) UNROLLED for (int l = 0; l <= j; l++) {
+        jet sum = T[j * J + l];
+        UNROLLED for (int k = 1; l + k < J; k++)
+            plus_times(twice, &sum, &m->x[k - 1], &T[j * J + l + k]);
+        times(twice, &c->S[j * J + l], &m->square, &sum);
+    }
+    UNROLLED for (int j = 0; j < J; j++) {
+        jet sum;
+        put(twice, &sum, 1, &c->f[j]);
+        UNROLLED for (int k = 1; j + k < J; k++)
+            plus_times(twice, &sum, &m->x[k - 1], &c->f[j + k]);
         times(twice, &c->f[j], &m->e, &sum);
     }
 }
@@ -115,9 +123,9 @@ static ALWAYS bool gather(const bool twice, chain *c, const jet *D, double diago
 static ALWAYS void gain(const bool twice, const int J, chain *c, const jet *num, const jet *one,
                         const jet *z) {
     jet W[MOST];
-    for (int j = 0; j < J; j++) times(twice, &W[j], &num[j], one);
-    for (int j = 0; j < J; j++) {
-        for (int l = 0; l <= j; l++) plus_times(twice, &c->S[j * J + l], &num[j], &W[l]);
+    UNROLLED for (int j = 0; j < J; j++) times(twice, &W[j], &num[j], one);
+    UNROLLED for (int j = 0; j < J; j++) {
+        UNROLLED for (int l = 0; l <= j; l++) plus_times(twice, &c->S[j * J + l], &num[j], &W[l]);
         plus_times(twice, &c->f[j], &W[j], z);
     }
 }
@@ -129,9 +137,8 @@ static ALWAYS bool row(const bool twice, const int J, chain *c, const jet *varia
     jet num[MOST], D = *d, one;
     plus(twice, &D, -1, &c->S[0]);
     if (!gather(twice, c, &D, d->v, &z, &one)) return false;
-    for (int j = 0; j < J; j++) {
-        num[j] = (jet){0};
-        plus(twice, &num[j], share[j], variance);
+    UNROLLED for (int j = 0; j < J; j++) {
+        put(twice, &num[j], share[j], variance);
         plus(twice, &num[j], -1, &c->S[j * J]);
     }
     gain(twice, J, c, num, &one, &z);
@@ -175,74 +182,75 @@ static ALWAYS bool pass(const bool twice, const int J, const lopk_markov *m, con
     return true;
 }
 
-/* S <- a S a^T, f <- a f of given transitions. */
+/* y <- row `at` of given transitions times what stands `apart` of each other at x. */
+static ALWAYS void met(const bool twice, const int J, const bool full, const double *a, int at,
+                       const jet *x, int apart, jet *y) {
+    put(twice, y, a[full ? at * J : at], &x[full ? 0 : at * apart]);
+    UNROLLED for (int k = 1; k < J; k++) if (full) plus(twice, y, a[at * J + k], &x[k * apart]);
+}
+/* S <- a S a^T, f <- a f. */
 static ALWAYS void moved_by(const bool twice, const int J, const bool full, const double *a,
                             chain *c) {
-    jet T[MOST * MOST], f[MOST];
-    for (int j = 0; j < J; j++)
-        for (int l = 0; l < J; l++) {
-            T[j * J + l] = (jet){0};
-            for (int k = full ? 0 : j; k < (full ? J : j + 1); k++)
-                plus(twice, &T[j * J + l], a[full ? j * J + k : j],
-                     &c->S[k >= l ? k * J + l : l * J + k]);
-        }
-    for (int j = 0; j < J; j++)
-        for (int l = 0; l <= j; l++) {
-            c->S[j * J + l] = (jet){0};
-            for (int k = full ? 0 : l; k < (full ? J : l + 1); k++)
-                plus(twice, &c->S[j * J + l], a[full ? l * J + k : l], &T[j * J + k]);
-        }
-    for (int j = 0; j < J; j++) {
-        f[j] = (jet){0};
-        for (int k = full ? 0 : j; k < (full ? J : j + 1); k++)
-            plus(twice, &f[j], a[full ? j * J + k : j], &c->f[k]);
-    }
-    for (int j = 0; j < J; j++) c->f[j] = f[j];
+    jet S[MOST * MOST], T[MOST * MOST], f[MOST];
+    UNROLLED for (int j = 0; j < J; j++) UNROLLED for (int l = 0; l < J; l++) S[j * J + l] =
+        c->S[j >= l ? j * J + l : l * J + j];
+    UNROLLED for (int j = 0; j < J; j++) UNROLLED for (int l = 0; l < J; l++)
+        met(twice, J, full, a, j, &S[l], J, &T[j * J + l]);
+    UNROLLED for (int j = 0; j < J; j++) UNROLLED for (int l = 0; l <= j; l++)
+        met(twice, J, full, a, l, &T[j * J], 1, &c->S[j * J + l]);
+    UNROLLED for (int j = 0; j < J; j++) met(twice, J, full, a, j, c->f, 1, &f[j]);
+    UNROLLED for (int j = 0; j < J; j++) put(twice, &c->f[j], 1, &f[j]);
 }
 /* Of a multiple of a given matrix. */
 static ALWAYS bool given(const bool twice, const int J, const bool full, const lopk_markov *m,
                          const double *along, chain *c) {
+    static const double zero[MOST * MOST]; /* what is not read of the first row */
     const double *d = m->given->d, *p = m->given->p, *q = m->given->q, *a = m->given->a;
     const jet multiple = {m->variance, {1, 0, 0, twice ? along[0] : 0}, {0}};
     const lanes noise = {0, 0, 1, twice ? along[2] : 0};
     const int step = full ? J * J : J;
     for (int64_t i = 0; i < m->n; i++) {
-        jet v[MOST], num[MOST], z = {m->b[i], {0}, {0}}, D, one;
+        const double *pi = i ? p + i * J : zero, *ai = i ? a + i * step : zero;
+        jet v[MOST], num[MOST], z = {m->b[i], {0}, {0}}, D, taken, one;
         diagonal(m, i, d[i], &multiple, &noise, &D);
         const double before = D.v;
-        for (int j = 0; j < J; j++) v[j] = (jet){0};
-        for (int j = 0; i > 0 && j < J; j++) {
-            for (int l = 0; l < J; l++)
-                plus(twice, &v[j], p[i * J + l], &c->S[j >= l ? j * J + l : l * J + j]);
-            plus(twice, &D, -p[i * J + j], &v[j]);
-            plus(twice, &z, -p[i * J + j], &c->f[j]);
+        UNROLLED for (int j = 0; j < J; j++) {
+            put(twice, &v[j], pi[0], &c->S[j * J]);
+            UNROLLED for (int l = 1; l < J; l++)
+                plus(twice, &v[j], pi[l], &c->S[j >= l ? j * J + l : l * J + j]);
+            plus(twice, &D, -pi[j], &v[j]);
+            plus(twice, &z, -pi[j], &c->f[j]);
         }
         if (!gather(twice, c, &D, before, &z, &one)) return false;
         if (i == m->n - 1) break;
-        for (int j = 0; j < J; j++) {
-            num[j] = (jet){0};
-            plus(twice, &num[j], q[i * J + j], &multiple);
-            for (int k = full ? 0 : j; i > 0 && k < (full ? J : j + 1); k++)
-                plus(twice, &num[j], -a[i * step + (full ? j * J + k : j)], &v[k]);
+        UNROLLED for (int j = 0; j < J; j++) {
+            put(twice, &num[j], q[i * J + j], &multiple);
+            met(twice, J, full, ai, j, v, 1, &taken);
+            plus(twice, &num[j], -1, &taken);
         }
-        if (i > 0) moved_by(twice, J, full, a + i * step, c);
+        moved_by(twice, J, full, ai, c);
         gain(twice, J, c, num, &one, &z);
     }
     return true;
 }
 
-static ALWAYS bool by_kind(const bool twice, const lopk_markov *m, const double *along, chain *c) {
+static ALWAYS bool by_kind(const bool twice, const lopk_markov *m, const double *along,
+                           chain *found) {
+    chain own = *found, *c = &own; /* in registers, as far as they go */
+    bool fits;
     switch (m->given ? 2 * (int)m->given->J + m->given->full : m->order - 2) {
-    case -2: return pass(twice, 1, m, along, c);
-    case -1: return pass(twice, 2, m, along, c);
-    case 0: return pass(twice, 3, m, along, c);
-    case 2: return given(twice, 1, false, m, along, c);
-    case 4: return given(twice, 2, false, m, along, c);
-    case 5: return given(twice, 2, true, m, along, c);
-    case 6: return given(twice, 3, false, m, along, c);
-    case 7: return given(twice, 3, true, m, along, c);
-    default: return false;
+    case -2: fits = pass(twice, 1, m, along, c); break;
+    case -1: fits = pass(twice, 2, m, along, c); break;
+    case 0: fits = pass(twice, 3, m, along, c); break;
+    case 2: fits = given(twice, 1, false, m, along, c); break;
+    case 4: fits = given(twice, 2, false, m, along, c); break;
+    case 5: fits = given(twice, 2, true, m, along, c); break;
+    case 6: fits = given(twice, 3, false, m, along, c); break;
+    case 7: fits = given(twice, 3, true, m, along, c); break;
+    default: fits = false;
     }
+    *found = own;
+    return fits;
 }
 LOPK_CLONES_SHORT static bool once(const lopk_markov *m, chain *c) {
     return by_kind(false, m, NULL, c);
