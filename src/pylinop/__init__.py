@@ -189,7 +189,7 @@ if _TYPE_CHECKING:
     from ._base.explanation import Explanation, explaining
     from ._eigen.functions_of_vectors import funm_multiply
     from ._eigen.scipy_api import arnoldi, eigs, eigsh, expm_multiply, lanczos, lobpcg, svds
-    from ._gradients.sweep import gradients
+    from ._gradients.expressions import gradients
     from ._gradients.transforms import (
         custom_vjp,
         grad,
@@ -253,7 +253,7 @@ _LATER = _names_by_module(
         "_base.explanation": "Explanation explaining",
         "_eigen.functions_of_vectors": "funm_multiply",
         "_eigen.scipy_api": "arnoldi eigs eigsh expm_multiply lanczos lobpcg svds",
-        "_gradients.sweep": "gradients",
+        "_gradients.expressions": "gradients",
         "_gradients.transforms": (
             "custom_vjp grad hessian hvp jacobian jvp stop_gradient value_and_grad vjp"
         ),

@@ -1032,6 +1032,18 @@ def _krylov_plain(
 def _quasi_matern(
     order: int, moves: bool, derivative: int, x: _Array, g: _Array | None, out: _Array, /
 ) -> None: ...
+def _markov_jets(
+    order: int,
+    numbers: tuple[float, float, float],
+    step: _Array,
+    b: _Array,
+    scale: _Array | None,
+    more: _Array | None,
+    along: _Array | None,
+    out: _Array,
+    /,
+    *given: _Array,
+) -> bool: ...
 def _quasi_covariance(
     which: int,
     c0: float,

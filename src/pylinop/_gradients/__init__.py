@@ -1,11 +1,13 @@
 """Derivatives of LazyArrays, as LazyArrays: one sweep back through the graph of an expression.
 
     transforms.py   grad, value_and_grad, vjp, jvp, hvp, jacobian, hessian: of functions
-    sweep.py        gradients: of expressions; the order, and what is added up
+    expressions.py  gradients: of expressions
+    sweep.py        the sweep: the order, and what is added up
     rules.py        the cotangents of the arguments of one LazyArray, by its head
     functions.py    those of NumPy's element-wise functions, sums and shapes
     matrices.py     those of an operator's parameters and operands
     multiples.py    that of the number of a multiple, by the parameters of the matrix
+    markov_jets.py, likelihoods.py  likelihoods of Matern processes, which one sweep finds
     decompositions.py  those of the matrix of a Cholesky factor, of eigenvalues, ...
     pseudo_inverses.py  what a tolerance adds to that of a pseudo-inverse
     pieces.py, trees.py  what the others are written with: pairs, nested arguments

@@ -29,6 +29,7 @@ from . import (
     estimates,
     inverses,
     kernels,
+    markov_jets,
     matrices,
     matrix_functions,
     multiples,
@@ -335,6 +336,8 @@ def _call(y: Any, g: Any, k: int) -> Any:
         return reflections.once_more(y, g)
     if f in kernels.FUNCTIONS:
         return kernels.cotangent(y, g, k)
+    if f in markov_jets.FUNCTIONS:
+        return markov_jets.cotangent(y, g, k)
     row = row_of(f)
     if row is None:
         name = getattr(f, "__name__", type(f).__name__).lstrip("_")

@@ -1,8 +1,7 @@
-"""`gradients`: derivatives of an expression, as expressions."""
+"""The sweep back through the graph of an expression: its order, and what is added up."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -11,17 +10,12 @@ import numpy as np
 from .. import _core
 from .._base import errors
 from .._base.checks import is_lazy
-from .._base.dlpack import as_array, fixed
-from .._lazy.kinds import Kind, handed
-from .._lazy.leaves import lazy
-from . import matrices, operands
-from .held import alike, is_apart, others
+from .._lazy.kinds import Kind
+from . import matrices
+from .held import is_apart
 from .pieces import Through, ThroughGradient, one, real_of
 from .rules import RULES, Formula, sources
 from .shapes import unbroadcast
-from .unchanged import Unchanged
-
-__all__ = ["gradients"]
 
 _Order = list[tuple[Any, list[tuple[Any, Any]]]]
 
@@ -41,7 +35,7 @@ def _is_smooth(x: Any) -> bool:
     return x.dtype is None or x.dtype.kind in "fc"
 
 
-def _order(root: Any, wanted: dict[int, Any], ends: frozenset[int]) -> _Order:
+def order_of(root: Any, wanted: dict[int, Any], ends: frozenset[int] = frozenset()) -> _Order:
     """What depends on what is wanted, arguments first, with those of its parts that do; what is
     behind `ends` does not count."""
     order: _Order = []
@@ -71,7 +65,7 @@ def _closed(x: Any, wanted: dict[int, Any]) -> None:
     past its arguments, which the rule alone is asked about."""
     given = frozenset(map(id, x._args[1:]))
     rest = {at: y for at, y in wanted.items() if at not in given}
-    if rest and _order(x._args[0], rest, given):
+    if rest and order_of(x._args[0], rest, given):
         name = x._more[0].__name__
         raise ValueError(
             f"{name}, of pl.custom_vjp, reads what the gradient is by beside its arguments, of "
@@ -84,9 +78,9 @@ def _through(t: Through, part: Any, x: Any) -> Any:
     """The cotangent of a part of x through an expression; None where that has nothing of the part.
     One that has its arrays, and does not lead to it, is no way to a derivative."""
     ends, wanted = frozenset(map(id, t.ends)), {id(part): part}
-    order = _order(t.expression, wanted, ends)
+    order = order_of(t.expression, wanted, ends)
     if order:
-        return _swept(order, t.expression, wanted, t.cotangent).get(id(part))
+        return swept(order, t.expression, wanted, t.cotangent).get(id(part))
     if not is_apart(t.expression, part, ends - {id(part)}):
         raise NotImplementedError(
             f"a derivative of {_function(x)} is not known here: the expression that it is found "
@@ -148,24 +142,29 @@ def sweep(
     value: Any, wanted: dict[int, Any], cotangent: Any, ends: frozenset[int] = frozenset()
 ) -> dict[int, Any]:
     """The cotangents of what is wanted, by its id; what the value does not lead to has none."""
-    return _swept(_order(value, wanted, ends), value, wanted, cotangent)
+    return swept(order_of(value, wanted, ends), value, wanted, cotangent)
+
+
+def named(x: Any) -> str:
+    said = "" if isinstance(x, np.ndarray) else errors.built(x)
+    return f"the {type(x).__name__} of shape {tuple(x.shape)}{said}"
 
 
 def sweep_of_derivative(value: Any, wanted: dict[int, Any], cotangent: Any) -> dict[int, Any]:
     """Likewise of an expression that a sweep has made: what it does not lead to it has nothing of,
     or that is an error."""
-    order = _order(value, wanted, frozenset())
+    order = order_of(value, wanted, frozenset())
     reached = {id(x) for x, _ in order}
     for at, x in wanted.items():
         if at not in reached and not is_apart(value, x, frozenset()):
             raise NotImplementedError(
-                f"a derivative holds the arrays of {_named(x)} in another form, which does not "
+                f"a derivative holds the arrays of {named(x)} in another form, which does not "
                 "lead to it: there is no further derivative by it" + errors.built(value)
             )
-    return _swept(order, value, wanted, cotangent)
+    return swept(order, value, wanted, cotangent)
 
 
-def _swept(order: _Order, value: Any, wanted: dict[int, Any], cotangent: Any) -> dict[int, Any]:
+def swept(order: _Order, value: Any, wanted: dict[int, Any], cotangent: Any) -> dict[int, Any]:
     """Likewise, of what depends on it, in order."""
     found: dict[int, Any] = {}
     gathered: dict[int, Any] = {id(value): cotangent}
@@ -183,7 +182,7 @@ def _swept(order: _Order, value: Any, wanted: dict[int, Any], cotangent: Any) ->
                 continue
             if id(part) in wanted or not _takes_stacks(part):
                 more = unbroadcast(more, part)
-            gathered[id(part)] = _both(gathered.get(id(part)), more, part)
+            gathered[id(part)] = both(gathered.get(id(part)), more, part)
     return found
 
 
@@ -212,147 +211,10 @@ def _takes_stacks(x: Any) -> bool:
 _LINEAR = frozenset(("operator", "add", "view", "scale", "over"))
 
 
-def _both(before: Any, more: Any, part: Any) -> Any:
+def both(before: Any, more: Any, part: Any) -> Any:
     """The sum of two cotangents of one part."""
     if before is None:
         return more
     if before.shape != more.shape:
         before, more = unbroadcast(before, part), unbroadcast(more, part)
     return before + more
-
-
-def _checked(x: Any) -> Any:
-    """Checks the argument that a derivative is wanted by."""
-    if not (is_lazy(x) or isinstance(x, (_core.Operator, np.ndarray))):
-        raise TypeError(
-            f"gradients by a {type(x).__name__}: give LazyArrays, or arrays and operators that the "
-            "expression holds"
-        )
-    if x.dtype is None or x.dtype.kind not in "fc":
-        raise TypeError(
-            f"gradients by {_named(x)} of dtype {x.dtype}: it has to be real or complex"
-        )
-    return x
-
-
-def _start(value: Any, cotangent: Any) -> Any:
-    """The cotangent of the value."""
-    if value.dtype.kind not in "fc":
-        raise TypeError(f"a value of dtype {value.dtype} has no gradient" + errors.built(value))
-    if cotangent is None:
-        if value.shape != ():
-            raise ValueError(
-                f"a value of shape {value.shape} has a gradient for a cotangent of that shape: "
-                "give cotangent=, or sum it up" + errors.built(value)
-            )
-        return one(value.dtype)
-    given = cotangent if is_lazy(cotangent) else lazy(np.asarray(as_array(cotangent), value.dtype))
-    if given.shape != value.shape:
-        raise ValueError(
-            f"a cotangent of shape {given.shape} for a value of shape {value.shape}"
-            + errors.built(value)
-        )
-    return given
-
-
-def gradients(value: Any, wrt: Any, cotangent: Any = None, allow_unused: bool = False) -> Any:
-    """Gradients of an expression by what it is made of, as expressions.
-
-    Parameters
-    ----------
-    value : LazyArray
-        Of no dimensions, unless ``cotangent`` is given.
-    wrt : LazyArray, ndarray, operator, or a list or tuple of them
-        Leaves and other parts of the expression, by identity: an array in all places that hold it,
-        a LazyArray or an operator alone, also where others are of the same array.
-    cotangent : array_like or LazyArray, optional
-        Of the shape of ``value``; 1 where it has no dimensions.
-    allow_unused : bool, optional
-        Zeros for what the value does not depend on; else that is an error.
-
-    Returns
-    -------
-    LazyArray or list of LazyArray
-        One for each of ``wrt``, of its shape, not yet computed: ``pl.evaluate(value, *found)``
-        computes value and gradients by one plan. Of one by an operator that is an operator of the
-        same kind, or made by the same operations, which holds the gradients of its arrays.
-
-    Raises
-    ------
-    TypeError
-        ``wrt`` is not real or complex, or ``value`` is not a LazyArray.
-    ValueError
-        The value has dimensions and no cotangent is given, or does not depend on one of ``wrt``, or
-        holds other views of one of its arrays too, which would lack in the gradient.
-    NotImplementedError
-        A function on the way has no derivative here; the message names it.
-    RuntimeError
-        When a gradient is computed, where (parts of) the value were computed before, of arrays that
-        have been written to since, and the value moved further than rounding may move it.
-
-    Notes
-    -----
-    Lazy: nothing is computed. Where the value is known before its gradients are computed, it is
-    computed once more with the first of them, to see whether its arrays are as they were;
-    ``pl.evaluate`` of both does not. The gradient G of a real number L says
-    dL = Re sum(conj(G) dp), as PyTorch's does; JAX's is the conjugate. Gradients of an operator's
-    parameters are made in its structure: of ``Diag(d)`` a vector, of ``LowRank(U)`` thin products,
-    without an m x n array. Arrays that are assumed symmetric or positive definite
-    (``pl.lazy(a, assume_a='pos')``) have a gradient that is Hermitian.
-
-    Examples
-    --------
-    >>> import numpy as np, pylinop as pl
-    >>> d = pl.lazy(np.array([1.0, 2.0, 4.0]))
-    >>> value = pl.logdet(pl.Diag(d)) + (d * d).sum()
-    >>> g = pl.gradients(value, d)
-    >>> g.toarray()
-    array([3.  , 4.5 , 8.25])
-    """
-    if not is_lazy(value):
-        raise TypeError(
-            f"gradients of a {type(value).__name__}: give a LazyArray, which is made by operations "
-            "on pl.lazy(...)"
-        )
-    several = isinstance(wrt, (list, tuple))
-    asked = [_checked(x) for x in (wrt if several else (wrt,))]
-    first = alike(asked)
-    wanted = {id(x): x for x in first.values()}
-    twins = others(value, [x for x in wanted.values() if not is_lazy(x)])
-    wanted.update((at, x) for at, (x, _) in twins.items())
-    order = _order(value, wanted, frozenset())
-    found = _swept(order, value, wanted, _start(value, cotangent))
-    for at, (_, x) in twins.items():
-        if at in found:
-            found[id(x)] = _both(found.get(id(x)), found[at], x)
-    unchanged = Unchanged(value, [x for x, _ in order], wanted)
-    made = []
-    for x in asked:
-        g = found.get(id(first[id(x)]))
-        if g is None and not allow_unused:
-            raise ValueError(
-                f"the value does not depend on {_named(x)}: give allow_unused=True for zeros"
-            )
-        if isinstance(x, _core.Operator):
-            made.append(_of_operator(x, g, unchanged))
-        else:
-            made.append(lazy(_zeros(x)) if g is None else unchanged.guarding(g))
-    return made if several else made[0]
-
-
-def _named(x: Any) -> str:
-    said = "" if isinstance(x, np.ndarray) else errors.built(x)
-    return f"the {type(x).__name__} of shape {tuple(x.shape)}{said}"
-
-
-def _zeros(x: Any) -> Any:
-    return fixed(np.zeros(x.shape, x.dtype))
-
-
-def _of_operator(op: Any, g: Any, unchanged: Unchanged) -> Any:
-    """An operator of the same kind that holds the cotangents of its arrays, of its own."""
-    mine, arrays = operands.own(op)
-    found = {} if g is None else sweep(mine, {id(a): a for a in arrays}, g)
-    held = [unchanged.guarding(found[id(a)]) if id(a) in found else lazy(_zeros(a)) for a in arrays]
-    made = handed(functools.partial(operands.filled, mine), held, type(op).__name__)
-    return unchanged.guarding(made)

@@ -19,6 +19,7 @@ from .._lazy.leaves import lazy
 from .._lazy.program import evaluate
 from . import estimate_errors, trees
 from .contents import Contents
+from .likelihoods import shortened
 from .pieces import one, stopped
 from .rules import Differentiated, Formula
 from .sweep import along, sweep_of_derivative
@@ -105,6 +106,8 @@ def value_and_grad(
             known = _REPEATED.gradients(trace, value)
             if known is not None:
                 return known[0][()], trace.shaped(trace.converted(known[1:]))
+        if not (trace.is_nested or has_error):
+            value = shortened(value, trace.wanted())
         found = sweep_of_derivative(value, trace.wanted(), one(value.dtype))
         (number,), made = finished(trace, [value], trace.gathered(found))
         if trace.is_nested:
@@ -344,6 +347,8 @@ def hvp(f: _Function, argnums: int | tuple[int, ...] = 0) -> _Function:
         known = None if trace.is_nested else _REPEATED.products(trace, value, tangents)
         if known is not None:
             return trace.shaped(trace.converted(known))
+        if not trace.is_nested:
+            value = shortened(value, trace.wanted())
         groups = _along(trace, value, vectors)
         return trace.shaped(finished(trace, [], groups)[1])
 

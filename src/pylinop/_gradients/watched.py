@@ -42,6 +42,10 @@ def watched(array: Any) -> Any:
     return _core._LazyArray("call", (array,), array.shape, array.dtype, (Watch(), {}))
 
 
+def is_watch(x: Any) -> bool:
+    return x._head == "call" and isinstance(x._more[0], Watch)
+
+
 def release(a: Any) -> None:
     """Allows the value to be asked for from now on."""
     if a._value is None:

@@ -310,6 +310,10 @@ def _values(kernel: Any, given: Any) -> dict[str, Any]:
     return {**known, **{k: v if is_lazy(v) else float(v) for k, v in given.items()}}
 
 
+def _leaf(c: float) -> Any:
+    return _core._lazy_leaf(np.array(c))
+
+
 def _unsorted(t: Any) -> Any:
     """The error that says where the times are not sorted."""
     at = tuple(int(i) for i in np.argwhere(~(np.diff(t) >= 0))[0])
@@ -444,6 +448,8 @@ def quasiseparable(
     if any(map(is_lazy, values.values())):
         if not (np.diff(times) >= 0).all():
             raise _unsorted(times)
+        if kernel.startswith("matern"):  # all numbers alike, so that the process is known by them
+            values = {k: v if is_lazy(v) else _leaf(v) for k, v in values.items()}
         made: QuasiSeparable = _core.QuasiSeparable(*generators(kernel, times, values, dtype))
         return made
     if kernel.startswith("matern"):

@@ -37,7 +37,7 @@ def rows_of(x: Any, order: int, moves: bool, derivative: int = 0) -> Any:
     return _core._LazyArray("call", (x,), shape, np.dtype(float), (markov_rows, said))
 
 
-def _matern(kernel: str, h: Any, variance: Any, length_scale: Any) -> tuple[Any, ...]:
+def matern(kernel: str, h: Any, variance: Any, length_scale: Any) -> tuple[Any, ...]:
     """exp(-x) times a polynomial of degree `order` in x = r |t - s|: one Jordan block."""
     order = {"1": 0, "3": 1, "5": 2}[kernel[-2]]
     x = h * (math.sqrt(2 * order + 1) / length_scale)
@@ -94,5 +94,5 @@ def generators(kernel: str, t: Any, values: dict[str, Any], dtype: Any) -> tuple
     elif kernel == "oscillator":
         found = _oscillator(h, **values)
     else:
-        found = _matern(kernel, h, **values)
+        found = matern(kernel, h, **values)
     return tuple(g if g.dtype == dtype else g.astype(dtype) for g in found)

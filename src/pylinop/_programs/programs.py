@@ -22,6 +22,7 @@ import numpy as np
 
 from .. import _core
 from .._base.dlpack import fixed
+from .._gradients.likelihoods import shortened
 from .._gradients.pieces import call, one
 from .._gradients.rules import Differentiated
 from .._gradients.sweep import sweep_of_derivative
@@ -217,10 +218,11 @@ class WithGradients(Derived):
         return own + [avals[k] for _ in own for k in self.by]
 
     def build(self, leaves: Any) -> list[Any]:
-        values = [lazy(x) for x in self.base.build(leaves)]
+        wanted = self.wanted(leaves)
+        values = [shortened(lazy(x), wanted) for x in self.base.build(leaves)]
         made = list(values)
         for value in values:
-            found = sweep_of_derivative(value, self.wanted(leaves), one(value.dtype))
+            found = sweep_of_derivative(value, wanted, one(value.dtype))
             made += [gradient_by(found, leaves[k]) for k in self.by]
         return made
 

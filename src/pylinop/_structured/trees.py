@@ -278,6 +278,19 @@ def recorded(
             record.append(data(name, op, root, why, others))
 
 
+def noted(label: str, name: str, operand: Any, flops: float, began: float) -> None:
+    """Within ``pl.explaining()``: one piece of work that is no question, and its time so far."""
+    record = config.record()
+    if record is None:
+        return
+    root, node = Node(name, operand), Node(name, operand)
+    root.fired, node.label = False, label
+    node.price = Price("structure", flops, flops * 3e-10, float(operand.nbytes), 0)
+    node.took = time.perf_counter() - began
+    root.parts.append(node)
+    record.append(data(name, operand, root, "", None))
+
+
 # -- as an explanation --
 
 
@@ -285,6 +298,7 @@ def _step(node: Node) -> dict[str, Any]:
     return {
         "name": _label(node), "writes": "out", "reads": [node.what], "flops": node.price.flops,
         "bytes": node.price.bytes, "seconds": node.price.seconds, "took": node.took,
+        "conditional": False,
     }  # fmt: skip
 
 

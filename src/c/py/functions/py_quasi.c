@@ -1,8 +1,10 @@
-/* py_quasi.c: _quasi_ldl, _quasi_quad, _quasi_covariance, _quasi_matern: the recursion of
- * quasi-separable matrices for _operators/quasiseparable.py, on C-contiguous memory of float64
- * ('d') or complex128 ('D'). The GIL is released around the work. */
+/* py_quasi.c: _quasi_ldl, _quasi_quad, _quasi_covariance, _quasi_matern, _markov_jets: the
+ * recursions of quasi-separable matrices for _operators/quasiseparable.py and of Matern processes
+ * for _gradients/markov_jets.py, on C-contiguous memory of float64 ('d') or complex128 ('D'). The
+ * GIL is released around the work. */
 #include "py/module/py.h"
 
+#include "kernels/quasiseparable/k_markov.h"
 #include "kernels/quasiseparable/k_quasi.h"
 
 enum { BUFFERS = 6 };
@@ -128,4 +130,43 @@ PyObject *py_quasi_matern(PyObject *module, PyObject *args) {
     Py_END_ALLOW_THREADS;
     release(b);
     Py_RETURN_NONE;
+}
+
+/* (order, (variance, rate, noise), step, b, scale or None, more or None, along or None, out): see
+ * lopk_markov_jets; ..., d, p, q, a): of a multiple of that, order + 1 its states. False where a
+ * checked solve is to say. */
+PyObject *py_markov_jets(PyObject *module, PyObject *args) {
+    enum { GIVEN = 6, ALL = 10 };
+    Py_buffer b[ALL] = {{0}};
+    lopk_markov m = {0};
+    lopk_quasi g;
+    lop_status st = LOP_SINGULAR;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "i(ddd)y*y*z*z*z*w*|y*y*y*y*:_markov_jets", &m.order, &m.variance,
+                          &m.rate, &m.noise, &b[0], &b[1], &b[2], &b[3], &b[4], &b[5], &b[GIVEN],
+                          &b[GIVEN + 1], &b[GIVEN + 2], &b[GIVEN + 3]))
+        return NULL;
+    m.n = b[1].len / 8;
+    bool fits = m.order >= 0 && m.order < LOPK_MARKOV_STATES && b[1].len == m.n * 8 &&
+                b[5].len == 2 * LOPK_MARKOV_LANES * 8 && (!b[4].buf || b[4].len == 3 * 8);
+    for (int i = 2; i < 4; i++) fits = fits && (!b[i].buf || b[i].len == b[1].len);
+    if (b[ALL - 1].obj) {
+        fits = fits && generators(b + GIVEN, 'd', m.order + 1, &g) && g.n == m.n;
+        m.given = &g;
+    } else {
+        fits = fits && b[0].len == b[1].len;
+    }
+    m.step = b[0].buf;
+    m.b = b[1].buf;
+    m.scale = b[2].buf;
+    m.more = b[3].buf;
+    if (fits) {
+        Py_BEGIN_ALLOW_THREADS;
+        st = lopk_markov_jets(&m, b[4].buf, b[5].buf);
+        Py_END_ALLOW_THREADS;
+    }
+    for (int i = BUFFERS; i < ALL; i++) PyBuffer_Release(&b[i]);
+    if (!fits) return misfit(b, "_markov_jets");
+    release(b);
+    return PyBool_FromLong(st == LOP_OK);
 }

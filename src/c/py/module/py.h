@@ -440,6 +440,7 @@ PyObject *py_quasi_ldl(PyObject *module, PyObject *args);
 PyObject *py_quasi_quad(PyObject *module, PyObject *args);
 PyObject *py_quasi_covariance(PyObject *module, PyObject *args);
 PyObject *py_quasi_matern(PyObject *module, PyObject *args);
+PyObject *py_markov_jets(PyObject *module, PyObject *args);
 /* py_csr_sweep.c: likewise */
 PyObject *py_csr_step(PyObject *module, PyObject *args);
 PyObject *py_config_options(py_state *s, PyObject *args);

@@ -446,6 +446,7 @@ static PyMethodDef functions[] = {
     {"_quasi_quad", py_quasi_quad, METH_VARARGS, NULL},
     {"_quasi_covariance", py_quasi_covariance, METH_VARARGS, NULL},
     {"_quasi_matern", py_quasi_matern, METH_VARARGS, NULL},
+    {"_markov_jets", py_markov_jets, METH_VARARGS, NULL},
     {"_csr_step", py_csr_step, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL}};
 
