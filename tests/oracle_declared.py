@@ -194,7 +194,7 @@ def price_of_plan(explanation):
             total += onepass(m * n, 1)
         elif name == "add" and len(set(s["reads"])) == 1:
             continue  # a scaling
-        elif name in ("add", "sub", "mul"):
+        elif name in ("add", "sub", "mul", "add-halves"):
             total += onepass(m * n, 2)
         elif name in ("getrf", "potrf", "sytrf"):
             rate = 1.5 if name == "getrf" else 3

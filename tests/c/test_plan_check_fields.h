@@ -90,7 +90,7 @@ STEP(escapes_elsewhere, "to another step",
      s->escape >= 0 && i != 0 && p->step[i - 1].escape == s->escape &&
          s->escape_to + 1 < p->nstep && s->run && p->step[i - 1].run,
      s->escape_to++)
-STEP(prepares_no_value, "derived values, and nothing else|what places",
+STEP(prepares_no_value, "derived values, and nothing else|what places|what starts|what accumulates",
      s->derived < 0 && p->nderive && s->run, s->derived = 0)
 STEP(prepared_beyond_the_end, "is not what it says|no step copies",
      p->step[i].derived >= 0 && i != 0, p->nstep = i) /* what lies behind still looks right */

@@ -200,3 +200,69 @@ def test_a_stack_of_one_plus_a_product(rng, n, batch):
         for s in (2 - 1j, 3.0):
             got = (s * (pl.Dense(a) + pl.LowRank(u, v))).toarray()
             np.testing.assert_allclose(got, s * (a + u @ v.conj().T), rtol=1e-12, atol=1e-12)
+
+
+def half_of(rng, n, dtype, layout, adjoint):
+    """(an array whose upper triangle alone is the matrix, the matrix)"""
+    a = rng.standard_normal((n, n)).astype(dtype)
+    if dtype[0] == "c":
+        a = a + (1j * rng.standard_normal((n, n))).astype(dtype)
+    b = np.triu(a, 1)
+    d = np.diag(a).real if adjoint else np.diag(a)
+    whole = b + (b.conj().T if adjoint else b.T) + np.diag(d)
+    a[np.tril_indices(n, -1)] = np.nan
+    if layout == "F":
+        a = np.asfortranarray(a)
+    elif layout == "strided":
+        a = np.repeat(np.repeat(a, 2, 0), 3, 1)[::2, ::3]
+    return a, whole.astype(dtype)
+
+
+@pytest.mark.parametrize("layout", ["C", "F", "strided"])
+@pytest.mark.parametrize("word", ["sym", "her"])
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
+@pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 63, 64, 65, 130, 521])
+def test_two_halves_are_added_before_they_are_mirrored(rng, n, dtype, word, layout):
+    """Bit by bit what the whole matrices add up to; what is not named is not seen."""
+    (a, whole_a), (b, whole_b) = (half_of(rng, n, dtype, layout, word == "her") for _ in range(2))
+    A, B = pl.lazy(a, assume_a=word), pl.lazy(b, assume_a=word)
+    with pl.explaining() as e, pl.config(check_plans=True):
+        got = np.asarray(A + B)
+    assert [s["name"] for p in e.plans for s in p.steps] == ["add-halves"]
+    np.testing.assert_array_equal(got, whole_a + whole_b)
+    np.testing.assert_array_equal(got, np.asarray(pl.lazy(b, assume_a=word) + A))
+    if word == "sym" and dtype[0] == "c":
+        other, whole = half_of(rng, n, dtype, layout, True)
+        mixed = np.asarray(A + pl.lazy(other, assume_a="her"))
+        np.testing.assert_array_equal(mixed, whole_a + whole)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c16"])
+@pytest.mark.parametrize("n", [17, 64, 150, 300])
+def test_sums_in_fast_branches_are_fused(rng, n, dtype):
+    """A parallel sum: its check is not passed for nothing, nor is the fallback another value."""
+    tol = 2e-3 if dtype == "f4" else 1e-9
+    u = rng.standard_normal((2, n, n)).astype(dtype)
+    P, Q = u @ u.conj().mT + n * np.eye(n, dtype=dtype)
+    x, z = rng.standard_normal((2, n)).astype(dtype)
+    for scale in (1.0, 1e-4):
+        p, q = P.copy(), (scale * Q).astype(dtype)
+        want = np.linalg.solve(
+            np.linalg.inv(p) + np.linalg.inv(q), np.linalg.solve(p, x) + np.linalg.solve(q, z)
+        )
+        for a in (p, q):
+            a[np.tril_indices(n, -1)] = np.nan
+        lp, lq = pl.lazy(p, "pos"), pl.lazy(q, "pos")
+        with pl.config(check_plans=True):
+            got = np.asarray(pl.inv(pl.inv(lp) + pl.inv(lq)) @ (pl.inv(lp) @ x + pl.inv(lq) @ z))
+        np.testing.assert_allclose(got, want, rtol=0, atol=tol * np.abs(want).max())
+
+
+def test_a_factor_of_two_declared_halves_that_is_not_definite(rng):
+    """Cholesky fails: LU takes the whole matrix."""
+    for n in (5, 40, 200):
+        (a, whole_a), (b, whole_b) = (half_of(rng, n, "f8", "C", True) for _ in range(2))
+        x = rng.standard_normal(n)
+        with pl.config(check="none"):
+            got = np.asarray(pl.inv(pl.lazy(a, "pos") + pl.lazy(b, "pos")) @ x)
+        np.testing.assert_allclose((whole_a + whole_b) @ got, x, rtol=0, atol=1e-9)

@@ -64,7 +64,8 @@ def test_plans_grow_with_the_number_of_solves_alone(n, rng):
     x = rng.standard_normal(N)
     one = len(pl.inv(matrices[0]).explain("apply", x).steps)
     A = chain(matrices)
-    assert len(A.explain("apply", x).steps) <= n * one
+    # plans of more than 256 steps are not fused: two more a solve
+    assert len(A.explain("apply", x).steps) <= n * (one + 2)
     with pl.config(check_plans=True):
         np.testing.assert_allclose(A @ x, wanted(matrices, x), rtol=1e-12)
 

@@ -5,12 +5,16 @@
  *   u = -t, out = x + u              becomes    out = x - t
  *   and where nothing else reads x, it is made in `out` from the start
  *   t = A whole of its triangle, f = factor of t    becomes    f = factor of A's triangle
+ *   t, u = A, B whole of their triangles, out = t + u    becomes    out = the triangles' sum, whole
  *
  * where t and u are read there alone, whatever transposes (changes of strides) stand between; the
  * sums that a pair means for generators are such a product too, of more arguments, and -t of u = c
- * t is one multiple. Steps of guarded branches and batches stay as they are, plans of more than
- * MANY steps too. */
+ * t is one multiple. All steps that become one lie in the same branch: in a fast one, which is left
+ * where its check fails, or in none. Steps of fallbacks and batches stay as they are, plans of more
+ * than MANY steps too. */
 #include "emit_impl.h"
+#include "kernels/common/kernels.h"
+#include "kernels/dense/k_blas.h"
 #include "passes.h"
 
 #include <math.h>
@@ -19,6 +23,7 @@
 enum {
     LEAST = 16,     /* products with fewer rows or columns are not worth a call of their own */
     MANY = 256,     /* plans of more steps stay as they are, so that this takes linear time */
+    STRIP = 64,     /* rows of triangles that are added at once */
     ROWS = 1 << 16, /* bytes of rows that a product which BLAS cannot add is made in, or one row */
 };
 
@@ -43,19 +48,23 @@ static void count(fuse *f) {
     }
 }
 
-/* Not guarded, no batch. */
+/* Neither guarded nor a check, no batch. */
 static bool plain(const lop_plan *p, const lop_step *s) {
-    return s->fail < 0 && s->when < 0 && s->escape < 0 && s->late < 0 && s->derived < 0 &&
+    return s->fail < 0 && s->when < 0 && s->late < 0 && s->derived < 0 &&
            p->slot[s->arg[0]].batch == 1;
 }
+
+/* In the same fast branch, or both in none. */
+static bool together(const lop_step *a, const lop_step *b) { return a->escape == b->escape; }
 
 static bool same_sizes(const lop_slot *a, const lop_slot *b) {
     return a->m == b->m && a->n == b->n && a->batch == b->batch && a->dt == b->dt &&
            a->core == b->core;
 }
 
-/* The step that made what `slot` names, read by nobody else; *turned: it is seen transposed. */
-static const lop_step *made_for(const fuse *f, int slot, bool *turned) {
+/* The step that made what `slot` names for step `reader`, read by nobody else; *turned: it is seen
+ * transposed. */
+static const lop_step *made_for(const fuse *f, const lop_step *reader, int slot, bool *turned) {
     const lop_plan *p = f->p;
     for (; p->slot[slot].alias >= 0; slot = p->slot[slot].alias) {
         if (!p->slot[slot].flip) return NULL;
@@ -65,7 +74,7 @@ static const lop_step *made_for(const fuse *f, int slot, bool *turned) {
     if (s->kind != LOP_S_TEMP || s->need_c || f->reads[slot] != 1 || f->writes[slot] != 1)
         return NULL;
     const lop_step *by = &p->step[f->maker[slot]];
-    return plain(p, by) && by->arg[0] == slot ? by : NULL;
+    return plain(p, by) && together(by, reader) && by->arg[0] == slot ? by : NULL;
 }
 
 /* The steps without those dropped, `first` (NULL: none) and `second` in the place of `sum`; what
@@ -119,7 +128,8 @@ static bool built_in_place(const fuse *f, int x, int out, int sum) {
         if (i != x && p->slot[i].alias == x && p->slot[i].part) return false;
     for (int i = 0; i < p->nstep; i++) {
         const lop_step *by = &p->step[i];
-        if (lop_slot_base(p, by->arg[0]) == x && by->run && !plain(p, by)) return false;
+        const bool writes = by->run && lop_slot_base(p, by->arg[0]) == x;
+        if (writes && !(plain(p, by) && together(by, &p->step[sum]))) return false;
         if (i < sum ? touches(p, by, out) : i > sum && touches(p, by, x)) return false;
     }
     return f->writes[x] > 0;
@@ -137,11 +147,15 @@ static size_t scratch_of(const lop_slot *out) {
     return all <= ROWS ? all : row > ROWS ? row : (size_t)ROWS;
 }
 
-/* Is the product one of a real column and a row, and x not to be written over? Then one pass over
- * the sum makes it. */
-static bool one_pass(const lop_plan *p, const lop_step *product, int x) {
-    return product->n == 3 && p->slot[product->arg[1]].m == 1 &&
-           p->slot[lop_slot_base(p, x)].kind != LOP_S_TEMP && !lop_is_complex(p->slot[x].dt);
+/* Is the product one of a real column and a row, and x not to be written over, or read after the
+ * sum? Then one pass over the sum makes it. */
+static bool one_pass(const lop_plan *p, const lop_step *product, int x, int sum) {
+    const int from = lop_slot_base(p, x);
+    bool stays = p->slot[from].kind != LOP_S_TEMP;
+    for (int i = sum + 1; i < p->nstep && !stays; i++)
+        stays = p->step[i].run && touches(p, &p->step[i], from);
+    return stays && product->n == 3 && p->slot[product->arg[1]].m == 1 &&
+           !lop_is_complex(p->slot[x].dt);
 }
 
 static void onto(fuse *f, int *place, int sum, int x, const lop_step *product,
@@ -180,7 +194,7 @@ static void onto(fuse *f, int *place, int sum, int x, const lop_step *product,
     } else {
         then.arg[0] = out;
     }
-    const bool one = !there && one_pass(p, &then, x);
+    const bool one = !there && one_pass(p, &then, x, sum);
     if (one) {
         then.name = "rank-one";
         then.flags = (then.flags & ~LOP_STEP_ACCUMULATES) | LOP_STEP_STARTS;
@@ -248,6 +262,59 @@ static void read_halves(fuse *f, int *place) {
     }
 }
 
+/* Argument 0 <- the matrix whose upper triangle is the sum of those of arguments 1 and 2. */
+static lop_status run_add_halves(const lop_call *c) {
+    const lop_mat *y = c->a[0];
+    const int64_t size = (int64_t)lop_dtype_size(y->dt);
+    for (int64_t i = 0; i < y->m; i += STRIP) {
+        const int64_t m = y->m - i < STRIP ? y->m - i : STRIP;
+        lop_mat part[3];
+        for (int j = 0; j < 3; j++) {
+            const lop_mat *a = c->a[j];
+            part[j] = (lop_mat){
+                (char *)a->p + i * (a->rs + a->cs) * size, m, y->n - i, a->rs, a->cs, a->dt};
+        }
+        lopk_add(&part[0], &part[1], &part[2]);
+    }
+    lopk_whole_of_half(y, y, c->step->attr.i[0] != 0);
+    return LOP_OK;
+}
+
+/* The step that mirrored the given array which argument j of step `add` is, and which nothing else
+ * reads; NULL. */
+static const lop_step *half_of_sum(const fuse *f, const lop_step *add, int j) {
+    const lop_plan *p = f->p;
+    bool turned = false;
+    const lop_step *by = made_for(f, add, add->arg[j], &turned);
+    const bool right =
+        by && !turned && (by->flags & LOP_STEP_MIRRORS) && p->slot[by->arg[1]].kind == LOP_S_LEAF;
+    return right && same_sizes(&p->slot[add->arg[0]], &p->slot[by->arg[1]]) ? by : NULL;
+}
+
+/* Sums of two matrices of which a triangle is given each are made of the triangles. */
+static void add_halves(fuse *f, int *place) {
+    lop_plan *p = f->p;
+    for (int i = 0; i < p->nstep; i++) {
+        lop_step *s = &p->step[i];
+        if (!(s->flags & LOP_STEP_SUM) || !plain(p, s)) continue;
+        count(f);
+        const lop_step *by[2] = {half_of_sum(f, s, 1), half_of_sum(f, s, 2)};
+        if (!by[0] || !by[1] || by[0]->attr.i[0] != by[1]->attr.i[0]) continue;
+        lop_step sum = *s;
+        sum.name = "add-halves";
+        sum.run = run_add_halves;
+        sum.subs = NULL;
+        sum.subs_name = NULL;
+        sum.flags &= ~(LOP_STEP_SUM | LOP_STEP_INPLACE);
+        sum.attr = by[0]->attr;
+        for (int j = 0; j < 2; j++) sum.arg[1 + j] = by[j]->arg[1];
+        memset(f->drop, 0, (size_t)p->nstep * sizeof *f->drop);
+        for (int j = 0; j < 2; j++) drop_with_views(f, by[j]);
+        rebuild(f, place, i, NULL, &sum);
+        i = -1;
+    }
+}
+
 /* out = x + argument k of step `sum`. True: the steps are others now. */
 static bool try_one(fuse *f, int *place, int sum, int k) {
     lop_plan *p = f->p;
@@ -256,19 +323,19 @@ static bool try_one(fuse *f, int *place, int sum, int k) {
     const int x = add->arg[3 - k], y = add->arg[k];
     bool turned = false;
     if (!same_sizes(out, &p->slot[x]) || !same_sizes(out, &p->slot[y])) return false;
-    const lop_step *by = made_for(f, y, &turned), *scale[2] = {NULL, NULL};
+    const lop_step *by = made_for(f, add, y, &turned), *scale[2] = {NULL, NULL};
     lop_coef c = lop_coef_const(1, 0);
     if (!by) return false;
     if (by->flags & LOP_STEP_SCALES) {
         scale[0] = by;
         const bool upright = !turned;
-        by = made_for(f, by->arg[1], &turned);
+        by = made_for(f, add, by->arg[1], &turned);
         c = lop_coef_of(&scale[0]->attr);
         if (!finite(p, scale[0], out->dt)) return false;
         if (!worth_adding(by, out, turned) && upright &&
             lop_coef_test(p->ctx, c, LOP_COEF_MINUS_ONE)) {
             const lop_step *within =
-                by && (by->flags & LOP_STEP_SCALES) ? made_for(f, by->arg[1], &turned) : NULL;
+                by && (by->flags & LOP_STEP_SCALES) ? made_for(f, add, by->arg[1], &turned) : NULL;
             if (!within || within->n == 3 || !worth_adding(within, out, turned) ||
                 !finite(p, by, out->dt)) {
                 minus(f, place, sum, x, scale[0]);
@@ -299,7 +366,10 @@ lop_status lop_fuse(lop_plan *p, lop_err *err) {
     f.reads = block;
     f.writes = block + slots;
     f.maker = block + 2 * slots;
-    if (st == LOP_OK) read_halves(&f, block + 3 * slots);
+    if (st == LOP_OK) {
+        read_halves(&f, block + 3 * slots);
+        add_halves(&f, block + 3 * slots);
+    }
     for (int i = 0; st == LOP_OK && i < p->nstep; i++) {
         if (!(p->step[i].flags & LOP_STEP_SUM) || !plain(p, &p->step[i])) continue;
         count(&f);

@@ -11,6 +11,7 @@
  * conversion). The product has three forms (combination of rows, of columns, or dots), picked by
  * unit strides. */
 #include "k_clones.h"
+#include "k_turn.h"
 #include "kernels.h"
 
 #include <stdlib.h>
@@ -136,6 +137,11 @@ void lopk_copy(const lop_mat *y, const lop_mat *x) {
         if (w.outer == 1 && w.yi == 1 && w.ai == 1) {
             if (w.inner > 0 && y->p != x->p)
                 memmove(y->p, x->p, (size_t)(w.inner * size_table[y->dt]));
+            return;
+        }
+        const int64_t size = size_table[y->dt];
+        if (size >= 4 && w.yi == 1 && w.ao == 1 && w.ai > 1 && w.inner > SHORT && w.outer > SHORT) {
+            lopk_copy_turned(y->p, w.yo * size, x->p, w.ai * size, w.inner, w.outer, size);
             return;
         }
     }

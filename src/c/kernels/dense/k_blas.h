@@ -53,7 +53,7 @@ size_t lopk_symm_scratch(int64_t n, int64_t columns, lop_dtype dt); /* 0 for one
 /* The same of one column (k_symv.c). False, and nothing is done: of layouts without lines side by
  * side. */
 bool lopk_symv(const lop_mat *y, const lop_mat *a, bool adjoint, bool conj, const lop_mat *x);
-/* The matrix whose upper triangle is a's. */
+/* The matrix whose upper triangle is a's. y may be a, else overlaps it not at all. */
 void lopk_whole_of_half(const lop_mat *y, const lop_mat *a, bool adjoint);
 /* y = a^T b, or a^H b (`adjoint`), known to be (Hermitian-)symmetric: one triangle in panels, then
  * mirrored. a and b k x n; y overlaps neither. Small sizes run lopk_gemm. */

@@ -13,7 +13,10 @@
 #else
 #define UNROLL
 #endif
-enum { NEAR = 32 }; /* rows and columns of a block, whose lines stay in the nearest cache */
+/* Lines and columns of a block: what is read runs along long lines, what is turned fills whole
+ * lines of the cache (600 rows, from far memory: 880 us, 1180 by squares of 32; Xeon, 2026-11-28).
+ */
+enum { LINES = 8, LONG = 512 };
 
 /* Four elements of 8 bytes, or eight of 4, in a vector. */
 typedef uint64_t wide __attribute__((vector_size(32)));

@@ -87,29 +87,39 @@ static INLINE void X(strip)(char *y, int64_t ldy, const char *a, int64_t lda, in
             m, past - j, size, plain, minus);
 }
 
+/* A block of the lines b .. and the columns c .. end; it lies on the diagonal where b is c. */
 #define WHOLE(SIZE)                                                                                \
+    static INLINE void X(block_##SIZE)(char *y, int64_t ldy, const char *a, int64_t lda,           \
+                                       int64_t n, bool upper, const wide *keep, int64_t b,         \
+                                       int64_t c, int64_t end, uint64_t plain, uint64_t minus) {   \
+        const int side = SIZE == 4 ? 8 : 4;                                                        \
+        const bool main = b == c;                                                                  \
+        for (int64_t i = b; i < min_of(n, b + LINES); i += side) {                                 \
+            const int64_t m = min_of(side, n - i);                                                 \
+            X(strip)(y, ldy, a, lda, i, m, main && upper ? i + m : c, main && !upper ? i : end,    \
+                     SIZE, plain, minus);                                                          \
+            if (main && SIZE < 16 && m == side)                                                    \
+                X(on)(y + i * (ldy + SIZE), ldy, a + i * (lda + SIZE), lda, side, keep, plain,     \
+                      minus);                                                                      \
+            else if (main)                                                                         \
+                for (int64_t p = i; p < i + m; p++) {                                              \
+                    const int64_t q = upper ? p : i, k = upper ? i + m - p : p - i + 1;            \
+                    X(rest)(y + p * ldy + q * SIZE, ldy, y + q * ldy + p * SIZE, ldy,              \
+                            a + p * lda + q * SIZE, lda, 1, k, SIZE, plain, minus);                \
+                }                                                                                  \
+        }                                                                                          \
+    }                                                                                              \
     static void X(whole_##SIZE)(char *y, int64_t ldy, const char *a, int64_t lda, int64_t n,       \
                                 bool upper, uint64_t plain, uint64_t minus) {                      \
-        const int side = SIZE == 4 ? 8 : 4;                                                        \
         wide keep[8];                                                                              \
-        memcpy(keep, masks(SIZE, upper), (size_t)(32 * side));                                     \
-        for (int64_t b = 0; b < n; b += NEAR)                                                      \
-            for (int64_t c = upper ? b : 0; c < (upper ? n : b + 1); c += NEAR)                    \
-                for (int64_t i = b; i < min_of(n, b + NEAR); i += side) {                          \
-                    const int64_t m = min_of(side, n - i), end = min_of(n, c + NEAR);              \
-                    const bool main = b == c;                                                      \
-                    X(strip)(y, ldy, a, lda, i, m, main && upper ? i + m : c,                      \
-                             main && !upper ? i : end, SIZE, plain, minus);                        \
-                    if (main && SIZE < 16 && m == side)                                            \
-                        X(on)(y + i * (ldy + SIZE), ldy, a + i * (lda + SIZE), lda, side, keep,    \
-                              plain, minus);                                                       \
-                    else if (main)                                                                 \
-                        for (int64_t p = i; p < i + m; p++) {                                      \
-                            const int64_t q = upper ? p : i, k = upper ? i + m - p : p - i + 1;    \
-                            X(rest)(y + p * ldy + q * SIZE, ldy, y + q * ldy + p * SIZE, ldy,      \
-                                    a + p * lda + q * SIZE, lda, 1, k, SIZE, plain, minus);        \
-                        }                                                                          \
-                }                                                                                  \
+        memcpy(keep, masks(SIZE, upper), SIZE == 4 ? sizeof keep : sizeof keep / 2);               \
+        for (int64_t b = 0; b < n; b += LINES) {                                                   \
+            const int64_t past = min_of(n, b + LINES), right = upper ? n : b;                      \
+            X(block_##SIZE)(y, ldy, a, lda, n, upper, keep, b, b, past, plain, minus);             \
+            for (int64_t c = upper ? past : 0; c < right; c += LONG)                               \
+                X(block_##SIZE)(y, ldy, a, lda, n, upper, keep, b, c, min_of(right, c + LONG),     \
+                                plain, minus);                                                     \
+        }                                                                                          \
     }
 WHOLE(4)
 WHOLE(8)
