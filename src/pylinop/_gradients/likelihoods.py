@@ -7,7 +7,7 @@ expression as it was stands for them."""
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -185,28 +185,35 @@ def _given(held: Any, triangular: bool) -> _States | None:
     return _States("generators", states - 1, (1.0, 1.0), tuple(held)) if 0 < states < 4 else None
 
 
-def _states(x: Any) -> _States | None:
-    """The process that a term is; None of others."""
-    if x._head == "operator":
-        op = x._args[0]
-        if op._init is None:
-            return None
-        head, cls = op._head, cast(Any, type(op))
-        values = {name: op._given(name) for name, _ in parameters(cls)}
-    else:
-        head, values = head_of(x._more[0].cls), given_by_name(x)
-    if head == "kernel":
-        return _kernel(values)
+def _quasiseparable(x: Any, values: dict[str, Any]) -> _States | None:
     if x._head == "made" and len(x._args) == 4 and (found := _matern(x)) is not None:
         return found
     return _given([values[name] for name in "dpqa"], bool(values.get("triangular")))
 
 
-def _is_process(x: Any) -> bool:
+_PROCESSES: dict[str, Callable[[Any, dict[str, Any]], _States | None]] = {
+    "quasiseparable": _quasiseparable,
+    "kernel": lambda x, values: _kernel(values),
+}
+
+
+def _head(x: Any) -> str:
+    """The head of a kind, of arrays or of LazyArrays."""
     if x._head == "operator":
-        return x._args[0]._head in ("quasiseparable", "kernel")
+        return str(x._args[0]._head)
     made = x._head == "made" and isinstance(x._more[0], Kind)
-    return made and head_of(x._more[0].cls) in ("quasiseparable", "kernel")
+    return str(head_of(x._more[0].cls)) if made else ""
+
+
+def _states(x: Any) -> _States | None:
+    """The process that a term is; None of others."""
+    if x._head != "operator":
+        return _PROCESSES[_head(x)](x, given_by_name(x))
+    op = x._args[0]
+    if op._init is None:
+        return None
+    names = parameters(cast(Any, type(op)))
+    return _PROCESSES[op._head](x, {name: op._given(name) for name, _ in names})
 
 
 class _Noise(NamedTuple):
@@ -291,7 +298,7 @@ def _process(A: Any) -> _Found | None:
     terms = _terms(A)
     states, noises = None, []
     for x, times in terms or ():
-        if _is_process(x):
+        if _head(x) in _PROCESSES:
             if states is not None:
                 return None
             states, multiple = _states(x), times
