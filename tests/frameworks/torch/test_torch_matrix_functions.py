@@ -53,7 +53,7 @@ def asked(name, make, a):
     n = f.shape[-1]
     y = torch.linspace(0.5, 1, n, dtype=torch.float64, device=a.device).to(a.dtype)
     found = [f.toarray(), f @ y, pt.trace(f)]
-    weights = torch.cos(torch.arange(n * n, device=a.device).reshape(n, n) / 3)
+    weights = torch.cos(torch.arange(n * n, dtype=torch.float64, device=a.device).reshape(n, n) / 3)
     (gradient,) = torch.autograd.grad((found[0].real * weights).sum() + found[2].real, a)
     return [x.detach().cpu().numpy() for x in (*found, gradient)]
 
@@ -139,8 +139,13 @@ def test_what_goes_by_schur_says_so(name, chosen):
 
 def twice(name, make, a):
     """A product with the Hessian."""
-    n, v = a.shape[-1], torch.sin(torch.arange(a.numel(), device=a.device).reshape(a.shape) + 1.0)
-    weights = torch.cos(torch.arange(n * n, device=a.device).reshape(n, n) / 3)
+    n, v = (
+        a.shape[-1],
+        torch.sin(
+            torch.arange(a.numel(), dtype=torch.float64, device=a.device).reshape(a.shape) + 1.0
+        ),
+    )
+    weights = torch.cos(torch.arange(n * n, dtype=torch.float64, device=a.device).reshape(n, n) / 3)
     f = getattr(pt, name)(make(a)).toarray()
     (gradient,) = torch.autograd.grad((f.abs() ** 2 * weights).sum(), a, create_graph=True)
     (along,) = torch.autograd.grad((gradient * v.to(a.dtype)).real.sum(), a)
