@@ -142,8 +142,8 @@ static lop_status apply(lop_emit *e, const lop_node *self, lop_mode mode, int x,
     int64_t k, batch;
     lop_slot_sizes(e, out, NULL, &k, &batch);
     /* One column reads less by the half even where the whole is there (600 rows 60 and 103 us,
-     * Xeon, 2026-11-28). */
-    const lop_node *half = k > 1 && lop_emit_knows(e, self->child[0])
+     * Xeon, 2026-11-28); of many such, as under a Kron, each would read it anew. */
+    const lop_node *half = batch > 1 || (k > 1 && lop_emit_knows(e, self->child[0]))
                                ? NULL
                                : lop_half_alone(self, k, lop_slot_dtype(e, out));
     int in[2] = {x, lop_emit_cast(e, lop_emit_value(e, half ? half : self->child[0]),
