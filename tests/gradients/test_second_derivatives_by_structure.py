@@ -249,3 +249,27 @@ def test_no_matrices_of_the_size_of_those_of_a_stack():
         first = steps(pl.value_and_grad(f, every), *args)
         second = steps(pl.hvp(f, every), *args, tuple(drawn(*x.shape) for x in args))
     assert "quasi-inverse-own-sums" in first and "quasi_between_sums" in second
+
+
+# -- several results of one plan, which lie one behind the other
+
+
+@pytest.mark.parametrize(("n", "m"), [(8, 2), (16, 4)])
+def test_values_that_are_folded_where_they_lie_among_other_results(n, m):
+    """The columns that a gradient by the factors of a Kron folds were once read where the first of
+    all results lies."""
+    v, t = drawn(n) / n, np.array(0.4)
+    A, B = drawn(m, m) / m + 2 * np.eye(m), drawn(n // m, n // m) / n + 2 * np.eye(n // m)
+    f = lambda v, t, A, B: pl.logdet(pl.Householder(v, t) + pl.Kron(A, B))  # noqa: E731
+    along = [drawn(n), np.array(0.0), np.zeros(A.shape), np.zeros(B.shape)]
+    given = [pl.lazy(x) for x in (v, t, A, B)]
+    slope = sum((g * d).sum() for g, d in zip(pl.gradients(f(*given), given), along, strict=True))
+    second = pl.gradients(slope, given)
+    with pl.config(check_plans=True):
+        together = [x.copy() for x in pl.evaluate(*second)]
+    given = [pl.lazy(x) for x in (v, t, A, B)]
+    for i, x in enumerate(given):
+        g = pl.gradients(f(*given), given)
+        slope = sum((g * d).sum() for g, d in zip(g, along, strict=True))
+        alone = pl.gradients(slope, x).toarray()
+        np.testing.assert_allclose(together[i], alone, rtol=1e-10, atol=1e-12)

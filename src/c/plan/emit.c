@@ -392,11 +392,11 @@ void lop_emit_flip(lop_emit *e, int out, int in) {
 bool lop_emit_alias(lop_emit *e, int out, int in) {
     lop_slot *slot = e->plan->slot;
     uncouple(e->plan, in);
-    for (; slot[in].alias >= 0; in = slot[in].alias)
+    for (; slot[in].alias >= 0 && !slot[in].window; in = slot[in].alias)
         if (slot[in].part) return false;
     slot[in].shared = true;
     if (slot[out].kind == LOP_S_OUT) {
-        if (slot[in].kind != LOP_S_TEMP) return false;
+        if (slot[in].kind != LOP_S_TEMP || slot[in].window) return false;
         slot[in].alias = out;
         slot[out].need_c = true;
         return true;
