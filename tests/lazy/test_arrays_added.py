@@ -1,6 +1,7 @@
 """Plain arrays in sums of LazyArrays that are diagonal, `K + 0.1 * np.eye(n)`, are added as what
 they are; nothing else changes."""
 
+import contextlib
 import pickle
 
 import numpy as np
@@ -102,6 +103,28 @@ def test_the_array_is_read_when_the_sum_is(rng):
     A = pl.lazy(k, "pos") + e
     e[:] = k  # no more a diagonal
     np.testing.assert_allclose(float(pl.logdet(A)), np.linalg.slogdet(2 * k)[1], rtol=1e-12)
+
+
+@pytest.mark.parametrize("first", ["logdet", "solve", "evaluate", "failed", "cg"])
+def test_another_evaluation_looks_again(first, rng):
+    k, b = definite(rng), rng.standard_normal(N)
+    for now in (3 * np.eye(N), np.diag(rng.random(N)), k.copy()):
+        e = -np.diag(np.linalg.eigvalsh(k)[:1].repeat(N)) if first == "failed" else np.eye(N)
+        A = pl.lazy(k, "pos") + e
+        if first == "failed":
+            with contextlib.suppress(np.linalg.LinAlgError):
+                pl.evaluate(pl.solve(A, b), pl.logdet(A.T))
+        elif first == "evaluate":
+            pl.evaluate(pl.solve(A, b), pl.logdet(A.T))
+        elif first == "cg":
+            np.testing.assert_allclose(pl.cg(A, b, rtol=1e-13)[0], np.linalg.solve(k + e, b))
+        else:
+            np.asarray(pl.logdet(2 * A) if first == "logdet" else pl.solve(A, b))
+        e[:] = now
+        np.testing.assert_allclose(pl.cg(A, b, rtol=1e-13)[0], np.linalg.solve(k + e, b), rtol=1e-9)
+        np.testing.assert_allclose(pl.solve(A.T, b), np.linalg.solve(k + e, b), rtol=1e-9)
+        np.testing.assert_allclose(float(pl.logdet(A)), np.linalg.slogdet(k + e)[1], rtol=1e-10)
+        np.testing.assert_allclose(np.asarray(2 * A), 2 * (k + e), rtol=1e-12, atol=1e-14)
 
 
 def test_gradients_of_named_matrices_are_whole(rng):

@@ -92,6 +92,7 @@ def operator_of(A: Any) -> LinearOperator:
     """``A`` as an operator; of a LazyArray its form, where it has one."""
     if hasattr(A, "_computed") and not isinstance(A, _core.Operator):
         form = _core._lazy_operator(A)
+        _core._lazy_run([], None)  # what it holds of arrays as they are now is for this call
         return as_operator(A) if form is None else form
     return as_operator(A)
 

@@ -289,7 +289,18 @@ def _tried(asked: list[Asked]) -> None:
 
 def together(roots: Any) -> None:
     """Computes several LazyArrays; what they have to do with each other is found by one plan."""
-    unique = list({id(a): a for a in roots if a._value is None}.values())
+    try:
+        _together(list({id(a): a for a in roots if a._value is None}.values()))
+    finally:
+        forget_looks()
+
+
+def forget_looks() -> None:
+    """Forms that hold what arrays were when they were looked at (py_lazy_given.c) are dropped."""
+    _core._lazy_run([], None)
+
+
+def _together(unique: list[Any]) -> None:
     if len(unique) > 1:
         shared_contractions.compute(unique)
     functions: list[Any] = []

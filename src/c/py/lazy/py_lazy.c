@@ -42,6 +42,7 @@ py_lazy *py_lazy_new(py_state *s, py_head head, PyObject *a, PyObject *b, int nd
     self->head = (uint8_t)head;
     self->mode = 0;
     self->adopts = has_no_dtype(s, head, a, b);
+    self->looked = false;
     self->nd = nd;
     self->nargs = b ? 2 : 1;
     self->a = Py_NewRef(a);

@@ -62,6 +62,7 @@ typedef struct py_lazy {
     PyObject_VAR_HEAD py_state *s; /* counted */
     uint8_t head, mode;            /* mode: of a view; of a leaf, PY_GIVEN or 0 */
     bool adopts;                   /* made of kinds without a dtype of their own: takes others' */
+    bool looked; /* the form holds what an array was when it was looked at (py_lazy_given.c) */
     int nd, nargs;
     PyObject *a, *b; /* the arguments; from three on `a` is a tuple of them */
     PyObject *more; /* assume_a of a leaf, key of an index, (function, kwargs) of a call, (function,
@@ -160,6 +161,11 @@ bool py_lazy_is_diagonal(const py_lazy *x);
 /* The form of argument i of `a`: of such a leaf in a sum a multiple of the identity, or a Diag.
  * New; NULL without an exception: it has none any more. */
 PyObject *py_lazy_term(const py_lazy *a, int i);
+/* Adds `a`, whose form was just found, to *list (NULL: none yet) if that form holds what such an
+ * array was: 0, or -1. */
+int py_lazy_note(PyObject **list, py_lazy *a);
+/* Drops the forms of those in *list, which are made anew of what the arrays are by then. */
+void py_lazy_forget(PyObject **list);
 
 /* py_lazy_eval.c */
 int py_lazy_guarded(py_lazy *self); /* calls the guard, which goes if it is content: 0, or -1 */

@@ -34,15 +34,12 @@ static bool by_value(const py_lazy *a) {
 
 /* Is it an array as it is given? Of what is assumed of one a part is the matrix. */
 static bool is_given(const py_lazy *a) { return a->head == PY_LEAF && !a->more; }
-
 /* An argument of a function: a leaf's array is there. */
 static int push_value(stack *st, PyObject *o, py_state *s) {
     if (!py_is_lazy(s, o)) return 0;
     py_lazy *a = (py_lazy *)o;
     return a->value || is_given(a) ? 0 : push(st, a, false, false);
 }
-
-static int push_form(stack *st, py_lazy *a) { return a->form ? 0 : push(st, a, true, false); }
 
 /* Is x an integer result whose form would be computed in a's wider dtype, so that it would not wrap
  * where NumPy's does? Then its value is what a is made of. */
@@ -151,8 +148,6 @@ static int push_for_value(stack *st, py_lazy *a) {
 }
 
 /* -- what is known: new; NULL without an exception: it is gone again */
-
-static PyObject *form_of(const py_lazy *a) { return Py_XNewRef(a->form); }
 
 static PyObject *array_of(const py_state *s, PyObject *o) {
     if (!py_is_lazy(s, o)) return Py_NewRef(o);
@@ -462,7 +457,7 @@ static int keep(py_lazy *a, PyObject *value) {
 }
 
 /* 1: kept; 0: something is gone, look again; -1 exception. */
-static int give_form(py_lazy *a) {
+static int give_form(stack *st, py_lazy *a) {
     PyObject *form = placed(a, make_form);
     if (!form) return PyErr_Occurred() ? -1 : 0;
     if (!py_is_op(a->s, form)) {
@@ -472,7 +467,7 @@ static int give_form(py_lazy *a) {
         return -1;
     }
     Py_XSETREF(a->form, form);
-    return 1;
+    return py_lazy_note(st->looked, a) < 0 ? -1 : 1;
 }
 
 static int make_and_keep(py_lazy *a) {
@@ -540,7 +535,7 @@ static int step(stack *st, PyObject *give) {
     }
     py_lazy *twin = w.form || give ? NULL : twin_of(st, a);
     if (twin) return keep(a, Py_NewRef(twin->value));
-    int rc = w.form ? give_form(a) : py_lazy_room(a, &st->bytes);
+    int rc = w.form ? give_form(st, a) : py_lazy_room(a, &st->bytes);
     if (!w.form && rc == 0) rc = give ? give_by(a, give) : give_value(a);
     if (rc == 0) return push(st, a, w.form, false);
     if (rc < 0) {
@@ -553,11 +548,14 @@ static int step(stack *st, PyObject *give) {
 
 static int run(py_lazy *root, PyObject *give) {
     stack st;
-    open_stack(&st);
+    PyObject *looked = NULL;
+    open_stack(&st, &looked);
     Py_INCREF((PyObject *)root);
     int rc = push(&st, root, false, false);
     while (rc == 0 && st.n > 0) rc = step(&st, give);
-    if (st.at != st.few) PyMem_Free(st.at);
+    close_stack(&st);
+    if (!give) py_lazy_forget(&looked); /* who gives values reads the forms that are left */
+    Py_XDECREF(looked);
     Py_DECREF((PyObject *)root);
     return rc;
 }
@@ -569,10 +567,10 @@ PyObject *py_lazy_operator(py_lazy *self) {
     if (!linear || self->value) Py_RETURN_NONE;
     for (int i = 0; i < TRIES && !form && !PyErr_Occurred(); i++) {
         stack st;
-        open_stack(&st);
+        open_stack(&st, &self->s->looked); /* who asks goes on with them */
         int rc = matrix ? push_form(&st, self) : push_for_column(&st, self->s, (PyObject *)self);
         while (rc == 0 && st.n > 0) rc = step(&st, NULL);
-        if (st.at != st.few) PyMem_Free(st.at);
+        close_stack(&st);
         if (rc == 0) form = matrix ? form_of(self) : column_of(self->s, (PyObject *)self);
     }
     if (!form && !PyErr_Occurred())
@@ -581,7 +579,9 @@ PyObject *py_lazy_operator(py_lazy *self) {
 }
 
 PyObject *py_lazy_computed(py_lazy *self) {
-    if (!self->value && run(self, NULL) < 0) return NULL;
+    const int rc = self->value ? 0 : run(self, NULL);
+    if (self->s->looked) py_lazy_forget(&self->s->looked);
+    if (rc < 0) return NULL;
     if (!self->value) PyErr_SetString(PyExc_RuntimeError, "a LazyArray that was freed");
     return self->value;
 }
@@ -595,5 +595,6 @@ int py_lazy_run(py_state *s, PyObject *roots, PyObject *give) {
         }
         if (run((py_lazy *)root, give) < 0) return -1;
     }
+    if (!give) py_lazy_forget(&s->looked);
     return 0;
 }

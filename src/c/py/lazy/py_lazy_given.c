@@ -1,12 +1,14 @@
 /* py_lazy_given.c: what a plain array adds to a formula, K + 0.1 * np.eye(n), X @ X.T + np.diag(d).
  *
  * An array that nobody has named, neither by pl.lazy nor as an operator, stands in the sum it was
- * written into and nowhere else, and the sum is computed once. So its entries may say what it is:
- * where all beside the diagonal are 0 it is added as a multiple of the identity, or as a Diag, of
- * the same numbers, and the sum has the structure that K or X has. The look ends at the first entry
- * that is not 0; to the end it reads n^2 entries, as the sum would have. What is not finite stays
- * as it is. A tape, which is replayed with other numbers, takes the array as it is, and so do
- * programs (leaves by pl.lazy). */
+ * written into and nowhere else, and one evaluation reads it once. So its entries may say what it
+ * is: where all beside the diagonal are 0 it is added as a multiple of the identity, or as a Diag,
+ * of the same numbers, and the sum has the structure that K or X has. The look ends at the first
+ * entry that is not 0; to the end it reads n^2 entries, as the sum would have. What is not finite
+ * stays as it is. Forms that were made so last as long as the evaluation: another one, of the sum
+ * or of what else it stands in, looks again, for the array may have been written to. A tape, which
+ * is replayed with other numbers, takes the array as it is, and so do programs (leaves by pl.lazy).
+ */
 #include "py_lazy.h"
 
 #include <math.h>
@@ -99,15 +101,52 @@ static PyObject *of_diagonal(py_state *s, PyArrayObject *d) {
     return r;
 }
 
+/* The Diag that was made of `d` before, which factors may be known by: new. NULL: there is none. */
+static PyObject *as_before(const py_lazy *x, PyArrayObject *d) {
+    const PyObject *arrays = x->b && py_is_op(x->s, x->b) ? ((py_op *)x->b)->arrays : NULL;
+    if (!arrays || PyTuple_GET_SIZE(arrays) != 1) return NULL;
+    PyArrayObject *was = (PyArrayObject *)PyTuple_GET_ITEM(arrays, 0);
+    const bool same = PyArray_NDIM(was) == 1 && PyArray_TYPE(was) == PyArray_TYPE(d) &&
+                      PyArray_DIM(was, 0) == PyArray_DIM(d, 0) &&
+                      memcmp(PyArray_DATA(was), PyArray_DATA(d), (size_t)PyArray_NBYTES(d)) == 0;
+    return same ? Py_NewRef(x->b) : NULL;
+}
+
 PyObject *py_lazy_term(const py_lazy *a, int i) {
-    const py_lazy *x = py_lazy_arg(a, i);
+    py_lazy *x = py_lazy_arg(a, i);
+    if (x->head == PY_LEAF) x->looked = false;
     if (!x->form || (a->head != PY_ADD && a->head != PY_SCALE) || a->s->tape ||
         !py_lazy_is_diagonal(x))
         return Py_XNewRef(x->form);
     PyObject *seen = PyArray_Diagonal((PyArrayObject *)x->a, 0, 0, 1),
              *d = seen ? PyArray_NewCopy((PyArrayObject *)seen, NPY_CORDER) : NULL,
-             *r = d ? of_diagonal(a->s, (PyArrayObject *)d) : NULL;
+             *r = d ? as_before(x, (PyArrayObject *)d) : NULL;
+    if (d && !r && (r = of_diagonal(a->s, (PyArrayObject *)d))) Py_XSETREF(x->b, Py_NewRef(r));
     Py_XDECREF(seen);
     Py_XDECREF(d);
+    x->looked = r != NULL;
     return r || PyErr_Occurred() ? r : Py_NewRef(x->form);
+}
+
+int py_lazy_note(PyObject **list, py_lazy *a) {
+    if (a->head == PY_LEAF || a->head == PY_OPERATOR) return 0;
+    a->looked = false;
+    for (int i = 0; i < a->nargs && (!a->value || a->head == PY_MADE); i++) {
+        PyObject *x = py_lazy_args(a)[i];
+        a->looked = a->looked || (py_is_lazy(a->s, x) && ((py_lazy *)x)->looked);
+    }
+    if (!a->looked) return 0;
+    if (!*list && !(*list = PyList_New(0))) return -1;
+    return PyList_Append(*list, (PyObject *)a);
+}
+
+void py_lazy_forget(PyObject **list) {
+    PyObject *all = *list;
+    *list = NULL; /* destructors may run code */
+    for (Py_ssize_t i = 0; all && i < PyList_GET_SIZE(all); i++) {
+        py_lazy *a = (py_lazy *)PyList_GET_ITEM(all, i);
+        a->looked = false;
+        Py_CLEAR(a->form);
+    }
+    Py_XDECREF(all);
 }

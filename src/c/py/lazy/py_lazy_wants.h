@@ -17,14 +17,19 @@ typedef struct stack {
     int64_t bytes;         /* of the values made */
     py_lazy *asked[TWINS]; /* functions of forms that were computed: borrowed */
     int nasked;
+    PyObject **looked; /* list: those with forms for this walk alone (py_lazy_note) */
 } stack;
 
-static inline void open_stack(stack *st) {
+static inline void open_stack(stack *st, PyObject **looked) {
     st->at = st->few;
     st->n = 0;
     st->room = FEW;
     st->bytes = 0;
     st->nasked = 0;
+    st->looked = looked;
+}
+static inline void close_stack(stack *st) {
+    if (st->at != st->few) PyMem_Free(st->at);
 }
 
 static inline int push(stack *st, py_lazy *a, bool form, bool ready) {
@@ -40,6 +45,12 @@ static inline int push(stack *st, py_lazy *a, bool form, bool ready) {
     st->at[st->n++] = (want){a, form, ready};
     return 0;
 }
+
+static inline int push_form(stack *st, py_lazy *a) {
+    return a->form ? 0 : push(st, a, true, false);
+}
+
+static inline PyObject *form_of(const py_lazy *a) { return Py_XNewRef(a->form); } /* new */
 
 /* Are they one matrix: one node, or the same views and inverses of one? */
 static inline bool same_matrix(const py_lazy *x, const py_lazy *y) {

@@ -62,6 +62,7 @@ typedef struct py_state {
     PyTypeObject *lazy;         /* LazyArray, the Python class over py_lazy.c's */
     PyObject *ufunc[PY_UFUNCS]; /* NumPy's, by place in py_lazy_arith.c */
     PyObject *call[PY_UFUNCS];  /* (ufunc, {}), what a call node holds */
+    PyObject *looked;           /* list: LazyArrays with forms for one evaluation; NULL: none */
     PyObject *recipes;          /* dict: of kinds of LazyArrays (py_lazy_recipes.c) */
     bool placed;                /* the line to remember is `code`, not the caller's */
     PyCodeObject *code;         /* owned; may be NULL */

@@ -506,6 +506,7 @@ static int traverse_module(PyObject *module, visitproc visit, void *arg) {
     Py_VISIT(s->matmul);
     Py_VISIT(s->lazy);
     Py_VISIT(s->recipes);
+    Py_VISIT(s->looked);
     Py_VISIT(s->immutable);
     for (int i = 0; i < PY_UFUNCS; i++) {
         Py_VISIT(s->ufunc[i]);
@@ -531,6 +532,7 @@ static int clear_module(PyObject *module) {
     Py_CLEAR(s->tape);
     Py_CLEAR(s->lazy);
     Py_CLEAR(s->recipes);
+    Py_CLEAR(s->looked);
     Py_CLEAR(s->immutable);
     Py_CLEAR(s->owner_name);
     for (int i = 0; i < PY_UFUNCS; i++) {
