@@ -128,3 +128,22 @@ def test_a_variance_that_is_an_array_is_read_with_the_others():
     due, wanted = pl.value_and_grad(f)(P[1:].copy())
     np.testing.assert_allclose(got, due, rtol=1e-12)
     np.testing.assert_allclose(found, wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize("size", [1e120, 1e140])
+def test_numbers_that_are_very_large(size):
+    """Of one over which the sweep's powers would be 0."""
+
+    def of_some(p, size):  # the noise of some alone
+        w = np.where(np.arange(N) % 5 == 0, size, 1.0)
+        return likelihood(matern(p) + pl.Diag(p[2] * w), Y)
+
+    def of_all(p, size):
+        return pl.logdet(size * (matern(p) + p[2] * pl.Identity(N)))
+
+    for f, small in ((of_some, 1e20), (of_all, 1.0)):
+        due = pl.grad(lambda p: f(p, small))(P)  # noqa: B023
+        np.testing.assert_allclose(pl.grad(lambda p: f(p, size))(P), due, rtol=1e-9)  # noqa: B023
+        second = pl.hvp(lambda p: f(p, small))(P, ALONG)  # noqa: B023
+        got = pl.hvp(lambda p: f(p, size))(P, ALONG)  # noqa: B023
+        np.testing.assert_allclose(got, second, rtol=1e-9)
