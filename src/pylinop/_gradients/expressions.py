@@ -15,7 +15,7 @@ from .._lazy.kinds import handed
 from .._lazy.leaves import lazy
 from . import operands
 from .held import alike, others
-from .likelihoods import shortened
+from .likelihoods import shortened, within
 from .pieces import one
 from .sweep import both, named, order_of, sweep, swept
 from .unchanged import Unchanged
@@ -120,6 +120,7 @@ def gradients(value: Any, wrt: Any, cotangent: Any = None, allow_unused: bool = 
     wanted = {id(x): x for x in first.values()}
     twins = others(value, [x for x in wanted.values() if not is_lazy(x)])
     wanted.update((at, x) for at, (x, _) in twins.items())
+    within(value, wanted.values())
     order = order_of(value, wanted)
     start, short = _start(value, cotangent), shortened(value, wanted)
     found = swept(order if short is value else order_of(short, wanted), short, wanted, start)

@@ -13,23 +13,24 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from .. import _core
-from .._base import config
+from .._base import config, errors
 from .._base.checks import is_lazy
 from .._lazy import numpy_functions, text
-from .._lazy.build import inverse
+from .._lazy.build import inverse, slogdet
 from .._lazy.kinds import Kind, parameters
 from .._lazy.leaves import lazy
 from .._lazy.program import evaluate
 from .._operators.quasiseparable_formulas import markov_rows, matern
 from .._structured import determinants
 from . import markov_jets
+from .held import is_apart
 from .markov_jets import Process, split
 from .matrices import given_by_name, head_of
 from .pieces import one
-from .sweep import sweep_of_derivative
+from .sweep import named, sweep_of_derivative
 from .watched import is_watch
 
-__all__ = ["shortened"]
+__all__ = ["shortened", "within"]
 
 _FLOAT = np.dtype(np.float64)
 
@@ -74,7 +75,10 @@ def _both(theta: Any, arrays: Any, said: Process) -> tuple[Any, Any]:
     noise = _core.Identity(b.size) * theta[2] if scale is None else _core.Diag(scale * theta[2])
     A = _covariance(theta, own, said) + noise
     A = A if more is None else A + _core.Diag(more)
-    log = _core._LazyArray("of form", (A,), (), _FLOAT, (determinants.logdet, {}))
+    if said.modulus:
+        log = slogdet(A)[1]
+    else:
+        log = _core._LazyArray("of form", (A,), (), _FLOAT, (determinants.logdet, {}))
     return b @ (inverse(A) @ b), log
 
 
@@ -85,6 +89,8 @@ def general(theta: Any, weights: Any, arrays: tuple[Any, ...], said: Process) ->
     pair = _both(t, arrays, said)
     slopes = [sweep_of_derivative(x, {id(t): t}, one(_FLOAT))[id(t)] for x in pair]
     if weights is None:
+        if is_lazy(theta):
+            return np.concatenate([np.stack(pair)[:, None], np.stack(slopes)], axis=1)
         found = evaluate(*pair, *slopes)
         return np.stack([np.r_[found[k], found[2 + k]] for k in range(2)])
     w = lazy(weights)
@@ -119,11 +125,19 @@ def _array(x: Any, ndim: int) -> Any:
 
 
 def _number(x: Any) -> Any:
-    """A real number in double precision, also a LazyArray; None of others."""
+    """A real number in double precision, also a LazyArray, as which arrays are read when it is
+    computed; None of others."""
     if isinstance(x, (int, float)) and not isinstance(x, bool):
         return float(x)
     real = getattr(x, "dtype", None) == _FLOAT and getattr(x, "shape", None) == ()
-    return x if real and not isinstance(x, _core.Operator) else None
+    if not real or isinstance(x, _core.Operator):
+        return None
+    return x if is_lazy(x) else lazy(x)
+
+
+def _over(c: float, x: Any) -> Any:
+    """c / x; None where that is a number that is not."""
+    return c / x if is_lazy(x) or x != 0 else None
 
 
 def _product(x: Any) -> tuple[Any, Any] | None:
@@ -167,9 +181,10 @@ def _kernel(values: dict[str, Any]) -> _States | None:
         return None
     given = [values.get(name) for name in ("variance", "length_scale")]
     variance, length = (_number(1.0 if c is None else c) for c in given)
-    if variance is None or length is None or x.shape[0] < _POINTS:
+    rate = None if length is None else _over(math.sqrt(2 * order + 1), length)
+    if variance is None or rate is None or x.shape[0] < _POINTS:
         return None
-    return _States("points", order, (variance, math.sqrt(2 * order + 1) / length), (values["x"],))
+    return _States("points", order, (variance, rate), (values["x"],))
 
 
 _ORDERS = {"matern12": 0, "matern32": 1, "matern52": 2}
@@ -265,9 +280,10 @@ def _terms(A: Any) -> list[tuple[Any, Any]] | None:
             stack.append((x._args[0], times))
         elif x._head in ("scale", "over"):
             c = _number(x._args[1])
+            if c is not None and x._head == "over":
+                c = _over(1.0, c)
             if c is None:
                 return None
-            c = 1.0 / c if x._head == "over" else c
             stack.append((x._args[0], _times(c, times)))
         else:
             found.append((x, times))
@@ -315,7 +331,7 @@ def _process(A: Any) -> _Found | None:
     noise, scale, more = gathered
     variance, rate = states.numbers
     rest = tuple(a for a in (scale, more) if a is not None)
-    said = Process(states.by, states.order, scale is not None, more is not None)
+    said = Process(states.by, states.order, scale is not None, more is not None, False)
     return _Found((_times(variance, multiple), rate, noise), states.own, rest, said)
 
 
@@ -372,6 +388,7 @@ def _replaced(order: list[Any], wanted: Collection[int]) -> dict[int, Any]:
     known: dict[int, _Found | None] = {}
     made: dict[Any, Any] = {}
     vectors: dict[int, Any] = {}
+    moduli: set[int] = set()
     parts: list[tuple[Any, Any, Any, int]] = []
     for x in order:
         A, u, b = _quadratic(x) or (_of_determinant(x), None, None)
@@ -386,17 +403,21 @@ def _replaced(order: list[Any], wanted: Collection[int]) -> dict[int, Any]:
             parts.append((x, A, b, 1 if b is None else 0))
             if b is not None:
                 vectors.setdefault(id(A), b)
+            elif x._head == "call":
+                moduli.add(id(A))
     replaced = {}
     for x, A, b, which in parts:
         found = known[id(A)]
         assert found is not None
         b = vectors.get(id(A)) if b is None else b
-        key = id(A), None if b is None else id(_array(b, 1))
+        modulus = id(A) in moduli and (which == 0 or x._head == "call")
+        key = id(A), None if b is None else id(_array(b, 1)), modulus
         if key not in made:
             b = np.broadcast_to(0.0, (A.shape[-1],)) if b is None else b
             numbers = tuple(c if is_lazy(c) else lazy(np.array(c)) for c in found.numbers)
             arrays = (*found.own, b, *found.rest)
-            made[key] = markov_jets.values(numbers, arrays, found.said, general)
+            said = found.said._replace(modulus=modulus)
+            made[key] = markov_jets.values(numbers, arrays, said, general)
         replaced[id(x)] = made[key][which]
     return replaced
 
@@ -418,3 +439,22 @@ def shortened(value: Any, wanted: dict[int, Any]) -> Any:
         args = tuple([made.get(id(a), a) if is_lazy(a) else a for a in x._args])
         made[id(x)] = _core._LazyArray(x._head, args, x.shape, x.dtype, x._more)
     return made[id(value)]
+
+
+def within(value: Any, wanted: Collection[Any]) -> None:
+    """Raises NotImplementedError where a derivative is wanted by what stood within a likelihood
+    that was shortened before: by parts that are no arrays of their own, and by operators."""
+    inner = [x for x in wanted if isinstance(x, _core.Operator) or (is_lazy(x) and not _is_leaf(x))]
+    if not inner:
+        return
+    for y in text.postorder(value):
+        if not _is_call(y, markov_jets.jets):
+            continue
+        read = {id(a) for a in text.postorder(y)}
+        for x in inner:
+            if id(x) not in read and not is_apart(y, x, frozenset()):
+                raise NotImplementedError(
+                    f"a derivative of the likelihood of a Markov process by its numbers has "
+                    f"{named(x)} in another form, which does not lead to it: there is no further "
+                    "derivative by it. Take it by the arrays that it is made of" + errors.built(y)
+                )

@@ -22,12 +22,14 @@ _FLOAT = np.dtype(np.float64)
 class Process(NamedTuple):
     """Of smoothness order + 1/2, by what its first arrays are: 'steps', or 'points' of a `Kernel`,
     in any order; or a multiple of a matrix of order + 1 states, 'generators'. Behind these and b
-    may be arrays: what the noise is multiplied by, what is added to it."""
+    may be arrays: what the noise is multiplied by, what is added to it. `modulus`: of log |det A|,
+    which matrices that are not definite have too."""
 
     by: str
     order: int
     scaled: bool
     more: bool
+    modulus: bool
 
 
 General = Callable[[Any, Any, tuple[Any, ...], Process], Any]
@@ -118,23 +120,33 @@ def values(numbers: tuple[Any, ...], arrays: tuple[Any, ...], said: Process, gen
 
 
 def cotangent(y: Any, g: Any, k: int) -> Any:
-    """Of theta; of its parts, and of the weights of second derivatives."""
+    """Of theta; of its parts, and of the weights of second derivatives; of arrays by `general`."""
     f = y._more[0]
     if f is three:
         return g[k]
-    if f is jets or (f is not along and k == 0):
+    if f is values_of or f is slopes_of:
+        return _of_part(y, g, k)
+    if f is jets and k == 0:
         return None  # what they say of theta its own place has
-    found, theta = y._args[:2]
-    if f is values_of:
+    if any(x is y._args[k] for x in y._args[:k]):
+        return None  # an array that is there twice: of both together the first one's is
+    said, general = y._more[1]["said"], y._more[1]["general"]
+    theta, *rest = y._args
+    weights = None if f is jets else rest.pop(0)
+    return Through(general(theta, weights, tuple(rest), said), g, y._args)
+
+
+def _of_part(y: Any, g: Any, k: int) -> Any:
+    """Of values or slopes: of theta, or of the jets, for their arrays."""
+    found, theta = y._args
+    if y._more[0] is values_of:
+        if k == 0:
+            return np.reshape(g, (2, 1)) * np.eye(1, 4)
         slopes = call(slopes_of, (found, theta), (2, 3), _FLOAT)
         return np.sum(np.reshape(g, (2, 1)) * slopes, axis=0)
-    if f is slopes_of:
-        return call(along, (theta, g, *found._args[1:]), (3,), _FLOAT, **found._more[1])
-    said, general = y._more[1]["said"], y._more[1]["general"]
-    theta, weights, *arrays = y._args
-    if k > 1:
-        return None
-    return Through(general(theta, weights, tuple(arrays), said), g, (theta, weights))
+    if k == 0:
+        return g @ np.eye(3, 4, 1)
+    return call(along, (theta, g, *found._args[1:]), (3,), _FLOAT, **found._more[1])
 
 
 FUNCTIONS = frozenset((three, jets, along, values_of, slopes_of))

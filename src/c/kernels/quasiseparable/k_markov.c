@@ -15,6 +15,7 @@
 enum { BLOCK = 128, LAST = 3, MOST = LOPK_MARKOV_STATES };
 static const double FAR = 2000, /* exp(-FAR) is 0 */
     LOG2E = 0x1.71547652b82fep0;
+static const double SMALL = 0x1p-300, LARGE = 0x1p300; /* the cube of one over these is a number */
 
 #define UNROLLED _Pragma("GCC unroll 4")
 
@@ -105,7 +106,7 @@ static ALWAYS void moved(const bool twice, const int J, chain *c, const mover *m
 static ALWAYS bool gather(const bool twice, chain *c, const jet *D, double diagonal, const jet *z,
                           jet *one) {
     jet zD;
-    if (!(D->v > LEAST * diagonal) || !(diagonal > 0)) return false;
+    if (!(D->v > LEAST * diagonal) || !(diagonal > SMALL && diagonal < LARGE)) return false;
     reciprocal(twice, one, D);
     times(twice, &zD, z, one);
     plus_times(twice, &c->quad, &zD, z);

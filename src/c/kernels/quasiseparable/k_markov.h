@@ -23,8 +23,8 @@ typedef struct lopk_markov {
 /* out[0] <- b^T A^-1 b, its derivatives by variance, rate and noise, and, where `along` (three
  * numbers) is not NULL, its derivative along that and that one's three derivatives; out[8] and on
  * likewise of log det A. One pass that keeps nothing, O(n J^3) of J states. LOP_SINGULAR: a pivot
- * is not above 1e-6 of its element of A's diagonal, or a number is not finite: a checked solve is
- * to say. */
+ * is not above 1e-6 of its element of A's diagonal, that is as large or small as its cube is no
+ * number, or a number is not finite: a checked solve is to say. */
 lop_status lopk_markov_jets(const lopk_markov *m, const double *along, double *out) LOP_MUST_CHECK;
 
 #endif
