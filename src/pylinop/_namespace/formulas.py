@@ -56,6 +56,14 @@ def on_one_device(arrays: Any) -> None:
         )
 
 
+# Stand-ins for numbers that are arrays start here: nobody writes these.
+_NAMES = (1.2718281828459045, 1.3247179572447460)
+_LOST = (
+    "a coefficient that is an array went into the numbers of a kind: give it as a Python number, "
+    "or multiply by Diag"
+)
+
+
 class _Evaluation:
     """One program's LazyArrays and their values on the arrays of a library."""
 
@@ -66,16 +74,18 @@ class _Evaluation:
         for a, x in zip(leaves, arrays, strict=True):
             self.arrays[_address(a._args[0])] = x
         self.placed: list[Any] = []
-        self.names: dict[int, float] = {}  # of numbers within operators
+        self.names: dict[int, int] = {}  # of numbers within operators
         self.hollows: dict[int, Any] = {}  # what stands for a part that is a leaf of an operator
         self.shared = walk.Shared()
         self.kept = list(leaves)  # so that ids stay their own
 
     # -- numbers that are LazyArrays
 
-    def _place(self, root: Any) -> dict[float, Any]:
-        """Gives each number within an operator a value to be named by: {value: array}."""
+    def _place(self, root: Any, first: float = _NAMES[0]) -> dict[float, Any]:
+        """Gives each number within an operator a value to be named by, from `first` on: {value:
+        array}, with their products where an operator of multiples of multiples holds these."""
         sources: dict[float, Any] = {}
+        multiples: list[Any] = []
         stack, seen = [root], set()
         while stack:
             a = stack.pop()
@@ -83,13 +93,19 @@ class _Evaluation:
                 continue
             seen.add(id(a))
             c = _coefficient(a)
-            if is_lazy(c) and c.ndim == 0 and c.dtype.kind != "c" and not functions.is_one(c):
-                value = self.value(c)
-                name = self.names.setdefault(id(c), 1.25 + 0.0078125 * len(self.names))
+            if c is not None:
+                multiples.append(a)
+            if _is_named(c):
+                at = self.names.setdefault(id(c), len(self.names))
+                name, value = first + 0.0078125 * at, self.value(c)
                 sources[name], sources[1 / name] = value, 1 / value
                 self.kept.append(c)
                 self._hold(c, np.full((), name, c.dtype))
             stack += [x for x in a._args if is_lazy(x)]
+        for a in multiples if sources else ():
+            for name, value in _folded(a, first, self.names, self.value):
+                sources.setdefault(name, value)
+                sources.setdefault(1 / name, 1 / value)
         return sources
 
     def _hold(self, a: Any, value: Any) -> None:
@@ -215,24 +231,18 @@ class _Evaluation:
         if _is_value(form):
             form = lazy(self._hollow(form))
         outer, self.placed = self.placed, []  # values on the way are asked for within
+        shape = None if x is None else tuple(x.shape)
+        rhs = None if x is None else _without_memory(self.ns.name_of(x), shape)
         try:
-            sources = self._place(form)
-            self._leafed(form)
-            op = _core._lazy_operator(form)
-            if op is None or op._opaque:
-                raise NotImplementedError(
-                    f"{form!r} holds a callable or a dtype that has no form on the arrays of "
-                    "other libraries"
-                )
-            shape = None if x is None else tuple(x.shape)
-            rhs = None if x is None else _without_memory(self.ns.name_of(x), shape)
+            op, sources = self._formed(form, _NAMES[0])
             canonical = walk.canonical(op, action, rhs, k, 0, tuple(sources))
             if self.shared.told is not None:
                 self.shared.told.rows(op, action, rhs, k)
+            if sources and any(_is_odd(c) for c in _unnamed(canonical)):
+                self._look_again(form, canonical, (action, rhs, k))
         finally:
             self._release()
             self.placed = outer
-        _all_named(sources, canonical[3])
         leaves = {s: self._leaf(held) for s, held in canonical[1].items()}
         marks = {s: self._mark(held) for s, held in canonical[1].items()}
         if x is not None:
@@ -242,6 +252,31 @@ class _Evaluation:
         if isinstance(found, tuple) or like is None:
             return found
         return self.ns.cast(found, like.dtype.name)
+
+    def _formed(self, form: Any, first: float) -> tuple[Any, dict[float, Any]]:
+        """The operator that a LazyArray is, and what its numbers stand for."""
+        sources = self._place(form, first)
+        self._leafed(form)
+        op = _core._lazy_operator(form)
+        if op is None or op._opaque:
+            raise NotImplementedError(
+                f"{form!r} holds a callable or a dtype that has no form on the arrays of other "
+                "libraries"
+            )
+        return op, sources
+
+    def _look_again(self, form: Any, canonical: Any, asked: tuple[Any, ...]) -> None:
+        """Raises where a number that stands for another went into one that has no name: by other
+        names it is another one."""
+        self._release()
+        _forget_forms(form)
+        op, sources = self._formed(form, _NAMES[1])
+        try:
+            other = walk.canonical(op, *asked, 0, tuple(sources))
+        finally:
+            _forget_forms(form)
+        if _unnamed(other) != _unnamed(canonical):
+            raise NotImplementedError(_LOST)
 
     def about(self, form: Any, ask: Callable[[Any], Any]) -> Any:
         """What is known of the operator that a LazyArray is, by how it is written."""
@@ -285,6 +320,67 @@ def _coefficient(a: Any) -> Any:
     return a._args[1] if a._head in ("scale", "over") else None
 
 
+def _is_named(c: Any) -> bool:
+    return is_lazy(c) and c.ndim == 0 and c.dtype.kind != "c" and not functions.is_one(c)
+
+
+def _folded(a: Any, first: float, names: Any, value_of: Any) -> list[tuple[float, Any]]:
+    """What the operators of a multiple of multiples hold: the products of the numbers from the
+    inmost one on, as they are rounded, with what they stand for; of none that stand for others."""
+    chain: list[Any] = []
+    while _coefficient(a) is not None or a._head == "view":
+        if a._head != "view":
+            chain.append(a)
+        a = a._args[0]
+        if not is_lazy(a):
+            break
+    found: list[tuple[float, Any]] = []
+    name, stands = 1.0, False
+    if is_lazy(a) and a._head == "operator" and a._args[0]._head == "scaled":
+        c = a._args[0]._operands[1]
+        if np.iscomplexobj(c):
+            return []
+        name = float(c)
+    value: Any = name
+    for x in chain[::-1]:
+        c = _coefficient(x)
+        if _is_named(c):
+            own, of, stands = first + 0.0078125 * names[id(c)], value_of(c), True
+        else:
+            if (is_lazy(c) and not functions.is_one(c)) or np.iscomplexobj(c):
+                return []
+            own = of = 1.0 if is_lazy(c) else float(c)
+        if x._head == "over":
+            own, of = 1 / own, 1 / of
+        name, value = own * name, of * value
+        if stands:
+            found.append((name, value))
+    return found
+
+
+def _forget_forms(root: Any) -> None:
+    """So that operators are made anew of all that is below."""
+    stack, seen = [root], {id(root)}
+    while stack:
+        a = stack.pop()
+        if a._head not in ("leaf", "operator"):
+            a._form = None
+        for x in a._args:
+            if is_lazy(x) and id(x) not in seen:
+                seen.add(id(x))
+                stack.append(x)
+
+
+def _unnamed(canonical: Any) -> list[complex]:
+    """The coefficients of a canonical expression that are the numbers that they are."""
+    return [row[3] for row in canonical[0] if not row[-1]]
+
+
+def _is_odd(c: complex) -> bool:
+    """Is it no small fraction, as those that rules make?"""
+    return c.imag != 0 or c.real * 48 != round(c.real * 48)
+
+
 def _wraps(a: Any, x: Any) -> bool:
     """Is an operand of a taken by its value, since integers, or bools, would not wrap in a's wider
     dtype? As the core has it (py_lazy_eval.c)."""
@@ -320,19 +416,6 @@ def _is_value(root: Any) -> bool:
         else:
             known[id(a)] = any(known[id(x)] for x in below)
     return known[id(root)]
-
-
-def _all_named(sources: dict[float, Any], entries: Any) -> None:
-    """Raises where a coefficient went into something that does not say so."""
-    if entries is None:
-        return
-    found = {value for how, _, _, value in entries if how == "s"}
-    for name in sources:
-        if name not in found and 1 / name not in found:
-            raise NotImplementedError(
-                "a coefficient that is an array went into the numbers of a kind: give it as a "
-                "Python number, or multiply by Diag"
-            )
 
 
 def _without_memory(dtype: Any, shape: Any) -> Any:
