@@ -231,3 +231,18 @@ def test_results_lie_with_the_arguments():
     flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
     code = f"import sys; sys.path[:] = {sys.path!r}\n{_TWO_DEVICES}"
     subprocess.run([sys.executable, "-c", code], check=True, env=os.environ | flags)
+
+
+@pytest.mark.parametrize("c", [3.0, 1.25, 0.8, -1.0])
+def test_multiples_of_multiples(elsewhere, c, rng):
+    a = jnp.asarray(rng.standard_normal((6, 6)) + 9 * np.eye(6))
+    b, eye = jnp.asarray(rng.standard_normal(6)), jnp.eye(6)
+
+    def loss(A, E, of, s, t):
+        return jnp.sum(of(c * (s * A) - t * (s * E) + c * E, b) ** 2)
+
+    ours = lambda s, t: loss(pj.Dense(a), pj.Identity(6), pj.solve, s, t)
+    plain = lambda s, t: loss(a, eye, jnp.linalg.solve, s, t)
+    got, due = (jax.jit(jax.value_and_grad(f, (0, 1)))(0.37, 0.9) for f in (ours, plain))
+    for x, y in zip(jax.tree.leaves(got), jax.tree.leaves(due), strict=True):
+        close(x, np.asarray(y))
