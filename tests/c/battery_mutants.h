@@ -92,9 +92,10 @@ __attribute__((unused)) static void watch_itself(void) {
         free(text);
         bool seen = notices(rule, &made);
         /* these turn the operator and its product back again: by .H it is as right as by .T */
-        /* and these turn a probe of ones and zeros, or a Selection */
+        /* and these turn a probe of ones and zeros, a Selection or a Permutation */
         bool probe = strstr(rule->name, "inverses-alike") || strstr(rule->name, "-picked") ||
-                     !strcmp(rule->name, "diagonal-inverse-blockdiag");
+                     !strcmp(rule->name, "diagonal-inverse-blockdiag") ||
+                     !strcmp(rule->name, "diagonal-inverse-similar");
         bool twice = probe || !strncmp(rule->name, "dense-slice", 11) ||
                      !strcmp(rule->name, "dense-prod-left") ||
                      (strstr(rule->name, "elementwise") && strstr(rule->name, "lowrank"));

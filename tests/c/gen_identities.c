@@ -322,11 +322,13 @@ static const lop_node *one_toeplitz(gen *g, bool view) {
 /* Q X Q^H of a reflection, a permutation or the one times the other, perhaps beside c I. */
 static const lop_node *similar(gen *g, bool picks, bool shifted) {
     const int64_t n = 2 + pick(g, 4), way = picks ? 0 : pick(g, 3);
-    const lop_node *p = NULL, *h = NULL, *x = positive(g, n), *a;
+    const lop_node *p = NULL, *h = NULL, *x = positive(g, n), *a, *left[2];
     if (way != 1 && lop_op_permutation.random(&g->w->rand, n, n, g->dtype, &p) != LOP_OK) p = NULL;
     if (way != 0) h = t_one_of(g->w, "householder", NULL, gen_array(g, 1, n, 1));
-    a = h ? prod(g, prod(g, keep(h), x), adjoint(g, h)) : x;
-    a = p ? prod(g, keep(p), prod(g, a, adjoint(g, p))) : a;
+    left[0] = h ? keep(h) : NULL; /* before its adjoint takes it over */
+    left[1] = p ? keep(p) : NULL;
+    a = h ? prod(g, prod(g, left[0], x), adjoint(g, h)) : x;
+    a = p ? prod(g, left[1], prod(g, a, adjoint(g, p))) : a;
     if (pick(g, 2)) a = times(g, 2, a);
     return shifted ? sum(g, a, times(g, 0.5, identity(g, n))) : a;
 }
