@@ -49,7 +49,8 @@ def _pair(A: Any, u: Any, v: Any) -> Any:
     made = exponential_action.offered(A, True)
     if made is None:
         return None
-    q = _nodes_for(*made.way.spread(), float(np.finfo(made.dtype).eps) / 2)
+    width, grown = made.way.spread()
+    q = _nodes_for(width, grown, float(np.finfo(made.dtype).eps) / 2)
     if q is None or _THIN * q * u.shape[-1] > A.shape[-1] or not made.is_by_products(u.shape[-1]):
         return None
     times, weights = _rule(q)

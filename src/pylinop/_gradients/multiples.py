@@ -5,6 +5,7 @@ form of a determinant's."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -58,7 +59,7 @@ def inner(a: Any, g: Any) -> Any:
 
 
 # f'(M), of M and f(M)
-_SLOPES = {
+_SLOPES: dict[str, Callable[[Any, Any], Any]] = {
     "derivative of expm": lambda M, y: y,
     ALONG_PAIR: lambda M, y: y,
     "derivative of logm": lambda M, y: inverse(M),
