@@ -135,7 +135,7 @@ def test_coefficients_are_named():
     canonical = pl.inv(A)._canonical(APPLY, x, 0, 0, (1.75,))
     leaves = {**canonical[1], canonical[2]: x}
     for c in (1.75, 4.0):
-        got = walk.run(NS, canonical, leaves, {1.75: np.array(c)})
+        got = walk.run(NS, canonical, leaves, {1.75: lambda c=c: np.array(c)})
         close(got, np.linalg.solve(c * np.eye(3) + np.ones((3, 3)), x))
     with pytest.raises(NotImplementedError, match="17 coefficients"):
         A._canonical(DENSE, None, 0, 0, tuple(1.5 + k / 64 for k in range(17)))

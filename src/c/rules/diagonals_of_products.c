@@ -6,7 +6,9 @@
  *   diag(A B) = diag(A B[:, :m])                   of m rows and many more columns
  *
  * The second, of any terms of a sum, where all factors have few entries, or few columns or rows, or
- * are inverses of what is solved with at once: n k flops where unit vectors take n^2. A product
+ * are circulant, or inverses of what is solved with at once: n k flops where unit vectors take n^2.
+ * What has no part of few columns goes as a product of circulants, between one inverse twice, or
+ * for a trace with entries of the inverse of a sparse matrix (solve_sparse.c). A product
  * that is an operator is the chain of its applications, so that each entry of what is written is
  * off by n u |A| (|B| + |U| |C| |V^H|) |D| too: terms of a sum are applied each by itself. The
  * other two leave out entries that a diagonal does not show: nothing else is rounded. */
@@ -61,8 +63,7 @@ static bool is_circular(const lop_node *a) {
     const lop_node *sizes = NULL;
     return lop_is_circulant(a, LOP_CIRCULANT_DEPTH, &sizes);
 }
-/* U V^H of few columns, in whichever way it is written: somewhere within the product there are few.
- */
+/* U V^H of few columns, in whichever way it is written: somewhere within it there are few. */
 static bool is_low(const lop_node *a, int depth) {
     if (depth == 0 || !lop_is_square(a) || lop_nbatch(a) > 0) return false;
     if (a->op == &lop_op_scaled) return is_low(a->child[0], depth - 1);
@@ -159,9 +160,10 @@ static bool is_narrow(const lop_node *a) {
  * columns it is; of sparse matrices two are multiplied entry by entry. */
 static bool is_quick(const lop_node *const *f, int n) {
     int scattered = 0, bands = 0, others = 0, circular = 0;
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
         if (is_low(f[i], DEEP) || is_thin(f[i])) return true;
-    for (int i = 0; i < n; i++) circular += is_circular(f[i]);
+        circular += is_circular(f[i]);
+    }
     if (circular == n) return true;
     for (int i = 0; i < n; i++) {
         if (is_diagonal(f[i])) continue;

@@ -118,11 +118,10 @@ LOP_BUILD(trace_turned_to_inverse) {
         p->child[0]->op == &lop_op_inverse || p->child[1]->op == &lop_op_inverse; /* as it is */
     const int n = lop_nbatch(p) == 0 && !beside ? lop_product_factors(p, f, FACTORS) : 0;
     int at = 0;
-    while (at < n && !selected_inverse(f[at])) at++;
-    if (at == n || !lop_is_blas(m->root->dtype)) return LOP_NOMATCH;
+    if (n == 0 || !lop_is_blas(m->root->dtype) || !lop_turns_to_inverse(f, n)) return LOP_NOMATCH;
+    while (!selected_inverse(f[at])) at++;
     for (int i = 1; i < n; i++) turned[i - 1] = f[(at + i) % n];
     lop_status st = lop_product_of(mk, turned, n - 1, &rest);
-    if (st == LOP_OK && lop_sparse_entries(rest) < 0) st = LOP_NOMATCH;
     if (st == LOP_OK && f[at]->op == &lop_op_view)
         st = lop_make1(mk, &lop_op_view, &f[at]->attr, selected_inverse(f[at]), &seen);
     if (st == LOP_OK)

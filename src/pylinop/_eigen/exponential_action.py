@@ -16,6 +16,7 @@ The way depends on A and the number of columns alone, never on what ran before."
 from __future__ import annotations
 
 import copy
+import itertools
 import math
 from typing import Any, NamedTuple
 
@@ -265,34 +266,28 @@ class _Chebyshev:
 
     def at(self, x: Any, times: Any) -> Any:
         """exp(t A) x for some t up to 1, of the same terms; None as below."""
-        c = [_coefficients(t * self.r, self.u) for t in times]
-        real: Any = x.real.dtype.type
-        before, now = x, self.apply(x) * 0.5
-        y = [real(k[0]) * before + real(k[1]) * now for k in c]
-        for j in range(2, max(map(len, c))):
-            before, now = now, self.apply(now) - before
-            for k, z in zip(c, y, strict=True):
-                if j < len(k):
-                    z += real(k[j]) * now
-        if not (np.linalg.norm(now, axis=0) <= 1.5 * np.linalg.norm(x, axis=0)).all():
-            return None
-        return [z * np.exp(real(t * self.top)) for t, z in zip(times, y, strict=True)]
+        return self._summed(x, [_coefficients(t * self.r, self.u) for t in times], times)
 
     def __call__(self, x: Any) -> Any:
         """None where a part of the spectrum was not seen."""
-        before = x
-        now = self.apply(x) * 0.5
+        found = self._summed(x, [self.c], (1.0,))
+        return None if found is None else found[0]
+
+    def _summed(self, x: Any, series: list[list[float]], times: Any) -> Any:
         real: Any = x.real.dtype.type
-        y = real(self.c[0]) * x + real(self.c[1]) * now
-        for c in self.c[2:]:
-            term = self.apply(now) - before
-            before, now = now, term
-            y += real(c) * term
+        before, now = x, self.apply(x) * 0.5
+        sums = [real(c[0]) * before + real(c[1]) * now for c in series]
+        for j in range(2, max(map(len, series))):
+            before, now = now, self.apply(now) - before
+            for c, y in zip(series, sums, strict=True):
+                if j < len(c):
+                    y += real(c[j]) * now
         size, last = np.linalg.norm(x, axis=0), np.linalg.norm(now, axis=0)
         if not (last <= 1.5 * size).all():
             return None
-        y *= np.exp(real(self.top))
-        return y
+        for t, y in zip(times, sums, strict=True):
+            y *= np.exp(real(t * self.top))
+        return sums
 
 
 # -- others: Taylor's series -----------------------------------------------------------------------
@@ -348,10 +343,12 @@ class _Taylor:
     def at(self, x: Any, times: Any) -> Any:
         """exp(t A) x for rising t; None where it overflows."""
         found: list[Any] = []
-        for before, t in zip([0.0, *times], times):
-            x = self._over(x, t - before) if x is not None else None
+        for before, t in itertools.pairwise([0.0, *times]):
+            x = self._over(x, t - before)
+            if x is None:
+                return None
             found.append(x)
-        return found if x is not None else None
+        return found
 
     def __call__(self, x: Any) -> Any:
         return self._over(x, 1.0)

@@ -6,8 +6,9 @@ compute of it (src/c/expr/coefficients.h). Nothing is decided by a value."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -58,6 +59,8 @@ def on_one_device(arrays: Any) -> None:
 
 # Stand-ins for numbers that are arrays start here: nobody writes these.
 _NAMES = (1.2718281828459045, 1.3247179572447460)
+_WITHIN = 8  # numbers that one product is of, at most
+_OF_MULTIPLES = ("scale", "over", "view", "inverse")  # whose numbers meet those within
 _LOST = (
     "a coefficient that is an array went into the numbers of a kind: give it as a Python number, "
     "or multiply by Diag"
@@ -81,10 +84,10 @@ class _Evaluation:
 
     # -- numbers that are LazyArrays
 
-    def _place(self, root: Any, first: float = _NAMES[0]) -> dict[float, Any]:
+    def _place(self, root: Any, first: float = _NAMES[0]) -> dict[float, Callable[[], Any]]:
         """Gives each number within an operator a value to be named by, from `first` on: {value:
-        array}, with their products where an operator of multiples of multiples holds these."""
-        sources: dict[float, Any] = {}
+        what gives the array}, with what operators of multiples of multiples may hold."""
+        numbers: dict[int, _Multiple] = {}
         multiples: list[Any] = []
         stack, seen = [root], set()
         while stack:
@@ -97,16 +100,12 @@ class _Evaluation:
                 multiples.append(a)
             if _is_named(c):
                 at = self.names.setdefault(id(c), len(self.names))
-                name, value = first + 0.0078125 * at, self.value(c)
-                sources[name], sources[1 / name] = value, 1 / value
+                held = _stand_in(a, c, first + 0.0078125 * at)
+                numbers[id(c)] = _Multiple(float(held), functools.partial(self.value, c), True)
                 self.kept.append(c)
-                self._hold(c, np.full((), name, c.dtype))
+                self._hold(c, held)
             stack += [x for x in a._args if is_lazy(x)]
-        for a in multiples if sources else ():
-            for name, value in _folded(a, first, self.names, self.value):
-                sources.setdefault(name, value)
-                sources.setdefault(1 / name, 1 / value)
-        return sources
+        return {m.name: m.value for m in _products(multiples, numbers)} if numbers else {}
 
     def _hold(self, a: Any, value: Any) -> None:
         """Puts an array without memory, or a placeholder, where a value would be."""
@@ -253,7 +252,7 @@ class _Evaluation:
             return found
         return self.ns.cast(found, like.dtype.name)
 
-    def _formed(self, form: Any, first: float) -> tuple[Any, dict[float, Any]]:
+    def _formed(self, form: Any, first: float) -> tuple[Any, dict[float, Callable[[], Any]]]:
         """The operator that a LazyArray is, and what its numbers stand for."""
         sources = self._place(form, first)
         self._leafed(form)
@@ -270,8 +269,8 @@ class _Evaluation:
         names it is another one."""
         self._release()
         _forget_forms(form)
-        op, sources = self._formed(form, _NAMES[1])
         try:
+            op, sources = self._formed(form, _NAMES[1])
             other = walk.canonical(op, *asked, 0, tuple(sources))
         finally:
             _forget_forms(form)
@@ -324,38 +323,71 @@ def _is_named(c: Any) -> bool:
     return is_lazy(c) and c.ndim == 0 and c.dtype.kind != "c" and not functions.is_one(c)
 
 
-def _folded(a: Any, first: float, names: Any, value_of: Any) -> list[tuple[float, Any]]:
-    """What the operators of a multiple of multiples hold: the products of the numbers from the
-    inmost one on, as they are rounded, with what they stand for; of none that stand for others."""
-    chain: list[Any] = []
-    while _coefficient(a) is not None or a._head == "view":
-        if a._head != "view":
+def _stand_in(a: Any, c: Any, name: float) -> Any:
+    """A number for c, by which a is a multiple. That of an integer is none, which would be as small
+    a number as any that is written."""
+    if a.dtype.kind in "iub":
+        raise NotImplementedError(
+            "an operator of integers times an array of one number has no form on the arrays of "
+            "other libraries: give the number as a Python number"
+        )
+    return np.full((), name, c.dtype if c.dtype.kind == "f" else np.result_type(c, np.float32))
+
+
+class _Multiple(NamedTuple):
+    """A number that an operator holds, what gives it, and does it stand for something else?"""
+
+    name: float
+    value: Callable[[], Any]
+    stands: bool = False
+
+    def inverted(self) -> _Multiple:
+        return _Multiple(1 / self.name, lambda: 1 / self.value(), self.stands)
+
+    def times(self, other: _Multiple) -> _Multiple:
+        both = lambda: self.value() * other.value()  # noqa: E731
+        return _Multiple(self.name * other.name, both, self.stands or other.stands)
+
+
+def _products(multiples: Any, numbers: dict[int, _Multiple]) -> list[_Multiple]:
+    """What operators of multiples of multiples may hold: the products of numbers within each other,
+    the inmost ones first, as they are rounded. Where a product is not exact they may stay apart."""
+    known: dict[int, list[_Multiple]] = {}  # of a multiple: the products that begin with its number
+    found: list[_Multiple] = []
+    for a in multiples:
+        chain: list[Any] = []
+        while is_lazy(a) and id(a) not in known and a._head in _OF_MULTIPLES:
             chain.append(a)
-        a = a._args[0]
-        if not is_lazy(a):
-            break
-    found: list[tuple[float, Any]] = []
-    name, stands = 1.0, False
-    if is_lazy(a) and a._head == "operator" and a._args[0]._head == "scaled":
-        c = a._args[0]._operands[1]
-        if np.iscomplexobj(c):
-            return []
-        name = float(c)
-    value: Any = name
-    for x in chain[::-1]:
-        c = _coefficient(x)
-        if _is_named(c):
-            own, of, stands = first + 0.0078125 * names[id(c)], value_of(c), True
-        else:
-            if (is_lazy(c) and not functions.is_one(c)) or np.iscomplexobj(c):
-                return []
-            own = of = 1.0 if is_lazy(c) else float(c)
-        if x._head == "over":
-            own, of = 1 / own, 1 / of
-        name, value = own * name, of * value
-        if stands:
-            found.append((name, value))
+            a = a._args[0]
+        now = known[id(a)] if id(a) in known else _of_operator(a)
+        for x in chain[::-1]:
+            known[id(x)] = now = _around(x, now, numbers)
+            found += [m for m in now if m.stands]
     return found
+
+
+def _of_operator(a: Any) -> list[_Multiple]:
+    if not is_lazy(a) or a._head != "operator" or a._args[0]._head != "scaled":
+        return []
+    c = a._args[0]._operands[1]
+    return [] if np.iscomplexobj(c) else [_Multiple(float(c), lambda: float(c))]
+
+
+def _around(x: Any, within: list[_Multiple], numbers: dict[int, _Multiple]) -> list[_Multiple]:
+    """Of x, which is made of what has `within`; complex numbers have no name."""
+    c = _coefficient(x)
+    if x._head == "inverse":
+        return [m.inverted() for m in within]
+    if x._head == "view" or (is_lazy(c) and functions.is_one(c)):
+        return within
+    if id(c) in numbers:
+        own = numbers[id(c)]
+    elif is_lazy(c) or np.iscomplexobj(c):
+        return []
+    else:
+        own = _Multiple(float(c), lambda: float(c))
+    own = own.inverted() if x._head == "over" else own
+    return [own, *(own.times(m) for m in within[: _WITHIN - 1])]
 
 
 def _forget_forms(root: Any) -> None:

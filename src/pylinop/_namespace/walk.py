@@ -118,12 +118,19 @@ def _real(dtype: str) -> str:
     return {"complex64": "float32", "complex128": "float64"}.get(dtype, dtype)
 
 
-def _entries(entries: Any, sources: Any) -> list[Any]:
-    """The coefficients as rules compute them, of those that the formula was written with."""
+def _entries(entries: Any, sources: Any, used: set[int]) -> list[Any]:
+    """The coefficients as rules compute them, of those that the formula was written with; None
+    where nothing needs it."""
+    needed = set(used)
+    for n, (how, a, b, _) in reversed(list(enumerate(entries))):
+        if n in needed and how in "*+/":
+            needed |= {a, b}
     found: list[Any] = []
-    for how, a, b, value in entries:
-        if how == "s":
-            found.append(sources[value])
+    for n, (how, a, b, value) in enumerate(entries):
+        if n not in needed:
+            found.append(None)
+        elif how == "s":
+            found.append(sources[value]())
         elif how in "*+/":
             x, y = found[a], found[b]
             found.append(x * y if how == "*" else x + y if how == "+" else x / y)
@@ -371,7 +378,7 @@ def run(
     ns: Namespace,
     canonical: Any,
     leaves: dict[int, Any],
-    sources: dict[float, Any] | None = None,
+    sources: dict[float, Callable[[], Any]] | None = None,
     **how: Any,
 ) -> Any:
     """The value of a canonical expression, of the arrays of its leaves by their numbers, and of
@@ -385,9 +392,10 @@ def run(
                 "the form of this expression depends on the value of a coefficient that is an "
                 "array: give it as a Python number"
             )
-        like = next(iter(sources.values()))
+        found = _entries(entries, sources, {row.num for row in walk.rows})
+        dtypes = [ns.name_of(x) for x in found if hasattr(x, "ndim")]
+        dtype = next((d for d in dtypes if d.startswith("float")), "float64")  # none of integers
         walk.numbers = [
-            x if hasattr(x, "ndim") else ns.constant(x, ns.name_of(like))
-            for x in _entries(entries, sources)
+            x if x is None or hasattr(x, "ndim") else ns.constant(x, dtype) for x in found
         ]
     return walk.run()
