@@ -129,8 +129,10 @@ static void lu(void) {
     done(lopk_gecon(&a, 2.25, &rcond, room(lopk_gecon_bytes(n, dt))), "gecon");
     check(rcond > 0.77 && rcond < 0.79, "rcond by gecon");
     const lop_mat y = filled(n, n, 0);
-    done(lopk_inverse_of_lu(&a, pivots, &y), "inverse of LU");
+    done(lopk_inverse_of_lu(&a, pivots, 'N', &y), "inverse of LU");
     check(get(&y, 0, 0) > 0.507 && get(&y, 0, 0) < 0.508 && get(&y, 0, n - 1) < -0.06, "inverse");
+    done(lopk_inverse_of_lu(&a, pivots, 'C', &y), "inverse of LU, seen as its adjoint");
+    check(get(&y, 0, 0) > 0.507 && get(&y, 0, 0) < 0.508 && get(&y, n - 1, 0) < -0.06, "inverse C");
 }
 static void triangles(void) {
     const lop_mat a = matrix(), at = flip(&a), x = filled(n, MANY, 1), one = filled(n, 1, 1);

@@ -55,6 +55,28 @@ def test_where_blocks_of_columns_grow(n):
     """They have n / 8 columns from 520 rows on."""
     A = triangle_and_more(np.random.default_rng(n), "float32", n)
     assert worst(A, pl.inv(pl.Dense(A)).toarray()) < 1
+    for view, dense in ((pl.Dense(A).T, A.T), (pl.Dense(A).conj(), A.conj())):
+        assert worst(dense, pl.inv(view).toarray()) < 1
+
+
+@pytest.mark.parametrize("n", [33, 100, 521])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+def test_views_have_one_factor(n, dtype):
+    """The inverse of what is seen through a mode, beside solves and the determinant: one getrf."""
+    rng = np.random.default_rng(n)
+    A = draw(rng, dtype, n, n).astype(dtype)
+    y = draw(rng, dtype, n).astype(dtype)
+    for i, f in enumerate((np.transpose, np.conj, lambda x: np.conj(x).T)):
+        op = pl.lazy(A) + 0.5 * pl.Identity(n)
+        seen = (op.T, op.conj(), op.conj().T)[i]
+        with pl.explaining() as e:
+            found, x, log = pl.evaluate(pl.inv(seen), pl.solve(op, y), pl.slogdet(op)[1])
+        assert str(e).count(" getrf ") == 1, e
+        dense = A + np.asarray(0.5 * np.eye(n), dtype)
+        assert worst(f(dense), found) < 1
+        size = np.linalg.norm(dense) * np.linalg.norm(x)
+        assert np.linalg.norm(dense @ x - y) < 10 * np.finfo(dtype).eps * size
+        np.testing.assert_allclose(np.real(log), np.linalg.slogdet(dense)[1], rtol=1e-4)
 
 
 @pytest.mark.parametrize("n", [33, 40, 64, 100, 129])

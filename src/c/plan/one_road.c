@@ -8,6 +8,7 @@
  * than both factors. Four walks over the DAG. */
 #include "passes.h"
 
+#include "ops/shared/factor.h"
 #include "ops/shared/scaled_pair.h"
 
 typedef struct todo {
@@ -45,7 +46,7 @@ static int factor_of(const lop_node *a, const lop_node **dense) {
     if (a->op == &lop_op_cholesky_solve || a->op == &lop_op_cholesky_det) how = CHOLESKY;
     if (a->op == &lop_op_invert) how = a->attr.i[0] ? CHOLESKY : LU;
     if (how == NONE) return NONE;
-    *dense = a->child[0];
+    *dense = a->op == &lop_op_invert && how == LU ? lop_unswapped(a->child[0]) : a->child[0];
     return lop_node_is_pair(a) || a->dtype == (*dense)->dtype ? how : NONE;
 }
 

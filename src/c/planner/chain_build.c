@@ -138,7 +138,7 @@ static lop_status solve_group(lop_builder *b, lop_sym s, int mode, const lop_nod
     const int seen = lop_sym_mode(s) ^ mode, own = a->hermitian ? (seen ^ seen << 1) & LOP_C : 0;
     const lop_attr viewed = {.i = {lop_is_complex(b->ch->dt) ? seen : seen & LOP_T, 0, 0, 0}};
     lop_status st = value_of_group(b, lop_sym_group(s), &sum);
-    /* of a transposed inverse rows are solutions, and columns are not: by a factor of its own */
+    /* of a transposed inverse rows are solutions, and columns are not: columns are made of it */
     if (st == LOP_OK && !x && !a->hermitian) st = lop_chmake_swapped(b, seen, sum, &sum);
     if (st == LOP_OK && x) st = lop_chmake_swapped(b, own, x, &x); /* conj(A)^-1 x by A's factor */
     if (st == LOP_OK && !x)

@@ -169,6 +169,13 @@ def _is_assumed(x: Any) -> bool:
     return is_lazy(x) and x._head == "leaf" and x._more is not None and x.dtype.kind in "fc"
 
 
+def _stays(x: Any) -> Any:
+    """Does x stay in the formula when it is divided by a number?"""
+    if isinstance(x, _core.Operator) or (is_lazy(x) and x._head == "operator"):
+        return True
+    return _is_matrix_form(x) or _is_assumed(x)
+
+
 # -- ufuncs ----------------------------------------------------------------------------------------
 
 
@@ -192,9 +199,8 @@ def _linear_ufunc(name: str, inputs: Any) -> Any:
             return _each_times(a, node(b))
         if _is_assumed(a) and _is_assumed(b) and a.shape == b.shape:
             return lazy(_core.HadamardProduct(a, b))  # Schur: definite where both are
-    kept = name == "divide" and (_is_matrix_form(inputs[0]) or _is_assumed(inputs[0]))
-    if kept and _is_single(inputs[1], inputs[0].ndim):
-        return over(inputs[0], _as_number(inputs[1]))
+    if name == "divide" and _stays(inputs[0]) and _is_single(inputs[1], inputs[0].ndim):
+        return over(node(inputs[0]), _as_number(inputs[1]))
     if name in ("add", "subtract"):
         return _sum(node(inputs[0]), node(inputs[1]), name == "subtract")
     return None

@@ -215,6 +215,8 @@ def scale(op: Any, number: Any) -> Any:
 
 
 def divide(op: Any, number: Any) -> Any:
+    if isinstance(number, _core.Lazy) and isinstance(op, _core.Operator) and number.ndim == 0:
+        return NotImplemented  # its own method makes the node
     if not isinstance(op, _core.Operator) or not _is_scalar(number):
         raise ValueError("Can only divide a linear operator by a scalar.")
     number = dlpack.as_array(number) if isinstance(number, np.ndarray) else number

@@ -427,7 +427,7 @@ static lop_status terms(const void *factor, const lopk_blocktri *A, bool positiv
         }
     }
     if (st != LOP_OK) return st;
-    if (!positive) return lopk_inverse_of_lu(&S, exchanges(factor, A, k), T);
+    if (!positive) return lopk_inverse_of_lu(&S, exchanges(factor, A, k), 'N', T);
     lopk_copy(T, &S);
     return lopk_potri(T, &info);
 }

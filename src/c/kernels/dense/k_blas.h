@@ -112,8 +112,8 @@ lop_status lopk_solve_right_alone(const lop_mat *l, const lop_mat *b) LOP_MUST_C
 /* LU with row exchanges in place, a m x n column-major; ipiv min(m, n), 1-based as LAPACK's. *info
  * i > 0: U[i-1, i-1] is exactly 0 (LOP_SINGULAR; the factors are complete all the same). */
 lop_status lopk_getrf(const lop_mat *a, int64_t *ipiv, int64_t *info) LOP_MUST_CHECK;
-/* x <- the inverse from getrf's factor; both column-major and apart. */
-lop_status lopk_inverse_of_lu(const lop_mat *lu, const int64_t *ipiv,
+/* x <- op(A)^-1 from A's getrf, trans 'N', 'T' or 'C'; both column-major and apart. */
+lop_status lopk_inverse_of_lu(const lop_mat *lu, const int64_t *ipiv, char trans,
                               const lop_mat *x) LOP_MUST_CHECK;
 /* b <- op(A)^-1 b, trans 'N', 'T' or 'C'; b n x k, column-major. */
 lop_status lopk_getrs(const lop_mat *a, const int64_t *ipiv, char trans,

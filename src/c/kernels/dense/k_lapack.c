@@ -81,10 +81,19 @@ lop_status lopk_potri(const lop_mat *a, int64_t *info) {
     return st;
 }
 
-/* x <- L^-1, zeros above, by blocks of columns, which begin where the diagonal does. */
-static lop_status inverse_of_lower(const lop_mat *low, bool unit, int64_t panel, const lop_mat *x) {
+/* A triangle, and how it is seen: op(a), trans 'N', 'T' or 'C', is lower. */
+typedef struct seen_lower {
+    const lop_mat *a;
+    bool unit, tiny; /* tiny: pivots of which BLAS's reciprocals overflow */
+    char trans;
+} seen_lower;
+
+/* x <- op(a)^-1, zeros above, by blocks of columns, which begin where the diagonal does. */
+static lop_status inverse_of_lower(const seen_lower *of, int64_t panel, const lop_mat *x) {
+    const lop_mat *a = of->a;
     const size_t size = lop_dtype_size(x->dt), column = (size_t)x->cs * size;
-    const int64_t n = low->n;
+    const int64_t n = a->n;
+    const bool lower = of->trans == 'N';
     char *p = x->p;
     lop_status st = LOP_OK;
     for (int64_t j = 0; j < n; j++) {
@@ -93,19 +102,22 @@ static lop_status inverse_of_lower(const lop_mat *low, bool unit, int64_t panel,
     }
     for (int64_t j = 0; st == LOP_OK && j < n; j += panel) {
         const int64_t more = n - j < panel ? n - j : panel;
-        const lop_mat l = {(char *)low->p + (size_t)(j * (low->rs + low->cs)) * size,
+        const lop_mat l = {(char *)a->p + (size_t)(j * (a->rs + a->cs)) * size,
                            n - j,
                            n - j,
-                           low->rs,
-                           low->cs,
-                           low->dt},
+                           a->rs,
+                           a->cs,
+                           a->dt},
                       y = {p + (size_t)(j * (x->rs + x->cs)) * size,
                            n - j,
                            more,
                            x->rs,
                            x->cs,
                            x->dt};
-        st = lopk_trsm(&l, true, unit, 'N', &y);
+        if (of->tiny)
+            lopk_substitute(&l, lower, of->trans, &y);
+        else
+            st = lopk_trsm(&l, lower, of->unit, of->trans, &y);
     }
     return st;
 }
@@ -113,28 +125,9 @@ static lop_status inverse_of_lower(const lop_mat *low, bool unit, int64_t panel,
 lop_status lopk_inverse_of_cholesky(const lop_mat *low, const lop_mat *x, const lop_mat *y) {
     LOP_ASSERT(low->m == low->n && x->m == low->n && x->n == low->n && x->dt == low->dt);
     if (!is_col(low) || !is_col(x)) return LOP_INTERNAL;
-    const lop_status st = inverse_of_lower(low, false, NARROW, x);
+    const seen_lower l = {low, false, false, 'N'};
+    const lop_status st = inverse_of_lower(&l, NARROW, x);
     if (st == LOP_OK) lopk_gram_triangle(y, x, true, true);
-    return st;
-}
-
-/* 4/3 n^3 flops and some more, as by getri. That has X A near to I, row by row; here each column of
- * X is a solution. */
-lop_status lopk_inverse_of_lu(const lop_mat *lu, const int64_t *ipiv, const lop_mat *x) {
-    LOP_ASSERT(lu->m == lu->n && x->m == lu->n && x->n == lu->n && x->dt == lu->dt);
-    const int64_t n = lu->n, panel = n / PANELS > LEAST_PANEL ? n / PANELS : LEAST_PANEL;
-    const size_t size = lop_dtype_size(x->dt), column = (size_t)x->cs * size;
-    char *p = x->p;
-    if (!is_col(lu) || !is_col(x)) return LOP_INTERNAL;
-    if (lopk_diag_has_zero(lu) >= 0) return LOP_SINGULAR;
-    lop_status st = inverse_of_lower(lu, true, panel, x);
-    if (st == LOP_OK && lopk_diag_is_tiny(lu))
-        lopk_substitute(lu, false, 'N', x);
-    else if (st == LOP_OK)
-        st = lopk_trsm(lu, false, false, 'N', x);
-    for (int64_t j = n - 1; st == LOP_OK && j >= 0; j--)
-        if (ipiv[j] - 1 != j)
-            exchange(p + (size_t)j * column, p + (size_t)(ipiv[j] - 1) * column, (size_t)n * size);
     return st;
 }
 
@@ -246,6 +239,30 @@ lop_status lopk_getrs(const lop_mat *a, const int64_t *ipiv, char trans, const l
             BLAS(LAPACKE_cgetrs_work)(LAPACK_COL_MAJOR, trans, n, k, a->p, ld, ipiv, b->p, ldb),
             BLAS(LAPACKE_zgetrs_work)(LAPACK_COL_MAJOR, trans, n, k, a->p, ld, ipiv, b->p, ldb)),
         NULL);
+}
+
+/* 4/3 n^3 flops and some more, as by getri. That has X A near to I, row by row; here each column of
+ * X is a solution. */
+lop_status lopk_inverse_of_lu(const lop_mat *lu, const int64_t *ipiv, char trans,
+                              const lop_mat *x) {
+    LOP_ASSERT(lu->m == lu->n && x->m == lu->n && x->n == lu->n && x->dt == lu->dt);
+    const int64_t n = lu->n, panel = n / PANELS > LEAST_PANEL ? n / PANELS : LEAST_PANEL;
+    const size_t size = lop_dtype_size(x->dt), column = (size_t)x->cs * size;
+    const bool plain = trans == 'N', tiny = lopk_diag_is_tiny(lu);
+    char *p = x->p;
+    if (!is_col(lu) || !is_col(x)) return LOP_INTERNAL;
+    if (lopk_diag_has_zero(lu) >= 0) return LOP_SINGULAR;
+    const seen_lower first = {lu, plain, tiny && !plain, trans};
+    lop_status st = inverse_of_lower(&first, panel, x);
+    if (st == LOP_OK && tiny && plain)
+        lopk_substitute(lu, false, 'N', x);
+    else if (st == LOP_OK)
+        st = lopk_trsm(lu, !plain, !plain, trans, x);
+    if (st == LOP_OK && !plain) exchange_rows(x, ipiv, n, true);
+    for (int64_t j = n - 1; st == LOP_OK && plain && j >= 0; j--)
+        if (ipiv[j] - 1 != j)
+            exchange(p + (size_t)j * column, p + (size_t)(ipiv[j] - 1) * column, (size_t)n * size);
+    return st;
 }
 
 static inline double _Complex element(const lop_mat *a, int64_t i, int64_t j) {

@@ -40,6 +40,10 @@ int lop_emit_lu(lop_emit *e, int64_t n, lop_dtype dt, int a, lop_status *st);
 /* hermitian: known to be, not only assumed: then a temporary may be factored where it lies. */
 int lop_emit_cholesky(lop_emit *e, int64_t n, lop_dtype dt, int a, bool hermitian, lop_status *st);
 
+/* The array of which an inverse by LU takes the factor: a, or what it sees through a mode
+ * (op_invert.c). */
+const lop_node *lop_unswapped(const lop_node *a);
+
 /* The same of A = P L D L^H P^T, or of ^T; sizes as in op_ldl.c. */
 int lop_emit_ldl(lop_emit *e, int64_t n, lop_dtype dt, bool hermitian, int a, lop_status *st);
 /* L and the diagonal of D, what stands beside it, the exchanges, and ipiv[n]: 1 + the place of a

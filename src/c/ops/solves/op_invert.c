@@ -4,6 +4,8 @@
  * invert   child a. attr.i[0]: 0 by LU, 1 by Cholesky, 2 by Cholesky that is only tried, 3 of
  *          what is Hermitian as it is written.
  *
+ * Of what is seen through a mode the LU factors are those of what is seen, which its solves have.
+ *
  * Cost: 2/3 n^3 flops after Cholesky, X^H X with X = L^-1, of large ones by LAPACK's potri; 4/3 n^3
  * after LU, by substitutions: as accurate column by column as a solve, |A x - e| <= c n u |A| |x|,
  * which LAPACK's getri is only row by row, for X A (Du Croz and Higham, IMA J. Numer. Anal. 12,
@@ -48,9 +50,15 @@ static lop_status run_lu_inverse(const lop_call *c) {
     int64_t zero = lopk_diag_has_zero(&f);
     if (zero >= 0) return lop_factor_singular(c->err, zero + 1, y->m);
     lop_call_near(c, *lop_factor_near(&f), lopk_eps(f.dt));
-    lop_status st = lopk_inverse_of_lu(&f, lop_factor_pivots(&f), &x);
+    const int64_t mode = c->step->attr.i[0];
+    lop_status st = lopk_inverse_of_lu(&f, lop_factor_pivots(&f), "NTNC"[mode], &x);
     if (st == LOP_OK) lopk_copy(y, &x);
+    if (st == LOP_OK && mode == LOP_C) lopk_conj(y, y);
     return st;
+}
+
+const lop_node *lop_unswapped(const lop_node *a) {
+    return a->op == &lop_op_swap ? a->child[0] : a;
 }
 
 static lop_step *emit_one(lop_emit *e, const lop_node *self, bool cholesky, int factor, int out) {
@@ -69,7 +77,8 @@ static lop_step *emit_one(lop_emit *e, const lop_node *self, bool cholesky, int 
 static lop_status lower_invert(lop_emit *e, const lop_node *self, int out) {
     lop_status st;
     bool cholesky = self->attr.i[0] != 0;
-    int a = lop_emit_cast(e, lop_emit_value(e, self->child[0]), self->dtype, &st);
+    const lop_node *of = cholesky ? self->child[0] : lop_unswapped(self->child[0]);
+    int a = lop_emit_cast(e, lop_emit_value(e, of), self->dtype, &st);
     if (a < 0) return st;
     int factor =
         cholesky ? lop_emit_cholesky(e, lop_rows(self), self->dtype, a, self->attr.i[0] >= 2, &st)
@@ -85,6 +94,7 @@ static lop_status lower_invert(lop_emit *e, const lop_node *self, int out) {
     }
     lop_step *s = emit_one(e, self, false, factor, out);
     if (!s) return LOP_NOMEM;
+    if (of != self->child[0]) s->attr = self->child[0]->attr; /* the mode */
     if (!cholesky) return LOP_OK;
     s->when = mask;
     s->when_set = true;

@@ -341,12 +341,11 @@ static PyObject *try_multiply(py_state *s, const operand *x, const operand *y) {
     return call(s, U_MUL, x, y);
 }
 
-/* A matrix that a formula makes, or of which something is assumed, over a number, stays in the
- * formula. */
+/* An operator, a matrix that a formula makes, or one of which something is assumed, over a number,
+ * stays in the formula. */
 static PyObject *try_divide(py_state *s, const operand *x, const operand *y) {
     const py_lazy *a = py_is_lazy(s, x->o) ? (py_lazy *)x->o : NULL;
-    bool made =
-        assumed(s, x) || (a && a->head != PY_LEAF && a->head != PY_CALL && a->head != PY_OPERATOR);
+    bool made = assumed(s, x) || (a && a->head != PY_LEAF && a->head != PY_CALL);
     if (!made || a->nd < 2 || !is_single(y, x->nd)) return call(s, U_DIV, x, y);
     if (!py_is_plain(a->dtype) || py_is_lazy(s, y->o)) Py_RETURN_NOTIMPLEMENTED;
     return try_multiple(s, PY_OVER, x, y);
