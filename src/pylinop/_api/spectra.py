@@ -15,6 +15,7 @@ from .._base.errors import deferrable
 from .._base.lazy_import import Later
 from .._base.signatures import listed
 from .._lazy import decompositions
+from .._lazy import functions_of_structure as _of_parts
 from .._lazy import matrix_functions as _deferred
 from .._operators.convert import as_operator
 from .._structured import eig as _eig
@@ -342,7 +343,7 @@ def expm(A: Any) -> Any:
     ('Kron', array([1.    , 0.1353, 0.3679, 0.0498]))
     """
     if is_lazy(A):
-        return _deferred.made("expm", _expm_once, _deferred.square(A, "expm"), A.shape)
+        return _of_parts.function("expm", _expm_once, A)
     return _exponential(A, False)
 
 
@@ -389,7 +390,7 @@ def logm(A: Any) -> Any:
     ('KronSum', 4.969813, 4.969813)
     """
     if is_lazy(A):
-        return _deferred.made("logm", logm, _deferred.square(A, "logm"), A.shape)
+        return _of_parts.function("logm", logm, A)
     return matrix_functions.applied(matrix_functions.logm, A, Function("log"))
 
 
@@ -424,7 +425,7 @@ def sqrtm(A: Any) -> Any:
     ('Kron', array([ 3., 12.,  3., 12.]))
     """
     if is_lazy(A):
-        return _deferred.made("sqrtm", sqrtm, _deferred.square(A, "sqrtm"), A.shape)
+        return _of_parts.function("sqrtm", sqrtm, A)
     return matrix_functions.applied(matrix_functions.power, A, Function("power", 0.5))
 
 

@@ -12,24 +12,39 @@ from typing import Any
 
 import numpy as np
 
+from .. import _core
 from .._api.spectra import sqrtm
 from .._base import errors
 from .._base.dtypes import inexact
 from .._eigen.exponential_derivative import along_pair
 from .._lazy.build import inverse, scaled, view
+from .._lazy.functions_of_structure import kind_of, terms
 from .._lazy.kinds import FORM, VALUE, lazily
-from .._lazy.matrix_functions import OfForm, of_full_rank, solved
+from .._lazy.matrix_functions import OfForm, made, of_full_rank, solved
 from .._structured.function_derivatives import DIFFERENCES, derivative
 from .._structured.function_second_derivatives import second_derivative
 from . import decompositions
-from .multiples import ALONG_PAIR, THIN
+from .multiples import ALONG_PAIR, SLOPES, THIN
 from .pieces import Through, pair
 
 
 def _frechet(y: Any, g: Any, k: int) -> Any:
     """The adjoint of a function's derivative at A is its derivative at A^H."""
     f, A = y._more[0], y._args[0]
-    return _derived(A, g, {"by": f.function, "of": f.name, **f.kwargs})
+    found = _commuted(f, A, g)
+    return _derived(A, g, {"by": f.function, "of": f.name, **f.kwargs}) if found is None else found
+
+
+def _commuted(f: OfForm, A: Any, g: Any) -> Any:
+    """f'(A)^H g where all that A depends on moves it along what commutes with it: a sum of diagonal
+    matrices and c I, or of circulant ones. Else None."""
+    slope = SLOPES.get(f.name)
+    parts = terms(A) if slope is not None and A.ndim == 2 else None
+    kinds = {kind_of(x) for x, _, _ in parts or ()} - {_core.Identity}
+    if slope is None or len(kinds) != 1 or kinds.pop() not in (_core.Diag, _core.Circulant):
+        return None
+    back = view(A, 3)
+    return slope(back, made(f.name, f.function, back, back.shape, **f.kwargs)) @ g
 
 
 def _derived(A: Any, g: Any, more: Any) -> Any:

@@ -15,12 +15,13 @@ from .._base.checks import is_lazy
 from .._base.kind_flags import heads
 from .._lazy import numpy_functions
 from .._lazy.build import inverse, scaled, view
+from .._lazy.functions_of_structure import kind_of, terms
 from .._lazy.kinds import Kind, filled
 from .._lazy.leaves import lazy
 from .._lazy.matrix_functions import made
 from . import matrices
 
-__all__ = ["ALONG_PAIR", "THIN", "inner"]
+__all__ = ["ALONG_PAIR", "SLOPES", "THIN", "inner"]
 
 _MOST = 64  # sums, multiples and views within each other that are taken apart
 
@@ -59,27 +60,48 @@ def inner(a: Any, g: Any) -> Any:
 
 
 # f'(M), of M and f(M)
-_SLOPES: dict[str, Callable[[Any, Any], Any]] = {
-    "derivative of expm": lambda M, y: y,
-    ALONG_PAIR: lambda M, y: y,
-    "derivative of logm": lambda M, y: inverse(M),
-    "derivative of sqrtm": lambda M, y: scaled(inverse(y), 0.5),
+SLOPES: dict[str, Callable[[Any, Any], Any]] = {
+    "expm": lambda M, y: y,
+    "logm": lambda M, y: inverse(M),
+    "sqrtm": lambda M, y: scaled(inverse(y), 0.5),
 }
+_DERIVATIVES = (ALONG_PAIR, *(f"derivative of {name}" for name in SLOPES))
 
 
 def _under_function(a: Any, g: Any) -> Any:
-    """Where g is the cotangent of the multiple of a under a function of matrices; else None."""
-    slope = _SLOPES.get(getattr(g._more[0], "name", "")) if g._head == "made" else None
-    if slope is None or g._args[0]._head != "scale" or g._args[0]._args[0] is not a:
+    """Where g is the cotangent of a matrix under a function of matrices, and a commutes with that,
+    being what it is a multiple of, but for terms c I; else None."""
+    if g._head == "scale" and _is_real(g._args[1]):
+        found = _under_function(a, g._args[0])
+        return None if found is None else found * g._args[1]
+    if g._head != "made" or getattr(g._more[0], "name", "") not in _DERIVATIVES:
         return None
     M, *P = g._args
     more = dict(g._more[0].kwargs)
     name, function = more.pop("of"), more.pop("by")
-    along = slope(M, made(name, function, M, M.shape, **more))
+    if name not in SLOPES or not _commutes(a, M):
+        return None
+    along = SLOPES[name](M, made(name, function, M, M.shape, **more))
     if len(P) == 1:
         return _trace(a @ along, P[0])
     u, v = P  # a function that is only applied need not be made
     return np.real(np.sum(np.conjugate(u) * (a @ (along @ v))))
+
+
+def _commutes(a: Any, M: Any) -> bool:
+    """Is M a sum of multiples of a and of the identity?"""
+    if kind_of(a) is _core.Identity:
+        return True
+    parts = terms(M)
+    return parts is not None and all(
+        kind_of(x) is _core.Identity or (not mode and _is_same(x, a)) for x, _, mode in parts
+    )
+
+
+def _is_same(x: Any, y: Any) -> bool:
+    if x._head == "operator" and y._head == "operator":
+        return x._args[0] is y._args[0]
+    return x is y
 
 
 def _trace(a: Any, g: Any) -> Any:
