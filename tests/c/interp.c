@@ -197,55 +197,18 @@ static const tv *matmul(ip *p, const tv *a, const tv *b) {
     return zip(p, NULL, a, b, 2, a->m, b->n, do_matmul);
 }
 
-/* -- solves: Gauss-Jordan with row exchanges, in long double */
+/* -- solves */
 
-static void swap_rows(val *v, int64_t n, int64_t i, int64_t j) {
-    for (int64_t t = 0; t < n; t++) {
-        val s = v[i * n + t];
-        v[i * n + t] = v[j * n + t];
-        v[j * n + t] = s;
-    }
-}
-
-/* inv <- a^-1, n x n; a is overwritten. */
-static void invert(ip *p, val *a, val *inv, int64_t n) {
-    for (int64_t i = 0; i < n * n; i++) inv[i] = i / n == i % n ? one() : (val){0};
-    for (int64_t c = 0; c < n; c++) {
-        int64_t best = c;
-        for (int64_t i = c; i < n; i++)
-            if (hypotl(a[i * n + c].re, a[i * n + c].im) >
-                hypotl(a[best * n + c].re, a[best * n + c].im))
-                best = i;
-        val pivot = a[best * n + c];
-        if (hypotl(pivot.re, pivot.im) < 1e-9L) p->singular = true;
-        if (p->singular) return;
-        swap_rows(a, n, best, c);
-        swap_rows(inv, n, best, c);
-        for (int64_t t = 0; t < n; t++) {
-            a[c * n + t] = quotient(a[c * n + t], pivot);
-            inv[c * n + t] = quotient(inv[c * n + t], pivot);
-        }
-        for (int64_t i = 0; i < n; i++) {
-            val f = a[i * n + c];
-            if (i == c) continue;
-            f.re = -f.re;
-            f.im = -f.im;
-            for (int64_t t = 0; t < n; t++) {
-                a[i * n + t] = add(p, a[i * n + t], mul(p, f, a[c * n + t]));
-                inv[i * n + t] = add(p, inv[i * n + t], mul(p, f, inv[c * n + t]));
-            }
-        }
-    }
-}
+#include "interp_invert.h"
 
 /* y = a^-1 b; mag: |a^-1| (max |a| sum |y| + mag b), what a backward stable solve keeps. */
 static void do_solve(ip *p, const lop_node *node, mv y, mv a, mv b) {
     (void)node;
     int64_t n = a.n;
-    val *work = take(p, (size_t)(2 * n * n) * sizeof *work), *inv = work + n * n;
+    number *work = take(p, (size_t)(2 * n * n) * sizeof *work), *inv = work + n * n;
     long double top = 0;
     for (int64_t i = 0; i < n * n; i++) {
-        work[i] = a.v[i];
+        work[i] = (number){a.v[i].re, a.v[i].im};
         if (a.v[i].mag > top) top = a.v[i].mag;
     }
     invert(p, work, inv, n);
@@ -253,7 +216,12 @@ static void do_solve(ip *p, const lop_node *node, mv y, mv a, mv b) {
         long double sum = 0;
         for (int64_t i = 0; i < n; i++) {
             val s = {0};
-            for (int64_t t = 0; t < n; t++) s = add(p, s, mul(p, inv[i * n + t], b.v[t * y.n + j]));
+            for (int64_t t = 0; t < n; t++) {
+                const number v = inv[i * n + t];
+                const val by = b.v[t * y.n + j];
+                s.re += v.re * by.re - v.im * by.im;
+                s.im += v.re * by.im + v.im * by.re;
+            }
             s.i = fabsl(s.re) < 9e18L ? (uint64_t)(int64_t)roundl(s.re) : 0;
             y.v[i * y.n + j] = s;
             sum += hypotl(s.re, s.im);

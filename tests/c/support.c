@@ -74,9 +74,10 @@ static void *soiled(failing *f, void *at, size_t bytes) {
                                              {0, 0, 0, 0, 0, 0, 0xf8, 0x7f}};
     uint64_t seed = (uint64_t)f->count;
     unsigned char *p = at;
-    for (size_t i = 0; p && i < bytes && i < 1 << 16; i++) {
-        if (i % 8 == 0) seed = seed * 0x9e3779b97f4a7c15u + 0x632be59bd9b4e019u;
-        p[i] = word[seed >> 61][i % 8];
+    const size_t end = bytes < 1 << 16 ? bytes : 1 << 16;
+    for (size_t i = 0; p && i < end; i += 8) {
+        seed = seed * 0x9e3779b97f4a7c15u + 0x632be59bd9b4e019u;
+        memcpy(p + i, word[seed >> 61], end - i < 8 ? end - i : 8);
     }
     return p;
 }
