@@ -282,6 +282,37 @@ static void test_reductions(void) {
     t_group("reductions");
 }
 
+/* Each result from the one before it, from the first element on, forwards and backwards. */
+static void test_runs(void) {
+    enum { P = 3, M = 20, Q = 4 };
+    static double a[P * M * Q], y[P * M * Q], half = 0;
+    static const int64_t dim[3] = {P, M, Q}, row[3] = {M * Q, Q, 1}, turned[3] = {M * Q, -Q, 1},
+                         to[3] = {1, P * Q, P}, none[3] = {P, 0, Q};
+    for (int i = 0; i < P * M * Q; i++) a[i] = 1.0 / (1 + i);
+    const lop_tape_step s = {.what = LOP_TAPE_RUN, .nargs = 1, .loop = {hypotenuse, &half}};
+    for (int back = 0; back < 2; back++) {
+        const lop_buf arg = buf_of(a + (back ? (M - 1) * Q : 0), 3, dim, back ? turned : row),
+                      out = buf_of(y, 3, dim, to);
+        t_check(lop_tape_loops(&s, &arg, &out) == LOP_OK, "a run");
+        for (int i = 0; i < P; i++)
+            for (int j = 0; j < Q; j++) {
+                double due = 0;
+                for (int k = 0; k < M; k++) {
+                    const double x = a[i * M * Q + (back ? M - 1 - k : k) * Q + j];
+                    due = k ? 2 * due + x : x;
+                    t_check(y[i + k * P * Q + j * P] == due, "%d %d %d", i, k, j);
+                }
+            }
+    }
+    lop_buf arg = buf_of(a, 3, dim, row), out = buf_of(y, 3, none, row);
+    t_check(lop_tape_loops(&s, &arg, &out) == LOP_UNABLE, "a result of another shape");
+    t_check(lop_tape_loops(&s, &out, &out) == LOP_UNABLE, "of nothing");
+    arg.dt = LOP_f32;
+    out = buf_of(y, 3, dim, row);
+    t_check(lop_tape_loops(&s, &arg, &out) == LOP_UNABLE, "of two dtypes");
+    t_group("runs");
+}
+
 static void test_choice(void) {
     static unsigned char mask[4] = {1, 0, 0, 1};
     static double a[4] = {1, 2, 3, 4}, b[4] = {5, 6, 7, 8}, y[4];
@@ -305,6 +336,7 @@ int main(void) {
     test_loops();
     test_told();
     test_reductions();
+    test_runs();
     test_choice();
     test_failing(LOP_PROOF_TRUE, "no proof");
     test_failing(LOP_PROOF_SYMMETRIC, "a proof by Cholesky");

@@ -111,6 +111,77 @@ def test_reductions_give_numpys_bits(axis, function, layout, rng):
     assert made
 
 
+@pytest.mark.parametrize("layout", ["C", "F", "flipped"])
+@pytest.mark.parametrize("axis", [None, 0, 1, -1])
+@pytest.mark.parametrize("function", ["cumsum", "cumprod", "prod"])
+def test_running_sums_and_products_give_numpys_bits(function, axis, layout, rng):
+    f = getattr(np, function)
+
+    def formula(x):
+        return f(np.flip(x, 1) if layout == "flipped" else x, axis=axis)
+
+    def some(shape, dtype):
+        x = rng.uniform(-1.2, 1.2, shape)
+        x.flat[:1] *= 0
+        return np.asarray(x, dtype, order="F" if layout == "F" else "C")
+
+    made = 0
+    for shape in ((3, 8, 13), (2, 9, 5), (1, 7, 30), (12, 1, 2), (1, 1, 1), (0, 3, 2)):
+        for dtype in "df":
+            try:
+                tape, program, outs = tape_of(formula, [some(shape, dtype)])
+            except freezing.Unfit:  # axes that are no neighbours; the bits of no elements
+                continue
+            made += 1
+            for _ in range(2):
+                gives_the_same(tape, program, outs, [some(shape, dtype)])
+    assert made >= (2 if layout == "F" and axis is None else 4)  # which reshape copies
+
+
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("ord", [None, 1, 2, np.inf, -np.inf])
+def test_norms_along_an_axis_give_numpys_bits(ord, axis, keepdims, rng):
+    def formula(x):
+        return np.linalg.norm(x, ord=ord, axis=axis, keepdims=keepdims)
+
+    for dtype in "df":
+        for shape in ((5, 300), (130, 9), (1, 7)):
+            tape, program, outs = tape_of(formula, [rng.standard_normal(shape).astype(dtype)])
+            x = rng.standard_normal(shape).astype(dtype)
+            gives_the_same(tape, program, outs, [x])
+            gives_the_same(tape, program, outs, [0 * x])
+            x.flat[:3] = np.nan, np.inf, 0
+            gives_the_same(tape, program, outs, [x])
+
+
+def test_gradients_of_products_and_norms_run_without_python(rng):
+    W = rng.standard_normal(9)
+    for f in (
+        lambda x: np.prod(x) + np.sum(W * np.cumsum(x)),
+        lambda x: np.linalg.norm(x, 2) * np.linalg.norm(x, 1),
+    ):
+        both = pl.value_and_grad(pl.program(f))
+        for k in range(5):
+            before = _core._tape_counts()
+            x = rng.uniform(0.5, 1.5, 9)
+            x[k] = 0
+            value, gradient = both(x)
+        assert _core._tape_counts() != before
+        assert value == f(x)
+        t = rng.standard_normal(9)
+        slope = (f(x + 1e-6 * t) - f(x - 1e-6 * t)) / 2e-6
+        assert gradient @ t == pytest.approx(slope, rel=1e-6) or not x.all()
+    x = rng.uniform(0.5, 1.5, 9)
+    x[3] = 0
+    both = pl.value_and_grad(pl.program(np.prod))
+    for _ in range(5):
+        value, gradient = both(x)
+        assert value == 0 and np.count_nonzero(gradient) == 1
+        assert gradient[3] == pytest.approx(np.prod(np.delete(x, 3)))
+        x[3], x = 0, np.where(np.arange(9) == 3, 0, rng.uniform(0.5, 1.5, 9))
+
+
 @pytest.mark.parametrize("n", [1, 7, 8, 9, 128, 129, 136, 1000])
 @pytest.mark.parametrize("axis", [0, 1])
 def test_extremes_and_means_of_rows_and_columns(n, axis, rng):
@@ -310,6 +381,9 @@ def test_steps_that_do_not_fit_are_refused():
         (What.LOOP, len, b"dd", 1),
         (What.LOOP, np.exp, b"dd", 4),
         (What.LOOP, np.add, b"ddd", 1),  # fewer arguments than it takes
+        (What.RUN, None, b"", 1),
+        (What.RUN, np.exp, b"dd", 1),  # of one argument
+        (What.RUN, np.add, b"ddd", 2),
         (What.COPY, np.exp, b"dd", 1),  # a function that takes none
     ):
         with pytest.raises((TypeError, ValueError)):

@@ -20,7 +20,7 @@ D = np.array([1.0, 2.0, 3.0])
         lambda d: np.sum(d).item(),
         lambda d: np.linalg.eig(pl.Diag(d))[0].sum(),
         lambda d: np.sum(np.add(d, 1.0, out=np.empty(3))),
-        lambda d: np.cumprod(d)[-1],
+        lambda d: np.partition(d, 1)[-1],
     ],
 )
 def test_values_are_not_to_be_asked_for(f):
@@ -125,7 +125,6 @@ def test_functions_without_a_derivative_are_named():
     for f, name in (
         (lambda d: np.sum(np.spacing(d)), "spacing"),
         (lambda d: np.sum(np.spacing(pl.expm(pl.Diag(d)))), "spacing"),
-        (lambda d: np.prod(np.reshape(d, (3, 1)), axis=(0, 1)), "prod"),
     ):
         with pytest.raises((NotImplementedError, TypeError), match=name):
             pl.grad(f)(D)

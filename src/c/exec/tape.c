@@ -80,7 +80,7 @@ static lop_status look_at(lop_tape *t, lop_tape_step *s, lop_err *err) {
             return lop_fail(err, LOP_DOMAIN, "coefficient %d of a plan is no number", i);
     }
     const bool calls = s->what == LOP_TAPE_LOOP || s->what == LOP_TAPE_REDUCE;
-    if ((calls || s->what == LOP_TAPE_SUMS) != (s->loop.run != NULL))
+    if ((calls || s->what == LOP_TAPE_SUMS || s->what == LOP_TAPE_RUN) != (s->loop.run != NULL))
         return lop_fail(err, LOP_DOMAIN, "a step without its loop");
     if (s->what != LOP_TAPE_PLAN) return LOP_OK;
     if (s->nargs != p->nleaf || s->nsources != (p->coefs ? p->coefs->sources : 0))

@@ -34,6 +34,7 @@ typedef enum lop_tape_what {
     LOP_TAPE_CHOOSE, /* of the second and third where the first, a bool, says */
     LOP_TAPE_SUMS,   /* along the middle one of three dimensions as NumPy's */
     LOP_TAPE_REDUCE, /* likewise, by a loop of a ufunc's of two arguments, from the first one on */
+    LOP_TAPE_RUN,    /* likewise, with each result on the way: in the shape of the argument */
     LOP_TAPE_FUNCTIONS
 } lop_tape_what;
 

@@ -1,6 +1,6 @@
 /* tape_loops.c: functions of arrays on a tape that come from elsewhere: the inner loops of NumPy's
- * ufuncs, which are called as NumPy calls them, so that the bits are NumPy's; and reductions along
- * the middle one of three dimensions.
+ * ufuncs, which are called as NumPy calls them, so that the bits are NumPy's; and reductions and
+ * running sums along the middle one of three dimensions.
  *
  *   operands --axes in the order of memory, as NumPy has them--> merged --> loop by loop
  *
@@ -178,6 +178,31 @@ static lop_status reduce(const lop_tape_step *s, const lop_buf *a, const lop_buf
     return LOP_OK;
 }
 
+/* out[:, k] = f(out[:, k - 1], a[:, k]), from a[:, 0] on. */
+static lop_status run_along(const lop_tape_step *s, const lop_buf *a, const lop_buf *out) {
+    if (a->shape.ndim != 3 || out->shape.ndim != 3 || a->dt != out->dt ||
+        (a->dt != LOP_f64 && a->dt != LOP_f32))
+        return LOP_UNABLE;
+    for (int d = 0; d < 3; d++)
+        if (a->shape.dim[d] != out->shape.dim[d] || a->shape.dim[d] < 1) return LOP_UNABLE;
+    const size_t size = lop_dtype_size(a->dt);
+    intptr_t from[3], to[3];
+    for (int d = 0; d < 3; d++) {
+        from[d] = (intptr_t)a->stride[d] * (intptr_t)size;
+        to[d] = (intptr_t)out->stride[d] * (intptr_t)size;
+    }
+    const intptr_t step[3] = {to[1], from[1], to[1]}, count = (intptr_t)a->shape.dim[1] - 1;
+    for (intptr_t i = 0; i < (intptr_t)a->shape.dim[0]; i++)
+        for (intptr_t j = 0; j < (intptr_t)a->shape.dim[2]; j++) {
+            char *first = (char *)a->p + i * from[0] + j * from[2];
+            char *result = (char *)out->p + i * to[0] + j * to[2];
+            char *p[3] = {result, first + from[1], result + to[1]};
+            memcpy(result, first, size);
+            if (count > 0) s->loop.run(p, &count, step, s->loop.data);
+        }
+    return LOP_OK;
+}
+
 lop_status lop_tape_loops(const lop_tape_step *s, const lop_buf *arg, const lop_buf *out) {
     walk w;
     const inner f = {s->loop, lop_dtype_size(out->dt)};
@@ -188,6 +213,9 @@ lop_status lop_tape_loops(const lop_tape_step *s, const lop_buf *arg, const lop_
     lop_tape_hush();
     if (s->what == LOP_TAPE_REDUCE || s->what == LOP_TAPE_SUMS) {
         const lop_status st = reduce(s, arg, out);
+        if (st != LOP_OK) return st;
+    } else if (s->what == LOP_TAPE_RUN) {
+        const lop_status st = run_along(s, arg, out);
         if (st != LOP_OK) return st;
     } else {
         if (!walk_open(&w, out, arg, s->nargs)) return LOP_UNABLE;

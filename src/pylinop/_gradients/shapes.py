@@ -13,7 +13,7 @@ from .._base.checks import is_lazy
 from .._base.dlpack import fixed
 from .._lazy import build, numpy_functions
 from .._lazy.numpy_shapes import joined
-from . import contractions, inverses, markov, pseudo_inverses
+from . import contractions, inverses, markov, pseudo_inverses, recurrences
 from .functions import ELEMENTWISE, OTHERS, Row
 from .pieces import call, conj, dtype_of
 
@@ -48,35 +48,10 @@ def _mean(y: Any, g: Any, k: int) -> Any:
     return _spread(y, g) * (math.prod(y.shape) / max(1, math.prod(y._args[0].shape)))
 
 
-def others(x: Any, axis: Any) -> Any:
-    """For each element the product of all others; right also where elements are zero."""
-    moved = np.reshape(x, (-1,)) if axis is None else np.moveaxis(x, axis, -1)
-    one = np.ones((*moved.shape[:-1], 1), x.dtype)
-    before = np.cumprod(np.concatenate([one, moved[..., :-1]], axis=-1), axis=-1)
-    behind = np.concatenate([one, moved[..., :0:-1]], axis=-1)
-    made = before * np.cumprod(behind, axis=-1)[..., ::-1]
-    return np.reshape(made, x.shape) if axis is None else np.moveaxis(made, -1, axis)
-
-
 def _prod(y: Any, g: Any, k: int) -> Any:
-    x, axis = y._args[0], y._more[1].get("axis")
-    if isinstance(axis, tuple):
-        raise NotImplementedError("np.prod over a tuple of axes has no derivative here")
-    rest = call(others, (x,), x.shape, x.dtype, axis=axis)
-    return _spread(y, g) * conj(rest)
-
-
-def _regular(x: Any) -> Any:
-    if np.any(x == 0):
-        raise NotImplementedError("np.prod has no second derivatives here where an element is 0")
-    return x
-
-
-def _others(y: Any, h: Any, k: int) -> Any:
-    x, axis = y._args[0], y._more[1]["axis"]
-    x = call(_regular, (x,), x.shape, x.dtype)
-    each = h * conj(y)
-    return (np.sum(each, axis=axis, keepdims=True) - each) / conj(x)
+    x = y._args[0]
+    x = x if x.dtype == y.dtype else build.cast(x, y.dtype)
+    return _spread(y, g) * conj(recurrences.others(x, y._more[1].get("axis")))
 
 
 def _extreme(y: Any, g: Any, k: int) -> Any:
@@ -234,8 +209,6 @@ def _norm(y: Any, g: Any, k: int) -> Any:
 
 _SHAPES.update(
     {
-        others: _others,
-        _regular: _astype,
         joined: _joined,
         np.cumsum: _cumsum,
         np.pad: _padded,
@@ -266,6 +239,7 @@ _SHAPES.update(
         **OTHERS,
         **markov.ROWS,
         **pseudo_inverses.ROWS,
+        **recurrences.ROWS,
     }
 )
 

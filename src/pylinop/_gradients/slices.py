@@ -47,7 +47,7 @@ def _places(shape: Any, key: Any) -> tuple[_Place, _Place] | None:
     elif type(rows) is not slice and type(cols) is not slice and np.ndim(rows) + np.ndim(cols):
         return None  # elements, one by one
     found = [_place(n, k) for n, k in zip(shape[-2:], (rows, cols), strict=True)]
-    return None if NotImplemented in map(type, found) else (found[0], found[1])
+    return None if any(k is NotImplemented for k in found) else (found[0], found[1])
 
 
 def _place(n: int, k: Any) -> Any:

@@ -274,8 +274,8 @@ class LazyArray(ArrayMethods, _core.Lazy):
         return np.cumsum(self, axis=axis, **given(dtype=dtype, out=out))
 
     def cumprod(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-        """The products up to each element, computed now."""
-        return np.cumprod(self._computed(), axis=axis, dtype=dtype, out=out)
+        """The products up to each element."""
+        return np.cumprod(self, axis=axis, **given(dtype=dtype, out=out))
 
     def take(self, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
         """Elements along an axis."""

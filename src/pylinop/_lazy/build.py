@@ -242,7 +242,9 @@ def _sum(a: Any, b: Any, minus: bool) -> Any:
 
 def apply_ufunc(ufunc: Any, method: Any, inputs: Any, out: Any = None, kwargs: Any = None) -> Any:
     """A ufunc or one of its methods, deferred."""
-    kwargs = {k: v for k, v in (kwargs or {}).items() if v is not None}
+    kwargs = kwargs or {}
+    if method == "__call__":  # of methods an axis that is None is an axis
+        kwargs = {k: v for k, v in kwargs.items() if v is not None}
     inputs = tuple(map(from_elsewhere, inputs))
     name = ufunc.__name__
     if out is not None:
@@ -315,11 +317,41 @@ def _elementwise(ufunc: Any, method: Any, inputs: Any, kwargs: dict[str, Any]) -
     args = tuple(map(as_plain, inputs))
     if method == "__call__" and ufunc.__name__ in _CONTRACTED and not kwargs:
         return _contracted(ufunc.__name__, [node(x) for x in args])
+    if method != "__call__" and ufunc.signature is None:
+        found = _method(ufunc, method, args, kwargs)
+        if found is not NotImplemented:
+            return found
     plain = method == "__call__" and ufunc.nout == 1 and ufunc.signature is None
     if not plain or set(kwargs) - {"dtype", "casting"}:
         return by_value(getattr(ufunc, method), args, kwargs)
     dtype = np.dtype(kwargs["dtype"]) if "dtype" in kwargs else ufunc_dtype(ufunc, *args)
     return _core._LazyArray("call", args, together(ufunc, args), dtype, (ufunc, kwargs))
+
+
+_REDUCE: dict[Any, Any] = {
+    np.add: np.sum,
+    np.multiply: np.prod,
+    np.maximum: np.max,
+    np.minimum: np.min,
+}
+_ACCUMULATE: dict[Any, Any] = {np.add: np.cumsum, np.multiply: np.cumprod}
+
+
+def _method(ufunc: Any, method: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+    """Methods of ufuncs that are functions of NumPy's too, deferred."""
+    if method == "outer" and len(args) == 2 and not kwargs and ufunc.nout == 1:
+        a, b = map(node, args)
+        if a is None or b is None:
+            return NotImplemented
+        return ufunc(np.reshape(a, (*a.shape, *(1,) * b.ndim)), b)
+    known = {"reduce": _REDUCE, "accumulate": _ACCUMULATE}.get(method, {}).get(ufunc)
+    a, how = args[0], {"axis": 0, **kwargs}
+    if known is None or len(args) != 1 or not a.ndim or a.dtype.kind not in "iufc":
+        return NotImplemented
+    allowed = {"axis", "keepdims"} if method == "reduce" else {"axis"}
+    if set(how) - allowed or (method == "accumulate" and how["axis"] is None):
+        return NotImplemented
+    return known(a, **how)
 
 
 def together(ufunc: Any, args: tuple[Any, ...]) -> Any:

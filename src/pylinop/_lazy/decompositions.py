@@ -229,6 +229,23 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
     return np.reshape(found, tuple(1 if k in axes else n for k, n in enumerate(x.shape)))
 
 
+def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
+    """Of all elements, or along axes."""
+    if x.dtype.char == "e" or isinstance(ord, str) or axis == ():
+        return NotImplemented
+    at = np.lib.array_utils.normalize_axis_tuple(range(x.ndim) if axis is None else axis, x.ndim)
+    kept = [k for k in range(x.ndim) if k not in at]
+    lines = x
+    if len(at) != 1:
+        lines = np.reshape(np.transpose(x, (*kept, *at)), (*(x.shape[k] for k in kept), -1))
+    if 0 in x.shape:
+        return NotImplemented
+    found = _vector_norm(lines, ord, at[0] if len(at) == 1 else len(kept), False)
+    if found is NotImplemented or not keepdims:
+        return found
+    return np.reshape(found, tuple(1 if k in at else n for k, n in enumerate(x.shape)))
+
+
 def cond(x: Any, p: Any = None) -> Any:
     if not _is_deferred(x):
         return NotImplemented
@@ -248,8 +265,8 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any =
 
 
 TABLE = (
-    cholesky, pinv, eigvals, eigvalsh, svdvals, eig, eigh, svd, qr, norm, matrix_norm, cond,
-    matrix_rank,
+    cholesky, pinv, eigvals, eigvalsh, svdvals, eig, eigh, svd, qr, norm, matrix_norm, vector_norm,
+    cond, matrix_rank,
 )  # fmt: skip
 
 

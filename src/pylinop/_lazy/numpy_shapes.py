@@ -364,14 +364,34 @@ def _seen(a: Any, shape: Any) -> Any:
 # -- running sums, moments, order ------------------------------------------------------------------
 
 
-@row("cumsum")
-def _cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-    if out is not None or dtype is not None:
-        return NotImplemented
-    if axis is None:
-        a, axis = np.reshape(a, (-1,)), 0
-    k = _axis(axis, a.ndim)
-    return _core._LazyArray("call", (a,), a.shape, summed(a.dtype), (np.cumsum, {"axis": k}))
+def _running(func: Any) -> Any:
+    def run(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+        if out is not None or dtype is not None:
+            return NotImplemented
+        if axis is None:
+            a, axis = np.reshape(a, (-1,)), 0
+        k = _axis(axis, a.ndim)
+        return _core._LazyArray("call", (a,), a.shape, summed(a.dtype), (func, {"axis": k}))
+
+    return run
+
+
+TABLE[np.cumsum] = _running(np.cumsum)
+TABLE[np.cumprod] = _running(np.cumprod)
+
+
+def _cumulative(func: Any) -> Any:
+    def run(x: Any, /, *, axis: Any = None, include_initial: bool = False, **more: Any) -> Any:
+        if include_initial or any(v is not None for v in more.values()):
+            return NotImplemented
+        return func(x, axis) if x.ndim == 1 or axis is not None else NotImplemented
+
+    return run
+
+
+for _name, _f in (("cumulative_sum", np.cumsum), ("cumulative_prod", np.cumprod)):
+    if hasattr(np, _name):  # since NumPy 2.1
+        TABLE[getattr(np, _name)] = _cumulative(_f)
 
 
 @row("diff")

@@ -3,6 +3,7 @@ NumPy's own (src/c/exec/tape_loops.c)."""
 
 from __future__ import annotations
 
+import itertools
 import math
 import sys
 from typing import Any
@@ -150,6 +151,59 @@ def _extreme(tape: Any, a: Any, v: View, f: Any, axis: Any = None, **more: Any) 
     _reduced(tape, What.REDUCE, by, tape.value(a._args[0], a.dtype), axis, tape.placed(v))
 
 
+def _prod(tape: Any, a: Any, v: View, f: Any, axis: Any = None, **more: Any) -> None:
+    _plain(more)
+    _reduced(tape, What.REDUCE, np.multiply, tape.value(a._args[0], a.dtype), axis, tape.placed(v))
+
+
+def _around(place: Any, axis: int) -> Any:
+    """The view as (p, n, q), n along the axis."""
+    slot, offset, letter, shape, strides = place
+    sizes, steps = [], []
+    for dims in (range(axis), (axis,), range(axis + 1, len(shape))):
+        kept = [k for k in dims if shape[k] != 1]
+        step = strides[kept[-1]] if kept else 1
+        if any(strides[k] != strides[m] * shape[m] for k, m in itertools.pairwise(kept)):
+            raise Unfit("a running sum of a view")
+        sizes.append(math.prod(shape[k] for k in dims))
+        steps.append(step)
+    return slot, offset, letter, tuple(sizes), tuple(steps)
+
+
+def _running(tape: Any, a: Any, v: View, f: Any, axis: int) -> None:
+    by = np.add if f is np.cumsum else np.multiply
+    place, out = tape.value(a._args[0], a.dtype), tape.placed(v)
+    if place[2] not in "fd" or out[2] != place[2] or not all(place[3]):
+        raise Unfit("a running sum of this dtype, or of nothing")
+    letters = 3 * place[2].encode()
+    tape.step(What.RUN, [_around(place, axis)], _around(out, axis), by=by, letters=letters)
+
+
+def _norm(
+    tape: Any, a: Any, v: View, f: Any, axis: Any = None, ord: Any = None, **more: Any
+) -> None:
+    """As NumPy computes it along an axis: of all elements it is a product of BLAS's."""
+    _plain(more)
+    if axis is None or ord not in (None, 1, 2, np.inf, -np.inf) or a.dtype.char not in "fd":
+        raise Unfit("this norm")
+    place, letter = _argument(tape, a._args[0], a.dtype), a.dtype.char.encode()
+    if a._args[0].dtype != a.dtype or not all(place[3]):
+        raise Unfit("a norm of this dtype, or of nothing")
+    sizes, out = tape.room(a.dtype, place[3]), tape.placed(v)
+    if ord in (None, 2):
+        tape.step(What.LOOP, [place, place], sizes, by=np.multiply, letters=3 * letter)
+        total = tape.room(a.dtype, v.shape)
+        _reduced(tape, What.SUMS, np.add, sizes, axis, total)
+        tape.step(What.LOOP, [total], out, by=np.sqrt, letters=2 * letter)
+        return
+    tape.step(What.LOOP, [place], sizes, by=np.absolute, letters=2 * letter)
+    if ord == 1:
+        _reduced(tape, What.SUMS, np.add, sizes, axis, out)
+    else:
+        by = np.maximum if ord > 0 else np.minimum
+        _reduced(tape, What.REDUCE, by, sizes, axis, out)
+
+
 def of_products(tape: Any, a: Any, v: View, made: Any, f: Any) -> None:
     """A sum or mean of a matrix, of what a plan made: its product with ones; of a stack itself."""
     slot, offset, letter, shape, strides = made
@@ -179,6 +233,10 @@ ROWS: dict[Any, Any] = {
     np.mean: _mean,
     np.max: _extreme,
     np.min: _extreme,
+    np.prod: _prod,
+    np.cumsum: _running,
+    np.cumprod: _running,
+    np.linalg.norm: _norm,
     np.where: _where,
     build._astype: _astype,
 }

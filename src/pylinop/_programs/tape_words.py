@@ -26,3 +26,4 @@ class What(enum.IntEnum):
     CHOOSE = 13
     SUMS = 14
     REDUCE = 15
+    RUN = 16

@@ -254,7 +254,8 @@ static int read_step(lop_ctx *ctx, PyObject *o, lop_tape_step *s) {
     }
     s->what = (lop_tape_what)what;
     if (!PyBytes_CheckExact(keys)) return PyErr_SetString(PyExc_TypeError, "bytes are due"), -1;
-    const bool loops = what == LOP_TAPE_LOOP || what == LOP_TAPE_SUMS || what == LOP_TAPE_REDUCE;
+    const bool loops = what == LOP_TAPE_LOOP || what == LOP_TAPE_SUMS || what == LOP_TAPE_REDUCE ||
+                       what == LOP_TAPE_RUN;
     int nargs = what == LOP_TAPE_CHOOSE ? 3 : 1;
     if (loops) {
         const char *letters = PyBytes_AS_STRING(keys);
