@@ -219,6 +219,7 @@ static bool is_composed(const char *s) {
                                         "blockinvdiag",
                                         "bandinvdiag",
                                         "triinvdiag",
+                                        "bandbetween",
                                         "blockinvtrace"};
     for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++)
         if (!strcmp(s, heads[i])) return true;

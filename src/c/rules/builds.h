@@ -444,6 +444,10 @@ LOP_BUILD(solve_sparse);
 LOP_BUILD(det_sparse);
 LOP_BUILD(diagonal_sparse_inverse);
 LOP_BUILD(band_inverse_diagonal);
+/* between_bands.c */
+LOP_BUILD(diagonal_between_bands);
+LOP_BUILD(trace_between_bands);
+LOP_BUILD(entries_between_bands);
 LOP_BUILD(trace_sparse_inverse);
 LOP_BUILD(trace_turned_to_inverse);
 LOP_BUILD(entries_sparse_inverse);

@@ -256,6 +256,11 @@ const lop_rule lop_rule_table[] = {
      "of S^-1 X S^-1 and S^-2, S = B + U C V^H, B and X diagonal: S^-1 = B^-1 - W Y, checked, else "
      "dense",
      LOP_WHOLE},
+    {"diagonal-between-bands", LOP_PUSH, "(diagonal@k (prod ?a ?b))", NULL, NULL,
+     lop_build_diagonal_between_bands,
+     "of A^-1 X A^-1 and A^-2, A and X bands: the derivative of Takahashi's sweep, checked, else "
+     "dense",
+     LOP_WHOLE},
     {"diagonal-between-quasi", LOP_PUSH, "(diagonal@k (prod ?a ?b))", NULL, NULL,
      lop_build_between_quasi_diagonal, "of S^-1 X S^-1, S and X quasi-separable: by two sweeps",
      LOP_WHOLE},
@@ -307,6 +312,8 @@ const lop_rule lop_rule_table[] = {
      lop_build_trace_diagonal, "tr(D A) = tr(A D) = d . diag(A)", LOP_WHOLE},
     {"trace-between-update", LOP_PUSH, "(trace@k (prod ?a ?b))", NULL, NULL,
      lop_build_between_update_trace, "the sum of the diagonal, likewise", LOP_WHOLE},
+    {"trace-between-bands", LOP_PUSH, "(trace@k (prod ?a ?b))", NULL, NULL,
+     lop_build_trace_between_bands, "the sum of the diagonal, likewise", LOP_WHOLE},
     {"trace-between-quasi", LOP_PUSH, "(trace@k (prod ?a ?b))", NULL, NULL,
      lop_build_between_quasi_trace, "the sum of the diagonal, likewise", LOP_WHOLE},
     {"trace-between-toeplitz", LOP_PUSH, "(trace@k (prod ?a ?b))", NULL, NULL,

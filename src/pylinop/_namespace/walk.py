@@ -52,6 +52,7 @@ ARMS = {
     "blockinvtrace": -1,
     "bandinvdiag": -1,
     "triinvdiag": -1,
+    "bandbetween": -1,
     "toeplitz_inverse_diagonal": -1,
     "toeplitz_inverse_sums": -1,
     "toeplitz_between_sums": -1,

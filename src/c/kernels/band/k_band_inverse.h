@@ -23,4 +23,10 @@ size_t lopk_band_inverse_bytes(int64_t n, int64_t l, int64_t u, lop_dtype dt); /
 lop_status lopk_band_inverse_diagonal(const lop_mat *y, int64_t k, const lopk_lines *A, void *work,
                                       double *rcond) LOP_MUST_CHECK;
 
+size_t lopk_band_between_bytes(int64_t n, int64_t l, int64_t u, lop_dtype dt); /* of work */
+/* y <- diagonal k of A^-1 X A^-1, -u <= k <= l; X has A's n, l and u. As the one above. */
+lop_status lopk_band_between_diagonal(const lop_mat *y, int64_t k, const lopk_lines *A,
+                                      const lopk_lines *X, void *work,
+                                      double *rcond) LOP_MUST_CHECK;
+
 #endif

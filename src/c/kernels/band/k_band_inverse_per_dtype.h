@@ -151,4 +151,6 @@ static lop_status N_(band_inverse)(const lop_mat *y, int64_t k, const lopk_lines
     return LOP_OK;
 }
 
+#include "kernels/band/k_band_between_per_dtype.h"
+
 #endif

@@ -1,0 +1,147 @@
+/* between_bands.c: A^-1 X A^-1 and A^-2 of bands A and X, which gradients of tr(A^-1) and second
+ * derivatives of determinants read: on the band of A by the derivative of the factor's sweep
+ * (op_band_between.c), checked, else off the dense form. */
+#include "builds.h"
+#include "expr/properties.h"
+#include "ops/projections/projections.h"
+#include "rewrite/cheap_to_solve.h"
+
+/* A and X of the product, a view of both inverses moved to A; `b` is the band that holds both. */
+typedef struct between {
+    const lop_node *a, *x; /* owned */
+    lop_band b;
+} between;
+
+static void drop(between *p) {
+    lop_node_unref(p->a);
+    lop_node_unref(p->x);
+}
+
+/* S of S^-1, seen through views: their mode in all. NULL: it is no inverse. */
+static const lop_node *inverted(const lop_node *a, int64_t *mode) {
+    for (*mode = LOP_N; a->op == &lop_op_view; a = a->child[0]) *mode ^= a->attr.i[0];
+    if (a->op != &lop_op_inverse) return NULL;
+    a = a->child[0];
+    if (!lop_is_complex(a->dtype)) *mode &= LOP_T;
+    if (*mode && lop_infer_hermitian(a) && (*mode & LOP_T))
+        *mode = *mode == LOP_T && lop_is_complex(a->dtype) ? LOP_C : LOP_N;
+    return a;
+}
+
+/* The three factors of P; *x NULL: there are two. */
+static bool factors_of(const lop_node *p, const lop_node **left, const lop_node **x,
+                       const lop_node **right) {
+    if (p->op != &lop_op_prod) return false;
+    *left = p->child[0];
+    *right = p->child[1];
+    *x = NULL;
+    if ((*left)->op == &lop_op_prod) {
+        *x = (*left)->child[1];
+        *left = (*left)->child[0];
+    } else if ((*right)->op == &lop_op_prod) {
+        *x = (*right)->child[0];
+        *right = (*right)->child[1];
+    }
+    return true;
+}
+
+/* NOMATCH: P is not that, or its bands are wide. */
+static lop_status read_between(const lop_maker *mk, const lop_node *p, lop_dtype dt, between *r) {
+    const lop_node *left, *x, *right;
+    int64_t mode = 0, other = 0;
+    *r = (between){NULL};
+    if (!lop_is_blas(dt) || lop_nbatch(p) > 0 || !factors_of(p, &left, &x, &right))
+        return LOP_NOMATCH;
+    const lop_node *s = inverted(left, &mode), *t = s ? inverted(right, &other) : NULL;
+    if (!t || mode != other || !lop_is_square(s) || lop_rows(s) < 2 || !lop_is_blas(s->dtype) ||
+        s->op == &lop_op_diag || (x && (!lop_is_square(x) || lop_nbatch(x) > 0)) ||
+        !lop_node_alike(s, t, LOP_INFER_DEPTH))
+        return LOP_NOMATCH;
+    const lop_attr view = {.i = {mode, 0, 0, 0}};
+    const int64_t n = lop_rows(s);
+    const lop_node like = {
+        .shape = {.ndim = 2, .dim = {n, n}}, .dtype = LOP_f64, .weak = LOP_WEAK, .core = 2};
+    lop_status st = LOP_OK;
+    if (mode)
+        st = lop_make1(mk, &lop_op_view, &view, s, &r->a);
+    else
+        r->a = lop_node_ref(s);
+    if (st == LOP_OK && x)
+        r->x = lop_node_ref(x);
+    else if (st == LOP_OK)
+        st = lop_make(mk, "identity", NULL, 0, NULL, &like, &r->x);
+    if (st != LOP_OK) return st;
+    const lop_band a = lop_infer_bands(r->a), in = lop_infer_bands(r->x);
+    r->b = (lop_band){in.l > a.l ? in.l : a.l, in.u > a.u ? in.u : a.u};
+    const bool narrow =
+        a.l >= 0 && a.u >= 0 && r->b.l < n / 4 && r->b.u < n / 4 && lop_band_is_narrow(s, r->b);
+    return narrow ? LOP_OK : LOP_NOMATCH;
+}
+
+/* Diagonal k of what was read of p. */
+static lop_status diagonal_of(const lop_maker *mk, const between *r, const lop_node *p, int64_t k,
+                              lop_dtype dt, const lop_node **out) {
+    const lop_attr d = {.i = {0, 0, 0, (int64_t)dt + 1}}, at = {.i = {k, 0, 0, 0}};
+    const bool own = r->b.l == r->b.u && lop_infer_hermitian(r->a),
+               definite = own && lop_infer_assumed_definite(r->a);
+    const lop_attr how = {.i = {r->b.l, r->b.u,
+                                definite ? LOP_ASSUME_POSITIVE
+                                : own    ? LOP_ASSUME_TRIED
+                                         : LOP_ASSUME_GENERAL,
+                                k}};
+    const lop_node *v[3] = {NULL}, *dense = NULL;
+    lop_status st = lop_make_band(mk, r->a, r->b, dt, &v[0]);
+    if (st == LOP_OK) st = lop_make_band(mk, r->x, r->b, dt, &v[1]);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &d, p, &dense);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_array_diagonal, &at, dense, &v[2]);
+    if (st == LOP_OK) st = lop_make_op(mk, &lop_op_bandbetween, &how, 3, v, NULL, out);
+    for (int i = 0; i < 3; i++) lop_node_unref(v[i]);
+    lop_node_unref(dense);
+    return st;
+}
+
+LOP_BUILD(diagonal_between_bands) {
+    const lop_node *p = m->root->child[0];
+    const int64_t k = m->root->attr.i[0];
+    between r;
+    lop_status st = read_between(mk, p, m->root->dtype, &r);
+    if (st == LOP_OK && (k > r.b.l || -k > r.b.u)) st = LOP_NOMATCH;
+    if (st == LOP_OK) st = diagonal_of(mk, &r, p, k, m->root->dtype, out);
+    drop(&r);
+    return st;
+}
+
+LOP_BUILD(trace_between_bands) {
+    between r;
+    const lop_status st = read_between(mk, m->root->child[0], m->root->dtype, &r);
+    drop(&r);
+    return st == LOP_OK ? lop_build_trace_diagonal(m, mk, out) : st;
+}
+
+/* Blocks beside the diagonal, off the diagonals that they lie on. */
+LOP_BUILD(entries_between_bands) {
+    enum { MOST = 32 };
+    const lop_node *root = m->root, *p = root->child[0], *d[MOST] = {NULL},
+                   *v[3] = {NULL, root->child[1], root->child[2]};
+    lop_attr how = root->attr;
+    between r;
+    if (how.i[0] != LOP_AT_BLOCKS || root->n != 3) return LOP_NOMATCH;
+    const int64_t b = lop_cols(root->child[1]), off = how.i[1] * b;
+    if (b < 1 || b > MOST / 4 || how.i[1] < -1 || how.i[1] > 1) return LOP_NOMATCH;
+    const int64_t u = off + b - 1 > 0 ? off + b - 1 : 0, l = b - 1 - off > 0 ? b - 1 - off : 0;
+    lop_status st = read_between(mk, p, root->dtype, &r);
+    if (st == LOP_OK && (u > r.b.l || l > r.b.u || lop_rows(p) <= MOST)) st = LOP_NOMATCH;
+    for (int64_t k = 0; st == LOP_OK && k <= l + u; k++)
+        st = diagonal_of(mk, &r, p, u - k, root->dtype, &d[k]);
+    if (st == LOP_OK) {
+        const lop_attr at = {.i = {l, u, lop_rows(p), lop_cols(p)}};
+        st = lop_make_op(mk, &lop_op_band_join, &at, (int)(l + u + 1), d, NULL, &v[0]);
+    }
+    how.i[2] = lop_rows(p);
+    how.i[3] = lop_band_pack(l, u);
+    if (st == LOP_OK) st = lop_make_op(mk, &lop_op_band_entry_sums, &how, 3, v, NULL, out);
+    for (int k = 0; k < MOST; k++) lop_node_unref(d[k]);
+    lop_node_unref(v[0]);
+    drop(&r);
+    return st;
+}
