@@ -92,6 +92,25 @@ def test_a_small_limit_is_obeyed(rng):
         pl.logdet(pl.Dense(rng.standard_normal((1500, 1500))))
 
 
+@pytest.mark.parametrize("assumed", [None, "pos"])
+def test_what_is_kept_is_no_reason_to_be_silent(assumed, rng):
+    """Of a plan that finds the factor only that is not counted: the inverse takes as long again."""
+    a = rng.standard_normal((1200, 1200))
+    A = pl.Dense(a @ a.T + np.eye(1200), assumed)
+    with pl.config(slow_limit=None):
+        pl.logdet(A)
+    for ask in (lambda: pl.inv(A).diagonal(), lambda: pl.inv(A).toarray()):
+        with pl.config(slow_limit=0.01), pytest.warns(pl.SlowComputationWarning) as caught:
+            ask()
+        assert len(caught) == 1
+        with pl.config(slow_limit=1e9), warnings.catch_warnings():
+            warnings.simplefilter("error", pl.SlowComputationWarning)
+            ask()
+    with pl.config(slow_limit=0.005), warnings.catch_warnings():
+        warnings.simplefilter("error", pl.SlowComputationWarning)
+        pl.logdet(A)
+
+
 @pytest.mark.parametrize("shift", [0, 0.5])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex128])
 def test_hermitian_toeplitz_is_priced_by_gradients(dtype, shift):
