@@ -60,6 +60,24 @@ def test_it_warns_before_it_begins(name, large_machine):
     assert "built at" in text and "test_slow_and_large.py" in text
 
 
+@pytest.mark.parametrize(
+    "ask, instead",
+    [
+        (pl.pinv, 'pl.lstsq(A, b, method="lsmr")'),
+        (pl.expm, "pl.expm_multiply"),
+        (pl.logm, "pl.funm_multiply(A, np.log, v)"),
+        (pl.sqrtm, "pl.funm_multiply(A, np.sqrt, v)"),
+    ],
+)
+def test_functions_of_matrices_name_their_products(ask, instead, large_machine):
+    S = T + pl.Diag(np.ones(N - 1), k=1)  # not Hermitian
+    with pl.config(warn_limit=1 << 50), warnings.catch_warnings():
+        warnings.simplefilter("error", pl.SlowComputationWarning)
+        with pytest.raises(pl.SlowComputationWarning) as caught:
+            ask(S)
+    assert f"; {instead}" in str(caught.value)
+
+
 @pytest.mark.parametrize("limit, warns", [(None, False), (10.0, True), (1e9, False)])
 def test_it_is_an_option(limit, warns, large_machine):
     class Begun(Exception):
