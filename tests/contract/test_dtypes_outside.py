@@ -29,6 +29,36 @@ def test_dtype_is_the_dense_forms(dtype):
         assert (A @ np.ones(A.shape[-1], dtype)).dtype == A.dtype, A
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("dtype", OUTSIDE)
+def test_dense_forms_keep_nan_where_it_is(dtype, value, rng):
+    """Sums, multiples and views are no products with the identity, in which 0 times NaN is NaN."""
+    x, y = rng.integers(-3, 4, (2, 4, 4)).astype(float)
+    x[0, 1] = value if dtype != np.clongdouble else np.nan  # -1 inf is NaN of complex numbers
+    e, d = np.eye(4, dtype=dtype), np.arange(1, 5).astype(dtype)
+    cases = [
+        (pl.lazy(x) + e, x + e),
+        (e - pl.lazy(x), e - x),
+        (pl.lazy(x) + y.astype(dtype), x + y.astype(dtype)),
+        (pl.Dense(x) + pl.Diag(d), x + np.diag(d)),
+        (pl.Dense(x.astype(dtype)).T, x.astype(dtype).T),
+        (2 * pl.Dense(x) + pl.Diag(d), 2 * x + np.diag(d)),
+        ((pl.Dense(x) - pl.Toeplitz(d)).H, (x - pl.Toeplitz(d.real.astype(float)).toarray()).T),
+        (pl.Dense(np.stack([x, y])) + pl.Dense(e), np.stack([x, y]) + e),
+    ]
+    for A, want in cases:
+        np.testing.assert_array_equal(A.toarray(), want)
+    A = pl.Dense(y.astype(dtype)) + pl.MatVec((4, 4), lambda v: y @ v, dtype=float)
+    np.testing.assert_array_equal(A.toarray(), 2 * y)
+
+
+def test_dense_forms_of_long_chains():
+    A = pl.Dense(np.ones((2, 2), np.longdouble))
+    for _ in range(5000):
+        A = A + pl.Diag(np.ones(2, np.longdouble))
+    np.testing.assert_array_equal(A.toarray(), [[5001, 1], [1, 5001]])
+
+
 @pytest.mark.parametrize(
     "kind", [pl.Dense, lambda a: pl.Diag(np.diagonal(a))], ids=["Dense", "Diag"]
 )

@@ -60,6 +60,24 @@ def test_it_warns_before_it_begins(name, large_machine):
     assert "built at" in text and "test_slow_and_large.py" in text
 
 
+@pytest.mark.parametrize(
+    "ask, instead",
+    [
+        (pl.pinv, 'pl.lstsq(A, b, method="lsmr")'),
+        (pl.expm, "pl.expm_multiply"),
+        (pl.logm, "pl.funm_multiply(A, np.log, v)"),
+        (pl.sqrtm, "pl.funm_multiply(A, np.sqrt, v)"),
+    ],
+)
+def test_functions_of_matrices_name_their_products(ask, instead, large_machine):
+    S = T + pl.Diag(np.ones(N - 1), k=1)  # not Hermitian
+    with pl.config(warn_limit=1 << 50), warnings.catch_warnings():
+        warnings.simplefilter("error", pl.SlowComputationWarning)
+        with pytest.raises(pl.SlowComputationWarning) as caught:
+            ask(S)
+    assert f"; {instead}" in str(caught.value)
+
+
 @pytest.mark.parametrize("limit, warns", [(None, False), (10.0, True), (1e9, False)])
 def test_it_is_an_option(limit, warns, large_machine):
     class Begun(Exception):
@@ -90,6 +108,25 @@ def test_a_small_limit_is_obeyed(rng):
     with pl.config(slow_limit=0.2), warnings.catch_warnings():
         warnings.simplefilter("error", pl.SlowComputationWarning)
         pl.logdet(pl.Dense(rng.standard_normal((1500, 1500))))
+
+
+@pytest.mark.parametrize("assumed", [None, "pos"])
+def test_what_is_kept_is_no_reason_to_be_silent(assumed, rng):
+    """Of a plan that finds the factor only that is not counted: the inverse takes as long again."""
+    a = rng.standard_normal((1200, 1200))
+    A = pl.Dense(a @ a.T + np.eye(1200), assumed)
+    with pl.config(slow_limit=None):
+        pl.logdet(A)
+    for ask in (lambda: pl.inv(A).diagonal(), lambda: pl.inv(A).toarray()):
+        with pl.config(slow_limit=0.01), pytest.warns(pl.SlowComputationWarning) as caught:
+            ask()
+        assert len(caught) == 1
+        with pl.config(slow_limit=1e9), warnings.catch_warnings():
+            warnings.simplefilter("error", pl.SlowComputationWarning)
+            ask()
+    with pl.config(slow_limit=0.005), warnings.catch_warnings():
+        warnings.simplefilter("error", pl.SlowComputationWarning)
+        pl.logdet(A)
 
 
 @pytest.mark.parametrize("shift", [0, 0.5])

@@ -129,6 +129,9 @@ double lop_step_seconds(const lop_plan *plan, int step);
 /* Is its value, or all that it serves, there by a step before it? Unless one fails it is not run.
  */
 bool lop_step_again(const lop_plan *plan, int step);
+/* The estimated seconds of a run that finds these of the first LOP_KEEP derived values, a bit each.
+ */
+double lop_plan_seconds_left(const lop_plan *plan, uint64_t there);
 int64_t lop_plan_result(const lop_plan *plan);
 int64_t lop_plan_kept(const lop_plan *plan);
 int64_t lop_plan_memory(const lop_plan *plan);

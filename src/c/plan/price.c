@@ -65,6 +65,18 @@ void lop_plan_price(lop_plan *p) {
     for (int i = 0; i < 2; i++) p->reserve[i] = (p->reserve[i] + 63) & ~(int64_t)63;
 }
 
+double lop_plan_seconds_left(const lop_plan *p, uint64_t there) {
+    double seconds = p->seconds;
+    for (int i = 0; there && i < p->nstep; i++) {
+        const lop_step *s = &p->step[i];
+        if (s->late >= 0 || (s->when >= 0 && s->when_set) || lop_step_again(p, i)) continue;
+        const bool found = s->derived >= 0 ? s->derived < LOP_KEEP && (there >> s->derived & 1)
+                                           : s->serves && !(s->serves & ~there);
+        if (found) seconds -= lop_step_seconds(p, i);
+    }
+    return seconds > 0 ? seconds : 0;
+}
+
 /* -- arrays that nobody asked for */
 
 static double elements_of(const lop_slot *s) {

@@ -172,7 +172,10 @@ _FEWER = {
     "eig": "pl.eigs(A, k=6)",
     "eigvals": "pl.eigs(A, k=6, return_eigenvectors=False)",
     "lstsq": 'pl.lstsq(A, b, method="lsmr")',
+    "pinv": 'pl.lstsq(A, b, method="lsmr")',
     "expm": "pl.expm_multiply(A, v)",
+    "logm": "pl.funm_multiply(A, np.log, v)",
+    "sqrtm, fractional_matrix_power": "pl.funm_multiply(A, np.sqrt, v)",
 }
 _DENSE = 8  # of the core's numbers of actions; less: applied to an array
 _ESTIMATES = {

@@ -257,6 +257,18 @@ _DENSE: dict[str, Callable[[Any], Any]] = {
 }
 
 
+_PLACED = (
+    *("Dense", "Diag", "Toeplitz", "Circulant", "Hankel", "Triangular", "Tridiagonal", "Banded"),
+    "BlockTridiagonal",
+)
+
+
+def placed(op: Any) -> Any:
+    """The dense form of a leaf kind whose numbers are its entries; None: it is none."""
+    name = type(op).__name__
+    return np.asarray(_DENSE[name](op)) if name in _PLACED else None
+
+
 def dense(op: Any) -> Any:
     """The dense form of a leaf kind with foreign arrays."""
     for cls in type(op).__mro__:

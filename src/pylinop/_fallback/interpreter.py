@@ -243,15 +243,37 @@ def apply(op: Any, x: Any, mode: int = N, vec: bool = False, out: Any = None) ->
 # -- dense forms and diagonals of expressions that C cannot run --
 
 
+def _formed(op: Any, dtype: Any, mode: int) -> Generator[Any, Any, Any]:
+    """The dense form of one node in that dtype: of sums, multiples and views that of what is within
+    them, where a product with the identity would make 0 NaN or 0 inf of other entries; of all else
+    that product."""
+    below = op._operands
+    head = op._by if below else op._head
+    if head == "sum":
+        left = yield below[0], dtype, mode
+        right = yield below[1], dtype, mode
+        return left + right
+    if head == "scaled":
+        y = yield below[0], dtype, mode
+        return _multiple(below[1].conjugate() if mode & C else below[1], y)
+    if head == "view":
+        return (yield below[0], dtype, mode ^ op._mode)
+    if not below and type(op).__module__ == "pylinop" and op._init is not None:
+        a = dense_forms.placed(op)
+        if a is not None:
+            a = dense_forms.seen(a, mode)
+            return a.astype(np.result_type(a, dtype), copy=False)
+    return run_plain((op, np.eye(op.shape[-2 if mode & T else -1], dtype=dtype), mode, False))
+
+
 def toarray(op: Any, out: Any = None, dtype: Any = None) -> Any:
     """dtype: what an opaque one is asked for its columns in; its own."""
     if not op._opaque:
         return op.toarray() if out is None else op.toarray(out=out)
     if dtype is None:
         dtype = op.dtype if op.dtype is not None else np.float64
-    n = op.shape[-1]
     memory.materialising(op, op.size * np.dtype(dtype).itemsize, True)
-    y = run_plain((op, np.eye(n, dtype=dtype), N, False))
+    y = run(_formed, op, np.dtype(dtype), N)
     y = np.broadcast_to(y, (*op.shape[:-2], *y.shape[-2:])) if y.ndim < op.ndim else y
     y = np.array(y)
     if out is not None:

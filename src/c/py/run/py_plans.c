@@ -305,16 +305,17 @@ static int announce(py_state *s, py_op *self, const lop_plan *plan, const py_pla
     return r ? 0 : -1;
 }
 
-/* A word about a plan that takes long; none where what it derives is there from a call before. */
+/* A word about a plan that takes long, less what it finds from a call before. */
 static int announce_slow(py_state *s, py_op *self, const lop_plan *plan, PyObject *keys, int act) {
     const uint64_t *key =
         keys ? (const uint64_t *)(const void *)PyBytes_AS_STRING(keys) : plan->key;
-    for (int i = 0; i < plan->nderive; i++) {
+    uint64_t there = 0;
+    for (int i = 0; i < plan->nderive && i < LOP_KEEP; i++) {
         lop_blob *b = lop_store_get(&s->store, key[i]);
+        if (b) there |= (uint64_t)1 << i;
         lop_blob_unref(&s->ctx, b);
-        if (b) return 0;
     }
-    PyObject *all = Py_BuildValue("OdLi", (PyObject *)self, plan->seconds,
+    PyObject *all = Py_BuildValue("OdLi", (PyObject *)self, lop_plan_seconds_left(plan, there),
                                   (long long)lop_plan_memory(plan), act);
     PyObject *r = all ? py_call_hook(s, "slow", &PyTuple_GET_ITEM(all, 0), 4) : NULL;
     Py_XDECREF(all);
