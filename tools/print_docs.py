@@ -162,6 +162,11 @@ PARTS = {
         "`P inv(a Q + b P) Q`",
         "a factor of one sum",
     ),
+    "diagonal-inverse-weighted": (
+        "`c I + a K D` or `c I + a D K`, K semidefinite, D a diagonal, c and a positive",
+        "by the diagonal of `inv(a K + c inv(D))`, where D is positive; else dense",
+        "one Cholesky inverse",
+    ),
     "diagonal-inverse-resolvent": (
         "`d I + a inv(K + c I)`, K definite and a < 0, or what is inverted solved with at once",
         "`(I - q inv(G)) / d`, or `K inv(G) / d`, of `G = K + (c + q) I`, `q = a / d`",

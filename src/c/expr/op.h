@@ -170,6 +170,9 @@ static inline lop_dtype lop_parameter_dtype(const lop_node *k, lop_dtype wide) {
 enum { LOP_KERNELS = 5 };
 int lop_kernel_points(const lop_node *kernel, int *at);
 lop_attr lop_kernel_join(const lop_attr *a, const lop_attr *b);
+/* Without negative eigenvalues, but for rounding: of points with themselves, and no polynomial,
+ * whose offset may be negative. */
+bool lop_kernel_is_covariance(const lop_node *kernel);
 /* Is it a Matern kernel of smoothness `order` + 1/2 of points on a line with themselves, without
  * batch? Its points (n x 1) and numbers, borrowed; NULL: the number is 1. */
 typedef struct lop_line_kernel {

@@ -275,6 +275,8 @@ LOP_BUILD(projection_inverse_thin_sum);
 /* identity_plus_weighted.c */
 LOP_BUILD(det_weighted);
 LOP_BUILD(solve_weighted);
+LOP_BUILD(diagonal_inverse_weighted);
+LOP_BUILD(dense_inverse_weighted);
 /* inverse_identities.c */
 LOP_BUILD(solve_spelled_inverse);
 LOP_BUILD(spelled_inverse);

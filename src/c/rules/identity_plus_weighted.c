@@ -9,7 +9,14 @@
  * scales as T does. S is Hermitian and has M's eigenvalues, so that cond(S) <= cond(M) and the
  * determinant is as right as LU of M makes it. 1 / d and the product with det D, a pair of mantissa
  * and exponent, add n u. A d that is not positive, or whose reciprocal is out of range, leads to LU
- * of M; a solution is checked by its residual, else by LU of M. */
+ * of M; a solution is checked by its residual, else by LU of M.
+ *
+ *   diag M^-1 = diag(T^-1) / d,   M^-1 = D^-1 T^-1  or  T^-1 D^-1
+ *
+ * An entry of M^-1 is S^-1_ij (d_j / d_i)^1/2, or its reciprocal, and so is its error some
+ * n u cond(S) |S^-1| times that root: on the diagonal, and in the trace, no more than LU's
+ * n u cond(M) |M^-1|, as |S^-1| <= |M^-1|. The whole inverse is taken so where no d is more than
+ * 100 times another one: the root is at most 10. */
 #include "builds.h"
 #include "expr/properties.h"
 #include "ops/shared/sparse_solver.h"
@@ -28,10 +35,13 @@ static bool is_plain(lop_ctx *ctx, lop_coef c) {
     return lop_coef_test(ctx, c, LOP_COEF_POSITIVE) && lop_coef_test(ctx, c, LOP_COEF_MODEST);
 }
 
-/* A matrix that is factored as a dense one. */
+/* A matrix that is factored as a dense one. Kernels are semidefinite but for rounding. */
 static bool is_full(const lop_node *k) {
     const lop_node *in = k;
+    lop_coef by;
     while (in->op == &lop_op_scaled || in->op == &lop_op_view) in = in->child[0];
+    if (in->op == &lop_op_kernel && without_scale(k, &by) == in && is_plain(k->ctx, by))
+        return lop_kernel_is_covariance(in) || lop_infer_semidefinite(k);
     return (in->op == &lop_op_dense || in->op == &lop_op_kernel || in->op == &lop_op_sum ||
             in->op == &lop_op_prod) &&
            lop_infer_semidefinite(k);
@@ -122,5 +132,51 @@ LOP_BUILD(solve_weighted) {
     const lop_node *gone[] = {t, back, b, z, x, dense, alt};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     lop_check_close(&k);
+    return st;
+}
+
+/* The value where the numbers of `back` are positive and finite and, with `most`, none is more than
+ * that many times another; else alt. */
+static lop_status where_even(const lop_maker *mk, const lop_node *value, const lop_node *back,
+                             int64_t most, const lop_node *alt, const lop_node **out) {
+    const lop_attr how = {.i = {most, 4, 0, 0}};
+    const lop_node *child[3] = {value, back, alt};
+    return lop_make_op(mk, &lop_op_spectral, &how, 3, child, NULL, out);
+}
+
+LOP_BUILD(diagonal_inverse_weighted) {
+    const lop_node *a = m->root->child[0]->child[0], *t = NULL, *back = NULL, *inverse = NULL,
+                   *d = NULL, *r = NULL, *both = NULL, *alt = NULL;
+    weighted w;
+    if (a->dtype != m->root->dtype || !read(a, &w)) return LOP_NOMATCH;
+    lop_status st = symmetric(mk, &w, &t, &back);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_inverse, NULL, t, &inverse);
+    if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, inverse, &d);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_recip, NULL, w.d->child[0], &r);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_mul, NULL, d, r, &both);
+    if (st == LOP_OK) st = lop_inverse_diagonal(mk, a, &m->root->attr, m->root->dtype, &alt);
+    if (st == LOP_OK) st = where_even(mk, both, back, 0, alt, out);
+    const lop_node *gone[] = {t, back, inverse, d, r, both, alt};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
+LOP_BUILD(dense_inverse_weighted) {
+    const lop_node *a = m->root->child[0]->child[0], *t = NULL, *back = NULL, *inverse = NULL,
+                   *r = NULL, *over = NULL, *product = NULL, *both = NULL, *alt = NULL;
+    weighted w;
+    if (a->dtype != m->root->dtype || !read(a, &w)) return LOP_NOMATCH;
+    lop_status st = symmetric(mk, &w, &t, &back);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_inverse, NULL, t, &inverse);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_recip, NULL, w.d->child[0], &r);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_diag, NULL, r, &over);
+    if (st == LOP_OK)
+        st = lop_make2(mk, &lop_op_prod, NULL, w.left ? inverse : over, w.left ? over : inverse,
+                       &product);
+    if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, product, &both);
+    if (st == LOP_OK) st = lop_inverse_array(mk, a, m->root->dtype, &alt);
+    if (st == LOP_OK) st = where_even(mk, both, back, 100, alt, out);
+    const lop_node *gone[] = {t, back, inverse, r, over, product, both, alt};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     return st;
 }

@@ -40,7 +40,8 @@
  *                was not found. x is a matrix or a determinant; without d and t only the latter
  *                counts. With attr.i[1] d stands alone: 1, and is to be positive; 2, a determinant
  *                of n rows, |log2 |d|| to be more than n / 8, with g = n; 3, a determinant, is
- *                not to be 0.
+ *                not to be 0; 4, is to be positive and finite, and, if g is not 0, its largest at
+ *                most g times its least.
  *
  * Cost: one pass over x, r and b; over d and t. */
 #include "expr/op.h"
@@ -261,7 +262,7 @@ const lop_op lop_op_checked_difference = {LOP_NAMED(checked_difference),
 
 /* -- spectral */
 
-enum { POSITIVE = 1, FAR = 2, REGULAR = 3 };
+enum { POSITIVE = 1, FAR = 2, REGULAR = 3, EVEN = 4 };
 
 static lop_status infer_spectral(lop_node *n, lop_err *err) {
     const lop_node *x = n->child[0], *alt = n->child[n->n - 1];
@@ -272,7 +273,8 @@ static lop_status infer_spectral(lop_node *n, lop_err *err) {
     if (x->core < 1 || x->core != alt->core || x->dtype != alt->dtype || x->weak || alt->weak ||
         !lop_is_blas(x->dtype) || !lop_shape_equal(&x->shape, &alt->shape) || n->n > LOP_MAXARG)
         return lop_fail(err, LOP_DIM, "the branches of spectral differ");
-    if (n->attr.i[1] && (n->n != 3 || (n->attr.i[1] >= FAR && !lop_node_is_pair(n->child[1]))))
+    if (n->attr.i[1] && (n->n != 3 || ((n->attr.i[1] == FAR || n->attr.i[1] == REGULAR) &&
+                                       !lop_node_is_pair(n->child[1]))))
         return lop_fail(err, LOP_DIM, "one spectrum is looked at for its signs");
     n->shape = x->shape;
     n->core = x->core;
@@ -308,6 +310,12 @@ static bool is_not_positive(const lop_mat *d) {
             return true;
     return false;
 }
+static bool is_uneven(const lop_mat *d, double most) {
+    double low, high;
+    if (is_not_positive(d)) return true;
+    range_of(d, &low, &high);
+    return !isfinite(high) || (most > 0 && high > most * low);
+}
 /* Its exponent says that much; 0 of det 0, inf and NaN. */
 static bool is_far_from_one(const lop_mat *det, int64_t n) {
     return 8 * (fabs(lop_pair_load(det).e) - 1) >= (double)n;
@@ -319,6 +327,7 @@ static lop_status run_accept_spectrum(const lop_call *c) {
     if (at[1] == FAR) return is_far_from_one(c->a[2], at[0]) ? LOP_OK : LOP_SINGULAR;
     if (at[1] == REGULAR) return lop_pair_is_zero(lop_pair_load(c->a[2])) ? LOP_SINGULAR : LOP_OK;
     if (at[1] == POSITIVE) return is_not_positive(c->a[2]) ? LOP_SINGULAR : LOP_OK;
+    if (at[1] == EVEN) return is_uneven(c->a[2], (double)at[0]) ? LOP_SINGULAR : LOP_OK;
     if (n < 4 || c->a[n - 1]->m == 0) return LOP_OK;
     const lop_mat *d = c->a[n - 1];
     const double u = lop_rounding(d->dt);

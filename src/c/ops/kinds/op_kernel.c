@@ -92,6 +92,13 @@ bool lop_kernel_line(const lop_node *kernel, lop_line_kernel *line) {
     return true;
 }
 
+bool lop_kernel_is_covariance(const lop_node *kernel) {
+    factor f[LOPK_KERNELS];
+    int n;
+    bool all = read_factors(kernel, f, &n) && is_same(f, n);
+    for (int i = 0; all && i < n; i++) all = f[i].word != LOPK_POLYNOMIAL;
+    return all;
+}
 static lop_status check(const factor *f, lop_err *err) {
     const lop_node *number[2] = {f->variance, f->shape};
     char x[128], y[128];
