@@ -90,6 +90,7 @@ const lop_node *gen_entries(gen *g, const char *rule);
 /* For the rows named between, and those of blocks of inverses. */
 const lop_node *gen_between(gen *g, const char *rule);
 const lop_node *gen_between_alike(gen *g, const char *rule);
+const lop_node *gen_between_bands(gen *g, const char *rule);
 /* Which sums along diagonals: often plain ones, over i + j, modulo n, the other way round. */
 lop_attr gen_lines(gen *g);
 

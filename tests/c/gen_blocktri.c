@@ -1,4 +1,5 @@
-/* gen_blocktri.c: questions about inverses of BlockTridiagonals; a part of gen.h. */
+/* gen_blocktri.c: questions about inverses of BlockTridiagonals; a part of gen.h; and of
+ * bands twice. */
 #include "gen.h"
 
 #include <string.h>
@@ -42,6 +43,42 @@ const lop_node *gen_blocktri_blocks(gen *g, const char *rule) {
     const lop_node *child[3] = {t_one_of(w, "inverse", NULL, a), size, size};
     if (child[0] && size) out = t_node(w, "entry_sums", &at, 3, child);
     lop_node_unref(child[0]);
+    lop_node_unref(size);
+    return out;
+}
+
+/* What is read off A^-1 X A^-1, or A^-2, of bands that are far narrower than they are long: blocks
+ * of more than 32 rows, as the rule asks. */
+const lop_node *gen_between_bands(gen *g, const char *rule) {
+    world *w = g->w;
+    lop_status st = LOP_OK;
+    const bool blocks = !strncmp(rule, "entries", 7);
+    const int64_t n = blocks ? 36 : 8 + pick(g, 5), views = pick(g, 3);
+    const lop_attr mode = t_ints(1 + pick(g, 3), 0, 0, 0);
+    const lop_node *a = NULL, *x = NULL, *size = NULL, *out = NULL;
+    for (int tries = 0; tries < 40 && !(a && (!blocks || a->attr.i[0] <= 3)); tries++) {
+        lop_node_unref(a);
+        a = gen_instance(g, blocks ? &lop_op_blocktridiagonal : &lop_op_tridiagonal, n, n, &st);
+    }
+    if (!a) return NULL;
+    const int64_t b = blocks ? a->attr.i[0] : 1;
+    if (pick(g, 3)) x = gen_instance(g, &lop_op_tridiagonal, n, n, &st);
+    const lop_node *inverse = t_one_of(w, "inverse", NULL, a);
+    if (inverse && views == 0) inverse = t_one_of(w, "view", &mode, inverse);
+    const lop_node *left = inverse ? lop_node_ref(inverse) : NULL;
+    if (x) left = t_two_of(w, "prod", left, x);
+    const lop_node *both = t_two_of(w, "prod", left, inverse);
+    const lop_attr at = t_ints(blocks                      ? 3
+                               : strncmp(rule, "trace", 5) ? pick(g, 3) - 1
+                                                           : 0,
+                               blocks ? pick(g, 3) - 1 : 0, 0, 0);
+    if (!blocks) return t_one_of(w, strncmp(rule, "trace", 5) ? "diagonal" : "trace", &at, both);
+    const lop_node like = {.shape = {.ndim = 1, .dim = {b}}, .dtype = LOP_f64, .weak = LOP_WEAK};
+    if (lop_node_make(&w->ctx, &lop_op_sizes, NULL, 0, NULL, &like, &size, &w->err) != LOP_OK)
+        size = NULL;
+    const lop_node *child[3] = {both, size, size};
+    if (both && size) out = t_node(w, "entry_sums", &at, 3, child);
+    lop_node_unref(both);
     lop_node_unref(size);
     return out;
 }

@@ -547,6 +547,7 @@ const lop_node *gen_between(gen *g, const char *rule) {
     gen one = *g;
     one.batch = (lop_shape){0};
     one.exprs = 0;
+    if (strstr(rule, "bands")) return gen_between_bands(&one, rule);
     if (strstr(rule, "quasi") || strstr(rule, "toeplitz") || strstr(rule, "generators"))
         return gen_between_alike(&one, rule);
     const lop_attr all = t_ints(0, 0, 0, 0), side = t_ints(pick(g, 2), 0, 0, 0);

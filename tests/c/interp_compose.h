@@ -308,7 +308,8 @@ static const tv *composed(ip *p, const lop_node *node, const char *s) {
         !strcmp(s, "toeplitz_inverse_diagonal") || strstr(s, "sparse") ||
         !strcmp(s, "quasiseparable_solve") || !strcmp(s, "quasiseparable_det") ||
         !strcmp(s, "quasiinvdiag") || !strcmp(s, "block_tridiagonal_solve") ||
-        !strcmp(s, "block_det") || strstr(s, "blockinv") || strstr(s, "invdiag"))
+        !strcmp(s, "block_det") || strstr(s, "blockinv") || strstr(s, "invdiag") ||
+        !strcmp(s, "bandbetween"))
         return ip_eval(p, node->child[node->n - 1]); /* the second: by definition */
     if (!strcmp(s, "first_unit")) {
         lop_shape batch = node->shape;

@@ -6,8 +6,9 @@
 #include <math.h>
 #include <string.h>
 
-static lop_status zeros_of(const lop_maker *mk, const lop_node *like_this, const lop_node **out) {
-    lop_node like = {.shape = like_this->shape, .dtype = like_this->dtype, .core = 2};
+static lop_status zeros_of(const lop_maker *mk, const lop_node *like_this, lop_dtype dt,
+                           const lop_node **out) {
+    lop_node like = {.shape = like_this->shape, .dtype = dt, .core = 2};
     lop_attr d = {.i = {0, 0, 0, (int64_t)like.dtype + 1}};
     const lop_node *zeros;
     lop_status st = lop_make(mk, "zeros", NULL, 0, NULL, &like, &zeros);
@@ -28,7 +29,7 @@ static lop_status planned(const lop_match *m, const lop_maker *mk, const lop_nod
         if (ch.atom[i].node == op) return LOP_NOMATCH; /* a power that is not taken apart */
     ch.trail = mk->trace && !mk->trace->order[0] ? mk->trace->trail : NULL;
     lop_chain_search(&ch);
-    if (ch.state.group[0].n == 0) return zeros_of(mk, m->root, out);
+    if (ch.state.group[0].n == 0) return zeros_of(mk, m->root, m->root->dtype, out);
     lop_chmake_open(&b, &ch, mk);
     lop_status st = lop_chmake_terms(&b, 0, 0, NULL, out);
     lop_chmake_close(&b, b.text ? lop_chain_written(ch.dt, op, x) : 0);
@@ -74,7 +75,7 @@ static lop_status make_parts(const lop_match *m, const lop_maker *mk, int n,
     lop_chmake_open(&b, &ch, mk);
     for (int i = 0; i < n && st == LOP_OK; i++) {
         if (i > 0) lop_chmake_say(&b, "; ");
-        st = ch.state.group[i].n == 0 ? zeros_of(mk, part[i], &made[i])
+        st = ch.state.group[i].n == 0 ? zeros_of(mk, part[i], m->root->dtype, &made[i])
                                       : lop_chmake_terms(&b, i, 0, NULL, &made[i]);
     }
     double written = 0;
