@@ -9,11 +9,40 @@
 #include "expr/properties.h"
 #include "low_rank_woodbury.h"
 
+/* S^-1 X S^-1 of S^-T X S^-T, which has the same diagonal where X is one. */
+static lop_status untransposed(const lop_maker *mk, const lop_node *p, const lop_node **out) {
+    const lop_node *left = p->child[0], *right = p->child[1], *x = NULL, *half = NULL;
+    if (left->op == &lop_op_prod) {
+        x = left->child[1];
+        left = left->child[0];
+    } else if (right->op == &lop_op_prod) {
+        x = right->child[0];
+        right = right->child[1];
+    }
+    if (left->op != &lop_op_view || right->op != &lop_op_view ||
+        left->attr.i[0] != right->attr.i[0] || left->child[0]->op != &lop_op_inverse ||
+        right->child[0]->op != &lop_op_inverse)
+        return LOP_NOMATCH;
+    const int64_t mode = left->attr.i[0];
+    if (mode != LOP_T && (mode != LOP_H || lop_is_complex(p->dtype))) return LOP_NOMATCH;
+    if (!x) return lop_make2(mk, &lop_op_prod, NULL, left->child[0], right->child[0], out);
+    lop_status st = lop_make2(mk, &lop_op_prod, NULL, left->child[0], x, &half);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_prod, NULL, half, right->child[0], out);
+    lop_node_unref(half);
+    return st;
+}
+
 /* S and X. Owned; NOMATCH: they are not that. */
 static lop_status read_between(const lop_maker *mk, const lop_node *p, lop_dtype dt,
                                const lop_node **s, const lop_node **x) {
-    const lop_node *a = NULL;
+    const lop_node *a = NULL, *plain = NULL;
     lop_status st = lop_read_between_or_twice(mk, p, &a, x);
+    if (st == LOP_NOMATCH) {
+        st = untransposed(mk, p, &plain);
+        if (st == LOP_OK) st = read_between(mk, plain, dt, s, x);
+        lop_node_unref(plain);
+        return st;
+    }
     if (st == LOP_OK && (lop_nbatch(*x) > 0 || !lop_is_diagonal_matrix(*x))) st = LOP_NOMATCH;
     return st == LOP_OK ? lop_woodbury_of_diagonal(mk, dt, a, s) : st;
 }

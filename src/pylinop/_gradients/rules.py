@@ -194,6 +194,8 @@ def _thin_between(h: Any, g: Any, depth: int) -> Any:
     shared and makes no matrix of the size of h. None for others."""
     if not is_lazy(g) or depth == 0:
         return None
+    if _is_inverse_of(h, g):
+        return h
     if g._head == "scale":
         inner = _between(h, g._args[0], depth - 1)
         return None if inner is None else scaled(inner, g._args[1])
@@ -207,6 +209,14 @@ def _thin_between(h: Any, g: Any, depth: int) -> Any:
         return None
     a, b = g._args
     return (h @ a) @ (b @ h)
+
+
+def _is_inverse_of(h: Any, g: Any) -> bool:
+    """Is one the inverse of the other, both seen through a mode? Determinants of inverses lead
+    here."""
+    if h._head == "view" and g._head == "view" and h._more == g._more:
+        h, g = h._args[0], g._args[0]
+    return any(x._head == "inverse" and x._args[0] is y for x, y in ((h, g), (g, h)))
 
 
 def _between(h: Any, g: Any, depth: int = _DEEPEST) -> Any:
