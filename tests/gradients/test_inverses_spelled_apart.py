@@ -1,5 +1,5 @@
-"""Gradients of traces and determinants of inverses of low-rank updates whose two sides are arrays of
-their own, which are not known to be each other's transpose: by the update, as of one array."""
+"""Gradients of traces and determinants of inverses of low-rank updates whose two sides are arrays
+of their own, which are not known to be each other's transpose: by the update, as of one array."""
 
 import numpy as np
 import pytest
