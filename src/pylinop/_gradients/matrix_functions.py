@@ -18,7 +18,7 @@ from .._base import errors
 from .._base.dtypes import inexact
 from .._eigen.exponential_derivative import along_pair
 from .._lazy.build import inverse, scaled, view
-from .._lazy.functions_of_structure import kind_of, terms
+from .._lazy.functions_of_structure import family, kind_of, terms
 from .._lazy.kinds import FORM, VALUE, lazily
 from .._lazy.matrix_functions import OfForm, made, of_full_rank, solved
 from .._structured.function_derivatives import DIFFERENCES, derivative
@@ -37,11 +37,11 @@ def _frechet(y: Any, g: Any, k: int) -> Any:
 
 def _commuted(f: OfForm, A: Any, g: Any) -> Any:
     """f'(A)^H g where all that A depends on moves it along what commutes with it: a sum of diagonal
-    matrices and c I, or of circulant ones. Else None."""
+    matrices and c I, or of circulant ones of the same levels. Else None."""
     slope = SLOPES.get(f.name)
     parts = terms(A) if slope is not None and A.ndim == 2 else None
-    kinds = {kind_of(x) for x, _, _ in parts or ()} - {_core.Identity}
-    if slope is None or len(kinds) != 1 or kinds.pop() not in (_core.Diag, _core.Circulant):
+    found = {family(x) for x, _, _ in parts or () if kind_of(x) is not _core.Identity}
+    if slope is None or len(found) != 1 or None in found:
         return None
     back = view(A, 3)
     return slope(back, made(f.name, f.function, back, back.shape, **f.kwargs)) @ g
