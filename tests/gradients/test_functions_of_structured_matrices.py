@@ -169,6 +169,34 @@ def test_values_of_parts_are_those_of_the_whole():
         pl.expm(pl.lazy(np.ones((2, 3))))
 
 
+SIGNS = np.where(np.arange(N) % 3, 1.0, -1.0)
+
+
+@pytest.mark.parametrize("name", ["logm", "sqrtm"])
+@pytest.mark.parametrize(
+    "matrix",
+    [
+        lambda p: pl.Diag((p * SIGNS).astype(complex)),
+        lambda p: pl.Diag(p * SIGNS + 0j).H,
+        lambda p: (-1 + 0j) * pl.Diag(p * SIGNS),
+        lambda p: p[0] * pl.lazy(pl.Diag(SIGNS + 0j)),
+        lambda p: pl.Circulant(np.concatenate([p[:7], p[5:0:-1]]) + 0j),
+    ],
+)
+def test_negative_numbers(matrix, name):
+    """The conjugate of their root is not the root of their conjugate."""
+
+    def f(p):
+        return np.sum(np.cos(Y) * np.imag(getattr(pl, name)(matrix(p)) @ Y))
+
+    d = np.cos(np.arange(N))
+    due = along(f, [X], [d], 1e-3)
+    assert abs(pl.grad(f)(X) @ d - due) < 1e-6 * max(1, abs(due))
+    h = 1e-5
+    second = (pl.grad(f)(X + h * d) - pl.grad(f)(X - h * d)) / (2 * h)
+    np.testing.assert_allclose(pl.hvp(f)(X, d), second, rtol=1e-4, atol=1e-4)
+
+
 SINGLE = SYM.astype(np.float32)
 TIMES = np.float64(0.7)
 
