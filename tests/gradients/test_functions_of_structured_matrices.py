@@ -17,6 +17,7 @@ CIRC = np.r_[4.0, rng.uniform(-0.3, 0.3, N - 1)]
 TOEP = np.r_[5.0, rng.uniform(-0.3, 0.3, N - 1)]
 BLOCKS = 3 * np.eye(3) + 0.3 * rng.standard_normal((4, 3, 3))
 LAPLACIAN = pl.Laplacian((3, 4))
+LEVELS = pl.Circulant(0.3 * CIRC.reshape(4, 3), levels=2)
 FIXED = pl.Toeplitz(TOEP, TOEP * 0.7)
 TURN = np.exp(0.3j)
 
@@ -61,6 +62,24 @@ MODELS = {
     ),
     "Diag and Circulant": ([X, CIRC], lambda d, c: pl.Diag(d) + pl.Circulant(c)),
     "two matrices": ([np.array(0.3), np.array(0.5)], lambda a, b: a * FIXED + b * pl.Diag(X)),
+    "off the main diagonal": (
+        [X[:-1], np.array(0.4)],
+        lambda d, c: pl.Diag(d, k=1, shape=(N, N)) + (1 + c) * pl.Identity(N),
+    ),
+    "given off the main diagonal": (
+        [X, np.array(0.4)],
+        lambda d, c: pl.Diag(d) + c * pl.lazy(pl.Diag(X[:-1], k=-1)),
+    ),
+    "Circulants of other levels": (
+        [CIRC, np.array(0.4)],
+        lambda c, s: (
+            0.5 * pl.Circulant(c) + s * pl.Circulant(np.reshape(0.3 * c, (3, 4)), levels=2).T
+        ),
+    ),
+    "given Circulants of other levels": (
+        [CIRC, np.array(0.4)],
+        lambda c, s: pl.Circulant(c) - s * pl.lazy(2 * LEVELS.T),
+    ),
     "a matrix and its transpose": ([np.array(0.3)], lambda a: FIXED + a * FIXED.T),
 }
 STRUCTURED = [
@@ -148,6 +167,71 @@ def test_values_of_parts_are_those_of_the_whole():
     np.testing.assert_allclose(np.asarray(pl.sqrtm(many))[:3, :3], pl.sqrtm(SYM).toarray())
     with pytest.raises(np.linalg.LinAlgError, match="square"):
         pl.expm(pl.lazy(np.ones((2, 3))))
+
+
+SIGNS = np.where(np.arange(N) % 3, 1.0, -1.0)
+
+
+@pytest.mark.parametrize("name", ["logm", "sqrtm"])
+@pytest.mark.parametrize(
+    "matrix",
+    [
+        lambda p: pl.Diag((p * SIGNS).astype(complex)),
+        lambda p: pl.Diag(p * SIGNS + 0j).H,
+        lambda p: (-1 + 0j) * pl.Diag(p * SIGNS),
+        lambda p: p[0] * pl.lazy(pl.Diag(SIGNS + 0j)),
+        lambda p: pl.Circulant(np.concatenate([p[:7], p[5:0:-1]]) + 0j),
+    ],
+)
+def test_negative_numbers(matrix, name):
+    """The conjugate of their root is not the root of their conjugate."""
+
+    def f(p):
+        return np.sum(np.cos(Y) * np.imag(getattr(pl, name)(matrix(p)) @ Y))
+
+    d = np.cos(np.arange(N))
+    due = along(f, [X], [d], 1e-3)
+    assert abs(pl.grad(f)(X) @ d - due) < 1e-6 * max(1, abs(due))
+    h = 1e-5
+    second = (pl.grad(f)(X + h * d) - pl.grad(f)(X - h * d)) / (2 * h)
+    np.testing.assert_allclose(pl.hvp(f)(X, d), second, rtol=1e-4, atol=1e-4)
+
+
+SINGLE = SYM.astype(np.float32)
+TIMES = np.float64(0.7)
+
+
+@pytest.mark.parametrize(
+    "kind, args, of",
+    [
+        (pl.BlockDiag, (SINGLE, BLOCKS[0]), lambda A: A),
+        (pl.BlockDiag, (np.diag([1, 2, 3]), SINGLE), lambda A: 2 * A),
+        (pl.BlockDiag, (SINGLE, SINGLE), lambda A: A + pl.lazy(pl.Identity(6, dtype=float))),
+        (pl.KronSum, (BLOCKS[0], SINGLE), lambda A: A),
+        (pl.KronSum, (SINGLE, SINGLE), lambda A: A + pl.lazy(TIMES) * pl.Identity(9)),
+        (pl.BlockDiag, (np.diag([-1.0, 2.0]), SYM * TURN), lambda A: A),
+        (pl.KronSum, (BLOCKS[0], SYM * TURN), lambda A: A),
+    ],
+)
+def test_parts_are_as_exact_as_the_whole(kind, args, of):
+    """And logarithms and roots of real blocks beside complex ones are complex."""
+    whole = of(kind(*map(pl.lazy, args)))
+    for name in ("expm", "logm", "sqrtm"):
+        if kind is pl.KronSum and name != "expm":
+            continue
+        found = getattr(pl, name)(whole)
+        due = getattr(pl, name)(pl.Dense(np.asarray(whole))).toarray()
+        assert found.dtype == due.dtype
+        np.testing.assert_allclose(np.asarray(found), due, rtol=1e-11, atol=1e-11)
+
+
+def test_parts_in_a_list():
+    for kind in (pl.KronSum, pl.BlockDiag):
+        found = pl.expm(kind([pl.lazy(SYM), BLOCKS[0]]))
+        np.testing.assert_allclose(np.asarray(found), pl.expm(kind([SYM, BLOCKS[0]])).toarray())
+        g = pl.grad(lambda A, of=kind: pl.trace(pl.expm(of([A, BLOCKS[0]]))))(SYM)
+        due = pl.grad(lambda A, of=kind: pl.trace(pl.expm(of(A, BLOCKS[0]))))(SYM)
+        np.testing.assert_allclose(g, due)
 
 
 def test_singular_matrices_say_so():

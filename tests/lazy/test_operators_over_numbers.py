@@ -73,3 +73,12 @@ def test_what_is_no_number_is_refused():
     for other in (np.ones((N, N)), pl.lazy(np.ones((N, N))), pl.lazy(np.ones(N))):
         with pytest.raises(ValueError, match="Can only divide a linear operator by a scalar"):
             KINDS["Diag"] / other
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_what_has_no_dtype_of_its_own_takes_that_of_the_number(spelling):
+    """Single precision was declared to be double."""
+    for s, dtype in ((np.float32(3), "f"), (np.complex64(2j), "F"), (np.array(3), "d")):
+        found = SPELLINGS[spelling](pl.Identity(3), pl.lazy(s))
+        assert found.dtype == (pl.lazy(pl.Identity(3)) / s).dtype == np.dtype(dtype)
+        np.testing.assert_array_equal(np.asarray(found), np.eye(3, dtype=dtype) / s)

@@ -18,9 +18,9 @@ from .._base import errors
 from .._base.dtypes import inexact
 from .._eigen.exponential_derivative import along_pair
 from .._lazy.build import inverse, scaled, view
-from .._lazy.functions_of_structure import kind_of, terms
+from .._lazy.functions_of_structure import family, kind_of, terms
 from .._lazy.kinds import FORM, VALUE, lazily
-from .._lazy.matrix_functions import OfForm, made, of_full_rank, solved
+from .._lazy.matrix_functions import OfForm, of_full_rank, solved
 from .._structured.function_derivatives import DIFFERENCES, derivative
 from .._structured.function_second_derivatives import second_derivative
 from . import decompositions
@@ -31,20 +31,20 @@ from .pieces import Through, pair
 def _frechet(y: Any, g: Any, k: int) -> Any:
     """The adjoint of a function's derivative at A is its derivative at A^H."""
     f, A = y._more[0], y._args[0]
-    found = _commuted(f, A, g)
+    found = _commuted(y, g)
     return _derived(A, g, {"by": f.function, "of": f.name, **f.kwargs}) if found is None else found
 
 
-def _commuted(f: OfForm, A: Any, g: Any) -> Any:
+def _commuted(y: Any, g: Any) -> Any:
     """f'(A)^H g where all that A depends on moves it along what commutes with it: a sum of diagonal
-    matrices and c I, or of circulant ones. Else None."""
-    slope = SLOPES.get(f.name)
+    matrices and c I, or of circulant ones of the same levels. Else None.
+    By f(A), as f(A^H) is another one where a number is on the cut of a root."""
+    A, slope = y._args[0], SLOPES.get(y._more[0].name)
     parts = terms(A) if slope is not None and A.ndim == 2 else None
-    kinds = {kind_of(x) for x, _, _ in parts or ()} - {_core.Identity}
-    if slope is None or len(kinds) != 1 or kinds.pop() not in (_core.Diag, _core.Circulant):
+    found = {family(x) for x, _, _ in parts or () if kind_of(x) is not _core.Identity}
+    if slope is None or len(found) != 1 or None in found:
         return None
-    back = view(A, 3)
-    return slope(back, made(f.name, f.function, back, back.shape, **f.kwargs)) @ g
+    return view(slope(A, y), 3) @ g
 
 
 def _derived(A: Any, g: Any, more: Any) -> Any:

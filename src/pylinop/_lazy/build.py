@@ -116,7 +116,9 @@ def inverse_dtype(a: Any) -> Any:
 
 def over(a: Any, c: Any) -> Any:
     """``a / c`` for a matrix and a number: a multiple where 1 / c is in range."""
-    return _core._LazyArray("over", (a, c), a.shape, ufunc_dtype(np.true_divide, a, c))
+    adopts = a._adopts and is_lazy(c) and c.dtype.kind in "fc"
+    dtype = scaled(a, c).dtype if adopts else ufunc_dtype(np.true_divide, a, c)
+    return _core._LazyArray("over", (a, c), a.shape, dtype)
 
 
 def as_dtype(x: Any) -> Any:

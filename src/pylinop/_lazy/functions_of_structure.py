@@ -11,12 +11,13 @@ import numpy as np
 
 from .. import _core
 from .._base.checks import is_lazy
+from .._base.dtypes import inexact, real_of
 from .build import scaled, view
 from .kinds import Kind, filled
 from .leaves import lazy
 from .matrix_functions import made, square
 
-__all__ = ["function", "kind_of", "terms"]
+__all__ = ["family", "function", "kind_of", "terms"]
 
 _MOST = 64  # sums, multiples and views within each other that are taken apart, and blocks
 
@@ -58,15 +59,38 @@ def kind_of(x: Any) -> Any:
     return x._more[0].cls if is_kind else None
 
 
+def family(x: Any) -> Any:
+    """What is the same of two terms that commute by their kind, being diagonal, or circulant of the
+    same levels; None of other terms."""
+    cls = kind_of(x)
+    if cls not in (_core.Diag, _core.Circulant):
+        return None
+    shape = x._args[0].shape if x._head == "made" else _shape_of_parameter(x._args[0])
+    if cls is _core.Diag:  # not one off the main diagonal
+        return cls if shape == (x.shape[-1],) else None
+    return None if shape is None else (cls, *shape)
+
+
+def _shape_of_parameter(op: Any) -> Any:
+    """The shape of the diagonal, or of the first column by levels; None: not known."""
+    if op._head == "diag":
+        return (op.shape[-1],)
+    column = getattr(op, "c", None)
+    if column is not None:
+        return column.shape
+    found = (_shape_of_parameter(x) for x in op._operands if isinstance(x, _core.Circulant))
+    return next(found, None)
+
+
 def function(name: str, of: Callable[..., Any], A: Any) -> Any:
     """The function ``of`` of a LazyArray, by parts where it can be."""
     square(A, name)
     parts = terms(A) if A.ndim == 2 and A._head not in ("leaf", "call") else None
-    found = None if parts is None else _by_parts(name, of, parts)
+    found = None if parts is None else _by_parts(name, of, A, parts)
     return made(name, of, A, A.shape) if found is None else found
 
 
-def _by_parts(name: str, of: Callable[..., Any], parts: list[Any]) -> Any:
+def _by_parts(name: str, of: Callable[..., Any], A: Any, parts: list[Any]) -> Any:
     shift = [numbers for x, numbers, _ in parts if kind_of(x) is _core.Identity]
     rest = [p for p in parts if kind_of(p[0]) is not _core.Identity]
     if len(rest) != 1 or rest[0][0]._head != "made":
@@ -76,13 +100,24 @@ def _by_parts(name: str, of: Callable[..., Any], parts: list[Any]) -> Any:
     if cls is not _core.BlockDiag and not (cls is _core.KronSum and name == "expm"):
         return None
     args, _ = filled((x._more[0].args, x._more[0].kwargs), x._args)
+    args = args[0] if len(args) == 1 and type(args[0]) in (list, tuple) else args
     seen = [_times(view(a if is_lazy(a) else lazy(a), mode), numbers) for a in args]
     if len(seen) > _MOST or any(a.ndim != 2 or a.shape[0] != a.shape[1] for a in seen):
         return None
     shifted = len(seen) if cls is _core.BlockDiag else 1  # how many have the terms c I
     seen = [_shifted(a, shift) if i < shifted else a for i, a in enumerate(seen)]
+    if not all(_is_as_exact(name, a.dtype, A.dtype) for a in seen):
+        return None
     found = [made(name, of, a, a.shape) for a in seen]
     return _core.Kron(*found) if cls is _core.KronSum else _core.BlockDiag(*found)
+
+
+def _is_as_exact(name: str, dtype: Any, whole: Any) -> bool:
+    """Is the function of a part, in its own dtype, that in the dtype of the whole? Only the
+    exponential of what is real is real."""
+    if name == "expm":
+        return bool(real_of(dtype) == real_of(whole))
+    return bool(inexact(dtype) == inexact(whole))
 
 
 def _times(a: Any, numbers: list[Any]) -> Any:
