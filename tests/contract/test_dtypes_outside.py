@@ -52,6 +52,23 @@ def test_dense_forms_keep_nan_where_it_is(dtype, value, rng):
     np.testing.assert_array_equal(A.toarray(), 2 * y)
 
 
+@pytest.mark.parametrize("c", [np.float16(3), np.longdouble(-0.1), np.clongdouble(2 - 1j)])
+def test_dense_forms_of_multiples_by_numbers_outside(c, rng):
+    """Such a multiple is a product with a diagonal matrix."""
+    x = rng.standard_normal((3, 5)).astype("f4")
+    x[0, 1] = np.nan
+    A = pl.Dense(x)
+    for found, want in (
+        (c * A, c * x),
+        (A / c, x / c),
+        ((c * A).T, (c * x).T),
+        (c * A.conj(), c * x),
+        ((A * c).H, np.conj(c * x).T),
+    ):
+        assert found.toarray().dtype == want.dtype
+        np.testing.assert_allclose(found.toarray(), want, rtol=4 * np.finfo(want.dtype).eps)
+
+
 def test_dense_forms_of_long_chains():
     A = pl.Dense(np.ones((2, 2), np.longdouble))
     for _ in range(5000):
