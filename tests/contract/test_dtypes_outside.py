@@ -96,3 +96,12 @@ def test_callables_may_still_have_none():
             return 1j * x
 
     assert Some().dtype is None
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.longdouble])
+def test_complex_multiples_of_kinds_beside_other_dtypes(dtype):
+    """A multiple that closes to its kind still makes the whole complex."""
+    a, b = pl.Diag(np.ones(3, dtype)), pl.Tridiagonal(np.ones(2), np.ones(3), np.ones(2))
+    for A in (a + 1j * b, a - b / 1j, a @ (1j * b), (1j * b).T + a):
+        assert A.dtype == A.toarray().dtype
+        np.testing.assert_array_equal(np.asarray(pl.lazy(A).imag), A.toarray().imag)
