@@ -52,6 +52,23 @@ def test_dense_forms_keep_nan_where_it_is(dtype, value, rng):
     np.testing.assert_array_equal(A.toarray(), 2 * y)
 
 
+@pytest.mark.parametrize("c", [np.float16(3), np.longdouble(-0.1), np.clongdouble(2 - 1j)])
+def test_dense_forms_of_multiples_by_numbers_outside(c, rng):
+    """Such a multiple is a product with a diagonal matrix."""
+    x = rng.standard_normal((3, 5)).astype("f4")
+    x[0, 1] = np.nan
+    A = pl.Dense(x)
+    for found, want in (
+        (c * A, c * x),
+        (A / c, x / c),
+        ((c * A).T, (c * x).T),
+        (c * A.conj(), c * x),
+        ((A * c).H, np.conj(c * x).T),
+    ):
+        assert found.toarray().dtype == want.dtype
+        np.testing.assert_allclose(found.toarray(), want, rtol=4 * np.finfo(want.dtype).eps)
+
+
 def test_dense_forms_of_long_chains():
     A = pl.Dense(np.ones((2, 2), np.longdouble))
     for _ in range(5000):
@@ -79,3 +96,12 @@ def test_callables_may_still_have_none():
             return 1j * x
 
     assert Some().dtype is None
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.longdouble])
+def test_complex_multiples_of_kinds_beside_other_dtypes(dtype):
+    """A multiple that closes to its kind still makes the whole complex."""
+    a, b = pl.Diag(np.ones(3, dtype)), pl.Tridiagonal(np.ones(2), np.ones(3), np.ones(2))
+    for A in (a + 1j * b, a - b / 1j, a @ (1j * b), (1j * b).T + a):
+        assert A.dtype == A.toarray().dtype
+        np.testing.assert_array_equal(np.asarray(pl.lazy(A).imag), A.toarray().imag)

@@ -101,3 +101,17 @@ def test_vector_norms(ord, rng):
     check(lambda a: real(np.linalg.vector_norm(a, axis=(1, 0), keepdims=True, ord=ord) * a), A)
     check_second(lambda a: real(np.linalg.vector_norm(a, axis=1, ord=ord)), A)
     assert not pl.grad(lambda a: np.linalg.vector_norm(a, ord=ord))(np.zeros(3)).any()
+
+
+@pytest.mark.parametrize("shape", [(6,), (80,), (2, 5), (70, 3)])
+def test_real_cotangents_of_complex_products(shape, rng):
+    """The parts of a complex product have real derivatives, which stay complex on the way back."""
+    x = 1 + 0.2 * rng.standard_normal(shape) + 0.2j * rng.standard_normal(shape)
+    w = rng.standard_normal(shape)
+    for f in (
+        lambda a: np.sum(w * np.cumprod(a, axis=0).real),
+        lambda a: np.sum(w * np.cumprod(a, axis=-1).imag ** 2),
+        lambda a: np.linalg.norm(np.cumprod(a).real),
+    ):
+        check(f, x)
+        check_second(f, x)

@@ -258,6 +258,11 @@ def _formed(op: Any, dtype: Any, mode: int) -> Generator[Any, Any, Any]:
         return _multiple(below[1].conjugate() if mode & C else below[1], y)
     if head == "view":
         return (yield below[0], dtype, mode ^ op._mode)
+    if head == "prod" and type(below[1]) is _core.Diag and below[1]._given("k") == 0:
+        d = below[1]._given("d")  # multiples by numbers of foreign dtypes are such products
+        d = np.asarray(d.conj() if mode & C else d)
+        y = yield below[0], dtype, mode
+        return y * (d[..., None] if mode & T else d[..., None, :])
     if not below and type(op).__module__ == "pylinop" and op._init is not None:
         a = dense_forms.placed(op)
         if a is not None:

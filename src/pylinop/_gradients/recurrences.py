@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._lazy import build
 from .pieces import call, conj
 
 _SHORT = 64  # elements that are taken one after the other
@@ -47,7 +48,9 @@ def _behind(x: Any, axis: int, first: float) -> Any:
 def _back(a: Any, g: Any, axis: int) -> Any:
     """s_k = g_k + conj(a_{k+1}) s_{k+1}."""
     a, g = _behind(np.flip(conj(a), axis), axis, 1.0), np.flip(g, axis)
-    return np.flip(call(recurred, (a, g), g.shape, g.dtype, axis=axis), axis)
+    dtype = np.result_type(a.dtype, g.dtype)  # g may be real where a is not
+    g = g if g.dtype == dtype else build.cast(g, dtype)
+    return np.flip(call(recurred, (a, g), g.shape, dtype, axis=axis), axis)
 
 
 def _recurred(y: Any, g: Any, k: int) -> Any:

@@ -153,7 +153,7 @@ def foreign_dtype(op: Any) -> Any:
         seen.add(id(o))
         below = [p for p in (*o._operands, *(o._init or ())) if isinstance(p, _core.Operator)]
         numbers = [p for p in o._operands if not isinstance(p, _core.Operator)]
-        if o._head == "scaled":
+        if "scaled" in (o._head, o._by):  # closed kinds too
             found += numbers  # Python's stay weak
         if below:
             stack += below
