@@ -11,6 +11,7 @@ import numpy as np
 from .. import _core
 from .._base import sparse_arrays
 from .._base.dtypes import C, T
+from .._base.kind_flags import names
 
 
 def conjugated(a: Any) -> Any:
@@ -257,10 +258,7 @@ _DENSE: dict[str, Callable[[Any], Any]] = {
 }
 
 
-_PLACED = (
-    *("Dense", "Diag", "Toeplitz", "Circulant", "Hankel", "Triangular", "Tridiagonal", "Banded"),
-    "BlockTridiagonal",
-)
+_PLACED = names("entries") & names("linear") & frozenset(_DENSE)
 
 
 def placed(op: Any) -> Any:

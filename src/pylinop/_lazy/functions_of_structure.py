@@ -63,12 +63,14 @@ def family(x: Any) -> Any:
     """What is the same of two terms that commute by their kind, being diagonal, or circulant of the
     same levels; None of other terms."""
     cls = kind_of(x)
-    if cls not in (_core.Diag, _core.Circulant):
-        return None
-    shape = x._args[0].shape if x._head == "made" else _shape_of_parameter(x._args[0])
     if cls is _core.Diag:  # not one off the main diagonal
-        return cls if shape == (x.shape[-1],) else None
+        return cls if _parameter_shape(x) == (x.shape[-1],) else None
+    shape = _parameter_shape(x) if cls is _core.Circulant else None
     return None if shape is None else (cls, *shape)
+
+
+def _parameter_shape(x: Any) -> Any:
+    return x._args[0].shape if x._head == "made" else _shape_of_parameter(x._args[0])
 
 
 def _shape_of_parameter(op: Any) -> Any:

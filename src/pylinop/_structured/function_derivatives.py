@@ -83,13 +83,18 @@ def basis(op: Any) -> Any:
 
 
 def regular(op: Any, w: Any, of: str, p: Any) -> Any:
-    """The eigenvalues where f is taken at positive ones; None where some are negative. Zero has a
-    derivative of powers above 1 alone."""
+    """The eigenvalues where f is taken at positive ones; None where some are negative and f is a
+    power with an integer. Zero has a derivative of powers above 1 alone."""
     if w.size == 0 or of == "expm":
         return w
     most = np.abs(w).max(axis=-1, keepdims=True)
     noise = 0 if known(op, "diagonal") else w.shape[-1] * np.finfo(w.dtype).eps * most
     if (w < -noise).any():
+        if op.dtype.kind == "c" and not float(p).is_integer():
+            raise np.linalg.LinAlgError(
+                f"{of} of a complex matrix with the eigenvalue {w.min():.3g} has no derivative: "
+                "that lies on the function's branch cut"
+            )
         return None
     zero = w <= noise
     if zero.any() and (of == "logm" or p < 1):
