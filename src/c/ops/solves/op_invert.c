@@ -57,9 +57,7 @@ static lop_status run_lu_inverse(const lop_call *c) {
     return st;
 }
 
-const lop_node *lop_unswapped(const lop_node *a) {
-    return a->op == &lop_op_swap ? a->child[0] : a;
-}
+const lop_node *lop_unswapped(const lop_node *a) { return a->op == &lop_op_swap ? a->child[0] : a; }
 
 static lop_step *emit_one(lop_emit *e, const lop_node *self, bool cholesky, int factor, int out) {
     int64_t n = lop_rows(self), batch;
