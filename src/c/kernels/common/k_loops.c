@@ -288,7 +288,7 @@ enum { PITCH = BLOCK + 8, LINE = 64, WIDEST = 16, TOGETHER = 64, FEW = 32 };
  * line.
  */
 typedef uint32_t four __attribute__((vector_size(16), aligned(4), may_alias));
-typedef uint64_t two __attribute__((vector_size(16), aligned(8), may_alias));
+typedef uint64_t two __attribute__((vector_size(16), aligned(4), may_alias)); /* c64 too */
 static inline void turn_4(char *to, const char *from, int64_t ts) {
     const four a = *(const four *)from, b = *(const four *)(from + ts),
                c = *(const four *)(from + 2 * ts), d = *(const four *)(from + 3 * ts),
