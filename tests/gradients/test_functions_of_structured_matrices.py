@@ -240,3 +240,29 @@ def test_singular_matrices_say_so():
     for name in ("sqrtm", "logm"):
         with pytest.raises(np.linalg.LinAlgError):
             pl.grad(lambda p: pl.trace(getattr(pl, name)(pl.Diag(p))))(d)
+
+
+@pytest.mark.parametrize("name", ["sqrtm", "logm"])
+def test_hermitian_matrices_on_the_cut_say_so(name):
+    """Of a complex Hermitian matrix with a negative eigenvalue rounding chose the branch."""
+    B = rng.standard_normal((4, 4)) + 1j * rng.standard_normal((4, 4))
+    for sign in (1, -1):
+        M = B + B.conj().T + sign * 20 * np.eye(4)
+
+        def f(c, M=M):
+            return np.real(pl.trace(getattr(pl, name)(pl.lazy(M) + c * pl.lazy(B @ B.conj().T))))
+
+        for differentiate in (pl.grad(f), lambda c, f=f: pl.hvp(f)(c, 1.0)):
+            if sign > 0:
+                assert np.isfinite(differentiate(0.1))
+            else:
+                with pytest.raises(np.linalg.LinAlgError, match="branch cut"):
+                    differentiate(0.1)
+
+
+@pytest.mark.parametrize("zero", [0, 0.0, 0j])
+def test_over_zero_is_as_numpy_has_it(zero):
+    A = pl.BlockDiag(pl.lazy(np.eye(2)), np.ones((1, 1)))
+    with np.errstate(all="ignore"):
+        assert np.isnan(np.asarray(pl.expm(A / zero))).any()
+    assert pl.expm(pl.lazy(pl.Diag(X)) / zero).shape == (N, N)

@@ -54,3 +54,11 @@ def test_vector_norms(ord, how):
     got = np.linalg.vector_norm(pl.lazy(A0), ord=ord, **how)
     assert isinstance(got, pl.LazyArray)
     np.testing.assert_array_equal(np.asarray(got), np.linalg.vector_norm(A0, ord=ord, **how))
+
+
+@pytest.mark.parametrize("axis", [None, 1, (0, 1), (1, 2), (0, 1, 2)])
+@pytest.mark.parametrize("shape", [(0, 3, 2), (2, 0, 3), (1, 1, 1)])
+def test_vector_norms_of_nothing(shape, axis):
+    x = np.ones(shape)
+    found = np.asarray(np.linalg.vector_norm(pl.lazy(x), axis=axis))
+    np.testing.assert_array_equal(found, np.linalg.vector_norm(x, axis=axis))

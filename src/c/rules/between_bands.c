@@ -28,29 +28,12 @@ static const lop_node *inverted(const lop_node *a, int64_t *mode) {
     return a;
 }
 
-/* The three factors of P; *x NULL: there are two. */
-static bool factors_of(const lop_node *p, const lop_node **left, const lop_node **x,
-                       const lop_node **right) {
-    if (p->op != &lop_op_prod) return false;
-    *left = p->child[0];
-    *right = p->child[1];
-    *x = NULL;
-    if ((*left)->op == &lop_op_prod) {
-        *x = (*left)->child[1];
-        *left = (*left)->child[0];
-    } else if ((*right)->op == &lop_op_prod) {
-        *x = (*right)->child[0];
-        *right = (*right)->child[1];
-    }
-    return true;
-}
-
 /* NOMATCH: P is not that, or its bands are wide. */
 static lop_status read_between(const lop_maker *mk, const lop_node *p, lop_dtype dt, between *r) {
     const lop_node *left, *x, *right;
     int64_t mode = 0, other = 0;
     *r = (between){NULL};
-    if (!lop_is_blas(dt) || lop_nbatch(p) > 0 || !factors_of(p, &left, &x, &right))
+    if (!lop_is_blas(dt) || lop_nbatch(p) > 0 || !lop_factors_between(p, &left, &x, &right))
         return LOP_NOMATCH;
     const lop_node *s = inverted(left, &mode), *t = s ? inverted(right, &other) : NULL;
     if (!t || mode != other || !lop_is_square(s) || lop_rows(s) < 2 || !lop_is_blas(s->dtype) ||

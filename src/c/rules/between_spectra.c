@@ -18,37 +18,47 @@ static const lop_node *inverted(const lop_node *a) {
     return turned == conj && (!turned || lop_infer_hermitian(s)) ? s : NULL;
 }
 
-/* S and X of a product of three; NULL: it is none. */
-const lop_node *lop_read_between(const lop_node *p, const lop_node **x) {
-    const lop_node *a = p->child[0], *b = p->child[1], *s, *t;
-    if (a->op == &lop_op_prod) {
-        s = inverted(a->child[0]);
-        t = inverted(b);
-        *x = a->child[1];
-    } else if (b->op == &lop_op_prod) {
-        s = inverted(a);
-        t = inverted(b->child[1]);
-        *x = b->child[0];
-    } else {
-        return NULL;
+bool lop_factors_between(const lop_node *p, const lop_node **left, const lop_node **x,
+                         const lop_node **right) {
+    if (p->op != &lop_op_prod) return false;
+    *left = p->child[0];
+    *right = p->child[1];
+    *x = NULL;
+    if ((*left)->op == &lop_op_prod) {
+        *x = (*left)->child[1];
+        *left = (*left)->child[0];
+    } else if ((*right)->op == &lop_op_prod) {
+        *x = (*right)->child[0];
+        *right = (*right)->child[1];
     }
-    return s && t && lop_node_alike(s, t, LOP_INFER_DEPTH) ? s : NULL;
+    return true;
 }
 
-const lop_node *lop_read_inverse_twice(const lop_node *p) {
-    const lop_node *s = inverted(p->child[0]), *t = s ? inverted(p->child[1]) : NULL;
+/* S of S^-1 X S^-1, or S^-1 S^-1, then *x is NULL; NULL: it is neither. */
+static const lop_node *read_either(const lop_node *p, const lop_node **x) {
+    const lop_node *left, *right;
+    if (!lop_factors_between(p, &left, x, &right)) return NULL;
+    const lop_node *s = inverted(left), *t = s ? inverted(right) : NULL;
     return t && lop_node_alike(s, t, LOP_INFER_DEPTH) ? s : NULL;
+}
+const lop_node *lop_read_between(const lop_node *p, const lop_node **x) {
+    const lop_node *s = read_either(p, x);
+    return s && *x ? s : NULL;
+}
+const lop_node *lop_read_inverse_twice(const lop_node *p) {
+    const lop_node *x, *s = read_either(p, &x);
+    return s && !x ? s : NULL;
 }
 
 lop_status lop_read_between_or_twice(const lop_maker *mk, const lop_node *p, const lop_node **s,
                                      const lop_node **x) {
     const lop_node *between = NULL;
-    if ((*s = lop_read_between(p, &between))) {
+    *s = read_either(p, &between);
+    if (!*s) return LOP_NOMATCH;
+    if (between) {
         *x = lop_node_ref(between);
         return LOP_OK;
     }
-    *s = lop_read_inverse_twice(p);
-    if (!*s) return LOP_NOMATCH;
     const int64_t n = lop_rows(*s);
     const lop_node like = {
         .shape = {.ndim = 2, .dim = {n, n}}, .dtype = LOP_f64, .weak = LOP_WEAK, .core = 2};

@@ -354,7 +354,11 @@ lop_status lop_partial_of_spectrum(const lop_maker *mk, lop_dtype dt, int n,
                                    const lop_node *const *v, const lop_node *const *vh,
                                    const lop_node *d, const lop_node *root,
                                    const lop_node **out) LOP_MUST_CHECK;
-/* between_spectra.c: S and X of a product S^-1 X S^-1, borrowed; NULL: it is none. */
+/* between_spectra.c: the three factors of a product, or two, *x NULL then: borrowed. False: it is
+ * none. */
+bool lop_factors_between(const lop_node *p, const lop_node **left, const lop_node **x,
+                         const lop_node **right);
+/* S and X of a product S^-1 X S^-1, borrowed; NULL: it is none. */
 const lop_node *lop_read_between(const lop_node *p, const lop_node **x);
 /* S of S^-1 S^-1, borrowed; NULL: it is not that. */
 const lop_node *lop_read_inverse_twice(const lop_node *p);

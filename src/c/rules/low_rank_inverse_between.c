@@ -11,14 +11,8 @@
 
 /* S^-1 X S^-1 of S^-T X S^-T, which has the same diagonal where X is one. */
 static lop_status untransposed(const lop_maker *mk, const lop_node *p, const lop_node **out) {
-    const lop_node *left = p->child[0], *right = p->child[1], *x = NULL, *half = NULL;
-    if (left->op == &lop_op_prod) {
-        x = left->child[1];
-        left = left->child[0];
-    } else if (right->op == &lop_op_prod) {
-        x = right->child[0];
-        right = right->child[1];
-    }
+    const lop_node *left, *right, *x, *half = NULL;
+    if (!lop_factors_between(p, &left, &x, &right)) return LOP_NOMATCH;
     if (left->op != &lop_op_view || right->op != &lop_op_view ||
         left->attr.i[0] != right->attr.i[0] || left->child[0]->op != &lop_op_inverse ||
         right->child[0]->op != &lop_op_inverse)

@@ -231,15 +231,13 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
 
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
     """Of all elements, or along axes."""
-    if x.dtype.char == "e" or isinstance(ord, str) or axis == ():
+    if x.dtype.char == "e" or isinstance(ord, str) or axis == () or 0 in x.shape:
         return NotImplemented
     at = np.lib.array_utils.normalize_axis_tuple(range(x.ndim) if axis is None else axis, x.ndim)
     kept = [k for k in range(x.ndim) if k not in at]
     lines = x
     if len(at) != 1:
         lines = np.reshape(np.transpose(x, (*kept, *at)), (*(x.shape[k] for k in kept), -1))
-    if 0 in x.shape:
-        return NotImplemented
     found = _vector_norm(lines, ord, at[0] if len(at) == 1 else len(kept), False)
     if found is NotImplemented or not keepdims:
         return found

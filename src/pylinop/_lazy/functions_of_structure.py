@@ -24,7 +24,7 @@ _MOST = 64  # sums, multiples and views within each other that are taken apart, 
 
 def terms(A: Any) -> list[tuple[Any, list[Any], int]] | None:
     """The terms of a sum, each with the numbers that it is multiplied by and how it is seen; a
-    number that it is divided by counts as its reciprocal. None: there are too many."""
+    number that it is divided by counts as its reciprocal. None: there are too many, or a 0."""
     found: list[tuple[Any, list[Any], int]] = []
     stack: list[tuple[Any, list[Any], int]] = [(A, [], 0)]
     for _ in range(_MOST):
@@ -36,7 +36,11 @@ def terms(A: Any) -> list[tuple[Any, list[Any], int]] | None:
         elif x._head == "view":
             stack.append((x._args[0], numbers, mode ^ x._more))
         elif x._head in ("scale", "over"):
-            c = x._args[1] if x._head == "scale" else 1.0 / x._args[1]
+            c = x._args[1]
+            if x._head == "over":
+                if not is_lazy(c) and c == 0:
+                    return None  # it has no reciprocal
+                c = 1.0 / c
             c = np.conjugate(c) if mode & 2 else c
             stack.append((x._args[0], [*numbers, c], mode))
         elif x._head == "operator" and _is_shift(x._args[0]):

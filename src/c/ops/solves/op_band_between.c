@@ -8,8 +8,8 @@
  * bands. Where that is not known to be accurate, and where what was assumed positive definite is
  * not, alt runs. */
 #include "expr/op.h"
+#include "ops/shared/band_lines.h"
 #include "ops/shared/factor.h"
-#include "kernels/band/k_band_inverse.h"
 #include "kernels/dense/k_blas.h"
 #include "kernels/common/kernels.h"
 
@@ -33,28 +33,16 @@ static lop_status infer(lop_node *n, lop_err *err) {
 }
 
 /* The diagonals lie first in the scratch, those of A and then of X. */
-static size_t lines_bytes(int64_t l, int64_t u) {
-    return (2 * (size_t)(l + u + 1) * sizeof(lop_mat) + 63) & ~(size_t)63;
-}
-static lopk_lines lines_of(const lop_mat *ab, int64_t l, int64_t u, lop_mat *at) {
-    const int64_t size = (int64_t)lop_dtype_size(ab->dt);
-    for (int64_t k = -l; k <= u; k++) {
-        const int64_t first = (u - k) * ab->rs + (k > 0 ? k : 0) * ab->cs,
-                      count = lop_diag_length(ab->n, ab->n, k);
-        at[l + k] =
-            (lop_mat){count ? (char *)ab->p + first * size : NULL, count, 1, ab->cs, 1, ab->dt};
-    }
-    return (lopk_lines){.n = ab->n, .l = l, .u = u, .dt = ab->dt, .at = at};
-}
 static lop_status run(const lop_call *c) {
     const int64_t *i = c->step->attr.i, w = i[0] + i[1] + 1;
     lop_mat *at = c->scratch;
-    lopk_lines A = lines_of(c->a[1], i[0], i[1], at), X = lines_of(c->a[2], i[0], i[1], at + w);
+    lopk_lines A = lop_band_lines(c->a[1], i[0], i[1], at),
+               X = lop_band_lines(c->a[2], i[0], i[1], at + w);
     double rcond;
     A.half = i[2] == LOP_ASSUME_POSITIVE ? LOPK_UPPER : LOPK_WHOLE;
     A.adjoint = i[2] == LOP_ASSUME_TRIED;
     lop_status st = lopk_band_between_diagonal(
-        c->a[0], i[3], &A, &X, (char *)c->scratch + lines_bytes(i[0], i[1]), &rcond);
+        c->a[0], i[3], &A, &X, (char *)c->scratch + lop_band_lines_bytes(2, i[0], i[1]), &rcond);
     if (st == LOP_OK) lop_call_near(c, rcond, lopk_eps(A.dt));
     return st;
 }
@@ -71,7 +59,7 @@ static lop_status check(lop_emit *e, const lop_node *self, int value, int mask) 
     s->attr = self->attr;
     s->fail = mask;
     s->flags = self->attr.i[2] == LOP_ASSUME_POSITIVE ? 0 : LOP_STEP_QUIET;
-    s->scratch = lines_bytes(l, u) + lopk_band_between_bytes(n, l, u, self->dtype);
+    s->scratch = lop_band_lines_bytes(2, l, u) + lopk_band_between_bytes(n, l, u, self->dtype);
     s->flops = (double)n * (24 * (double)l * (double)u + 16 * (double)(l + u + 1));
     return LOP_OK;
 }

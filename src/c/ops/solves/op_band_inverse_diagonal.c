@@ -9,8 +9,8 @@
  * more memory than three bands. Where these are not known to be accurate, and where what was
  * assumed positive definite is not, alt runs. */
 #include "expr/op.h"
+#include "ops/shared/band_lines.h"
 #include "ops/shared/factor.h"
-#include "kernels/band/k_band_inverse.h"
 #include "kernels/dense/k_blas.h"
 #include "kernels/common/kernels.h"
 
@@ -48,34 +48,31 @@ static bool is_adjoint(int64_t word, lop_dtype dt) {
     return word == LOP_ASSUME_HERMITIAN || word == LOP_ASSUME_TRIED ||
            (word == LOP_ASSUME_SYMMETRIC && !lop_is_complex(dt));
 }
-/* The lines come first in the scratch. attr.i as the node's. */
-static size_t lines_bytes(int64_t l, int64_t u) {
-    return ((size_t)(l + u + 1) * sizeof(lop_mat) + 63) & ~(size_t)63;
+lopk_lines lop_band_lines(const lop_mat *ab, int64_t l, int64_t u, lop_mat *at) {
+    const int64_t size = (int64_t)lop_dtype_size(ab->dt);
+    for (int64_t k = -l; k <= u; k++) {
+        const int64_t first = (u - k) * ab->rs + (k > 0 ? k : 0) * ab->cs,
+                      count = lop_diag_length(ab->n, ab->n, k);
+        at[l + k] =
+            (lop_mat){count ? (char *)ab->p + first * size : NULL, count, 1, ab->cs, 1, ab->dt};
+    }
+    return (lopk_lines){.n = ab->n, .l = l, .u = u, .dt = ab->dt, .at = at};
 }
+/* The lines come first in the scratch. attr.i as the node's. */
 static lop_status finish(const lop_call *c, lopk_lines *A) {
     double rcond;
     A->at = c->scratch;
     lop_status st = lopk_band_inverse_diagonal(
-        c->a[0], c->step->attr.i[3], A, (char *)c->scratch + lines_bytes(A->l, A->u), &rcond);
+        c->a[0], c->step->attr.i[3], A, (char *)c->scratch + lop_band_lines_bytes(1, A->l, A->u),
+        &rcond);
     if (st == LOP_OK) lop_call_near(c, rcond, lopk_eps(A->dt));
     return st;
 }
 static lop_status run_band(const lop_call *c) {
-    const lop_mat *ab = c->a[1];
-    const int64_t *i = c->step->attr.i, size = (int64_t)lop_dtype_size(ab->dt);
-    lop_mat *at = c->scratch;
-    lopk_lines A = {.n = ab->n,
-                    .l = i[0],
-                    .u = i[1],
-                    .dt = ab->dt,
-                    .half = half_of(i[2], false),
-                    .adjoint = is_adjoint(i[2], ab->dt)};
-    for (int64_t k = -A.l; k <= A.u; k++) {
-        const int64_t first = (A.u - k) * ab->rs + (k > 0 ? k : 0) * ab->cs,
-                      count = lop_diag_length(A.n, A.n, k);
-        at[A.l + k] =
-            (lop_mat){count ? (char *)ab->p + first * size : NULL, count, 1, ab->cs, 1, ab->dt};
-    }
+    const int64_t *i = c->step->attr.i;
+    lopk_lines A = lop_band_lines(c->a[1], i[0], i[1], c->scratch);
+    A.half = half_of(i[2], false);
+    A.adjoint = is_adjoint(i[2], A.dt);
     return finish(c, &A);
 }
 static lop_status run_three(const lop_call *c) {
@@ -105,7 +102,8 @@ static lop_status check(lop_emit *e, const lop_node *self, int value, int mask) 
     s->attr = self->attr;
     s->fail = mask;
     s->flags = assumption_of(self) == LOP_ASSUME_POSITIVE ? 0 : LOP_STEP_QUIET;
-    s->scratch = lines_bytes(b.l, b.u) + lopk_band_inverse_bytes(n, b.l, b.u, self->dtype);
+    s->scratch =
+        lop_band_lines_bytes(1, b.l, b.u) + lopk_band_inverse_bytes(n, b.l, b.u, self->dtype);
     s->flops = (double)n * (6 * (double)b.l * (double)b.u + 4 * (double)(b.l + b.u + 1));
     return LOP_OK;
 }
