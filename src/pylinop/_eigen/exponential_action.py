@@ -30,11 +30,12 @@ from .._base.lazy_import import Later
 from .._base.trampoline import run
 from .._iterative.record import quiet
 from .._operators.linear_operator import LinearOperator
-from .._structured import dispatch, matrix_functions, norms, operands, prices, trees
+from .._structured import dispatch, matrix_functions, operands, prices, trees
 from .._structured.properties import GRAM, measured
-from .._structured.questions import read_hermitian
+from .._structured.questions import hermitian, read_hermitian
 from .._structured.scalar_function import Function
 from . import eigsh as _eigsh
+from . import norm_bounds
 
 _tosparse = Later("_sparse.tosparse")
 
@@ -296,10 +297,12 @@ class _Chebyshev:
 def _taylor_plan(held: _Held, u: float) -> _Taylor | None:
     op, a, n = held.op, held.array, held.op.shape[-1]
     mid: Any = 0.0
+    sums: Any
     if a is None:
-        if norms.sums.row_of(op) is None:
+        found = norm_bounds.shifted(op)
+        if found is None:
             return None
-        sums = [norms.sums(op, axis) for axis in (-2, -1)]
+        mid, sums = found
     elif isinstance(a, np.ndarray):
         mid, moduli = a.trace() / n, np.abs(a)
         moduli[np.diag_indices_from(moduli)] = np.abs(a.diagonal() - mid)
@@ -530,11 +533,12 @@ def offered(op: Any, once: bool) -> Exponential | None:
     kinds = {f._head for f in leaves}
     dense = op._head == "dense" and op._init is not None
     sparse = kinds <= _SPARSE and not kinds <= AT_HAND and _scipy_sparse()
-    if not dense and "sparse" not in kinds and run(_eigsh._small_parts, op):
-        return None
     whole = matrix_functions.expm._measured(op)
     if "sparse" not in kinds:
-        whole = trees.planned(matrix_functions.expm, op, _EXP).total.seconds
+        way = trees.planned(matrix_functions.expm, op, _EXP)
+        if not dense and run(_eigsh._small_parts, op) and (not way.unsure or hermitian(op)):
+            return None  # by structure
+        whole = whole if way.unsure else way.total.seconds
     if whole < _WORTH or (dense and not once):
         return None
     with quiet():
