@@ -541,6 +541,23 @@ lop_attr gen_lines(gen *g) {
     return t_ints(anti, circular, !anti && world_pick(g->w, 0, 3) == 0, 0);
 }
 
+/* X beside some powers of S^-1 in a trace. Takes both over. */
+static const lop_node *beside_powers(gen *g, const lop_node *inverse, const lop_node *x) {
+    const lop_attr all = t_ints(0, 0, 0, 0), c = lop_attr_coef(pick(g, 2) ? 0.5 : -1, 0);
+    world *w = g->w;
+    const lop_node *twice = t_two_of(w, "prod", keep(inverse), keep(inverse)),
+                   *sum = t_two_of(w, "sum", pick(g, 2) ? keep(inverse) : keep(twice),
+                                   t_one_of(w, "scaled", &c, keep(inverse))),
+                   *by = keep(pick(g, 2)   ? sum
+                              : pick(g, 2) ? twice
+                                           : inverse);
+    const bool left = pick(g, 2) != 0;
+    lop_node_unref(twice);
+    lop_node_unref(sum);
+    lop_node_unref(inverse);
+    return t_one_of(w, "trace", &all, t_two_of(w, "prod", left ? by : x, left ? x : by));
+}
+
 /* S^-1 X S^-1 of a low-rank update with X diagonal, and of Kron + c I with X a Kron. */
 const lop_node *gen_between(gen *g, const char *rule) {
     world *w = g->w;
@@ -567,8 +584,9 @@ const lop_node *gen_between(gen *g, const char *rule) {
         x = t_two_of(w, "kron", t_one_of(w, "dense", NULL, gen_array(&one, 2, n[0], n[0])),
                      t_one_of(w, "dense", NULL, gen_array(&one, 2, n[1], n[1])));
     }
-    const lop_node *inverse = t_one_of(w, "inverse", NULL, s),
-                   *half = t_two_of(w, "prod", keep(inverse), x),
+    const lop_node *inverse = t_one_of(w, "inverse", NULL, s);
+    if (!strcmp(rule, "trace-between-spectral") && pick(g, 3)) return beside_powers(g, inverse, x);
+    const lop_node *half = t_two_of(w, "prod", keep(inverse), x),
                    *both = t_two_of(w, "prod", half, inverse);
     if (!strncmp(rule, "trace", 5)) return t_one_of(w, "trace", &all, both);
     if (!strncmp(rule, "diagonal", 8)) return t_one_of(w, "diagonal", &all, both);

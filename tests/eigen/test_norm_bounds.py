@@ -9,7 +9,7 @@ import pylinop as pl
 from pylinop._eigen import exponential_action as action
 from pylinop._eigen import norm_bounds
 
-N = 240
+N = 120
 
 
 def true(a):
@@ -28,8 +28,8 @@ def parts(rng, dtype):
         "C": pl.LowRank(root * draw(N, 3), root * draw(N, 2), draw(3, 2)),
         "T": pl.Toeplitz(draw(N) / 15, draw(N) / 15),
         "B": pl.Tridiagonal(d[1:], draw(N), d[:-1]),
-        "K": pl.Kron(draw(15, 15) / 4, draw(16, 16) / 4),
-        "P": pl.BlockDiag(*[draw(16, 16) / 4 for _ in range(15)]),
+        "K": pl.Kron(draw(10, 10) / 4, draw(12, 12) / 4),
+        "P": pl.BlockDiag(*[draw(12, 12) / 4 for _ in range(10)]),
         "A": pl.Dense(draw(N, N) / 15),
     }
 
@@ -54,7 +54,7 @@ FORMULAS = {
 }
 
 
-@pytest.mark.parametrize("dtype", ["f4", "f8", "F", "D"])
+@pytest.mark.parametrize("dtype", ["f4", "D"])
 @pytest.mark.parametrize("formula", FORMULAS)
 def test_products_of_formulas(formula, dtype, monkeypatch):
     """Bounds are bounds, not far off; products from both sides are as by the dense form."""
@@ -115,7 +115,7 @@ def test_gradients_of_a_linear_flow():
     p = {"u": u, "v": v, "d": d}
     with pl.explaining() as e:
         value, g = pl.value_and_grad(f)(p)
-    assert max(s.get("bytes", 0) for s in e.steps) < 8 * n * n / 2
+    assert max(s.get("bytes", 0) for s in e.steps) <= 5 * 8 * n * 16 * 4
     a = u @ v.T - np.diag(d)
     r = sla.expm(a) @ x - y
     np.testing.assert_allclose(value, r @ r, rtol=1e-12)

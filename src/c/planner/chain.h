@@ -24,6 +24,7 @@ enum {
     LOP_CH_NEST = 6,    /* sums within sums */
     LOP_CH_DEPTH = 40,  /* nodes above a factor */
     LOP_CH_STATES = 64, /* states priced in one search */
+    LOP_CH_THIN = 16,   /* rows a column, or columns a row, of what is thin */
     LOP_CH_ITEMS = LOP_CH_FACTORS + 2,
 };
 

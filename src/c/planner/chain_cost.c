@@ -44,12 +44,21 @@ static lop_price seconds(double s) { return (lop_price){s, 0}; }
 static double group_dense(lop_chmemo *m, int g);
 static double group_apply(lop_chmemo *m, int g, bool transposed, int64_t k);
 
+/* Has it so few columns (rows) that its dense form is no matrix beside others, but some vectors?
+ * In inv(K) k^H M k inv(K), of a Kernel k of a few points with many, 15 columns are solved, not as
+ * many as there are rows. */
+static bool is_thin(const lop_node *a) {
+    const int64_t rows = lop_rows(a), cols = lop_cols(a);
+    return rows < cols ? rows <= cols / LOP_CH_THIN : cols <= rows / LOP_CH_THIN;
+}
+
 bool lop_chain_lean(const lop_chain *ch, const lop_chstate *st, lop_sym s) {
     if (s == LOP_CH_PROXY) return false;
     if (lop_sym_inverse(s)) return true;
     if (!lop_sym_is_group(s)) {
         const lop_atom *a = &ch->atom[lop_sym_number(s)]; /* a triangle lies in a whole array */
-        return !(a->array || a->node->op == &lop_op_dense || a->node->op == &lop_op_triangular);
+        return !(a->array || a->node->op == &lop_op_dense || a->node->op == &lop_op_triangular ||
+                 is_thin(a->node));
     }
     const lop_chgroup *g = &st->group[lop_sym_group(s)];
     if (g->shared) return false;

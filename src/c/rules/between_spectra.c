@@ -50,6 +50,94 @@ const lop_node *lop_read_inverse_twice(const lop_node *p) {
     return s && !x ? s : NULL;
 }
 
+/* A product of inverses of one S, *s where it is not NULL, times *c: how many; 0: it is none. */
+static int power_of_inverse(lop_ctx *ctx, const lop_node *a, const lop_node **s, lop_coef *c) {
+    const lop_node *stack[LOP_BESIDE_POWER + 2] = {a}, *f;
+    int top = 1, power = 0;
+    while (top > 0) {
+        f = stack[--top];
+        for (; f->op == &lop_op_scaled; f = f->child[0])
+            *c = lop_coef_times(ctx, *c, lop_coef_of(&f->attr));
+        if (f->op == &lop_op_prod) {
+            if (top > LOP_BESIDE_POWER) return 0;
+            stack[top++] = f->child[1];
+            stack[top++] = f->child[0];
+            continue;
+        }
+        const lop_node *of = inverted(f);
+        if (!of || (*s && !lop_node_alike(*s, of, LOP_INFER_DEPTH))) return 0;
+        *s = of;
+        power++;
+    }
+    return power;
+}
+
+/* The terms of a sum of such products. False: it has others, or too many. */
+static bool powers_of(lop_ctx *ctx, const lop_node *a, lop_beside *out) {
+    struct {
+        const lop_node *node;
+        lop_coef c;
+    } stack[LOP_BESIDE_TERMS + 1] = {{a, lop_coef_const(1, 0)}};
+    int top = 1;
+    out->n = 0;
+    while (top > 0) {
+        const lop_node *f = stack[--top].node;
+        lop_coef c = stack[top].c;
+        for (; f->op == &lop_op_scaled; f = f->child[0])
+            c = lop_coef_times(ctx, c, lop_coef_of(&f->attr));
+        if (f->op == &lop_op_sum) {
+            if (top + out->n + 2 > LOP_BESIDE_TERMS) return false;
+            stack[top].c = stack[top + 1].c = c;
+            stack[top++].node = f->child[1];
+            stack[top++].node = f->child[0];
+            continue;
+        }
+        const int power = power_of_inverse(ctx, f, &out->s, &c);
+        if (!power) return false;
+        out->c[out->n] = c;
+        out->power[out->n++] = power;
+    }
+    return true;
+}
+
+/* The choices of a term of a, and one of b. */
+static bool multiply(lop_ctx *ctx, lop_beside *a, const lop_beside *b) {
+    const lop_beside was = *a;
+    if (was.n * b->n > LOP_BESIDE_TERMS) return false;
+    a->n = 0;
+    for (int i = 0; i < was.n; i++)
+        for (int j = 0; j < b->n; j++) {
+            a->power[a->n] = was.power[i] + b->power[j];
+            a->c[a->n] = lop_coef_times(ctx, was.c[i], b->c[j]);
+            if (a->power[a->n++] > LOP_BESIDE_POWER) return false;
+        }
+    return true;
+}
+
+bool lop_read_beside(lop_ctx *ctx, const lop_node *p, lop_beside *b) {
+    const lop_node *stack[LOP_BESIDE_TERMS] = {p}, *f;
+    int top = 1;
+    *b = (lop_beside){.n = 1, .c = {lop_coef_const(1, 0)}};
+    while (top > 0) {
+        if ((f = stack[--top])->op == &lop_op_prod) {
+            if (top + 2 > LOP_BESIDE_TERMS) return false;
+            stack[top++] = f->child[1];
+            stack[top++] = f->child[0];
+            continue;
+        }
+        lop_beside of = {.s = b->s};
+        if (powers_of(ctx, f, &of)) {
+            b->s = of.s;
+            if (!multiply(ctx, b, &of)) return false;
+        } else if (b->x) {
+            return false;
+        } else {
+            b->x = f;
+        }
+    }
+    return b->s != NULL;
+}
+
 lop_status lop_read_between_or_twice(const lop_maker *mk, const lop_node *p, const lop_node **s,
                                      const lop_node **x) {
     const lop_node *between = NULL;
@@ -258,7 +346,8 @@ lop_status lop_partial_between(const lop_kron_sum *s, const lop_kron_sum *x, con
     return st;
 }
 
-/* -- numbers whose sum is its trace: the diagonal of V^H X V over the squares of D */
+/* -- numbers whose sum is the trace: the diagonal of V^H X V over powers of
+ * D's numbers */
 
 static lop_status trace_term(const void *how, const lop_kron_term *t, const lop_node **out) {
     const lop_kron_sum *s = how;
@@ -277,16 +366,29 @@ static lop_status trace_term(const void *how, const lop_kron_term *t, const lop_
     return st;
 }
 
-lop_status lop_trace_between(const lop_kron_sum *s, const lop_kron_sum *x, const lop_node **out) {
+/* The sum of c / D^power. */
+static lop_status powers_over(const lop_kron_sum *s, const lop_beside *b, const lop_node **out) {
+    const lop_node *r[LOP_BESIDE_POWER + 1] = {NULL};
+    lop_status st = lop_reciprocals(s->mk, s->dt, s->d, &r[1]);
+    *out = NULL;
+    for (int i = 2; st == LOP_OK && i <= LOP_BESIDE_POWER; i++)
+        st = lop_make2(s->mk, &lop_op_mul, NULL, r[i - 1], r[1], &r[i]);
+    for (int t = 0; st == LOP_OK && t < b->n; t++)
+        st = add_multiple(s, b->c[t], lop_node_ref(r[b->power[t]]), out);
+    for (int i = 1; i <= LOP_BESIDE_POWER; i++) lop_node_unref(r[i]);
+    return st;
+}
+
+lop_status lop_trace_beside(const lop_kron_sum *s, const lop_kron_sum *x, const lop_beside *b,
+                            const lop_node **out) {
     const lop_attr matrix = {.i = {2, 0, 0, 0}};
-    const lop_node *mu = NULL, *by = NULL, *one = NULL, *squares = NULL, *all = NULL;
+    const lop_node *mu = NULL, *by = NULL, *over = NULL, *all = NULL;
     lop_status st = sum_terms(x, trace_term, s, &mu);
     if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_diag, NULL, mu, &by);
-    if (st == LOP_OK) st = lop_reciprocals(s->mk, s->dt, s->d, &one);
-    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_mul, NULL, one, one, &squares);
-    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_apply, NULL, by, squares, &all);
+    if (st == LOP_OK) st = powers_over(s, b, &over);
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_apply, NULL, by, over, &all);
     if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_ravel, &matrix, all, out);
-    const lop_node *gone[] = {mu, by, one, squares, all};
+    const lop_node *gone[] = {mu, by, over, all};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     return st;
 }

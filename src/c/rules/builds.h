@@ -431,7 +431,7 @@ LOP_BUILD(det_spectral);
 LOP_BUILD(inverse_diagonal_spectral);
 LOP_BUILD(inverse_partial_spectral);
 LOP_BUILD(between_partial_spectral);
-LOP_BUILD(between_trace_spectral);
+LOP_BUILD(trace_beside_spectral);
 
 /* solve_schur_complement.c */
 LOP_BUILD(solve_bordered);

@@ -504,11 +504,10 @@ static lop_status read_off(const lop_match *m, const lop_maker *mk, bool diagona
 LOP_BUILD(inverse_diagonal_spectral) { return read_off(m, mk, true, out); }
 LOP_BUILD(inverse_partial_spectral) { return read_off(m, mk, false, out); }
 
-/* -- S^-1 X S^-1, which second derivatives read */
+/* -- S^-1 X S^-1, which second derivatives read, and traces of more of them */
 
-static lop_status read_between_off(const lop_match *m, const lop_maker *mk, bool trace,
-                                   const lop_node **out) {
-    const lop_node *x = NULL, *sum = NULL, *value = NULL, *alt = NULL, *sound = NULL;
+LOP_BUILD(between_partial_spectral) {
+    const lop_node *x = NULL, *sum = NULL, *value = NULL, *alt = NULL;
     lop_kron_sum s, terms;
     lop_status st = lop_read_between_or_twice(mk, m->root->child[0], &sum, &x);
     if (st == LOP_OK &&
@@ -520,19 +519,33 @@ static lop_status read_between_off(const lop_match *m, const lop_maker *mk, bool
         return st;
     }
     st = open(&s);
-    if (st == LOP_OK && trace) {
-        st = lop_trace_between(&s, &terms, &value);
-        if (st == LOP_OK) st = lop_diagonal_of_dense(mk, s.dt, m->root->child[0], &alt);
-    } else if (st == LOP_OK) {
-        st = lop_partial_between(&s, &terms, m->root, &value);
-        if (st == LOP_OK) st = lop_partial_of_dense(mk, m->root, &alt);
-    }
-    if (st == LOP_OK) st = if_sound(&s, value, alt, trace ? &sound : out);
-    if (st == LOP_OK && trace) st = lop_make1(mk, &lop_op_sumall, NULL, sound, out);
-    const lop_node *gone[] = {value, alt, sound, x};
+    if (st == LOP_OK) st = lop_partial_between(&s, &terms, m->root, &value);
+    if (st == LOP_OK) st = lop_partial_of_dense(mk, m->root, &alt);
+    if (st == LOP_OK) st = if_sound(&s, value, alt, out);
+    const lop_node *gone[] = {value, alt, x};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     close(&s);
     return st;
 }
-LOP_BUILD(between_partial_spectral) { return read_between_off(m, mk, false, out); }
-LOP_BUILD(between_trace_spectral) { return read_between_off(m, mk, true, out); }
+
+LOP_BUILD(trace_beside_spectral) {
+    const lop_node *p = m->root->child[0], *value = NULL, *alt = NULL, *sound = NULL;
+    lop_kron_sum s, terms;
+    lop_beside b;
+    if (!lop_is_blas(m->root->dtype) || !lop_read_beside(mk->ctx, p, &b) ||
+        !lop_kron_sum_read(&s, mk, m->root->dtype, b.s) || !s.unitary ||
+        (b.x && !lop_kron_terms_read(&terms, &s, b.x)))
+        return LOP_NOMATCH;
+    if (!b.x)
+        terms = (lop_kron_sum){
+            .mk = mk, .dt = s.dt, .rows = s.rows, .n = s.n, .eye = true, .c = {.re = 1}};
+    lop_status st = open(&s);
+    if (st == LOP_OK) st = lop_trace_beside(&s, &terms, &b, &value);
+    if (st == LOP_OK) st = lop_diagonal_of_dense(mk, s.dt, p, &alt);
+    if (st == LOP_OK) st = if_sound(&s, value, alt, &sound);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_sumall, NULL, sound, out);
+    const lop_node *gone[] = {value, alt, sound};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    close(&s);
+    return st;
+}

@@ -51,12 +51,24 @@ bool lop_kron_sum_pays(const lop_kron_sum *s, double each);
 bool lop_kron_same(const lop_node *a, const lop_node *b);
 
 /* Of S^-1 X S^-1, S = V diag(d) V^H opened, X of terms of its places: what it means for a factor of
- * a Kron, as `root` asks, and numbers whose sum is its trace (between_spectra.c). NOMATCH: the
- * factor is of none of the places. Owned in *out. */
+ * a Kron, as `root` asks (between_spectra.c). NOMATCH: the factor is of none of the places. Owned
+ * in *out. */
 lop_status lop_partial_between(const lop_kron_sum *s, const lop_kron_sum *x, const lop_node *root,
                                const lop_node **out) LOP_MUST_CHECK;
-lop_status lop_trace_between(const lop_kron_sum *s, const lop_kron_sum *x,
-                             const lop_node **out) LOP_MUST_CHECK;
+
+/* X, the identity where it is NULL, beside a sum of c S^-power, in any order, as a trace does not
+ * ask for it. Borrowed. */
+enum { LOP_BESIDE_TERMS = 8, LOP_BESIDE_POWER = 4 };
+typedef struct lop_beside {
+    const lop_node *s, *x;
+    int n, power[LOP_BESIDE_TERMS];
+    lop_coef c[LOP_BESIDE_TERMS];
+} lop_beside;
+/* False: the product p is none. */
+bool lop_read_beside(lop_ctx *ctx, const lop_node *p, lop_beside *b);
+/* Numbers whose sum is the trace. Owned in *out. */
+lop_status lop_trace_beside(const lop_kron_sum *s, const lop_kron_sum *x, const lop_beside *b,
+                            const lop_node **out) LOP_MUST_CHECK;
 
 /* The view that all its factors are seen by, LOP_N where they are not. */
 int lop_kron_sum_view(const lop_kron_sum *s);
