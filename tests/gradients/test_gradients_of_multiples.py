@@ -157,3 +157,34 @@ def test_a_multiple_of_a_long_sum():
         inverse = np.linalg.inv(1.5 * A + np.eye(3))
         slope = -np.trace(inverse @ A @ inverse)
         np.testing.assert_allclose(pl.grad(f)(1.5), slope, rtol=1e-9)
+
+
+@pytest.mark.parametrize("c", [0.7, 0.3 - 0.4j])
+@pytest.mark.parametrize("n", [3, 300])
+def test_a_multiple_of_a_full_matrix(n, c):
+    """Equicorrelation, scaled on both sides: by the sum of what the inverse holds."""
+    rng = np.random.default_rng(n)
+    y, h = rng.standard_normal(n), 0.2 * rng.standard_normal(n)
+    full = np.full((n, n), c / abs(c))
+
+    def f(p):
+        R = (1 - p["r"]) * pl.Identity(n) + p["r"] * pl.Full((n, n), full[0, 0])
+        D = pl.Diag(np.exp(p["h"]))
+        H = D @ R @ D
+        return pl.slogdet(H)[1] + np.real(y @ pl.inv(H) @ y)
+
+    def by_hand(r, h):
+        H = np.exp(h)[:, None] * ((1 - r) * np.eye(n) + r * full) * np.exp(h)
+        return np.linalg.slogdet(H)[1] + (y @ np.linalg.solve(H, y)).real
+
+    with pl.explaining() as e:
+        value, g = pl.value_and_grad(f)({"r": np.array(0.3), "h": h})
+    np.testing.assert_allclose(value, by_hand(0.3, h), rtol=1e-10)
+    t = 1e-5
+    slope = (by_hand(0.3 + t, h) - by_hand(0.3 - t, h)) / (2 * t)
+    np.testing.assert_allclose(g["r"], slope, rtol=1e-6)
+    k = rng.standard_normal(n)
+    slope = (by_hand(0.3, h + t * k) - by_hand(0.3, h - t * k)) / (2 * t)
+    np.testing.assert_allclose(g["h"] @ k, slope, rtol=1e-6)
+    whole = [s["name"] for s in e.steps if f"{n}, {n}" in s["writes"] and s.get("took")]
+    assert n < 100 or np.iscomplexobj(c) or not whole

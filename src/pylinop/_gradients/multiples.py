@@ -136,6 +136,8 @@ def _by_parameters(a: Any, g: Any) -> Any:
 
 
 def _of_operator(op: Any, g: Any) -> Any:
+    if op._head == "full" and op._init is not None and op.ndim == 2:
+        return np.real(np.conjugate(op._given("c")) * np.sum(g))
     if op._init is None or not _is_linear(op._head):
         return None
     parts = matrices.parts(op)
