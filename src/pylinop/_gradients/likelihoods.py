@@ -150,6 +150,11 @@ def _product(x: Any) -> tuple[Any, Any] | None:
     return (a, b) if _number(a) is not None and _array(b, 1) is not None else None
 
 
+def _is_vector(x: Any) -> bool:
+    """Is it a LazyArray of real numbers in double precision?"""
+    return is_lazy(x) and x.ndim == 1 and x.dtype == _FLOAT and x._guard is None
+
+
 def _spread(x: Any) -> Any:
     """The number that fills an array; None of others."""
     return _first_of(x, np.broadcast_to)
@@ -259,7 +264,9 @@ def _diagonal(x: Any, times: Any) -> _Noise | None:
     if filled is not None:
         return _Noise(_times(filled, times), None)
     parts = _product(d)
-    return None if parts is None else _Noise(_times(parts[0], times), parts[1])
+    if parts is not None:
+        return _Noise(_times(parts[0], times), parts[1])
+    return _Noise(times, d) if _is_vector(d) else None
 
 
 def _times(a: Any, b: Any) -> Any:
@@ -335,10 +342,15 @@ def _process(A: Any) -> _Found | None:
     return _Found((_times(variance, multiple), rate, noise), states.own, rest, said)
 
 
+def _key(x: Any) -> int | None:
+    """By which a vector is known again: a constant's memory, or a LazyArray; None of others."""
+    a = _array(x, 1)
+    return id(a) if a is not None else id(x) if _is_vector(x) else None
+
+
 def _same(u: Any, v: Any) -> bool:
-    """Are two vectors one constant?"""
-    a, b = _array(u, 1), _array(v, 1)
-    return a is not None and a is b
+    """Are they one vector?"""
+    return _key(u) is not None and _key(u) == _key(v)
 
 
 def _inverse_times(x: Any) -> tuple[Any, Any] | None:
@@ -376,8 +388,8 @@ def _of_determinant(x: Any) -> Any:
 
 
 def _leads(found: _Found, wanted: Collection[int]) -> bool:
-    """Do the numbers alone depend on what is wanted, and at least one of them?"""
-    if any(id(a) in wanted for a in (*found.own, *found.rest)):
+    """Does a number depend on what is wanted, and what the process is of does not?"""
+    if any(id(a) in wanted for a in found.own):
         return False
     lazies = [x for x in found.numbers if is_lazy(x)]
     return any(id(y) in wanted for x in lazies for y in text.postorder(x))
@@ -394,7 +406,7 @@ def _replaced(order: list[Any], wanted: Collection[int]) -> dict[int, Any]:
         A, u, b = _quadratic(x) or (_of_determinant(x), None, None)
         while is_lazy(A) and A._head == "view":
             A = A._args[0]  # which is symmetric
-        if A is None or id(u) in wanted or id(b) in wanted:
+        if A is None:
             continue
         if id(A) not in known:
             found = _process(A)
@@ -411,13 +423,13 @@ def _replaced(order: list[Any], wanted: Collection[int]) -> dict[int, Any]:
         assert found is not None
         b = vectors.get(id(A)) if b is None else b
         modulus = id(A) in moduli and (which == 0 or x._head == "call")
-        key = id(A), None if b is None else id(_array(b, 1)), modulus
+        key = id(A), None if b is None else _key(b), modulus
         if key not in made:
             b = np.broadcast_to(0.0, (A.shape[-1],)) if b is None else b
             numbers = tuple(c if is_lazy(c) else lazy(np.array(c)) for c in found.numbers)
             arrays = (*found.own, b, *found.rest)
             said = found.said._replace(modulus=modulus)
-            made[key] = markov_jets.values(numbers, arrays, said, general)
+            made[key] = markov_jets.values(numbers, arrays, said, general, _both)
         replaced[id(x)] = made[key][which]
     return replaced
 

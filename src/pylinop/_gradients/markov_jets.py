@@ -104,7 +104,7 @@ def three(variance: Any, rate: Any, noise: Any) -> Any:
     return np.array([variance, rate, noise], _FLOAT)
 
 
-def values_of(found: Any, theta: Any) -> Any:
+def values_of(found: Any, theta: Any, *arrays: Any, said: Process, both: Any) -> Any:
     return found[:, 0]
 
 
@@ -112,11 +112,13 @@ def slopes_of(found: Any, theta: Any) -> Any:
     return found[:, 1:4]
 
 
-def values(numbers: tuple[Any, ...], arrays: tuple[Any, ...], said: Process, general: Any) -> Any:
-    """b^T A^-1 b and log det A, deferred."""
+def values(
+    numbers: tuple[Any, ...], arrays: tuple[Any, ...], said: Process, general: Any, both: Any
+) -> Any:
+    """b^T A^-1 b and log det A, deferred; ``both`` has them as expressions."""
     theta = call(three, numbers, (3,), _FLOAT)
     found = call(jets, (theta, *arrays), (2, 4), _FLOAT, said=said, general=general)
-    return call(values_of, (found, theta), (2,), _FLOAT)
+    return call(values_of, (found, theta, *arrays), (2,), _FLOAT, said=said, both=both)
 
 
 def cotangent(y: Any, g: Any, k: int) -> Any:
@@ -137,16 +139,20 @@ def cotangent(y: Any, g: Any, k: int) -> Any:
 
 
 def _of_part(y: Any, g: Any, k: int) -> Any:
-    """Of values or slopes: of theta, or of the jets, for their arrays."""
-    found, theta = y._args
-    if y._more[0] is values_of:
+    """Of values or slopes: of theta, of the arrays of values, or of the jets, for those of slopes.
+    Values say by themselves what their arrays change: A^-1 b, and a diagonal of A^-1."""
+    found, theta, *arrays = y._args
+    if y._more[0] is slopes_of:
         if k == 0:
-            return np.reshape(g, (2, 1)) * np.eye(1, 4)
+            return g @ np.eye(3, 4, 1)
+        return call(along, (theta, g, *found._args[1:]), (3,), _FLOAT, **found._more[1])
+    if k == 0 or any(x is y._args[k] for x in y._args[1:k]):
+        return None
+    if k == 1:
         slopes = call(slopes_of, (found, theta), (2, 3), _FLOAT)
         return np.sum(np.reshape(g, (2, 1)) * slopes, axis=0)
-    if k == 0:
-        return g @ np.eye(3, 4, 1)
-    return call(along, (theta, g, *found._args[1:]), (3,), _FLOAT, **found._more[1])
+    pair = y._more[1]["both"](theta, arrays, y._more[1]["said"])
+    return Through(np.stack(pair), g, y._args[1:])
 
 
 FUNCTIONS = frozenset((three, jets, along, values_of, slopes_of))

@@ -1,0 +1,178 @@
+"""Likelihoods of Markov processes whose mean, data or noise of each point depends on parameters:
+values, gradients and second derivatives as by dense forms; gradients without n x n arrays."""
+
+import numpy as np
+import pytest
+
+import pylinop as pl
+
+NAMES = {"matern12": 0, "matern32": 1, "matern52": 2}
+
+
+def dense_kernel(name, x, variance, length):
+    r = np.sqrt(2 * NAMES[name] + 1) * np.abs(x[:, None] - x[None]) / length
+    return variance * [1, 1 + r, 1 + r + r * r / 3][NAMES[name]] * np.exp(-r)
+
+
+def kernel(name, x, p):
+    return pl.Kernel(name, x[:, None], variance=p["v"], length_scale=p["l"])
+
+
+def usual(K, r):
+    return r @ pl.inv(K) @ r + pl.logdet(K)
+
+
+def by_hand(K, r):
+    return r @ np.linalg.solve(K, r) + np.linalg.slogdet(K)[1]
+
+
+class Data:
+    def __init__(self, name, n, rng, order):
+        self.name, self.n = name, n
+        x = np.sort(rng.uniform(0, n / 8, n))
+        self.x = {"sorted": x, "reversed": x[::-1].copy(), "mixed": rng.permutation(x)}[order]
+        self.X = np.c_[np.ones(n), self.x / n]
+        self.y = rng.standard_normal(n)
+
+    def parts(self, p):
+        """K without noise, the residual, exp(h), sum and identity, lazily or dense."""
+        if any(type(v) is not np.ndarray for v in p.values()):
+            own = kernel(self.name, self.x, p), pl.Diag, pl.Identity(self.n), usual
+            return (*own, self.y - self.X @ p["b"], np.exp(p["h"]))
+        own = dense_kernel(self.name, self.x, p["v"], p["l"]), np.diag, np.eye(self.n), by_hand
+        return (*own, self.y - self.X @ p["b"], np.exp(p["h"]))
+
+
+def mean(d, p):
+    K, _, eye, f, r, _ = d.parts(p)
+    return f(K + p["s"] * eye, r)
+
+
+def noise(d, p):
+    K, diag, _, f, _, w = d.parts(p)
+    return f(K + diag(w), d.y)
+
+
+def both(d, p):
+    K, diag, eye, f, r, w = d.parts(p)
+    return f(K + diag(w) + p["s"] * eye, r)
+
+
+def scaled_noise(d, p):
+    K, diag, _, f, r, w = d.parts(p)
+    return f(1.5 * K + p["s"] * diag(w), r)
+
+
+def data(d, p):
+    K, _, eye, f, _, _ = d.parts(p)
+    return f(K + p["s"] * eye, p["h"])
+
+
+def one_array_twice(d, p):
+    K, diag, _, f, _, w = d.parts(p)
+    return f(K + diag(w), w)
+
+
+def number_of_the_array(d, p):
+    K, diag, eye, f, _, w = d.parts(p)
+    return f(K + diag(w) + p["s"] * np.mean(w) * eye, w - d.y)
+
+
+def two_residuals(d, p):
+    K, _, eye, f, r, w = d.parts(p)
+    K = K + p["s"] * eye
+    return f(K, r) * f(K, w) + f(K, d.y)
+
+
+def beside_another_use(d, p):
+    K, diag, _, f, r, w = d.parts(p)
+    K = K + diag(w)
+    if f is by_hand:
+        return f(K, r) + np.linalg.slogdet(d.X.T @ np.linalg.solve(K, d.X))[1]
+    X = pl.lazy(d.X)
+    return f(K, r) + pl.logdet(X.T @ pl.inv(K) @ X)
+
+
+MODELS = [
+    mean, noise, both, scaled_noise, data, one_array_twice, number_of_the_array, two_residuals,
+    beside_another_use,
+]  # fmt: skip
+
+
+def parameters(n, rng):
+    return {
+        "v": np.array(1.1),
+        "l": np.array(1.3),
+        "s": np.array(0.3),
+        "b": rng.standard_normal(2),
+        "h": 0.2 * rng.standard_normal(n),
+    }
+
+
+def slope(f, p, t, h):
+    def at(s):
+        return f({k: p[k] + s * h * t[k] for k in p})
+
+    return (8 * (at(1) - at(-1)) - (at(2) - at(-2))) / (12 * h)
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(
+    "name, n, order",
+    [
+        ("matern12", 257, "sorted"),
+        ("matern32", 256, "mixed"),
+        ("matern52", 260, "reversed"),
+        ("matern32", 255, "sorted"),
+        ("matern52", 40, "mixed"),
+    ],
+)
+def test_values_and_derivatives(model, name, n, order):
+    rng = np.random.default_rng([n, MODELS.index(model)])
+    d, p = Data(name, n, rng, order), parameters(n, rng)
+    t = {k: rng.standard_normal(w.shape) for k, w in p.items()}
+
+    def f(p):
+        return model(d, p)
+
+    value, g = pl.value_and_grad(f)(p)
+    np.testing.assert_allclose(value, f(p), rtol=1e-11)
+    size = sum(np.abs(g[k] * t[k]).sum() for k in p)
+    assert abs(sum(np.sum(g[k] * t[k]) for k in p) - slope(f, p, t, 1e-3)) <= 1e-8 * size
+    used = {k: p[k] for k in p if np.any(g[k])}
+    rest = {k: p[k] for k in p if k not in used}
+    along = {k: t[k] for k in used}
+    second = pl.hvp(lambda q: f({**rest, **q}))(used, along)
+
+    def gradient(k):
+        return lambda q: pl.grad(lambda q: f({**rest, **q}))(q)[k]
+
+    for k in used:
+        expected = slope(gradient(k), used, along, 1e-3)
+        np.testing.assert_allclose(
+            second[k], expected, rtol=0, atol=2e-7 * max(1.0, np.abs(expected).max())
+        )
+
+
+@pytest.mark.parametrize("model", MODELS[:6])
+def test_gradients_make_no_whole_matrix(model):
+    n = 400
+    rng = np.random.default_rng(7)
+    d, p = Data("matern32", n, rng, "sorted"), parameters(n, rng)
+    with pl.explaining() as e:
+        pl.grad(lambda p: model(d, p))(p)
+    assert not [s["name"] for s in e.steps if f"{n}, {n}" in s["writes"] and s.get("took")]
+
+
+def test_points_may_change_their_order_between_calls():
+    rng = np.random.default_rng(9)
+    n = 300
+    d, p = Data("matern32", n, rng, "sorted"), parameters(n, rng)
+    g = pl.grad(lambda p: both(d, p))
+    before = g(p)
+    order = rng.permutation(n)
+    d.x[:], d.y[:], d.X[:] = d.x[order], d.y[order], d.X[order]
+    after = g({**p, "h": p["h"][order]})
+    for k in ("v", "l", "s", "b"):
+        np.testing.assert_allclose(after[k], before[k], rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(after["h"], before["h"][order], rtol=1e-8, atol=1e-8)
