@@ -31,6 +31,10 @@ size_t lopk_kernel_gradient_scratch(int64_t d);
  * the shape. k and its points in double precision. */
 void lopk_kernel_number_sums(const lopk_kernel *k, const lopk_cotangent *g, int64_t lengths,
                              double *out, void *scratch);
+/* The same of a pair, where it is a Matern kernel of points on a line that lie in order, without
+ * their m n entries. False: it is not. */
+bool lopk_kernel_line_sums(const lopk_kernel *k, const lopk_cotangent *g, int64_t lengths,
+                           double *out);
 /* By the points x (m x d), or the y (n x d). */
 void lopk_kernel_point_sums(const lopk_kernel *k, const lopk_cotangent *g, bool of_y,
                             const lop_mat *out, void *scratch);
