@@ -402,38 +402,23 @@ static void kinds_as_declared(void) {
     t_group("kinds as declared");
 }
 
-static int64_t fixed_scenes(int from, int to) {
-    int64_t places = 0;
+static void fixed_scenes(int from, int to) {
     for (int which = from; which < to; which++) {
         scene s;
         const lop_node *root = fixed(which);
         open_scene(&s, root, 0);
         lop_node_unref(root);
         t_check(s.has_want, "scene %d: %s", which, w.err.text);
-        places += disturb(&s, 0);
+        (void)disturb(&s, 0);
         close_scene(&s);
         world_leaves(&w);
     }
-    return places;
 }
 
-int main(int argc, char **argv) {
-    int rounds = (int)t_number(argc, argv, 1, 150), dropped = 0;
+/* Random programs. */
+static void random_scenes(int rounds) {
+    int dropped = 0;
     int64_t places = 0;
-    world_open(&w, (uint64_t)t_number(argc, argv, 2, 11));
-    w.ctx.alike = 2; /* small sums of Krons and small borders too */
-    w.ctx.toeplitz = 1;
-    world_sparse(&w);
-    rules_alone();
-    instances_alone();
-    cotangents_alone();
-    tests_of_assumptions();
-    kinds_as_declared();
-    places += fixed_scenes(0, 34);
-    w.ctx.mixed = true; /* solves by a factor, and a batch in which it fails */
-    places += fixed_scenes(1, 3);
-    w.ctx.mixed = false;
-    t_group("fixed scenes");
     for (int i = 0; i < rounds; i++) {
         gen g = {.w = &w,
                  .dtype = LOP_NO_DTYPE,
@@ -457,6 +442,29 @@ int main(int argc, char **argv) {
     printf("%d random scenes (%d dropped: singular), %lld places to fail\n", rounds - dropped,
            dropped, (long long)places);
     t_group("random scenes");
+}
+
+/* oom [rounds [seed]]: of random programs; of 0 rounds all else. */
+int main(int argc, char **argv) {
+    const int rounds = (int)t_number(argc, argv, 1, 0);
+    world_open(&w, (uint64_t)t_number(argc, argv, 2, 11));
+    w.ctx.alike = 2; /* small sums of Krons and small borders too */
+    w.ctx.toeplitz = 1;
+    world_sparse(&w);
+    if (rounds > 0) {
+        random_scenes(rounds);
+    } else {
+        rules_alone();
+        instances_alone();
+        cotangents_alone();
+        tests_of_assumptions();
+        kinds_as_declared();
+        fixed_scenes(0, 34);
+        w.ctx.mixed = true; /* solves by a factor, and a batch in which it fails */
+        fixed_scenes(1, 3);
+        w.ctx.mixed = false;
+        t_group("fixed scenes");
+    }
     world_close(&w, "oom");
     t_group("memory");
     return t_end();
