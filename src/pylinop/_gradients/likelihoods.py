@@ -6,6 +6,7 @@ expression as it was stands for them."""
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Collection
 from typing import Any, NamedTuple, cast
@@ -20,9 +21,11 @@ from .._lazy.build import inverse, slogdet
 from .._lazy.kinds import Kind, parameters
 from .._lazy.leaves import lazy
 from .._lazy.program import evaluate
+from .._operators.convert import as_operator
+from .._operators.parameters import written
 from .._operators.quasiseparable_formulas import markov_rows, matern
 from .._structured import determinants
-from . import markov_jets
+from . import markov_jets, markov_order
 from .held import is_apart
 from .markov_jets import Process, split
 from .matrices import given_by_name, head_of
@@ -292,6 +295,13 @@ def _terms(A: Any) -> list[tuple[Any, Any]] | None:
             if c is None:
                 return None
             stack.append((x._args[0], _times(c, times)))
+        elif x._head == "operator" and written(x._args[0], "scaled", "sum"):
+            op = x._args[0]
+            c = _number(op._operands[1]) if op._by == "scaled" else 1.0
+            if c is None:
+                return None
+            parts = op._operands[:1] if op._by == "scaled" else op._operands[::-1]
+            stack += [(lazy(as_operator(a)), _times(c, times)) for a in parts]
         else:
             found.append((x, times))
     return None if stack else found
@@ -395,6 +405,45 @@ def _leads(found: _Found, wanted: Collection[int]) -> bool:
     return any(id(y) in wanted for x in lazies for y in text.postorder(x))
 
 
+def _in_order(A: Any, wanted: Collection[int]) -> markov_order.Sorted | None:
+    """A sum with Matern kernels of points on a line, as far as numbers of theirs depend on what is
+    wanted, in the order of the points; None of what else A may be."""
+    if not is_lazy(A) or A.ndim != 2 or A.dtype != _FLOAT:
+        return None
+    found: list[_Found] = []
+    kernels, noises, low = list[Any](), list[Any](), list[Any]()
+    for x, times in _terms(A) or ():
+        if _head(x) in _PROCESSES:
+            states = _states(x)
+            if states is None or states.by != "points":
+                return None
+            said = Process(states.by, states.order, False, False, False)
+            found.append(_Found((*states.numbers, 0.0), states.own, (), said))
+            kernels.append((times, functools.partial(_generators, states)))
+        elif (noise := _diagonal(x, times)) is not None:
+            noises.append(noise)
+        elif (thin := markov_order.low_rank(x)) is not None:
+            low.append((times, thin))
+        else:
+            return None
+    if not found or len({_place(f.own[0]) for f in found}) > 1:
+        return None
+    if not any(_leads(f, wanted) for f in found):
+        return None
+    return markov_order.Sorted(found[0].own[0], kernels, noises, low)
+
+
+def _place(x: Any) -> tuple[Any, ...]:
+    """Where the numbers of a constant lie: the same of two views of one array."""
+    a = _array(x, 2)
+    return a.__array_interface__["data"][0], a.shape, a.strides
+
+
+def _generators(states: _States, steps: Any) -> tuple[Any, ...]:
+    length = math.sqrt(2 * states.order + 1) / states.numbers[1]
+    return matern(f"matern{2 * states.order + 1}2", steps, states.numbers[0], length)
+
+
 def _replaced(order: list[Any], wanted: Collection[int]) -> dict[int, Any]:
     """What stands for the parts of an expression that are such, by their ids."""
     known: dict[int, _Found | None] = {}
@@ -441,16 +490,26 @@ def shortened(value: Any, wanted: dict[int, Any]) -> Any:
         return value
     order = text.postorder(value)
     made = _replaced(order, wanted)
-    if not made:
-        return value
+    known: dict[int, markov_order.Sorted | None] = {}
+
+    def sorted_of(A: Any) -> markov_order.Sorted | None:
+        if id(A) not in known:
+            known[id(A)] = _in_order(A, wanted)
+        return known[id(A)]
+
+    uses = markov_order.Uses(sorted_of)
     for x in order:
-        if id(x) in made or not any(is_lazy(a) and id(a) in made for a in x._args):
+        if id(x) in made:
             continue
-        if x._guard is not None:
-            return value
         args = tuple([made.get(id(a), a) if is_lazy(a) else a for a in x._args])
-        made[id(x)] = _core._LazyArray(x._head, args, x.shape, x.dtype, x._more)
-    return made[id(value)]
+        found = uses.of(x, args)
+        if found is None and any(a is not b for a, b in zip(args, x._args, strict=True)):
+            found = _core._LazyArray(x._head, args, x.shape, x.dtype, x._more)
+        if found is not None:
+            if x._guard is not None:
+                return value
+            made[id(x)] = found
+    return made.get(id(value), value)
 
 
 def within(value: Any, wanted: Collection[Any]) -> None:
@@ -459,8 +518,11 @@ def within(value: Any, wanted: Collection[Any]) -> None:
     inner = [x for x in wanted if isinstance(x, _core.Operator) or (is_lazy(x) and not _is_leaf(x))]
     if not inner:
         return
-    for y in text.postorder(value):
-        if not _is_call(y, markov_jets.jets):
+    order = text.postorder(value)
+    for y in order:
+        if _is_call(y, markov_order.steps_of):
+            y = value
+        elif not _is_call(y, markov_jets.jets):
             continue
         read = {id(a) for a in text.postorder(y)}
         for x in inner:

@@ -30,6 +30,7 @@ from . import (
     inverses,
     kernels,
     markov_jets,
+    markov_order,
     matrices,
     matrix_functions,
     multiples,
@@ -348,6 +349,8 @@ def _call(y: Any, g: Any, k: int) -> Any:
         return kernels.cotangent(y, g, k)
     if f in markov_jets.FUNCTIONS:
         return markov_jets.cotangent(y, g, k)
+    if f in markov_order.FUNCTIONS:
+        return markov_order.cotangent(y, g, k)
     row = row_of(f)
     if row is None:
         name = getattr(f, "__name__", type(f).__name__).lstrip("_")
