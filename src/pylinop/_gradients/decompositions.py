@@ -19,7 +19,7 @@ from .._lazy.build import inverse, view
 from .._lazy.decompositions import Result
 from .._lazy.matrix_functions import Piece
 from .._lazy.numpy_functions import diagonal
-from . import pseudo_inverses
+from . import inverses, pseudo_inverses
 from .pieces import Through, call, times
 
 
@@ -48,7 +48,8 @@ def cholesky(y: Any, g: Any, upper: Any = False) -> Any:
     n = y.shape[-1]
     phi = np.tril(np.ones((n, n))) - 0.5 * np.eye(n)
     back = _inverse_of_triangle(L)
-    return _hermitian(view(back, 3) @ ((view(L, 3) @ g) * phi) @ back)
+    found = _hermitian(view(back, 3) @ ((view(L, 3) @ g) * phi) @ back)
+    return inverses.value(found)  # once, for all parameters of the matrix
 
 
 def eigvalsh(y: Any, g: Any) -> Any:

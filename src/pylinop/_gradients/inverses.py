@@ -26,7 +26,7 @@ def held(a: Any) -> Any:
     return a
 
 
-def _value(a: Any) -> Any:
+def value(a: Any) -> Any:
     """A LazyArray's value, the same node each time."""
     found = _held.get(id(a))
     if found is None or found._args[0] is not a:
@@ -51,8 +51,8 @@ def between(h: Any, g: Any) -> Any:
     if g.shape[-1] < _LEAST or not _is_dense(g):
         return None
     if h._head == "view" and h._args[0]._head == "inverse":
-        by = view(_value(h._args[0]), h._more)
-        return _value(by @ _value(g) @ by)
+        by = view(value(h._args[0]), h._more)
+        return value(by @ value(g) @ by)
     return None
 
 
@@ -76,7 +76,7 @@ def _replaced(g: Any, depth: int) -> Any:
     if not is_lazy(g) or g.ndim != 2 or g.shape[-1] < _LEAST or depth == 0:
         return g
     if g._head == "inverse":
-        return _value(g)
+        return value(g)
     parts = [_replaced(x, depth - 1) for x in g._args[: 2 if g._head == "add" else 1]]
     if all(x is y for x, y in zip(parts, g._args, strict=False)):
         return g
