@@ -36,6 +36,10 @@ def factors(n, k, dtype, seed=0):
         "low": pl.LowRank(u, v),
         "sparse + I": pl.Sparse(q.tocsr()) + pl.Identity(n),
         "inverse": inv(pl.Tridiagonal(e, 3 + abs(draw(n)), e)),
+        # not light, but with a diagonal at hand
+        "dense": pl.Dense(draw(n, n)),
+        "toeplitz and diagonal": pl.Toeplitz(draw(n)) @ d,
+        "kernel": pl.Kernel("rbf", r.standard_normal((n, 2))),
     }
 
 
@@ -138,3 +142,25 @@ def test_singular_and_integer_factors_are_as_before():
     op = pl.Diag(d) @ pl.LowRankUpdate(pl.Diag(d), np.ones((n, 1), np.int8))
     dense = pl.Diag(d).toarray() @ pl.LowRankUpdate(pl.Diag(d), np.ones((n, 1), np.int8)).toarray()
     np.testing.assert_array_equal(op.diagonal(), np.diag(dense))
+
+
+@pytest.mark.parametrize("n", [40, 160])
+def test_one_matrix_between_sums_of_pairs_is_not_formed(n):
+    r = np.random.default_rng(n)
+    K, D = pl.Kernel("matern32", r.standard_normal((n, 2))), pl.Diag(r.uniform(1, 2, n))
+    low = pl.LowRank(*r.standard_normal((2, n, 2)))
+    pairs = pl.Dense(r.standard_normal((n, 1))) @ pl.Dense(r.standard_normal((1, n)))
+    for A in (
+        (low + pl.Identity(n)) @ K,
+        (low + pairs - 2 * D) @ D @ K @ D,
+        D @ K @ (2 * low + D),
+        (D @ K).T @ (low + pairs + pl.Identity(n)),
+        (low + D) @ K @ (pairs + pl.Identity(n)),
+    ):
+        dense = A @ np.eye(n)
+        for f, expected in ((pl.diagonal, np.diag(dense)), (pl.trace, np.trace(dense))):
+            with pl.explaining() as e:
+                found = f(A)
+            np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-10)
+            whole = [s["name"] for s in e.steps if f"{n}, {n}" in s["writes"] and s.get("took")]
+            assert whole == []

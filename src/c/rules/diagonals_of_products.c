@@ -241,14 +241,45 @@ static lop_status spread(const lop_match *m, const lop_maker *mk, const terms *o
     return st;
 }
 
+/* Has it a diagonal of O(n) numbers that are read off? */
+static bool is_at_hand(const lop_node *a, int depth) {
+    if (depth == 0 || lop_nbatch(a) > 0 || !lop_is_square(a)) return false;
+    if (a->op == &lop_op_inverse) {
+        const lop_node *in = stripped(a->child[0]);
+        return is_diagonal(in) || in->op == &lop_op_circulant ||
+               (lop_has(in, LOP_FLAG_band) && is_narrow(in));
+    }
+    if (a->op == &lop_op_lowrankupdate)
+        return lop_cols(a->child[1]) <= lop_rows(a) / THIN && is_at_hand(a->child[0], depth - 1);
+    if (a->op == &lop_op_prod)
+        return (is_diagonal(a->child[0]) && is_at_hand(a->child[1], depth - 1)) ||
+               (is_diagonal(a->child[1]) && is_at_hand(a->child[0], depth - 1));
+    if (a->op == &lop_op_power || a->op == &lop_op_sliced || a->op == &lop_op_block ||
+        a->op == &lop_op_lowrank)
+        return false;
+    for (int i = 0; i < a->n; i++)
+        if (a->child[i]->op->cls == LOP_OPERATOR && !is_at_hand(a->child[i], depth - 1))
+            return false;
+    return true;
+}
+
+/* Are they all light, but for at most one whose diagonal is at hand: a Kernel, a Dense? */
+static bool are_light(const lop_node *const *f, int n) {
+    int heavy = 0;
+    for (int i = 0; i < n; i++) {
+        if (is_light(f[i], DEEP)) continue;
+        if (heavy++ || !is_at_hand(f[i], DEEP)) return false;
+    }
+    return true;
+}
+
 LOP_BUILD(value_of_terms) {
     const lop_node *f[FACTORS];
     terms of[FACTORS] = {{.n = 0}};
     const int n = read(m, f);
     int64_t all = 1;
     lop_status st = n ? LOP_OK : LOP_NOMATCH;
-    for (int i = 0; st == LOP_OK && i < n; i++)
-        if (!is_light(f[i], DEEP)) st = LOP_NOMATCH;
+    if (st == LOP_OK && !are_light(f, n)) st = LOP_NOMATCH;
     for (int i = 0; st == LOP_OK && i < n; i++) {
         st = open_terms(mk, f[i], &of[i], DEEP);
         all *= of[i].n;
@@ -261,25 +292,6 @@ LOP_BUILD(value_of_terms) {
 }
 
 /* -- what is picked */
-
-/* Has it a diagonal of O(n) numbers that are read off? */
-static bool is_at_hand(const lop_node *a, int depth) {
-    if (depth == 0 || lop_nbatch(a) > 0 || !lop_is_square(a)) return false;
-    if (a->op == &lop_op_inverse) {
-        const lop_node *in = stripped(a->child[0]);
-        return is_diagonal(in) || in->op == &lop_op_circulant ||
-               (lop_has(in, LOP_FLAG_band) && is_narrow(in));
-    }
-    if (a->op == &lop_op_lowrankupdate)
-        return lop_cols(a->child[1]) <= lop_rows(a) / THIN && is_at_hand(a->child[0], depth - 1);
-    if (a->op == &lop_op_prod || a->op == &lop_op_power || a->op == &lop_op_sliced ||
-        a->op == &lop_op_block || a->op == &lop_op_lowrank)
-        return false;
-    for (int i = 0; i < a->n; i++)
-        if (a->child[i]->op->cls == LOP_OPERATOR && !is_at_hand(a->child[i], depth - 1))
-            return false;
-    return true;
-}
 
 /* Are they S and S^T? The transpose of a permutation may be that of the inverse order. */
 static bool picks(const lop_node *a, const lop_node *b) {

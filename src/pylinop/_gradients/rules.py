@@ -113,8 +113,23 @@ def _matmul(y: Any, g: Any, k: int) -> Any:
     if a.ndim == 1:
         return b.conj() @ g if k == 0 else pair(conj(a), conj(g))
     if a.shape != b.shape:
-        return g @ view(b, 3) if k == 0 else view(a, 3) @ g
-    return _or_rest(y, g, y._args[k], lambda g: g @ view(b, 3) if k == 0 else view(a, 3) @ g)
+        return _beside(a, b, g, k)
+    return _or_rest(y, g, y._args[k], lambda g: _beside(a, b, g, k))
+
+
+def _beside(a: Any, b: Any, g: Any, k: int) -> Any:
+    """g b^H, or a^H g: term by term where the other one is a diagonal, so that pairs stay pairs."""
+    if is_lazy(g) and g._head == "add" and _is_diagonal(b if k == 0 else a):
+        found = [_beside(a, b, x, k) for x in _terms(g)[::-1]]
+        return sum(found[1:], found[0])
+    return g @ view(b, 3) if k == 0 else view(a, 3) @ g
+
+
+def _is_diagonal(x: Any) -> bool:
+    if x._head == "operator":
+        return x._args[0]._head == "diag"
+    made = x._head == "made" and isinstance(x._more[0], Kind)
+    return made and matrices.head_of(x._more[0].cls) == "diag"
 
 
 def _stacked(a: Any, b: Any, g: Any, k: int) -> Any:

@@ -449,7 +449,7 @@ static lop_status lower_sums(lop_emit *e, const lop_node *self, int out) {
 SUMS(kernel_number_sums);
 SUMS(kernel_point_sums);
 
-enum { DEEP = 8 }; /* how far down a cotangent is looked at */
+enum { DEEP = 12 }; /* how far down a cotangent is looked at */
 
 /* Is a cotangent read without being formed, a few such together? */
 static bool is_read_off(const lop_node *g, int deep) {
@@ -457,7 +457,7 @@ static bool is_read_off(const lop_node *g, int deep) {
     const lop_node *a = g->n > 0 ? g->child[0] : NULL;
     if (deep == 0) return false;
     if (g->op == &lop_op_scaled) return is_read_off(a, deep - 1);
-    if (g->op == &lop_op_sum) return is_read_off(a, deep / 2) && is_read_off(g->child[1], deep / 2);
+    if (g->op == &lop_op_sum) return is_read_off(a, deep - 1) && is_read_off(g->child[1], deep - 1);
     if (g->op == &lop_op_prod)
         return lop_cols(a) <= few || is_read_off(a, deep - 1) || is_read_off(g->child[1], deep - 1);
     return g->op == &lop_op_identity || g->op == &lop_op_diag ||
@@ -473,8 +473,8 @@ static const lop_node *sums_of(lop_vjp *v, const lop_node *self, int child, cons
         return one ? lop_vjp_make(v, &lop_op_scale, &g->attr, one, NULL) : NULL;
     }
     if (g->op == &lop_op_sum && is_read_off(g, deep)) {
-        one = sums_of(v, self, child, g->child[0], deep / 2);
-        const lop_node *other = one ? sums_of(v, self, child, g->child[1], deep / 2) : NULL;
+        one = sums_of(v, self, child, g->child[0], deep - 1);
+        const lop_node *other = one ? sums_of(v, self, child, g->child[1], deep - 1) : NULL;
         return other ? lop_vjp_make(v, &lop_op_add, NULL, one, other) : NULL;
     }
     for (int i = 0; i < self->n; i++) held[i] = self->child[i];
