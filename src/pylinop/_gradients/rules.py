@@ -127,9 +127,9 @@ def _beside(a: Any, b: Any, g: Any, k: int) -> Any:
 
 def _is_diagonal(x: Any) -> bool:
     if x._head == "operator":
-        return x._args[0]._head == "diag"
-    made = x._head == "made" and isinstance(x._more[0], Kind)
-    return made and matrices.head_of(x._more[0].cls) == "diag"
+        return bool(x._args[0]._head == "diag")
+    kind = x._more[0] if x._head == "made" else None
+    return isinstance(kind, Kind) and bool(matrices.head_of(kind.cls) == "diag")
 
 
 def _stacked(a: Any, b: Any, g: Any, k: int) -> Any:
