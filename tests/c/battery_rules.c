@@ -257,6 +257,7 @@ static const lop_node *by_name(gen *g, const char *rule) {
     if (!strcmp(rule, "solve-normal")) return gen_normal(g);
     if (!strcmp(rule, "scaledet-thin-sum") || !strcmp(rule, "diagonal-inverse-thin-sum"))
         return gen_thin_det(g, rule);
+    if (strstr(rule, "-of-blocks")) return gen_of_blocks(g, rule);
     if (strstr(rule, "inverses-alike")) return gen_inverse_blocks(g, rule);
     if (!strcmp(rule, "solve-view-update")) return gen_view_update(g);
     if (strstr(rule, "blockdiag-plain")) return gen_plain_blocks(g);

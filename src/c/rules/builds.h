@@ -6,6 +6,8 @@
 #include "planner/chain_rules.h"
 #include "rewrite/cheap_to_solve.h"
 
+/* slices_of_blocks.c */
+LOP_BUILD(value_of_blocks);
 /* tidy.c */
 LOP_BUILD(tidy);
 LOP_BUILD(tidy_inverse);
