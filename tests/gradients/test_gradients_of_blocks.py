@@ -1,5 +1,5 @@
-"""What is block diagonal by how it is written is read block by block: by gradients, slices, diagonals
-and traces, with no array of the size of the whole."""
+"""What is block diagonal by how it is written is read block by block: by gradients, slices,
+diagonals and traces, with no array of the size of the whole."""
 
 import numpy as np
 import pytest
