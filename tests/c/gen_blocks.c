@@ -19,7 +19,7 @@ static const lop_node *blocks(gen *g, int64_t n) {
 static const lop_node *with_diagonal(gen *g, int64_t n) {
     const lop_attr mode = t_ints(1 + pick(g, 3), 0, 0, 0);
     const lop_node *all = blocks(g, n);
-    if (!pick(g, 3)) all = t_one_of(g->w, "view", &mode, all);
+    if (g->views && pick(g, 3)) all = t_one_of(g->w, "view", &mode, all);
     return t_two_of(g->w, "sum", all, t_one_of(g->w, "diag", NULL, gen_array(g, 1, n, 1)));
 }
 

@@ -478,11 +478,10 @@ static lop_status diagonal_otherwise(const lop_kron_sum *s, const lop_attr *k,
 
 /* Of S^-1 = V D^-1 V^H its diagonal, or what it means for a factor of a Kron. What is not known to
  * be Hermitian is tried: it costs one look at it. */
-static lop_status read_off(const lop_match *m, const lop_maker *mk, bool diagonal,
-                           const lop_node **out) {
+static lop_status read_off_sum(const lop_match *m, const lop_maker *mk, const lop_node *sum,
+                               bool diagonal, const lop_node **out) {
     lop_kron_sum s;
-    const lop_node *sum = m->root->child[0]->child[0], *v[LOP_KRON_PLACES], *vh[LOP_KRON_PLACES],
-                   *value = NULL, *alt = NULL;
+    const lop_node *v[LOP_KRON_PLACES], *vh[LOP_KRON_PLACES], *value = NULL, *alt = NULL;
     if (!lop_is_blas(m->root->dtype) || !lop_kron_sum_read(&s, mk, m->root->dtype, sum) ||
         (!diagonal && !s.unitary && m->root->child[1]->shape.ndim > 2))
         return LOP_NOMATCH;
@@ -501,14 +500,22 @@ static lop_status read_off(const lop_match *m, const lop_maker *mk, bool diagona
     close(&s);
     return st;
 }
-LOP_BUILD(inverse_diagonal_spectral) { return read_off(m, mk, true, out); }
-LOP_BUILD(inverse_partial_spectral) { return read_off(m, mk, false, out); }
+enum { GRIDS = 24 }; /* how deep Laplacians are looked for */
+LOP_BUILD(inverse_diagonal_spectral) {
+    const lop_node *sum = NULL;
+    lop_status st = lop_grids_as_kronsums(mk, m->root->child[0]->child[0], GRIDS, &sum);
+    if (st == LOP_OK) st = read_off_sum(m, mk, sum, true, out);
+    lop_node_unref(sum);
+    return st;
+}
+LOP_BUILD(inverse_partial_spectral) {
+    return read_off_sum(m, mk, m->root->child[0]->child[0], false, out);
+}
 
-/* -- S^-1 X S^-1, which second derivatives read */
+/* -- S^-1 X S^-1, which second derivatives read, and S^-1 X */
 
-static lop_status read_between_off(const lop_match *m, const lop_maker *mk, bool trace,
-                                   const lop_node **out) {
-    const lop_node *x = NULL, *sum = NULL, *value = NULL, *alt = NULL, *sound = NULL;
+LOP_BUILD(between_partial_spectral) {
+    const lop_node *x = NULL, *sum = NULL, *value = NULL, *alt = NULL;
     lop_kron_sum s, terms;
     lop_status st = lop_read_between_or_twice(mk, m->root->child[0], &sum, &x);
     if (st == LOP_OK &&
@@ -520,19 +527,63 @@ static lop_status read_between_off(const lop_match *m, const lop_maker *mk, bool
         return st;
     }
     st = open(&s);
-    if (st == LOP_OK && trace) {
-        st = lop_trace_between(&s, &terms, &value);
-        if (st == LOP_OK) st = lop_diagonal_of_dense(mk, s.dt, m->root->child[0], &alt);
-    } else if (st == LOP_OK) {
-        st = lop_partial_between(&s, &terms, m->root, &value);
-        if (st == LOP_OK) st = lop_partial_of_dense(mk, m->root, &alt);
-    }
-    if (st == LOP_OK) st = if_sound(&s, value, alt, trace ? &sound : out);
-    if (st == LOP_OK && trace) st = lop_make1(mk, &lop_op_sumall, NULL, sound, out);
-    const lop_node *gone[] = {value, alt, sound, x};
+    if (st == LOP_OK) st = lop_partial_between(&s, &terms, m->root, &value);
+    if (st == LOP_OK) st = lop_partial_of_dense(mk, m->root, &alt);
+    if (st == LOP_OK) st = if_sound(&s, value, alt, out);
+    const lop_node *gone[] = {value, alt, x};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     close(&s);
     return st;
 }
-LOP_BUILD(between_partial_spectral) { return read_between_off(m, mk, false, out); }
-LOP_BUILD(between_trace_spectral) { return read_between_off(m, mk, true, out); }
+
+/* The trace of c S^-1 X, or c S^-1 X S^-1. */
+static lop_status trace_of_round(const lop_match *m, const lop_maker *mk, const lop_node *sum,
+                                 const lop_node *x, lop_coef c, int times, const lop_node **out) {
+    const lop_node *bare = NULL, *value = NULL, *alt = NULL, *sound = NULL;
+    lop_kron_sum s, terms;
+    if (!lop_kron_sum_read(&s, mk, m->root->dtype, sum) || !s.unitary ||
+        !lop_kron_terms_read(&terms, &s, x))
+        return LOP_NOMATCH;
+    lop_status st = open(&s);
+    if (st == LOP_OK) st = lop_trace_between(&s, &terms, times, &bare);
+    if (st == LOP_OK) st = multiple(&s, c, bare, &value);
+    if (st == LOP_OK) st = lop_diagonal_of_dense(mk, s.dt, m->root->child[0], &alt);
+    if (st == LOP_OK) st = if_sound(&s, value, alt, &sound);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_sumall, NULL, sound, out);
+    const lop_node *gone[] = {value, alt, sound};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    close(&s);
+    return st;
+}
+/* That of sums and products of S^-1 and what V makes diagonal with it. */
+static lop_status trace_within(const lop_match *m, const lop_maker *mk, const lop_node *p,
+                               const lop_node **out) {
+    const lop_node *sum = lop_inverted_within(p, GRIDS), *value = NULL, *alt = NULL, *sound = NULL;
+    lop_kron_sum s;
+    if (!sum || lop_is_complex(m->root->dtype) || !lop_kron_sum_read(&s, mk, m->root->dtype, sum) ||
+        !s.unitary)
+        return LOP_NOMATCH;
+    lop_status st = open(&s);
+    if (st == LOP_OK) st = lop_spectrum_within(&s, p, GRIDS, &value);
+    if (st == LOP_OK) st = lop_diagonal_of_dense(mk, s.dt, m->root->child[0], &alt);
+    if (st == LOP_OK) st = if_sound(&s, value, alt, &sound);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_sumall, NULL, sound, out);
+    const lop_node *gone[] = {value, alt, sound};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    close(&s);
+    return st;
+}
+
+LOP_BUILD(between_trace_spectral) {
+    const lop_node *x = NULL, *sum = NULL, *p = NULL;
+    lop_coef c;
+    int times;
+    if (!lop_is_blas(m->root->dtype)) return LOP_NOMATCH;
+    lop_status st = lop_grids_as_kronsums(mk, m->root->child[0], GRIDS, &p);
+    if (st == LOP_OK) st = lop_read_round(mk, p, &sum, &x, &c, &times);
+    if (st == LOP_OK) st = trace_of_round(m, mk, sum, x, c, times, out);
+    if (st == LOP_NOMATCH && p) st = trace_within(m, mk, p, out);
+    lop_node_unref(x);
+    lop_node_unref(p);
+    return st;
+}

@@ -55,8 +55,23 @@ bool lop_kron_same(const lop_node *a, const lop_node *b);
  * factor is of none of the places. Owned in *out. */
 lop_status lop_partial_between(const lop_kron_sum *s, const lop_kron_sum *x, const lop_node *root,
                                const lop_node **out) LOP_MUST_CHECK;
-lop_status lop_trace_between(const lop_kron_sum *s, const lop_kron_sum *x,
+lop_status lop_trace_between(const lop_kron_sum *s, const lop_kron_sum *x, int times,
                              const lop_node **out) LOP_MUST_CHECK;
+
+/* The numbers on the diagonal of V^H a V, of what V makes diagonal as it does S: sums, products and
+ * multiples of S^-1 and of Krons of the matrices at its places; s is real. NOMATCH: it is none. */
+lop_status lop_spectrum_within(const lop_kron_sum *s, const lop_node *a, int depth,
+                               const lop_node **out) LOP_MUST_CHECK;
+/* S of the first S^-1 in sums, products and multiples; borrowed. NULL: there is none. */
+const lop_node *lop_inverted_within(const lop_node *a, int depth);
+
+/* `a` with Laplacians of grids of several axes as the KronSums that they are. Owned in *out. */
+lop_status lop_grids_as_kronsums(const lop_maker *mk, const lop_node *a, int depth,
+                                 const lop_node **out) LOP_MUST_CHECK;
+/* c S^-1 X, or c S^-1 X S^-1 as `times` says, the factors in any order that has its trace; X is the
+ * identity where there is none. *x owned, *s borrowed. NOMATCH: it is none of these. */
+lop_status lop_read_round(const lop_maker *mk, const lop_node *p, const lop_node **s,
+                          const lop_node **x, lop_coef *c, int *times) LOP_MUST_CHECK;
 
 /* The view that all its factors are seen by, LOP_N where they are not. */
 int lop_kron_sum_view(const lop_kron_sum *s);
