@@ -132,6 +132,11 @@ PARTS = {
     "diagonal-inverse-householder-tau": ONTO,
     "diagonal-inverse-scaled": ("multiples", "over the number", "O(n) more"),
     "diagonal-inverse-blockdiag": ("`BlockDiag` of square blocks", "block by block", "theirs"),
+    "diagonal-inverse-of-blocks": (
+        "sums of a `BlockDiag` and diagonals, blocks of 8 rows on",
+        "block by block",
+        "theirs",
+    ),
     "diagonal-inverse-block": (
         "a triangle of square blocks in a `Block`",
         "those of the inverses of its diagonal blocks",

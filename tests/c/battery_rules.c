@@ -242,6 +242,7 @@ static const lop_node *fill(draw *d, int id, const lop_op *parent, int place) {
 
 /* Left sides that random filling would hardly ever make. */
 static const lop_node *by_name(gen *g, const char *rule) {
+    if (strstr(rule, "-beside-circulant")) return gen_beside_circulant(g, rule);
     if (!strcmp(rule, "solve-thin-sum"))
         return world_pick(&w, 0, 3) ? gen_thin_solve(g) : gen_identity_of_inverses(g, rule);
     if (strstr(rule, "spelled") || strstr(rule, "parallel") || strstr(rule, "beside-") ||
@@ -257,6 +258,7 @@ static const lop_node *by_name(gen *g, const char *rule) {
     if (!strcmp(rule, "solve-normal")) return gen_normal(g);
     if (!strcmp(rule, "scaledet-thin-sum") || !strcmp(rule, "diagonal-inverse-thin-sum"))
         return gen_thin_det(g, rule);
+    if (strstr(rule, "-of-blocks")) return gen_of_blocks(g, rule);
     if (strstr(rule, "inverses-alike")) return gen_inverse_blocks(g, rule);
     if (!strcmp(rule, "solve-view-update")) return gen_view_update(g);
     if (strstr(rule, "blockdiag-plain")) return gen_plain_blocks(g);

@@ -60,6 +60,10 @@ const lop_node *gen_results(gen *g);
 const lop_node *gen_blocktri_trace(gen *g, const char *rule);
 const lop_node *gen_blocktri_blocks(gen *g, const char *rule);
 const lop_node *gen_band_product(gen *g, const char *rule);
+const lop_node *gen_beside_circulant(gen *g, const char *rule);
+/* gen_blocks.c: sums and products that are block diagonal as written, for the rows named of-blocks.
+ */
+const lop_node *gen_of_blocks(gen *g, const char *rule);
 /* gen_products.c: for the rows named picked, of-rows, of-terms and turned. */
 const lop_node *gen_product_value(gen *g, const char *rule);
 const lop_node *gen_column(gen *g, const char *rule);

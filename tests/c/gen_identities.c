@@ -364,3 +364,28 @@ const lop_node *gen_identity_of_inverses(gen *g, const char *rule) {
         : strstr(rule, "smoother")  ? smoother(&one)
                                     : update(&one, strstr(rule, "thin") != NULL));
 }
+
+/* A circulant matrix of one level, or its inverse, beside a Toeplitz matrix: the trace, or what is
+ * summed along diagonals. */
+const lop_node *gen_beside_circulant(gen *g, const char *rule) {
+    world *w = g->w;
+    gen one = *g;
+    one.batch = (lop_shape){0};
+    one.dtype = LOP_c128;
+    one.exprs = 0;
+    const int64_t n = 1 + pick(g, 5);
+    const lop_attr mode = t_ints(1 + pick(g, 3), 0, 0, 0), none = t_ints(0, 0, 0, 0);
+    const lop_node like = {.shape = {.ndim = 1, .dim = {n}}, .dtype = LOP_f64, .weak = LOP_WEAK};
+    const lop_node *size = NULL;
+    if (lop_node_make(&w->ctx, &lop_op_sizes, NULL, 0, NULL, &like, &size, &w->err) != LOP_OK)
+        return NULL;
+    const lop_node *c = t_two_of(w, "circulant", gen_array(&one, 1, n, 1), size),
+                   *t = t_two_of(w, "toeplitz", gen_array(&one, 1, n, 1), gen_array(&one, 1, n, 1));
+    if (g->solves && pick(g, 2)) c = t_one_of(w, "inverse", NULL, c);
+    if (g->views && !pick(g, 3)) t = t_one_of(w, "view", &mode, t);
+    const bool first = pick(g, 2);
+    const lop_node *both = t_two_of(w, "prod", first ? c : t, first ? t : c);
+    if (!strncmp(rule, "trace", 5)) return t_one_of(w, "trace", &none, both);
+    const lop_attr how = t_ints(0, 1, pick(g, 2), 0);
+    return t_one_of(w, "diagonal_sums", &how, both);
+}

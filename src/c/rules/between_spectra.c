@@ -50,6 +50,12 @@ const lop_node *lop_read_inverse_twice(const lop_node *p) {
     return s && !x ? s : NULL;
 }
 
+static lop_status identity_of(const lop_maker *mk, int64_t n, const lop_node **out) {
+    const lop_node like = {
+        .shape = {.ndim = 2, .dim = {n, n}}, .dtype = LOP_f64, .weak = LOP_WEAK, .core = 2};
+    return lop_make(mk, "identity", NULL, 0, NULL, &like, out);
+}
+
 /* A product of inverses of one S, *s where it is not NULL, times *c: how many; 0: it is none. */
 static int power_of_inverse(lop_ctx *ctx, const lop_node *a, const lop_node **s, lop_coef *c) {
     const lop_node *stack[LOP_BESIDE_POWER + 2] = {a}, *f;
@@ -147,10 +153,7 @@ lop_status lop_read_between_or_twice(const lop_maker *mk, const lop_node *p, con
         *x = lop_node_ref(between);
         return LOP_OK;
     }
-    const int64_t n = lop_rows(*s);
-    const lop_node like = {
-        .shape = {.ndim = 2, .dim = {n, n}}, .dtype = LOP_f64, .weak = LOP_WEAK, .core = 2};
-    return lop_make(mk, "identity", NULL, 0, NULL, &like, x);
+    return identity_of(mk, lop_rows(*s), x);
 }
 
 lop_status lop_diagonal_of_dense(const lop_maker *mk, lop_dtype dt, const lop_node *a,
@@ -390,5 +393,63 @@ lop_status lop_trace_beside(const lop_kron_sum *s, const lop_kron_sum *x, const 
     if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_ravel, &matrix, all, out);
     const lop_node *gone[] = {mu, by, over, all};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
+/* -- what is diagonal in the basis V altogether */
+
+const lop_node *lop_inverted_within(const lop_node *a, int depth) {
+    const lop_node *s = inverted(a);
+    if (s || depth == 0) return s;
+    if (a->op == &lop_op_scaled || a->op == &lop_op_view)
+        return lop_inverted_within(a->child[0], depth - 1);
+    if (a->op != &lop_op_sum && a->op != &lop_op_prod) return NULL;
+    s = lop_inverted_within(a->child[0], depth - 1);
+    return s ? s : lop_inverted_within(a->child[1], depth - 1);
+}
+
+/* Does V make the terms diagonal, being eigenvectors of all that stands at their places? */
+static bool in_basis(const lop_kron_sum *s, const lop_kron_sum *x) {
+    for (int t = 0; t < x->nt; t++)
+        for (int i = 0; i < x->n; i++) {
+            const lop_node *f = x->t[t].f[i].node;
+            const lop_kron_place *p = &s->at[i];
+            const bool diagonal = p->diagonal && f && f->op == &lop_op_diag;
+            if (f && !diagonal && (!p->a || p->b || !lop_kron_same(f, p->a))) return false;
+        }
+    return true;
+}
+
+static lop_status spectrum_of_leaf(const lop_kron_sum *s, const lop_node *a, const lop_node **out) {
+    lop_kron_sum x;
+    if (!lop_kron_terms_read(&x, s, a) || !in_basis(s, &x)) return LOP_NOMATCH;
+    return sum_terms(&x, trace_term, s, out);
+}
+
+static lop_status spectrum_of_inverse(const lop_kron_sum *s, const lop_node **out) {
+    const lop_attr matrix = {.i = {2, 0, 0, 0}};
+    const lop_node *one = NULL;
+    lop_status st = lop_reciprocals(s->mk, s->dt, s->d, &one);
+    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_ravel, &matrix, one, out);
+    lop_node_unref(one);
+    return st;
+}
+
+lop_status lop_spectrum_within(const lop_kron_sum *s, const lop_node *a, int depth,
+                               const lop_node **out) {
+    const lop_node *of = inverted(a), *x[2] = {NULL, NULL};
+    if (depth == 0) return LOP_NOMATCH;
+    if (of) return lop_kron_same(of, s->sum) ? spectrum_of_inverse(s, out) : LOP_NOMATCH;
+    if (a->op == &lop_op_view) return lop_spectrum_within(s, a->child[0], depth - 1, out);
+    const bool sum = a->op == &lop_op_sum, scaled = a->op == &lop_op_scaled;
+    if (!sum && !scaled && a->op != &lop_op_prod) return spectrum_of_leaf(s, a, out);
+    lop_status st = LOP_OK;
+    for (int i = 0; st == LOP_OK && i < a->n; i++)
+        st = lop_spectrum_within(s, a->child[i], depth - 1, &x[i]);
+    if (st == LOP_OK && scaled) st = lop_make1(s->mk, &lop_op_scale, &a->attr, x[0], out);
+    if (st == LOP_OK && !scaled)
+        st = lop_make2(s->mk, sum ? &lop_op_add : &lop_op_mul, NULL, x[0], x[1], out);
+    lop_node_unref(x[0]);
+    lop_node_unref(x[1]);
     return st;
 }

@@ -6,6 +6,8 @@
 #include "planner/chain_rules.h"
 #include "rewrite/cheap_to_solve.h"
 
+/* slices_of_blocks.c */
+LOP_BUILD(value_of_blocks);
 /* tidy.c */
 LOP_BUILD(tidy);
 LOP_BUILD(tidy_inverse);
@@ -190,6 +192,11 @@ LOP_BUILD(det_beside_band_inverse);
 LOP_BUILD(inverse_beside_band);
 /* circulant_sums.c */
 LOP_BUILD(circulant_value);
+LOP_BUILD(sums_beside_circulant);
+/* The root's sums along diagonals, not modulo n, of what is one circulant. Owned in *out. */
+lop_status lop_sums_as_toeplitz(const lop_match *m, const lop_maker *mk,
+                                const lop_node **out) LOP_MUST_CHECK;
+LOP_BUILD(trace_beside_circulant);
 LOP_BUILD(circular_solve);
 /* What lop_is_circulant, as a Circulant: owned. NOMATCH: it is none. */
 lop_status lop_one_circulant(const lop_maker *mk, const lop_node *a, const lop_node **out);
@@ -431,7 +438,7 @@ LOP_BUILD(det_spectral);
 LOP_BUILD(inverse_diagonal_spectral);
 LOP_BUILD(inverse_partial_spectral);
 LOP_BUILD(between_partial_spectral);
-LOP_BUILD(trace_beside_spectral);
+LOP_BUILD(between_trace_spectral);
 
 /* solve_schur_complement.c */
 LOP_BUILD(solve_bordered);

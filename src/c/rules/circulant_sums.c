@@ -157,3 +157,96 @@ LOP_BUILD(circular_solve) {
     lop_node_unref(one);
     return st;
 }
+
+/* -- what is beside a circulant matrix: only its sums along diagonals modulo n count
+ *
+ *   sums of C X, and of X C  =  c * (sums of X), the circular convolution with C's first column
+ *   tr(C X)  =  c . (sums of X^T) */
+
+/* The circulant factor of one level of a product, and the other one; NULL: there is none, or both
+ * are, or the dtypes are not one. */
+static const lop_node *circulant_factor(const lop_node *p, const lop_node **other) {
+    const lop_node *sizes = NULL;
+    if (lop_nbatch(p) || !lop_is_blas(p->dtype) || lop_rows(p) == 0) return NULL;
+    for (int i = 0; i < 2; i++) {
+        const lop_node *c = p->child[i];
+        *other = p->child[1 - i];
+        if ((*other)->dtype == p->dtype && lop_rows(*other) == lop_cols(*other) &&
+            lop_is_circulant(c, LOP_CIRCULANT_DEPTH, &sizes) && sizes && sizes->shape.ndim == 1 &&
+            !lop_is_circulant(*other, LOP_CIRCULANT_DEPTH, &sizes))
+            return c;
+    }
+    return NULL;
+}
+
+/* C's circulant of one column, or its transpose's. Owned. */
+static lop_status one_column(const lop_maker *mk, const lop_node *c, bool turned,
+                             const lop_node **out) {
+    const lop_attr turn = {.i = {LOP_T, 0, 0, 0}};
+    const lop_node *seen = NULL;
+    lop_status st = turned ? lop_make1(mk, &lop_op_view, &turn, c, &seen) : LOP_OK;
+    if (st == LOP_OK) st = lop_one_circulant(mk, turned ? seen : c, out);
+    lop_node_unref(seen);
+    return st;
+}
+
+lop_status lop_sums_as_toeplitz(const lop_match *m, const lop_maker *mk, const lop_node **out) {
+    const lop_node *a = m->root->child[0], *one = NULL, *row = NULL, *t = NULL;
+    if (m->root->attr.i[0] || lop_nbatch(a) || !lop_is_blas(a->dtype) || lop_rows(a) == 0)
+        return LOP_NOMATCH;
+    lop_status st = lop_one_circulant(mk, a, &one);
+    if (st == LOP_OK && (one->dtype != a->dtype || one->child[1]->shape.ndim > 1)) st = LOP_NOMATCH;
+    if (st == LOP_OK)
+        st = lop_make2(mk, &lop_op_circulant_flip, NULL, one->child[0], one->child[1], &row);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_toeplitz, NULL, one->child[0], row, &t);
+    if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, t, out);
+    lop_node_unref(one);
+    lop_node_unref(row);
+    lop_node_unref(t);
+    return st;
+}
+
+LOP_BUILD(sums_beside_circulant) {
+    const int64_t *how = m->root->attr.i;
+    const lop_node *x = NULL, *p = m->root->child[0], *one = NULL, *v[3] = {NULL};
+    if (!how[0] && !how[1]) return lop_sums_as_toeplitz(m, mk, out);
+    const lop_node *c = !how[0] ? circulant_factor(p, &x) : NULL;
+    if (!c || p->dtype != m->root->dtype) return LOP_NOMATCH;
+    lop_status st = one_column(mk, c, how[2] != 0, &one);
+    if (st == LOP_OK) st = cast_to(mk, one->child[0], m->root->dtype, &v[0]);
+    if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, x, &v[1]);
+    if (st == LOP_OK) v[2] = one->child[1];
+    if (st == LOP_OK) st = lop_make(mk, "circular_convolution", NULL, 3, v, NULL, out);
+    lop_node_unref(one);
+    lop_node_unref(v[0]);
+    lop_node_unref(v[1]);
+    return st;
+}
+
+/* A Toeplitz matrix, or its inverse, of which sums along diagonals are few numbers, or those of
+ * products with circulant matrices. */
+static bool has_few_sums(const lop_node *x, int depth) {
+    if (depth == 0) return false;
+    if (x->op == &lop_op_view || x->op == &lop_op_scaled || x->op == &lop_op_inverse)
+        return has_few_sums(x->child[0], depth - 1);
+    const lop_node *other = NULL;
+    if (x->op == &lop_op_prod) return circulant_factor(x, &other) && has_few_sums(other, depth - 1);
+    return x->op == &lop_op_toeplitz;
+}
+
+LOP_BUILD(trace_beside_circulant) {
+    enum { DEPTH = 8 };
+    const lop_node *x = NULL, *p = m->root->child[0], *one = NULL, *column = NULL, *sums = NULL,
+                   *all = NULL;
+    const lop_node *c = circulant_factor(p, &x);
+    const lop_attr turned = {.i = {0, 1, 1, (int64_t)m->root->dtype + 1}};
+    if (!c || p->dtype != m->root->dtype || !has_few_sums(x, DEPTH)) return LOP_NOMATCH;
+    lop_status st = one_column(mk, c, false, &one);
+    if (st == LOP_OK) st = cast_to(mk, one->child[0], m->root->dtype, &column);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_diagonal_sums, &turned, x, &sums);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_mul, NULL, column, sums, &all);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_sumall, NULL, all, out);
+    const lop_node *gone[] = {one, column, sums, all};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}

@@ -116,7 +116,8 @@ LOP_BUILD(sums_circulant) {
     const int64_t *how = m->root->attr.i, n = lop_rows(m->root->child[0]);
     const lop_attr many = lop_attr_coef((double)n, 0);
     const lop_node *c = NULL;
-    if (n == 0 || how[0] || !how[1] || how[2] || HOLE(m, 's')->shape.ndim > 1) return LOP_NOMATCH;
+    if (!how[1]) return lop_sums_as_toeplitz(m, mk, out);
+    if (n == 0 || how[0] || how[2] || HOLE(m, 's')->shape.ndim > 1) return LOP_NOMATCH;
     lop_status st = lop_make1(mk, &lop_op_cast, &d, HOLE(m, 'a'), &c);
     return st == LOP_OK ? wrapped(mk, &lop_op_scale, &many, c, out) : st;
 }
@@ -131,7 +132,8 @@ LOP_BUILD(sums_inverse_circulant) {
     const lop_attr first = {.i = {0, 0, 0, 0}}, matrix = {.i = {2, 0, 0, 0}},
                    many = lop_attr_coef((double)n, 0);
     const lop_node like = {.shape = {.ndim = 2, .dim = {n, 1}}, .dtype = m->root->dtype, .core = 2};
-    if (n == 0 || how[0] || !how[1] || c->child[1]->shape.ndim > 1) return LOP_NOMATCH;
+    if (!how[1]) return lop_sums_as_toeplitz(m, mk, out);
+    if (n == 0 || how[0] || c->child[1]->shape.ndim > 1) return LOP_NOMATCH;
     lop_status st = lop_make(mk, "unit", &first, 0, NULL, &like, &unit);
     if (st == LOP_OK && how[2]) st = lop_make1(mk, &lop_op_view, &turn, c, &seen);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_solve, NULL, how[2] ? seen : c, unit, &x);

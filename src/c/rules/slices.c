@@ -2,6 +2,7 @@
  * the same kind over parameters that are cut; what cannot be reached so is applied and then cut. */
 #include "builds.h"
 #include "rewrite/guards.h"
+#include "slices_of_blocks.h"
 
 #define HOLE(m, c) ((m)->node[(c) - 'a'])
 #define ATTR(m, c) ((m)->attr[(c) - 'a'])
@@ -335,9 +336,23 @@ LOP_BUILD(slice_close) {
     taking t = root_taking(m->root);
     return of_kind(mk, &t, m->root->child[0], out);
 }
+/* Rows and columns side by side, in one block of what is block diagonal. */
+static lop_status in_one_block(const lop_maker *mk, const lop_node *root, const lop_node **out) {
+    const lop_node *inner = root->child[0];
+    if (inner->op != &lop_op_sliced) return LOP_NOMATCH;
+    const taking x = root_taking(root), y = root_taking(inner);
+    if (axis_of(&x) + axis_of(&y) != ROWS + COLUMNS || axis_of(&x) == axis_of(&y) || x.index ||
+        y.index || x.at.i[2] != 1 || y.at.i[2] != 1)
+        return LOP_NOMATCH;
+    const taking *r = axis_of(&x) == ROWS ? &x : &y, *c = axis_of(&x) == ROWS ? &y : &x;
+    return lop_slice_of_blocks(mk, inner->child[0], (lop_span){r->at.i[1], r->at.i[3]},
+                               (lop_span){c->at.i[1], c->at.i[3]}, root, out);
+}
+
 LOP_BUILD(slice_in) {
     taking t = root_taking(m->root);
-    return down(mk, &t, m->root->child[0], DEPTH, out);
+    lop_status st = in_one_block(mk, m->root, out);
+    return st != LOP_NOMATCH ? st : down(mk, &t, m->root->child[0], DEPTH, out);
 }
 
 /* A view of a slice: both go down. */

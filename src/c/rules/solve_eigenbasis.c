@@ -478,11 +478,10 @@ static lop_status diagonal_otherwise(const lop_kron_sum *s, const lop_attr *k,
 
 /* Of S^-1 = V D^-1 V^H its diagonal, or what it means for a factor of a Kron. What is not known to
  * be Hermitian is tried: it costs one look at it. */
-static lop_status read_off(const lop_match *m, const lop_maker *mk, bool diagonal,
-                           const lop_node **out) {
+static lop_status read_off_sum(const lop_match *m, const lop_maker *mk, const lop_node *sum,
+                               bool diagonal, const lop_node **out) {
     lop_kron_sum s;
-    const lop_node *sum = m->root->child[0]->child[0], *v[LOP_KRON_PLACES], *vh[LOP_KRON_PLACES],
-                   *value = NULL, *alt = NULL;
+    const lop_node *v[LOP_KRON_PLACES], *vh[LOP_KRON_PLACES], *value = NULL, *alt = NULL;
     if (!lop_is_blas(m->root->dtype) || !lop_kron_sum_read(&s, mk, m->root->dtype, sum) ||
         (!diagonal && !s.unitary && m->root->child[1]->shape.ndim > 2))
         return LOP_NOMATCH;
@@ -501,8 +500,17 @@ static lop_status read_off(const lop_match *m, const lop_maker *mk, bool diagona
     close(&s);
     return st;
 }
-LOP_BUILD(inverse_diagonal_spectral) { return read_off(m, mk, true, out); }
-LOP_BUILD(inverse_partial_spectral) { return read_off(m, mk, false, out); }
+enum { GRIDS = 24 }; /* how deep Laplacians are looked for */
+LOP_BUILD(inverse_diagonal_spectral) {
+    const lop_node *sum = NULL;
+    lop_status st = lop_grids_as_kronsums(mk, m->root->child[0]->child[0], GRIDS, &sum);
+    if (st == LOP_OK) st = read_off_sum(m, mk, sum, true, out);
+    lop_node_unref(sum);
+    return st;
+}
+LOP_BUILD(inverse_partial_spectral) {
+    return read_off_sum(m, mk, m->root->child[0]->child[0], false, out);
+}
 
 /* -- S^-1 X S^-1, which second derivatives read, and traces of more of them */
 
@@ -528,24 +536,53 @@ LOP_BUILD(between_partial_spectral) {
     return st;
 }
 
-LOP_BUILD(trace_beside_spectral) {
-    const lop_node *p = m->root->child[0], *value = NULL, *alt = NULL, *sound = NULL;
+/* The trace of X beside powers of S^-1. */
+static lop_status trace_beside(const lop_match *m, const lop_maker *mk, const lop_node *p,
+                               const lop_node **out) {
+    const lop_node *value = NULL, *alt = NULL, *sound = NULL;
     lop_kron_sum s, terms;
     lop_beside b;
-    if (!lop_is_blas(m->root->dtype) || !lop_read_beside(mk->ctx, p, &b) ||
-        !lop_kron_sum_read(&s, mk, m->root->dtype, b.s) || !s.unitary ||
-        (b.x && !lop_kron_terms_read(&terms, &s, b.x)))
+    if (!lop_read_beside(mk->ctx, p, &b) || !lop_kron_sum_read(&s, mk, m->root->dtype, b.s) ||
+        !s.unitary || (b.x && !lop_kron_terms_read(&terms, &s, b.x)))
         return LOP_NOMATCH;
     if (!b.x)
         terms = (lop_kron_sum){
             .mk = mk, .dt = s.dt, .rows = s.rows, .n = s.n, .eye = true, .c = {.re = 1}};
     lop_status st = open(&s);
     if (st == LOP_OK) st = lop_trace_beside(&s, &terms, &b, &value);
-    if (st == LOP_OK) st = lop_diagonal_of_dense(mk, s.dt, p, &alt);
+    if (st == LOP_OK) st = lop_diagonal_of_dense(mk, s.dt, m->root->child[0], &alt);
     if (st == LOP_OK) st = if_sound(&s, value, alt, &sound);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_sumall, NULL, sound, out);
     const lop_node *gone[] = {value, alt, sound};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     close(&s);
+    return st;
+}
+/* That of sums and products of S^-1 and what V makes diagonal with it. */
+static lop_status trace_within(const lop_match *m, const lop_maker *mk, const lop_node *p,
+                               const lop_node **out) {
+    const lop_node *sum = lop_inverted_within(p, GRIDS), *value = NULL, *alt = NULL, *sound = NULL;
+    lop_kron_sum s;
+    if (!sum || lop_is_complex(m->root->dtype) || !lop_kron_sum_read(&s, mk, m->root->dtype, sum) ||
+        !s.unitary)
+        return LOP_NOMATCH;
+    lop_status st = open(&s);
+    if (st == LOP_OK) st = lop_spectrum_within(&s, p, GRIDS, &value);
+    if (st == LOP_OK) st = lop_diagonal_of_dense(mk, s.dt, m->root->child[0], &alt);
+    if (st == LOP_OK) st = if_sound(&s, value, alt, &sound);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_sumall, NULL, sound, out);
+    const lop_node *gone[] = {value, alt, sound};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    close(&s);
+    return st;
+}
+
+LOP_BUILD(between_trace_spectral) {
+    const lop_node *p = NULL;
+    if (!lop_is_blas(m->root->dtype)) return LOP_NOMATCH;
+    lop_status st = lop_grids_as_kronsums(mk, m->root->child[0], GRIDS, &p);
+    if (st == LOP_OK) st = trace_beside(m, mk, p, out);
+    if (st == LOP_NOMATCH && p) st = trace_within(m, mk, p, out);
+    lop_node_unref(p);
     return st;
 }

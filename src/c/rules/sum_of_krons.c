@@ -173,3 +173,39 @@ bool lop_kron_sum_read(lop_kron_sum *s, const lop_maker *mk, lop_dtype dt, const
     }
     return some && s->n > 1 && lop_kron_sum_pays(s, LOP_COST_EIGENVECTORS);
 }
+
+/* The axes' own Laplacians side by side. */
+static lop_status axes_apart(const lop_maker *mk, const lop_node *grid, const lop_node **out) {
+    const lop_node *f[LOP_KRON_PLACES] = {NULL};
+    lop_status st = LOP_OK;
+    for (int i = 0; st == LOP_OK && i < grid->n; i++)
+        st = lop_make(mk, grid->op->name, &grid->attr, 1, &grid->child[i], NULL, &f[i]);
+    if (st == LOP_OK) st = lop_make(mk, "kronsum", NULL, grid->n, f, NULL, out);
+    for (int i = 0; i < grid->n; i++) lop_node_unref(f[i]);
+    return st;
+}
+
+lop_status lop_grids_as_kronsums(const lop_maker *mk, const lop_node *a, int depth,
+                                 const lop_node **out) {
+    const lop_node *child[2] = {NULL, NULL};
+    const bool composed = a->op == &lop_op_sum || a->op == &lop_op_prod ||
+                          a->op == &lop_op_scaled || a->op == &lop_op_view ||
+                          a->op == &lop_op_inverse;
+    if (a->op == &lop_op_laplacian && a->n > 1 && a->n <= LOP_KRON_PLACES)
+        return axes_apart(mk, a, out);
+    if (!composed || depth == 0) {
+        *out = lop_node_ref(a);
+        return LOP_OK;
+    }
+    lop_status st = LOP_OK;
+    bool same = true;
+    for (int i = 0; st == LOP_OK && i < a->n; i++) {
+        st = lop_grids_as_kronsums(mk, a->child[i], depth - 1, &child[i]);
+        same = same && child[i] == a->child[i];
+    }
+    if (st == LOP_OK && same) *out = lop_node_ref(a);
+    if (st == LOP_OK && !same) st = lop_make_op(mk, a->op, &a->attr, a->n, child, NULL, out);
+    lop_node_unref(child[0]);
+    lop_node_unref(child[1]);
+    return st;
+}

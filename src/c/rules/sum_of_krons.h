@@ -70,6 +70,16 @@ bool lop_read_beside(lop_ctx *ctx, const lop_node *p, lop_beside *b);
 lop_status lop_trace_beside(const lop_kron_sum *s, const lop_kron_sum *x, const lop_beside *b,
                             const lop_node **out) LOP_MUST_CHECK;
 
+/* The numbers on the diagonal of V^H a V, of what V makes diagonal as it does S: sums, products and
+ * multiples of S^-1 and of Krons of the matrices at its places; s is real. NOMATCH: it is none. */
+lop_status lop_spectrum_within(const lop_kron_sum *s, const lop_node *a, int depth,
+                               const lop_node **out) LOP_MUST_CHECK;
+/* S of the first S^-1 in sums, products and multiples; borrowed. NULL: there is none. */
+const lop_node *lop_inverted_within(const lop_node *a, int depth);
+
+/* `a` with Laplacians of grids of several axes as the KronSums that they are. Owned in *out. */
+lop_status lop_grids_as_kronsums(const lop_maker *mk, const lop_node *a, int depth,
+                                 const lop_node **out) LOP_MUST_CHECK;
 /* The view that all its factors are seen by, LOP_N where they are not. */
 int lop_kron_sum_view(const lop_kron_sum *s);
 /* Cholesky or LU of the dense form; b NULL: its determinant (solve_eigenbasis.c). */

@@ -37,14 +37,32 @@ def _frechet(y: Any, g: Any, k: int) -> Any:
 
 def _commuted(y: Any, g: Any) -> Any:
     """f'(A)^H g where all that A depends on moves it along what commutes with it: a sum of diagonal
-    matrices and c I, or of circulant ones of the same levels. Else None.
+    matrices and c I, or of circulant ones of the same levels; or g, a multiple of I, does. Else
+    None.
     By f(A), as f(A^H) is another one where a number is on the cut of a root."""
     A, slope = y._args[0], SLOPES.get(y._more[0].name)
-    parts = terms(A) if slope is not None and A.ndim == 2 else None
-    found = {family(x) for x, _, _ in parts or () if kind_of(x) is not _core.Identity}
-    if slope is None or len(found) != 1 or None in found:
+    if slope is None or A.ndim != 2:
         return None
-    return view(slope(A, y), 3) @ g
+    parts = terms(A)
+    found = {family(x) for x, _, _ in parts or () if kind_of(x) is not _core.Identity}
+    one_family = len(found) == 1 and None not in found
+    if one_family or (_is_of_trace(g) and (y._more[0].name == "expm" or _is_regular(A, parts))):
+        return view(slope(A, y), 3) @ g
+    return None
+
+
+def _is_of_trace(g: Any) -> bool:
+    """Is it a multiple of the identity by how it is written?"""
+    parts = terms(g) if g.ndim == 2 else None
+    return bool(parts) and all(kind_of(x) is _core.Identity for x, _, _ in parts or ())
+
+
+def _is_regular(A: Any, parts: Any) -> bool:
+    """Is it real, so that no number on a cut has a function, and not by a dense form, of which the
+    eigenvalues say more?"""
+    return A.dtype.kind != "c" and all(
+        kind_of(x) not in (None, _core.Dense) for x, _, _ in parts or ((A, (), 0),)
+    )
 
 
 def _derived(A: Any, g: Any, more: Any) -> Any:

@@ -1,0 +1,46 @@
+/* gen_blocks.c: actions on sums and products with a BlockDiag that are block diagonal by how they
+ * are written, of blocks as large as the rows ask for; a part of gen.h. */
+#include "gen.h"
+
+#include <string.h>
+
+static int64_t pick(gen *g, int64_t n) { return world_pick(g->w, 0, n); }
+
+/* Two square blocks of n rows together, n odd. */
+static const lop_node *blocks(gen *g, int64_t n) {
+    const lop_node *f[2] = {t_one_of(g->w, "dense", NULL, gen_array(g, 2, n / 2, n / 2)),
+                            t_one_of(g->w, "dense", NULL, gen_array(g, 2, n - n / 2, n - n / 2))};
+    const lop_node *all = f[0] && f[1] ? t_node(g->w, "blockdiag", NULL, 2, f) : NULL;
+    lop_node_unref(f[0]);
+    lop_node_unref(f[1]);
+    return all;
+}
+
+static const lop_node *with_diagonal(gen *g, int64_t n) {
+    const lop_attr mode = t_ints(1 + pick(g, 3), 0, 0, 0);
+    const lop_node *all = blocks(g, n);
+    if (g->views && pick(g, 3)) all = t_one_of(g->w, "view", &mode, all);
+    return t_two_of(g->w, "sum", all, t_one_of(g->w, "diag", NULL, gen_array(g, 1, n, 1)));
+}
+
+const lop_node *gen_of_blocks(gen *g, const char *rule) {
+    world *w = g->w;
+    gen one = *g;
+    one.batch = (lop_shape){0};
+    one.dtype = LOP_c128;
+    const bool factor = !strncmp(rule, "solve", 5) || !strncmp(rule, "scaledet", 8);
+    const int64_t n = (factor ? 65 : 17) + pick(g, 3);
+    const lop_attr off = t_ints(pick(g, 3) - 1, 0, 0, 0), none = t_ints(0, 0, 0, 0);
+    one.exprs = 0;
+    const lop_node *sum = with_diagonal(&one, n);
+    if (!strncmp(rule, "solve", 5))
+        return t_two_of(w, "solve", sum, gen_array(&one, 2, n, 1 + pick(g, 2)));
+    if (factor) return t_one_of(w, "scaledet", &none, sum);
+    if (strstr(rule, "inverse"))
+        return t_one_of(w, "diagonal", &off, t_one_of(w, "inverse", NULL, sum));
+    const lop_node *first =
+        pick(g, 2) ? t_one_of(w, "inverse", NULL, with_diagonal(&one, n)) : blocks(&one, n);
+    const lop_node *both = t_two_of(w, "prod", first, sum);
+    return strncmp(rule, "trace", 5) ? t_one_of(w, "diagonal", &off, both)
+                                     : t_one_of(w, "trace", &none, both);
+}
