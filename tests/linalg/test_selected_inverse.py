@@ -42,7 +42,9 @@ def test_diagonals_and_traces(name, rng):
     inverse = np.linalg.inv(op.toarray())
     n = len(inverse)
     inv = pl.inv(op)
-    assert "selected-inverse" in str(inv.explain("diagonal"))
+    # of a grid the eigenvectors of its axes are cheaper yet, for the main diagonal
+    how = "eigenvectors" if name == "grid" else "selected-inverse"
+    assert how in str(inv.explain("diagonal"))
     for k in (0, 1, -3):
         close(pl.diagonal(inv, k), np.diagonal(inverse, k))
     close(inv.diagonal(), np.diagonal(inverse))
