@@ -100,10 +100,14 @@ static void test_small_ties(void) {
 static void test_small_lu_all(void) {
     const lop_mat other = make(LOP_c128, 3, 3, 1);
     int64_t ipiv[3] = {0};
-    for (lop_dtype dt = LOP_f32; dt <= LOP_f64; dt++)
-        for (int64_t n = 1; n < 66; n++)
-            for (int q = 0; q < 7; q++)
-                for (int64_t more = 0; more < 4; more += 3) test_small_lu(dt, n, more, q);
+    for (int isa = 0; isa < 3; isa++) {
+        lopk_small_force = isa;
+        for (lop_dtype dt = LOP_f32; dt <= LOP_f64; dt++)
+            for (int64_t n = 1; n < 66; n++)
+                for (int q = 0; q < 7; q++)
+                    for (int64_t more = 0; more < 4; more += 3) test_small_lu(dt, n, more, q);
+    }
+    lopk_small_force = 0;
     test_small_ties();
     check(!lopk_small_getrf(&other, ipiv), "complex", LOP_c128, 3, 0, 0);
     free(other.p);
