@@ -18,7 +18,7 @@ enum { SIDE = 48, LONG = 240, THIN = 32 }; /* a tile's rows and columns; columns
 enum { FEW = 4 };                          /* columns that k_symv.c takes */
 /* Rows and columns from which symm is quicker than tiles, with the turning of x and y: 1000 rows
  * take 0.9 of their time with 100 and 200 columns, 2000 rows 0.6 with 200; 300 rows, 100 columns
- * 1.15 (OpenBLAS 0.3.31, AVX-512, 2026-11-28). */
+ * 1.15 (OpenBLAS 0.3.31, AVX-512, 2026-11-28). On one thread: two of BLAS's wait for each other. */
 enum { LARGE = 500, MANY = 96 };
 
 static bool by_blas(int64_t n, int64_t columns, lop_dtype dt) {
@@ -135,7 +135,7 @@ void lopk_symm(const lop_mat *y, const lop_mat *a, bool adjoint, bool conj, cons
     if (y->n <= (lop_is_complex(y->dt) ? FEW / 2 : FEW) &&
         few_columns(y, a, adjoint, conj, x, scratch))
         return;
-    if (by_blas(n, y->n, y->dt) && columns_by_blas(y, a, x, scratch)) return;
+    if (by_blas(n, y->n, y->dt) && lopk_threads() == 1 && columns_by_blas(y, a, x, scratch)) return;
     for (int64_t c = 0; c < y->n; c += THIN) {
         const int64_t k = min_of(THIN, y->n - c), w = whole(k, y->dt);
         const lop_mat xc = part(x, 0, c, n, k), yc = part(y, 0, c, n, k),

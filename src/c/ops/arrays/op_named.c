@@ -56,10 +56,10 @@ const lop_op lop_op_named = {LOP_NAMED(named), .cls = LOP_ARRAY, .min = 1,      
 
 const lop_node *lop_half_alone(const lop_node *dense, int64_t k, lop_dtype dt) {
     const lop_node *a = dense->op == &lop_op_dense ? dense->child[0] : dense;
-    /* Beyond, BLAS gains more by its packing than a copy costs (Xeon, AVX-512, 2026-11-27: complex,
-     * 1,000 rows, 200 columns 1.46 of a plain matrix, with the copy 1.2). */
-    const int64_t most = lop_is_complex(dt) ? 100 : INT64_MAX;
-    return a->op == &lop_op_named && k <= most && k <= lop_rows(a) / 2 && dense->shape.ndim == 2 &&
+    /* Beyond, BLAS gains more by its packing than a copy costs (Xeon, AVX-512, 2026-11-27: 1,000
+     * rows, 200 columns 1.07 of a plain matrix, with the copy 1.3; complex 1.46 and 1.2). */
+    const int64_t most = lop_is_complex(dt) ? 100 : 256;
+    return a->op == &lop_op_named && k <= most && 2 * k <= lop_rows(a) && dense->shape.ndim == 2 &&
                    a->dtype == dt && a->child[0]->n == 0 && lop_is_blas(dt)
                ? a->child[0]
                : NULL;

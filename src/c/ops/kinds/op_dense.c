@@ -43,7 +43,8 @@ static lop_truth trait(const lop_node *n, lop_trait t) {
 /* BLAS makes rows of few numbers as columns of few, and packs the long operand for them. Where the
  * columns of the result lie together it takes, with the turning, of the time otherwise: 1000 rows
  * and terms, 48 to 200 columns 0.77 to 0.86, 2000 and 200 0.76, 4000 rows, 500 terms 0.8; 500 rows,
- * 250 columns 1.13; two threads 0.8 to 1 (OpenBLAS 0.3.31, AVX-512, 2026-11-28). */
+ * 250 columns 1.13 (OpenBLAS 0.3.31, AVX-512, 2026-11-28). On one thread alone: two take 0.8 to 1,
+ * but wait for each other at more places, beside other work four times as long. */
 static bool turned_suits(int64_t m, int64_t n, int64_t terms, lop_dtype dt) {
     return (dt == LOP_f64 || dt == LOP_f32) && n >= 48 && n <= 256 && m >= 500 && m / 4 >= n &&
            terms >= 500;
@@ -54,7 +55,8 @@ static lop_status run_gemm(const lop_call *c) {
     int64_t mode = c->step->attr.i[0];
     const lop_mat *to = c->a[0];
     if (mode & LOP_T) a = (lop_mat){a.p, a.n, a.m, a.cs, a.rs, a.dt};
-    if (c->more == 0 && to->cs == 1 && turned_suits(to->m, to->n, a.n, to->dt) &&
+    if (c->more == 0 && to->cs == 1 && lopk_threads() == 1 &&
+        turned_suits(to->m, to->n, a.n, to->dt) &&
         c->step->scratch >= (size_t)to->m * (size_t)to->n * lop_dtype_size(to->dt)) {
         const lop_mat t = {c->scratch, to->m, to->n, 1, to->m, to->dt};
         lopk_gemm(&t, &a, false, c->a[1], false);
