@@ -18,6 +18,7 @@
 #include "../../src/c/kernels/fft/k_fft.h"
 #include "../../src/c/kernels/kernel_matrix/k_kernel_matrix.h"
 #include "../../src/c/kernels/dense/k_small_gemm.h"
+#include "../../src/c/kernels/dense/k_small_lu.h"
 #include "../../src/c/kernels/common/k_fingerprint.h"
 #include "../../src/c/kernels/common/kernels.h"
 
@@ -374,6 +375,7 @@ static void test_toeplitz(lop_dtype dt, int64_t m, int64_t n, int layout) {
 #include "test_kernels_small.h"
 #include "test_kernels_tiny.h"
 #include "test_kernels_cholesky.h"
+#include "test_kernels_lu.h"
 
 int main(int argc, char **argv) {
     thorough = argc > 1 && !strcmp(argv[1], "all");
@@ -416,6 +418,7 @@ int main(int argc, char **argv) {
     test_fft_again();
     test_lapack_all();
     test_cholesky_all();
+    test_small_lu_all();
     test_fingerprint_moves();
     test_rest();
     printf("%d passed, %d failed\n", passed, failed);

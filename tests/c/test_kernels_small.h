@@ -255,6 +255,12 @@ static void test_half_all(void) {
                     test_half(dt, size[i], columns[random_bits() % 10], (int)(random_bits() % 576));
     }
     lopk_small_force = 0;
+    const int threads = lopk_threads();
+    lopk_set_threads(1);
+    for (lop_dtype dt = LOP_f32; dt <= LOP_f64; dt++) /* by BLAS, and short of it */
+        for (int t = 0; t < 8; t++)
+            test_half(dt, 499 + t % 2, 96 - t / 4, (int)(random_bits() % 576));
+    lopk_set_threads(threads);
     group("products by half");
 }
 

@@ -107,6 +107,16 @@ static void syrk(void) {
     done(lopk_herk_less(&y, &tall), "herk");
     check(get(&y, n - 1, 0) == 0 && get(&y, 0, n - 1) == MANY, "the lower triangle of y - a a^H");
 }
+static void symm(void) { /* on one thread, where it is BLAS's */
+    enum { COLUMNS = 96 };
+    const lop_mat a = matrix(), b = filled(n, COLUMNS, 1), y = zeros(n, COLUMNS);
+    const int threads = lopk_threads();
+    lopk_set_threads(1);
+    const uintptr_t p = (uintptr_t)room(lopk_symm_scratch(n, COLUMNS, dt) + 64);
+    lopk_symm(&y, &a, true, false, &b, (void *)((p + 63) & ~(uintptr_t)63));
+    lopk_set_threads(threads);
+    all(&y, 2.25, "A B by the upper triangle");
+}
 static void cholesky(void) {
     const lop_mat a = matrix(), x = filled(n, MANY, 2.25);
     int64_t info = 0;
@@ -244,7 +254,7 @@ static const struct {
              {"potrf", cholesky, 12000}, {"getrf", lu, 12000},    {"trsm", triangles, 12000},
              {"sytrf", ldl, 12000},      {"heevd", heevd, 4000},  {"hegvd", hegvd, 4000},
              {"gees", schur, 1500},      {"gbtrf", bands, 12000}, {"gbbrd", band_values, 6000},
-             {"geqrf", qr, 2500}};
+             {"geqrf", qr, 2500},        {"symm", symm, 12000}};
 enum { CASES = sizeof cases / sizeof *cases };
 
 int main(int argc, char **argv) {

@@ -4,8 +4,9 @@
  * Products of one column run diagonal by diagonal on blocks of the result that stay in L1, all
  * loops over unit strides where the arrays have them; those of several columns in C order row by
  * row. Cost: 2 (l + u + 1) n k operations, each array read once. Componentwise accurate. Solves:
- * gtsv's elimination with exchanges of neighbouring rows; the right-hand sides are worked on where
- * they lie. Bound by the latency of one division a row. */
+ * elimination from both ends where no row need change places with its neighbour, else gtsv's; the
+ * right-hand sides are worked on where they lie. Bound by the latency of one division for two rows,
+ * of two for one. */
 #include "k_band.h"
 
 #include "kernels/common/k_clones.h"

@@ -49,6 +49,8 @@ static struct {
     (order, transa, transb, cut(m), cut(n), cut(k), alpha, a, cut(lda), b, cut(ldb), beta, c,      \
      cut(ldc))
 #define ON_SYRK(P) (order, uplo, trans, cut(n), cut(k), alpha, a, cut(lda), beta, c, cut(ldc))
+#define ON_SYMM(P)                                                                                 \
+    (order, side, uplo, cut(m), cut(n), alpha, a, cut(lda), b, cut(ldb), beta, c, cut(ldc))
 #define ON_TRSM(P) (order, side, uplo, trans, diag, cut(m), cut(n), alpha, a, cut(lda), b, cut(ldb))
 #define ON_TRMV(P) (order, uplo, trans, diag, cut(n), a, cut(lda), x, cut(incx))
 #define ON_POTRF(P) (order, uplo, cut(n), a, cut(lda))

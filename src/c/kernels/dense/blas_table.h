@@ -38,6 +38,9 @@ enum { LAPACK_ROW_MAJOR = 101, LAPACK_COL_MAJOR = 102 };
 #define LOP_SYRK(I, T)                                                                             \
     (int order, int uplo, int trans, I n, I k, T alpha, const void *a, I lda, T beta, void *c,     \
      I ldc)
+#define LOP_SYMM(I, T)                                                                             \
+    (int order, int side, int uplo, I m, I n, T alpha, const void *a, I lda, const void *b, I ldb, \
+     T beta, void *c, I ldc)
 #define LOP_TRSM(I, T)                                                                             \
     (int order, int side, int uplo, int trans, int diag, I m, I n, T alpha, const void *a, I lda,  \
      void *b, I ldb)

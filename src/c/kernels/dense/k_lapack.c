@@ -6,6 +6,7 @@
 #include "blas_layout.h"
 #include "blas_table.h"
 #include "k_blas.h"
+#include "k_small_lu.h"
 
 #include <complex.h>
 #include <math.h>
@@ -202,6 +203,7 @@ static lop_status getrf_by_blocks(const lop_mat *a, int64_t *ipiv, int64_t *info
 
 lop_status lopk_getrf(const lop_mat *a, int64_t *ipiv, int64_t *info) {
     *info = 0;
+    if (lopk_small_getrf(a, ipiv)) return LOP_OK;
     if (lopk_goes_by_blocks(a) && is_col(a)) return getrf_by_blocks(a, ipiv, info);
     return getrf_whole(a, ipiv, info);
 }
@@ -230,6 +232,7 @@ lop_status lopk_getrs(const lop_mat *a, const int64_t *ipiv, char trans, const l
     if (!fits(a) || !fits(b)) return LOP_OVERFLOW;
     if (!is_col(a) || !is_col(b)) return LOP_INTERNAL;
     if (b->n > 1 || lopk_diag_is_tiny(a)) return getrs_columns(a, ipiv, trans, b);
+    if (trans == 'N' && lopk_small_getrs(a, ipiv, b)) return LOP_OK;
     const int64_t n = a->n, k = b->n, ld = ld_col(a), ldb = ld_col(b);
     return status_of(
         BY_DTYPE(
@@ -275,13 +278,26 @@ static inline double _Complex element(const lop_mat *a, int64_t i, int64_t j) {
     }
 }
 
+#define FIRST_ZERO(T)                                                                              \
+    for (int64_t i = 0; i < n; i++)                                                                \
+        if (((const T *)a->p)[i * step] == 0) return i;
 int64_t lopk_diag_has_zero(const lop_mat *a) {
-    for (int64_t i = 0; i < min_of(a->m, a->n); i++) {
+    const int64_t n = min_of(a->m, a->n), step = a->rs + a->cs;
+    if (a->dt == LOP_f64) {
+        FIRST_ZERO(double)
+        return -1;
+    }
+    if (a->dt == LOP_f32) {
+        FIRST_ZERO(float)
+        return -1;
+    }
+    for (int64_t i = 0; i < n; i++) {
         const double _Complex v = element(a, i, i);
         if (creal(v) == 0 && cimag(v) == 0) return i;
     }
     return -1;
 }
+#undef FIRST_ZERO
 
 double lopk_norm1(char uplo, const lop_mat *a) {
     double best = 0;

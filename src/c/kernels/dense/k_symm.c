@@ -3,9 +3,11 @@
  * One column: k_symv.c. Up to 32: each tile A_ij above the diagonal serves twice while it is in the
  * cache, y_i += A_ij x_j and y_j += A_ij^H x_i, by the loops of thin products (k_small_gemm.c); x
  * and y lie in the scratch as rows of whole vectors. A tile on the diagonal is made whole first.
- * More columns: so many at a time, for which a tile is read again from the cache. Cost: 2 n^2 k
- * flops, n^2 / 2 elements read from memory. */
+ * More columns: so many at a time, for which a tile is read again from the cache; of real numbers
+ * from 500 rows and 96 columns on by BLAS's symm, on columns in the scratch. Cost: 2 n^2 k flops,
+ * n^2 / 2 elements read from memory. */
 #include "blas_layout.h"
+#include "blas_table.h"
 #include "k_blas.h"
 #include "k_small_gemm.h"
 #include "kernels/common/kernels.h"
@@ -14,6 +16,14 @@
 
 enum { SIDE = 48, LONG = 240, THIN = 32 }; /* a tile's rows and columns; columns of x at a time */
 enum { FEW = 4 };                          /* columns that k_symv.c takes */
+/* Rows and columns from which symm is quicker than tiles, with the turning of x and y: 1000 rows
+ * take 0.9 of their time with 100 and 200 columns, 2000 rows 0.6 with 200; 300 rows, 100 columns
+ * 1.15 (OpenBLAS 0.3.31, AVX-512, 2026-11-28). On one thread: two of BLAS's wait for each other. */
+enum { LARGE = 500, MANY = 96 };
+
+static bool by_blas(int64_t n, int64_t columns, lop_dtype dt) {
+    return n >= LARGE && columns >= MANY && !lop_is_complex(dt);
+}
 
 static lop_mat part(const lop_mat *a, int64_t i, int64_t j, int64_t m, int64_t n) {
     return (lop_mat){
@@ -31,6 +41,7 @@ static int64_t whole(int64_t n, lop_dtype dt) {
 size_t lopk_symm_scratch(int64_t n, int64_t columns, lop_dtype dt) {
     const int64_t w = 64 / size_of(dt), /* of the widest vectors */
         k = (min_of(columns, THIN) + w - 1) / w * w;
+    if (by_blas(n, columns, dt)) return (size_t)(2 * n * columns * size_of(dt));
     return columns == 1 ? 0 : (size_t)(2 * n * k * size_of(dt));
 }
 
@@ -89,6 +100,28 @@ static bool few_columns(const lop_mat *y, const lop_mat *a, bool adjoint, bool c
     return done;
 }
 
+/* By columns, of which y's lie in the scratch; a's upper triangle by rows is the lower one by
+ * columns. */
+static bool columns_by_blas(const lop_mat *y, const lop_mat *a, const lop_mat *x, void *scratch) {
+    const int64_t n = a->n, k = y->n;
+    const lop_mat own_y = {scratch, n, k, 1, n, y->dt},
+                  own_x = {(char *)scratch + n * k * size_of(y->dt), n, k, 1, n, y->dt},
+                  *from = is_col(x) ? x : &own_x;
+    const bool col = is_col(a);
+    if (!fits(a) || !fits(&own_y) || !(col || is_row(a))) return false;
+    const enum CBLAS_UPLO uplo = col ? CblasUpper : CblasLower;
+    const int64_t lda = col ? ld_col(a) : ld_row(a);
+    if (from == &own_x) lopk_copy(&own_x, x);
+    if (y->dt == LOP_f64)
+        BLAS(cblas_dsymm)(CblasColMajor, CblasLeft, uplo, n, k, 1, a->p, lda, from->p, ld_col(from),
+                          0, own_y.p, n);
+    else
+        BLAS(cblas_ssymm)(CblasColMajor, CblasLeft, uplo, n, k, 1, a->p, lda, from->p, ld_col(from),
+                          0, own_y.p, n);
+    lopk_copy(y, &own_y);
+    return true;
+}
+
 void lopk_symm(const lop_mat *y, const lop_mat *a, bool adjoint, bool conj, const lop_mat *x,
                void *scratch) {
     const int64_t n = a->n, size = size_of(y->dt);
@@ -102,6 +135,7 @@ void lopk_symm(const lop_mat *y, const lop_mat *a, bool adjoint, bool conj, cons
     if (y->n <= (lop_is_complex(y->dt) ? FEW / 2 : FEW) &&
         few_columns(y, a, adjoint, conj, x, scratch))
         return;
+    if (by_blas(n, y->n, y->dt) && lopk_threads() == 1 && columns_by_blas(y, a, x, scratch)) return;
     for (int64_t c = 0; c < y->n; c += THIN) {
         const int64_t k = min_of(THIN, y->n - c), w = whole(k, y->dt);
         const lop_mat xc = part(x, 0, c, n, k), yc = part(y, 0, c, n, k),
