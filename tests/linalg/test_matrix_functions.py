@@ -422,3 +422,20 @@ def test_graded(rng):
         np.testing.assert_allclose(
             pl.fractional_matrix_power(A, -0.5).diagonal(), w**-0.5, rtol=1e-14
         )
+
+
+@pytest.mark.parametrize("dtype", [float, complex])
+@pytest.mark.parametrize("n", [4, 30])
+def test_negative_powers_of_singular_matrices(n, dtype):
+    """An eigenvalue that is a rounding of 0 is none: an error, where it was a matrix of 1e5."""
+    rng = np.random.default_rng(n)
+    U, V = rng.standard_normal((2, n, 2)).astype(dtype)
+    for A in (pl.LowRank(U, V), pl.Dense(U @ V.conj().T)):
+        for p in (-0.3, -1.5):
+            with pytest.raises(np.linalg.LinAlgError, match="Singular"):
+                pl.fractional_matrix_power(A, p).toarray()
+        root = pl.fractional_matrix_power(A, 0.5).toarray()
+        np.testing.assert_allclose(root @ root, A.toarray(), atol=1e-6)
+    graded = np.array([[1, 0.5], [0, 1e-20]])  # whose eigenvalues are there as they are
+    found = pl.fractional_matrix_power(graded.astype(dtype), -0.5).toarray()
+    np.testing.assert_allclose(found @ found @ graded, np.eye(2), atol=1e-9)

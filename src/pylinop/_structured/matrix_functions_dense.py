@@ -108,13 +108,25 @@ def _regular(t: Any, f: Any) -> None:
         raise np.linalg.LinAlgError(f"Singular matrix: {f.words} needs a regular one")
 
 
+def _regular_enough(t: Any, f: Any) -> None:
+    """Are computed eigenvalues more than roundings of the largest?"""
+    w = np.abs(np.diagonal(t))
+    if w.size and w.min() <= w.size * np.finfo(w.dtype).eps * w.max():
+        raise np.linalg.LinAlgError(
+            f"Singular matrix: {f.words} needs a regular one, and an eigenvalue is "
+            f"{w.min():.1e} beside one of {w.max():.1e}"
+        )
+
+
 def _power(linalg: Any, a: Any, f: Any) -> Any:
     if f.p == 0.5:
         return _root(linalg, a)
     t, z, real = _triangular(linalg, a)
+    if f.p < 0 and z is not None:
+        _regular_enough(t, f)
+    elif f.p < 0:
+        _regular(t, f)
     if (np.diagonal(t) == 0).any():
-        if f.p < 0:
-            _regular(t, f)
         whole = math.floor(f.p)
         part = _parlett(linalg, t, lambda x: x ** (f.p - whole))
         return _back(np.linalg.matrix_power(t, whole) @ part, z, real)
