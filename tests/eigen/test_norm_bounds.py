@@ -123,3 +123,37 @@ def test_gradients_of_a_linear_flow():
     along = t["u"] @ v.T + u @ t["v"].T - np.diag(t["d"])
     d1 = 2 * r @ sla.expm_frechet(a, along, compute_expm=False) @ x
     np.testing.assert_allclose(sum(np.sum(g[k] * t[k]) for k in p), d1, rtol=1e-9)
+
+
+def test_high_powers():
+    A = pl.Tridiagonal(np.full(N - 1, 0.25), np.full(N, 0.5), np.full(N - 1, 0.26))
+    for k in (2, 63, 64, 65, 200):
+        P = pl.matrix_power(20 ** (1 / k) / 1.01 * A, k)
+        for found, t in zip(norm_bounds.of(P), true(P.toarray()), strict=True):
+            assert found >= t * (1 - 1e-9)
+        expected = sla.expm(P.toarray()) @ np.ones(N)
+        np.testing.assert_allclose(pl.expm(P) @ np.ones(N), expected, rtol=1e-10)
+
+
+def test_the_least_integers():
+    """Whose moduli are none of their dtype."""
+    u, v = np.full((N, 1), -128, np.int8), np.zeros((N, 1), np.int8)
+    v[0] = 1
+    ones = np.ones(N, np.int8)
+    A = pl.LowRank(u, v) + pl.Tridiagonal(ones[1:], 0 * ones, ones[1:])
+    for op in (A, pl.Dense(np.diag(u[:, 0])) * 1.0 + A):
+        found = norm_bounds.of(op)
+        assert found is None or found[0] >= true(op.toarray().astype(float))[0] * (1 - 1e-9)
+        e = sla.expm(op.toarray().astype(float)) @ np.ones(N)
+        np.testing.assert_allclose(pl.expm(op) @ np.ones(N), e, rtol=1e-9, atol=1e-9 * abs(e).max())
+
+
+def test_a_bound_that_is_none_is_noticed(monkeypatch):
+    rng = np.random.default_rng(3)
+    A = pl.LowRank(*rng.standard_normal((2, N, 2))) - pl.Diag(rng.uniform(1, 2, N))
+    expected = sla.expm(A.toarray()) @ np.ones(N)
+    shifted = norm_bounds.shifted
+    monkeypatch.setattr(norm_bounds, "shifted", lambda op: (shifted(op)[0], (0.1, 0.1)))
+    monkeypatch.setattr(action, "_GAIN", np.inf)
+    found = pl.expm(A) @ np.ones(N)
+    np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-8 * abs(expected).max())

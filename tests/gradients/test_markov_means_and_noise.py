@@ -257,3 +257,96 @@ def test_parts_that_are_in_another_form_are_said():
     np.testing.assert_allclose(second, (ends[0] - ends[1]) / (2 * t), rtol=1e-5)
     with pytest.raises(NotImplementedError, match="in another form"):
         pl.gradients(first, [D])
+
+
+def small(n=300):
+    rng = np.random.default_rng(13)
+    X, (y, c) = rng.uniform(0, 10, (n, 1)), rng.standard_normal((2, n))
+    return X, y, c, rng.standard_normal((2, n, 2)), np.array([0.7, 1.3])
+
+
+def covariance(X, t):
+    return pl.Kernel("matern32", X, variance=t[0], length_scale=t[1]) + pl.Identity(len(X))
+
+
+@pytest.mark.parametrize(
+    "low",
+    [
+        lambda U, V: pl.LowRank(U, V),
+        lambda U, V: pl.LowRank(U, C=[[1.0, 2.0], [0.5, 1.0]]),
+        lambda U, V: pl.lazy(U) @ pl.lazy(V).T,
+        lambda U, V: pl.lazy(U) @ pl.lazy(U).T,
+    ],
+)
+def test_low_ranks_that_are_not_symmetric(low):
+    X, y, c, (U, V), t = small()
+    for f in (
+        lambda A: y @ (pl.inv(A).T @ c),
+        lambda A: (y @ pl.inv(A)) @ c,
+        lambda A: y @ pl.inv(A.T) @ c,
+        lambda A: np.sum((V.T @ pl.inv(A)) @ U),
+    ):
+
+        def at(t, f=f):
+            return f(covariance(X, t) + low(U, V))
+
+        value, g = pl.value_and_grad(at)(t)
+        np.testing.assert_allclose(value, float(at(pl.lazy(t))), rtol=1e-9)
+        h = np.array([1e-5, 0])
+        slope = (float(at(pl.lazy(t + h))) - float(at(pl.lazy(t - h)))) / 2e-5
+        np.testing.assert_allclose(g[0], slope, rtol=1e-5)
+
+
+def test_arrays_of_one_memory():
+    X, y, c, _, t = small()
+    W = np.linalg.inv(np.asarray((covariance(X, t)).toarray()))
+    first, second, T = pl.lazy(y), pl.lazy(y), pl.lazy(t)
+    A = covariance(X, T)
+    value = second @ (pl.inv(A) @ first) + 3 * (second @ pl.inv(A) @ second)
+    g = pl.evaluate(*pl.gradients(value, (T, first, second)))
+    np.testing.assert_allclose(g[1], W @ y, rtol=1e-9)
+    np.testing.assert_allclose(g[2], 7 * W @ y, rtol=1e-9)
+    both = pl.grad(lambda t, q: y @ (pl.inv(covariance(X, t)) @ q), argnums=(0, 1))(t, y)
+    np.testing.assert_allclose(both[1], W @ y, rtol=1e-9)
+
+
+def test_points_of_one_of_two_kernels():
+    X, y, c, _, t = small()
+
+    def f(t, x):
+        return pl.logdet(covariance(X, t) + pl.Kernel("matern52", x, length_scale=t[1]))
+
+    apart, one = (pl.grad(f, argnums=(0, 1))(t, x) for x in (X.copy(), X))
+    for a, b in zip(apart, one, strict=True):
+        assert np.abs(a).max() > 0.01
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
+
+
+def test_lengths_that_are_none():
+    X, y, c, (U, V), t = small()
+    functions = (
+        lambda t: y @ (pl.inv(covariance(X, t)) @ c),
+        lambda t: y @ (pl.inv(covariance(X, t)) @ y),
+        lambda t: pl.logdet(covariance(X, t) + pl.LowRank(U)),
+    )
+    for f in functions:
+        for bad in (-1.3, 0.0):
+            with np.errstate(all="ignore"), pytest.raises(ValueError, match="positive"):
+                pl.value_and_grad(f)(np.array([0.7, bad]))
+        for parts in (pl.value_and_grad(f)(np.array([0.7, np.nan])),):
+            assert np.isnan(parts[0]) and np.isnan(parts[1]).all()
+    X[3] = np.inf
+    for f in functions:
+        assert np.isnan(pl.value_and_grad(f)(t)[0])
+    K = pl.Kernel("matern32", np.sort(c)[:, None], length_scale=np.nan) + pl.Identity(len(c))
+    assert np.isnan(K.solve(y)).all() and np.isnan(pl.logdet(K))  # where it was that of v I
+
+
+def test_a_part_that_stands_elsewhere_too():
+    X, y, c, (U, V), t = small()
+    T = pl.lazy(t)
+    K = pl.Kernel("matern32", X, variance=T[0], length_scale=T[1])
+    value = (y @ (K @ y)) ** 2 + pl.logdet(K + pl.Identity(len(X)) + pl.LowRank(U))
+    (first,) = pl.gradients(value, [T])
+    with pytest.raises(NotImplementedError, match="in another form"):
+        pl.gradients(first, [K])

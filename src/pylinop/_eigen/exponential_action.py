@@ -385,6 +385,8 @@ class _Taylor:
                 if k > h * self.size and (size + last <= self.u * whole).all():
                     break
             last = size
+        else:
+            return None  # the norm was no bound
         if h * self.size > 0.5 and (sizes > _CANCELS * whole).any():
             return None
         return y * np.exp(y.dtype.type(h * self.mid))

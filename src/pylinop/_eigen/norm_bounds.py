@@ -24,8 +24,13 @@ _THIN = 4  # rows a column of a low rank whose sides are read, at least
 _OPERATORS = 64  # of a formula, that are looked at
 
 
+def _moduli(array: Any) -> Any:
+    """In floating point: the modulus of the least int8 is none of them."""
+    return np.abs(np.asarray(array, np.result_type(array, np.float32)))
+
+
 def _ends(array: Any) -> Pair:
-    a = np.abs(array)
+    a = _moduli(array)
     return float(a.sum(axis=0).max(initial=0)), float(a.sum(axis=1).max(initial=0))
 
 
@@ -34,9 +39,9 @@ def _low_rank(U: Any, V: Any, C: Any) -> Pair | None:
     n, k = U.shape
     if _THIN * k > n:
         return None
-    left = np.abs(as_operator(U).toarray())
-    right = left if V is None else np.abs(as_operator(V).toarray())
-    c = np.eye(k) if C is None else np.abs(as_operator(C).toarray())
+    left = _moduli(as_operator(U).toarray())
+    right = left if V is None else _moduli(as_operator(V).toarray())
+    c = np.eye(k) if C is None else _moduli(as_operator(C).toarray())
     rows, columns = left @ (c @ right.sum(axis=0)), right @ (c.T @ left.sum(axis=0))
     return float(columns.max(initial=0)), float(rows.max(initial=0))
 
@@ -44,13 +49,17 @@ def _low_rank(U: Any, V: Any, C: Any) -> Pair | None:
 def _parts(op: Any) -> tuple[str, Any]:
     """How its parts are joined, and these."""
     if op._init is None:
-        if op._by == "power":
-            return "prod", [as_operator(op._operands[0])] * min(int(op._operands[1]), _OPERATORS)
         if op._by == "sum" or written(op, "prod"):
             return op._by, [as_operator(f) for f in op._operands]
         return "", ()
     how = {"kron": "prod", "kronsum": "sum", "blockdiag": "max"}.get(op._head, "")
     return how, operands.factors_of(op) if how else ()
+
+
+def _power(found: Pair, k: int) -> Pair | None:
+    with np.errstate(over="ignore"):
+        columns, rows = np.float64(found[0]) ** k, np.float64(found[1]) ** k
+    return (float(columns), float(rows)) if k >= 0 else None
 
 
 _JOIN: dict[str, tuple[float, Callable[[float, float], float]]] = {
@@ -68,6 +77,9 @@ def _steps(op: Any) -> Any:
             return found if found is None or not op._mode & 1 else found[::-1]
         c = abs(complex(op._operands[1]))
         return c * found[0], c * found[1]
+    if op._init is None and op._by == "power":
+        found = yield (as_operator(op._operands[0]),)
+        return None if found is None else _power(found, int(op._operands[1]))
     how, parts = _parts(op)
     if not how:
         return (yield from _of_kind(op))
@@ -82,7 +94,7 @@ def _steps(op: Any) -> Any:
 
 def _of_kind(op: Any) -> Any:
     if op._head in DIAGONAL:
-        top = float(np.abs(operands.diagonal_of(op)).max(initial=0))
+        top = float(_moduli(operands.diagonal_of(op)).max(initial=0))
         return top, top
     if op._init is None:
         return None
@@ -94,7 +106,7 @@ def _of_kind(op: Any) -> Any:
         return None if found is None or more is None else (found[0] + more[0], found[1] + more[1])
     if op._head == "dense":
         return _ends(op.toarray())
-    if norms.sums.row_of(op) is None:
+    if norms.sums.row_of(op) is None or op.dtype.kind not in "fc":
         return None
     return tuple(float(np.max(norms.sums(op, axis), initial=0)) for axis in (-2, -1))
 

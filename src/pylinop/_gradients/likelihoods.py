@@ -29,7 +29,7 @@ from . import markov_jets, markov_order
 from .held import is_apart
 from .markov_jets import Process, split
 from .matrices import given_by_name, head_of
-from .pieces import one
+from .pieces import call, one
 from .sweep import named, sweep_of_derivative
 from .watched import is_watch
 
@@ -422,15 +422,17 @@ def _in_order(A: Any, wanted: Collection[int]) -> markov_order.Sorted | None:
             kernels.append((times, functools.partial(_generators, states)))
         elif (noise := _diagonal(x, times)) is not None:
             noises.append(noise)
-        elif (thin := markov_order.low_rank(x)) is not None:
-            low.append((times, thin))
+        elif (U := markov_order.low_rank(x)) is not None:
+            low.append((times, U))
         else:
             return None
     if not found or len({_place(f.own[0]) for f in found}) > 1:
         return None
+    if any(id(a) in wanted for f in found for a in f.own):
+        return None
     if not any(_leads(f, wanted) for f in found):
         return None
-    return markov_order.Sorted(found[0].own[0], kernels, noises, low)
+    return markov_order.Sorted(A, found[0].own[0], kernels, noises, low)
 
 
 def _place(x: Any) -> tuple[Any, ...]:
@@ -441,6 +443,8 @@ def _place(x: Any) -> tuple[Any, ...]:
 
 def _generators(states: _States, steps: Any) -> tuple[Any, ...]:
     length = math.sqrt(2 * states.order + 1) / states.numbers[1]
+    if is_lazy(length):
+        length = call(markov_order.positive, (length,), (), _FLOAT)
     return matern(f"matern{2 * states.order + 1}2", steps, states.numbers[0], length)
 
 
@@ -455,7 +459,7 @@ def _replaced(order: list[Any], wanted: Collection[int]) -> dict[int, Any]:
         A, u, b = _quadratic(x) or (_of_determinant(x), None, None)
         while is_lazy(A) and A._head == "view":
             A = A._args[0]  # which is symmetric
-        if A is None:
+        if A is None or (u is not b and (id(u) in wanted or id(b) in wanted)):
             continue
         if id(A) not in known:
             found = _process(A)
@@ -472,7 +476,7 @@ def _replaced(order: list[Any], wanted: Collection[int]) -> dict[int, Any]:
         assert found is not None
         b = vectors.get(id(A)) if b is None else b
         modulus = id(A) in moduli and (which == 0 or x._head == "call")
-        key = id(A), None if b is None else _key(b), modulus
+        key = id(A), None if b is None else id(b) if id(b) in wanted else _key(b), modulus
         if key not in made:
             b = np.broadcast_to(0.0, (A.shape[-1],)) if b is None else b
             numbers = tuple(c if is_lazy(c) else lazy(np.array(c)) for c in found.numbers)
@@ -518,17 +522,23 @@ def within(value: Any, wanted: Collection[Any]) -> None:
     inner = [x for x in wanted if isinstance(x, _core.Operator) or (is_lazy(x) and not _is_leaf(x))]
     if not inner:
         return
-    order = text.postorder(value)
-    for y in order:
-        if _is_call(y, markov_order.steps_of):
-            y = value
-        elif not _is_call(y, markov_jets.jets):
-            continue
-        read = {id(a) for a in text.postorder(y)}
+    for y in text.postorder(value):
         for x in inner:
-            if id(x) not in read and not is_apart(y, x, frozenset()):
+            if _is_lost(x, y, value):
                 raise NotImplementedError(
                     f"a derivative of the likelihood of a Markov process by its numbers has "
                     f"{named(x)} in another form, which does not lead to it: there is no further "
                     "derivative by it. Take it by the arrays that it is made of" + errors.built(y)
                 )
+
+
+def _is_lost(x: Any, y: Any, value: Any) -> bool:
+    """Did a part x of what was differentiated lead to what stands there now as y, and does not?"""
+    if _is_call(y, markov_jets.jets):
+        read = {id(a) for a in text.postorder(y)}
+        return id(x) not in read and not is_apart(y, x, frozenset())
+    if not _is_call(y, markov_order.steps_of):
+        return False
+    found = markov_order.lost(y, x) if is_lazy(x) else None
+    A = markov_order.sum_of(y)
+    return not is_apart(value if A is None else A, x, frozenset()) if found is None else found

@@ -50,6 +50,8 @@ def _swept(theta: Any, arrays: tuple[Any, ...], said: Process, along: Any) -> An
         held = _sorted(held)
     own, b, scale, more = split(held, said)
     numbers = (float(theta[0]), float(theta[1]), float(theta[2]))
+    if said.by == "points" and not 0 < numbers[1] < np.inf:
+        return None  # a length that is none: by the Kernel, which says so
     out, given = np.empty((2, 8)), own if said.by == "generators" else ()
     steps = b if given else own[0]
     began = time.perf_counter()

@@ -10,6 +10,7 @@ where one sweep with derivatives (markov_jets.py) does not say all."""
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +19,7 @@ import numpy as np
 from .. import _core
 from .._base.checks import is_lazy
 from .._lazy import evaluate as _evaluate
+from .._lazy import text
 from .._lazy.build import inverse, slogdet, view
 from .._lazy.kinds import Kind
 from .._lazy.leaves import lazy
@@ -38,9 +40,18 @@ def _order(points: Any) -> Any:
     return None if (t[1:] >= t[:-1]).all() else np.argsort(t, kind="stable")
 
 
+def positive(length: Any) -> Any:
+    """A length as it is, which a `Kernel` looks at too."""
+    if length <= 0:
+        raise ValueError(f"Kernel(length_scale=...): expected positive numbers, got {length}")
+    return length
+
+
 def steps_of(points: Any) -> Any:
-    """Between points on a line, in order; 0 before the first."""
+    """Between points on a line, in order; 0 before the first. NaN where one is not finite."""
     t, order = np.asarray(points).reshape(-1), _order(points)
+    if not np.isfinite(t).all():
+        return np.full(t.shape, np.nan)
     t = t if order is None else t[order]
     return np.diff(t, prepend=t[:1])
 
@@ -58,13 +69,15 @@ def in_order(points: Any, a: Any, back: bool = False) -> Any:
 
 
 def cotangent(y: Any, g: Any, k: int) -> Any:
-    """Of the rows; the points have none here."""
+    """Of the rows, or of a length; the points have none here."""
+    if y._more[0] is positive:
+        return g
     if y._more[0] is steps_of or k == 0:
         return None
     return call(in_order, (y._args[0], g), y.shape, g.dtype, back=not y._more[1]["back"])
 
 
-FUNCTIONS = frozenset((steps_of, in_order))
+FUNCTIONS = frozenset((steps_of, in_order, positive))
 
 
 # -- what a sum is of ------------------------------------------------------------------------------
@@ -75,25 +88,25 @@ def _is_made_low(x: Any) -> bool:
     return isinstance(kind, Kind) and head_of(kind.cls) == "lowrank"
 
 
-def low_rank(x: Any) -> tuple[Any, Any, Any] | None:
-    """U, V, C of a thin low rank; None of others."""
+def low_rank(x: Any) -> Any:
+    """U of a thin U U^T; None of others, which need not be symmetric."""
     if x._head == "operator":
         op = x._args[0]
         if op._head != "lowrank" or op._init is None:
             return None
         held = dict(zip("UVC", op._given("U", "V", "C"), strict=True))
-    elif (
-        x._head == "made" and isinstance(x._more[0], Kind) and head_of(x._more[0].cls) == "lowrank"
-    ):
+    elif _is_made_low(x):
         held = given_by_name(x)
     elif x._head == "matmul" and all(a.ndim == 2 for a in x._args):
-        held = {"U": x._args[0], "V": view(x._args[1], 3)}
+        u, v = x._args
+        turned = v._head == "view" and v._args[0] is u and v._more in (1, 3)
+        held = {"U": u} if turned else {"V": v, "U": u}
     else:
         return None
-    U, V = _array(held["U"]), held.get("V")
-    V = U if V is None else _array(V)
-    thin = U is not None and V is not None and _is_thin(U) and _is_thin(V)
-    return (U, V, held.get("C")) if thin else None
+    if held.get("V") is not None or held.get("C") is not None:
+        return None
+    U = _array(held["U"])
+    return U if U is not None and U.dtype == np.float64 and _is_thin(U) else None
 
 
 def _array(a: Any) -> Any:
@@ -112,11 +125,32 @@ def _is_thin(a: Any) -> bool:
     return a.ndim == 2 and a.shape[1] * _THIN <= a.shape[0] and a._head not in ("operator", "made")
 
 
-class Sorted:
-    """A sum in the order of its points; `kernels`: (multiple, function of the steps that gives its
-    generators), `noises`: (number, array or None), `low`: (multiple, (U, V, C))."""
+# By the id of the steps: a sum, and what stands for it while that is there.
+_stands_for: dict[int, tuple[Any, Any]] = {}
 
-    def __init__(self, points: Any, kernels: list[Any], noises: list[Any], low: list[Any]) -> None:
+
+def lost(steps: Any, part: Any) -> bool | None:
+    """Is a LazyArray within a sum, and not within what stands for it? None: these are not known
+    any more."""
+    if id(steps) not in _stands_for:
+        return None
+    A, made = _stands_for[id(steps)]
+    kept = made()
+    inner = any(x is part for x in text.postorder(A))
+    return inner and (kept is None or all(x is not part for x in text.postorder(kept)))
+
+
+def sum_of(steps: Any) -> Any:
+    return _stands_for[id(steps)][0] if id(steps) in _stands_for else None
+
+
+class Sorted:
+    """A in the order of its points; `kernels`: (multiple, function of the steps that gives its
+    generators), `noises`: (number, array or None), `low`: (multiple, U of U U^T)."""
+
+    def __init__(
+        self, A: Any, points: Any, kernels: list[Any], noises: list[Any], low: list[Any]
+    ) -> None:
         self.points = lazy(points)
         self.known: dict[int, Any] = {}
         n = self.points.shape[0]
@@ -125,10 +159,11 @@ class Sorted:
         for number, scale in noises:
             noise = _core.Identity(n) if scale is None else _core.Diag(self.order(lazy(scale)))
             parts.append(noise * number)
-        for times, (U, V, C) in low:
-            u, v = self.order(U), None if V is U else self.order(V)
-            parts.append(_core.LowRank(u, v, C) * times)
+        for times, U in low:
+            parts.append(_core.LowRank(self.order(U)) * times)
         self.sum = lazy(sum(parts[1:], parts[0]))
+        _stands_for[id(h)] = A, weakref.ref(self.sum)
+        weakref.finalize(h, _stands_for.pop, id(h), None)
         self.inverse = inverse(self.sum)
 
     def order(self, a: Any) -> Any:

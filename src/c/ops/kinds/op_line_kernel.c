@@ -170,7 +170,7 @@ static lop_status run_generators(const lop_call *c) {
     int next = 3;
     const double variance = at[2] & VARIANCE ? *(const double *)c->a[next++]->p : 1,
                  length = at[2] & LENGTH ? *(const double *)c->a[next++]->p : 1,
-                 number[4] = {variance, sqrt(2 * (double)at[0] + 1) / length};
+                 number[4] = {variance, isnan(length) ? 0 : sqrt(2 * (double)at[0] + 1) / length};
     double t[ROWS];
     if (length <= 0)
         return lop_fail(c->err, LOP_DOMAIN,
@@ -182,12 +182,13 @@ static lop_status run_generators(const lop_call *c) {
             t[i] = ((const double *)x->p)[row * x->rs];
         }
         double *to = (double *)y->p + from * w;
-        /* NaN in times would stop the recursion: they and what is infinite are marked in d */
+        /* NaN would stop the recursion: of times, which may be infinite, and of the length it is
+         * marked in d */
         for (int64_t i = 0; i < rows && at[1] != D; i++)
             if (!isfinite(t[i])) t[i] = i > 0 ? t[i - 1] : 0;
         if (at[1] != D) rows_of(c, number, t, rows, skip, to);
         for (int64_t i = skip; i < rows && at[1] == D; i++)
-            to[i - skip] = isfinite(t[i]) ? variance : NAN;
+            to[i - skip] = isfinite(t[i]) && !isnan(length) ? variance : NAN;
         from += rows - skip;
     }
     return LOP_OK;
