@@ -112,17 +112,21 @@ def test_gradients_make_no_whole_matrix(kind):
     }[kind]()
     X = pl.Kron(A, pl.Identity(a)) + pl.Kron(pl.Identity(a), A)
 
+    y = rng.standard_normal(a * a)
+
     def f(p):
         Q = p["t"] * X + p["s"] * pl.Identity(a * a)
-        return pl.logdet(Q @ Q) + pl.trace(pl.inv(Q))
+        return pl.logdet(Q @ Q) + pl.trace(pl.inv(Q)) + y @ (Q @ y)
 
     p = {"t": np.array(0.8), "s": np.array(0.6)}
     value, g = pl.value_and_grad(f)(p)
     w = np.linalg.eigvalsh(X.toarray())
     q = 0.8 * w + 0.6
-    np.testing.assert_allclose(value, (2 * np.log(q) + 1 / q).sum(), rtol=1e-12)
-    np.testing.assert_allclose(g["t"], (2 * w / q - w / q**2).sum(), rtol=1e-10)
-    np.testing.assert_allclose(g["s"], (2 / q - 1 / q**2).sum(), rtol=1e-10)
+    quadratic = y @ (X @ y)
+    whole = (2 * np.log(q) + 1 / q).sum() + 0.8 * quadratic + 0.6 * y @ y
+    np.testing.assert_allclose(value, whole, rtol=1e-12)
+    np.testing.assert_allclose(g["t"], (2 * w / q - w / q**2).sum() + quadratic, rtol=1e-10)
+    np.testing.assert_allclose(g["s"], (2 / q - 1 / q**2).sum() + y @ y, rtol=1e-10)
     with pl.explaining() as e:
         pl.grad(f)({"t": np.array(0.81), "s": np.array(0.61)})
     whole = [s["name"] for s in e.steps if f"{a * a}, {a * a}" in s["writes"] and s.get("took")]

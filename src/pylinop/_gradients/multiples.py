@@ -23,6 +23,7 @@ from . import matrices
 
 __all__ = ["ALONG_PAIR", "SLOPES", "THIN", "inner"]
 
+_TERMS = 8  # of a cotangent, each by itself
 _MOST = 64  # sums, multiples and views within each other that are taken apart
 
 THIN = 8  # of a pair: as many rows a column, at least
@@ -105,7 +106,16 @@ def _is_same(x: Any, y: Any) -> bool:
 
 
 def _trace(a: Any, g: Any) -> Any:
-    return np.real(numpy_functions.trace(view(a, 3) @ g))
+    """Term by term of g, a pair, an inverse: each has a way of its own."""
+    found: list[Any] = []
+    stack = [g]
+    while stack:
+        x = stack.pop()
+        if x._head == "add" and len(stack) + len(found) < _TERMS:
+            stack += x._args[::-1]
+        else:
+            found.append(np.real(numpy_functions.trace(view(a, 3) @ x)))
+    return sum(found[1:], found[0])
 
 
 def _is_real(c: Any) -> bool:
