@@ -119,6 +119,12 @@ FUNCTION = """
 # Of the rules that answer for an inverse without it: kinds, algorithm, cost.
 ONTO = (None, "", "")  # of another row: what it leads to stands there
 PARTS = {
+    "diagonal-inverse-deficient": (
+        "what is of less rank than rows as it is written",
+        "LinAlgError, also beside something",
+        "none",
+    ),
+    "trace-beside-deficient": ONTO,
     "diagonal-inverse-opened": (
         "views, `Kron`, products with what is solved at once, `inv(A)`",
         "by diagonals of the inverses of the parts",

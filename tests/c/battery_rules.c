@@ -243,6 +243,7 @@ static const lop_node *fill(draw *d, int id, const lop_op *parent, int place) {
 /* Left sides that random filling would hardly ever make. */
 static const lop_node *by_name(gen *g, const char *rule) {
     if (strstr(rule, "-beside-circulant")) return gen_beside_circulant(g, rule);
+    if (strstr(rule, "-beside-deficient")) return gen_beside_deficient(g, rule);
     if (!strcmp(rule, "solve-thin-sum"))
         return world_pick(&w, 0, 3) ? gen_thin_solve(g) : gen_identity_of_inverses(g, rule);
     if (strstr(rule, "spelled") || strstr(rule, "parallel") || strstr(rule, "beside-") ||

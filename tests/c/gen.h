@@ -61,6 +61,7 @@ const lop_node *gen_blocktri_trace(gen *g, const char *rule);
 const lop_node *gen_blocktri_blocks(gen *g, const char *rule);
 const lop_node *gen_band_product(gen *g, const char *rule);
 const lop_node *gen_beside_circulant(gen *g, const char *rule);
+const lop_node *gen_beside_deficient(gen *g, const char *rule);
 /* gen_blocks.c: sums and products that are block diagonal as written, for the rows named of-blocks.
  */
 const lop_node *gen_of_blocks(gen *g, const char *rule);

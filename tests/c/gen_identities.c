@@ -389,3 +389,19 @@ const lop_node *gen_beside_circulant(gen *g, const char *rule) {
     const lop_attr how = t_ints(0, 1, pick(g, 2), 0);
     return t_one_of(w, "diagonal_sums", &how, both);
 }
+
+/* The inverse of u v, of rank one, beside something. */
+const lop_node *gen_beside_deficient(gen *g, const char *rule) {
+    world *w = g->w;
+    gen one = *g;
+    one.batch = (lop_shape){0};
+    const int64_t n = 2 + pick(g, 3);
+    const bool first = pick(g, 2) != 0;
+    const lop_node *u = t_one_of(w, "dense", NULL, gen_array(&one, 2, n, 1)),
+                   *v = t_one_of(w, "dense", NULL, gen_array(&one, 2, 1, n)),
+                   *inverse = t_one_of(w, "inverse", NULL, t_two_of(w, "prod", u, v)),
+                   *b = gen_operator(&one, n, n, 1),
+                   *both = t_two_of(w, "prod", first ? inverse : b, first ? b : inverse);
+    const lop_attr at = t_ints(0, 0, 0, both ? (int64_t)both->dtype + 1 : 0);
+    return t_one_of(w, strncmp(rule, "trace", 5) ? "diagonal" : "trace", &at, both);
+}

@@ -265,7 +265,7 @@ def test_rounding_is_no_change(name, dtype, monkeypatch):
         unchanged.Roundings, "reach", lambda *a: suspected.append(reach(*a)) or suspected[-1]
     )
     f, by = SENSITIVE[name]
-    for seed in range(6):
+    for seed in range(6 if dtype == "f8" else 24):
         rng = np.random.default_rng(seed)
         x, y, U = (rng.standard_normal(s) for s in (12, 12, (12, 3)))
         A = spread(12, 1e10 if dtype == "f8" else 1e4, seed)

@@ -253,6 +253,11 @@ lop_truth lop_when_deficient(const lop_match *m) {
     const lop_node *a = m->root->child[0];
     return truth(lop_is_square(a) && lop_infer_rank(a) < lop_rows(a));
 }
+lop_truth lop_when_hole_deficient(const lop_match *m) {
+    const lop_node *a = HOLE(m, 'a');
+    return truth(lop_is_blas(m->root->dtype) && lop_is_square(a) &&
+                 lop_infer_rank(a) < lop_rows(a));
+}
 lop_truth lop_when_indefinite(const lop_match *m) {
     const lop_node *a = HOLE(m, 'a');
     return truth(a->op == &lop_op_dense && lop_is_blas(m->root->dtype) &&

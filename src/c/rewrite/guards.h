@@ -71,6 +71,7 @@ lop_truth lop_when_composed(const lop_match *m); /* a sum, a product or a stenci
 lop_truth lop_when_indefinite(const lop_match *m); /* a Dense assumed symmetric or Hermitian */
 lop_truth lop_when_no_rows(const lop_match *m);    /* of no rows, the result of ?x's shape */
 lop_truth lop_when_deficient(const lop_match *m);  /* of rank below its size, as it is written */
+lop_truth lop_when_hole_deficient(const lop_match *m); /* ?a is */
 lop_truth lop_when_same_sizes(const lop_match *m); /* the root's two children have the same sizes */
 lop_truth lop_when_one_level(const lop_match *m);  /* the Circulant of sizes ?s has one level */
 lop_truth lop_when_low_update(

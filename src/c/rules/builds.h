@@ -430,6 +430,7 @@ LOP_BUILD(solve_thin_sum);
 LOP_BUILD(inverse_diagonal_thin_sum);
 LOP_BUILD(inverse_dense_thin_sum);
 LOP_BUILD(solve_deficient);
+LOP_BUILD(value_deficient);
 LOP_BUILD(det_thin_sum);
 /* solve_eigenbasis.c */
 enum { LOP_SPECTRAL_ROWS = 40 }; /* smaller sums are quicker by the dense form */

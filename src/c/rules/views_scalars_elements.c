@@ -112,6 +112,13 @@ LOP_BUILD(solve_deficient) {
     return lop_make(mk, "rank_deficient", &how, 0, NULL, m->root, out);
 }
 
+/* What is asked of the inverse of ?a. */
+LOP_BUILD(value_deficient) {
+    const lop_node *a = m->node[0];
+    const lop_attr how = {.i = {lop_infer_rank(a), lop_rows(a), 0, 0}};
+    return lop_make(mk, "rank_deficient", &how, 0, NULL, m->root, out);
+}
+
 LOP_BUILD(cast_x) {
     lop_attr a = {.i = {1, 0, 0, (int64_t)m->root->dtype + 1}};
     const lop_node *x = HOLE(m, 'x');

@@ -25,14 +25,14 @@ import numpy as np
 from .. import _core
 from .._base import config, sparse_arrays
 from .._base.dtypes import inexact
-from .._base.kind_flags import AT_HAND, DIAGONAL, heads
+from .._base.kind_flags import AT_HAND, DIAGONAL, OF_PARTS, heads
 from .._base.lazy_import import Later
 from .._base.trampoline import run
 from .._iterative.record import quiet
 from .._operators.linear_operator import LinearOperator
 from .._structured import dispatch, matrix_functions, operands, prices, trees
 from .._structured.properties import GRAM, measured
-from .._structured.questions import hermitian, read_hermitian
+from .._structured.questions import read_hermitian
 from .._structured.scalar_function import Function
 from . import eigsh as _eigsh
 from . import norm_bounds
@@ -143,6 +143,20 @@ def _is_hermitian(a: Any) -> bool:
     b = a.T.tocsr()
     same = np.array_equal(a.indptr, b.indptr) and np.array_equal(a.indices, b.indices)
     return np.array_equal(a.data, b.data.conj()) if same else not (a != b.conj()).nnz
+
+
+def _of_hermitian(op: Any) -> bool:
+    """Are its parts Hermitian, by how it is written or by their arrays? Nothing is computed."""
+    while op._init is None and op._by in ("scaled", "view", "power", "inverse"):
+        op = op._operands[0]
+    if op._head == "lowrank" and op._init is not None:
+        return op._given("V") is None
+    parts = operands.factors_of(op) if op._head in OF_PARTS and op._init is not None else [op]
+    for f in parts:
+        plain = f._head == "dense" and f._init is not None
+        if not (measured(dispatch.dense(f), "hermitian", GRAM) if plain else read_hermitian(f)):
+            return False
+    return True
 
 
 def _reads_part(op: Any) -> bool:
@@ -538,7 +552,7 @@ def offered(op: Any, once: bool) -> Exponential | None:
     whole = matrix_functions.expm._measured(op)
     if "sparse" not in kinds:
         way = trees.planned(matrix_functions.expm, op, _EXP)
-        if not dense and run(_eigsh._small_parts, op) and (not way.unsure or hermitian(op)):
+        if not dense and run(_eigsh._small_parts, op) and (not way.unsure or _of_hermitian(op)):
             return None  # by structure
         whole = whole if way.unsure else way.total.seconds
     if whole < _WORTH or (dense and not once):

@@ -27,8 +27,19 @@ INLINE int X(pivot)(const V *col, const IV *place, int n, int k, int vecs) {
     return at >= k && at < n ? at : k;
 }
 
-/* Columns of `vecs` vectors each. False: a pivot below the normal numbers, or NaN. */
+/* Is a bit of it set? */
+INLINE bool X(any)(IV bits) {
+    BITS b[X(lanes)], all = 0;
+    memcpy(b, &bits, sizeof b);
+    for (int t = 0; t < X(lanes); t++) all |= b[t];
+    return all != 0;
+}
+
+/* Columns of `vecs` vectors each. False: a pivot below the normal numbers, or NaN; or a multiplier
+ * above 1 by more than the pivots' places may hide, as beside what is infinite. */
 INLINE bool X(eliminate)(int n, int vecs, V *a, IV *place, int *row_at, int64_t *ipiv) {
+    const V most = (V){0} + (E)1.01;
+    IV wild = {0};
     for (int k = 0; k < n; k++) {
         V *col = a + k * vecs, l[X(most)];
         const int top = X(pivot)(col, place, n, k, vecs), row = row_at[top];
@@ -43,6 +54,7 @@ INLINE bool X(eliminate)(int n, int vecs, V *a, IV *place, int *row_at, int64_t 
             place[h] = (from & SPLAT(k)) | (to & ~from & SPLAT(top)) | (place[h] & ~(from | to));
             const IV below = (IV)(place[h] > SPLAT(k)), by = (IV)(col[h] * recip) & below;
             l[h] = (V)by;
+            wild |= ~((IV)((V)by <= most) & (IV)((V)by >= -most));
             col[h] = (V)(by | ((IV)col[h] & ~below));
         }
         for (int j = k + 1; j < n; j++) {
@@ -51,7 +63,7 @@ INLINE bool X(eliminate)(int n, int vecs, V *a, IV *place, int *row_at, int64_t 
             for (int h = 0; h < vecs; h++) c[h] -= l[h] * u;
         }
     }
-    return true;
+    return !X(any)(wild);
 }
 
 #define WITH(some)                                                                                 \

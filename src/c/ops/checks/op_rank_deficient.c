@@ -1,15 +1,15 @@
-/* op_rank_deficient.c: a solve with a matrix that is singular by how it is written. LU of it would
- * divide by rounding errors.
+/* op_rank_deficient.c: a solve with a matrix that is singular by how it is written, or a diagonal
+ * or trace of its inverse. LU of it would divide by rounding errors.
  *
  *   rank_deficient  attr.i: the largest possible rank, the rows; no children, shape and dtype as
  *                   given. Computing it is a LinAlgError. */
 #include "expr/op.h"
 
 static lop_status infer_deficient(lop_node *n, lop_err *err) {
-    return n->core == 2 && n->shape.ndim >= 2 && !n->weak && n->attr.i[0] >= 0 &&
+    return n->core <= 2 && n->shape.ndim >= n->core && !n->weak && n->attr.i[0] >= 0 &&
                    n->attr.i[0] < n->attr.i[1]
                ? LOP_OK
-               : lop_fail(err, LOP_DIM, "rank_deficient is a matrix, its rank below its rows");
+               : lop_fail(err, LOP_DIM, "rank_deficient is an array, its rank below the rows");
 }
 static lop_status run_deficient(const lop_call *c) {
     const int64_t *at = c->step->attr.i;
