@@ -29,6 +29,7 @@ def gradient(name, x, y, p, U, V):
     return pl.grad(f)(p)
 
 
+@pytest.mark.no_verify  # kernels of 1e-304, which are 0 where the next number is not normal
 @pytest.mark.parametrize("columns", [1, 2, 8, 9, 17])
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", NAMES)
