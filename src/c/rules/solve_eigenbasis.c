@@ -536,10 +536,22 @@ LOP_BUILD(between_partial_spectral) {
     return st;
 }
 
+/* The sum of `value` where the spectrum is sound, else of the diagonal of p's dense form. */
+static lop_status sum_of_sound(const lop_kron_sum *s, const lop_node *p, const lop_node *value,
+                               const lop_node **out) {
+    const lop_node *alt = NULL, *sound = NULL;
+    lop_status st = lop_diagonal_of_dense(s->mk, s->dt, p, &alt);
+    if (st == LOP_OK) st = if_sound(s, value, alt, &sound);
+    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_sumall, NULL, sound, out);
+    lop_node_unref(alt);
+    lop_node_unref(sound);
+    return st;
+}
+
 /* The trace of X beside powers of S^-1. */
 static lop_status trace_beside(const lop_match *m, const lop_maker *mk, const lop_node *p,
                                const lop_node **out) {
-    const lop_node *value = NULL, *alt = NULL, *sound = NULL;
+    const lop_node *value = NULL;
     lop_kron_sum s, terms;
     lop_beside b;
     if (!lop_read_beside(mk->ctx, p, &b) || !lop_kron_sum_read(&s, mk, m->root->dtype, b.s) ||
@@ -550,29 +562,23 @@ static lop_status trace_beside(const lop_match *m, const lop_maker *mk, const lo
             .mk = mk, .dt = s.dt, .rows = s.rows, .n = s.n, .eye = true, .c = {.re = 1}};
     lop_status st = open(&s);
     if (st == LOP_OK) st = lop_trace_beside(&s, &terms, &b, &value);
-    if (st == LOP_OK) st = lop_diagonal_of_dense(mk, s.dt, m->root->child[0], &alt);
-    if (st == LOP_OK) st = if_sound(&s, value, alt, &sound);
-    if (st == LOP_OK) st = lop_make1(mk, &lop_op_sumall, NULL, sound, out);
-    const lop_node *gone[] = {value, alt, sound};
-    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    if (st == LOP_OK) st = sum_of_sound(&s, m->root->child[0], value, out);
+    lop_node_unref(value);
     close(&s);
     return st;
 }
 /* That of sums and products of S^-1 and what V makes diagonal with it. */
 static lop_status trace_within(const lop_match *m, const lop_maker *mk, const lop_node *p,
                                const lop_node **out) {
-    const lop_node *sum = lop_inverted_within(p, GRIDS), *value = NULL, *alt = NULL, *sound = NULL;
+    const lop_node *sum = lop_inverted_within(p, GRIDS), *value = NULL;
     lop_kron_sum s;
     if (!sum || lop_is_complex(m->root->dtype) || !lop_kron_sum_read(&s, mk, m->root->dtype, sum) ||
         !s.unitary)
         return LOP_NOMATCH;
     lop_status st = open(&s);
     if (st == LOP_OK) st = lop_spectrum_within(&s, p, GRIDS, &value);
-    if (st == LOP_OK) st = lop_diagonal_of_dense(mk, s.dt, m->root->child[0], &alt);
-    if (st == LOP_OK) st = if_sound(&s, value, alt, &sound);
-    if (st == LOP_OK) st = lop_make1(mk, &lop_op_sumall, NULL, sound, out);
-    const lop_node *gone[] = {value, alt, sound};
-    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    if (st == LOP_OK) st = sum_of_sound(&s, m->root->child[0], value, out);
+    lop_node_unref(value);
     close(&s);
     return st;
 }

@@ -34,10 +34,9 @@ _THIN = 8  # rows a column of what is put into order as an array, at least
 # -- what runs -------------------------------------------------------------------------------------
 
 
-def _order(points: Any) -> Any:
-    """None where they lie in order."""
-    t = np.asarray(points).reshape(-1)
-    return None if (t[1:] >= t[:-1]).all() else np.argsort(t, kind="stable")
+def order_of(points: Any) -> Any:
+    """The places of points on a line, in order."""
+    return np.argsort(np.asarray(points).reshape(-1), kind="stable")
 
 
 def positive(length: Any) -> Any:
@@ -47,20 +46,17 @@ def positive(length: Any) -> Any:
     return length
 
 
-def steps_of(points: Any) -> Any:
+def steps_of(points: Any, order: Any) -> Any:
     """Between points on a line, in order; 0 before the first. NaN where one is not finite."""
-    t, order = np.asarray(points).reshape(-1), _order(points)
+    t = np.asarray(points).reshape(-1)
     if not np.isfinite(t).all():
         return np.full(t.shape, np.nan)
-    t = t if order is None else t[order]
+    t = t[order]
     return np.diff(t, prepend=t[:1])
 
 
-def in_order(points: Any, a: Any, back: bool = False) -> Any:
+def in_order(order: Any, a: Any, back: bool = False) -> Any:
     """The rows of a in the order of the points; ``back``: from it into theirs."""
-    order = _order(points)
-    if order is None:
-        return a
     if not back:
         return a[order]
     found = np.empty_like(a)
@@ -72,12 +68,12 @@ def cotangent(y: Any, g: Any, k: int) -> Any:
     """Of the rows, or of a length; the points have none here."""
     if y._more[0] is positive:
         return g
-    if y._more[0] is steps_of or k == 0:
+    if y._more[0] in (order_of, steps_of) or k == 0:
         return None
     return call(in_order, (y._args[0], g), y.shape, g.dtype, back=not y._more[1]["back"])
 
 
-FUNCTIONS = frozenset((steps_of, in_order, positive))
+FUNCTIONS = frozenset((order_of, steps_of, in_order, positive))
 
 
 # -- what a sum is of ------------------------------------------------------------------------------
@@ -154,7 +150,8 @@ class Sorted:
         self.points = lazy(points)
         self.known: dict[int, Any] = {}
         n = self.points.shape[0]
-        h = call(steps_of, (self.points,), (n,), np.float64)
+        self.places = call(order_of, (self.points,), (n,), np.intp)
+        h = call(steps_of, (self.points, self.places), (n,), np.float64)
         parts: list[Any] = [_core.QuasiSeparable(*made(h)) * times for times, made in kernels]
         for number, scale in noises:
             noise = _core.Identity(n) if scale is None else _core.Diag(self.order(lazy(scale)))
@@ -168,14 +165,14 @@ class Sorted:
 
     def order(self, a: Any) -> Any:
         """The rows of an array in order, the same node each time."""
-        if _is_back(a) and a._args[0]._args[0] is self.points._args[0]:
+        if _is_back(a) and a._args[0] is self.places:
             return a._args[1]
         if id(a) not in self.known:
-            self.known[id(a)] = call(in_order, (self.points, a), a.shape, a.dtype, back=False)
+            self.known[id(a)] = call(in_order, (self.places, a), a.shape, a.dtype, back=False)
         return self.known[id(a)]
 
     def back(self, a: Any) -> Any:
-        return call(in_order, (self.points, a), a.shape, a.dtype, back=True)
+        return call(in_order, (self.places, a), a.shape, a.dtype, back=True)
 
 
 def _is_back(x: Any) -> bool:
@@ -196,8 +193,8 @@ class Uses:
 
     def __init__(self, sorted_of: Callable[[Any], Sorted | None]) -> None:
         self.sorted_of = sorted_of
-        self._back: dict[int, tuple[Sorted, Any, bool]] = {}  # P^T z, or z^T P
-        self._kept: list[Any] = []
+        # By the id of P^T z, or of z^T P: that, of what, z, is it the latter?
+        self._back: dict[int, tuple[Any, Sorted, Any, bool]] = {}
 
     def _inverted(self, x: Any) -> Sorted | None:
         """Of A where x is its inverse, both symmetric."""
@@ -237,20 +234,19 @@ class Uses:
                 return None
             z = s.inverse @ s.order(rows)
             found = view(s.back(z), 1) if turned else s.back(z)
-            self._back[id(found)] = s, z, turned
-            self._kept.append(found)
+            self._back[id(found)] = found, s, z, turned
             return found
         return self._sandwich(*args)
 
     def _sandwich(self, left: Any, right: Any) -> Any:
         """C (P^T z) = (C P^T) z, so that what is symmetric is seen to be."""
-        if id(right) in self._back and not self._back[id(right)][2]:
-            s, z, _ = self._back[id(right)]
+        if id(right) in self._back and not self._back[id(right)][3]:
+            _, s, z, _ = self._back[id(right)]
             rows = left if left.ndim == 1 else view(left, 1)
             if _is_thin(rows):
                 return s.order(rows) @ z if left.ndim == 1 else view(s.order(rows), 1) @ z
-        if id(left) in self._back and (self._back[id(left)][2] or left.ndim == 1):
-            s, z, turned = self._back[id(left)]
+        if id(left) in self._back and (self._back[id(left)][3] or left.ndim == 1):
+            _, s, z, turned = self._back[id(left)]
             if _is_thin(right):
                 return (view(z, 1) if turned else z) @ s.order(right)
         return None

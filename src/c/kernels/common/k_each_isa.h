@@ -1,8 +1,11 @@
 /* k_each_isa.h: loops for each instruction set: includes the file PER_ISA with ISA (a name) and
- * BYTES (of a vector). HAVE_WIDE: AVX2's with FMA and AVX-512's are there. */
+ * BYTES (of a vector). HAVE_WIDE: AVX2's with FMA and AVX-512's are there. WIDE_ALONE: no others.
+ */
+#ifndef WIDE_ALONE
 #define ISA base
 #define BYTES 16
 #include PER_ISA
+#endif
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #pragma GCC push_options

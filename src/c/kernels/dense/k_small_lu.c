@@ -20,21 +20,9 @@ enum { ROWS = 64 }; /* where vectors are of 64 bytes, else 32 */
 #include "kernels/common/k_each.h"
 
 #define INLINE static inline __attribute__((always_inline))
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#pragma GCC push_options
-#pragma GCC target("avx2,fma")
-#define ISA avx2
-#define BYTES 32
-#include "k_small_lu_per_isa.h"
-#pragma GCC pop_options
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512dq,avx2,fma")
-#define ISA avx512
-#define BYTES 64
-#include "k_small_lu_per_isa.h"
-#pragma GCC pop_options
-#define HAVE_WIDE 1
-#endif
+#define WIDE_ALONE
+#define PER_ISA "kernels/dense/k_small_lu_per_isa.h"
+#include "kernels/common/k_each_isa.h"
 
 static bool fits(const lop_mat *a, int64_t most) {
     return a->m == a->n && a->n >= 1 && a->n <= most && a->rs == 1 &&
