@@ -242,6 +242,9 @@ static const lop_node *fill(draw *d, int id, const lop_op *parent, int place) {
 
 /* Left sides that random filling would hardly ever make. */
 static const lop_node *by_name(gen *g, const char *rule) {
+    if (strstr(rule, "sparse-update") || strstr(rule, "sparse-rows") ||
+        strstr(rule, "covered-inverse"))
+        return gen_sparse_update(g, rule);
     if (strstr(rule, "-beside-circulant")) return gen_beside_circulant(g, rule);
     if (strstr(rule, "-beside-deficient")) return gen_beside_deficient(g, rule);
     if (!strcmp(rule, "solve-thin-sum"))

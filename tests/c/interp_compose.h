@@ -179,6 +179,8 @@ static bool is_composed(const char *s) {
                                         "checked_difference",
                                         "checked_update",
                                         "checked_update_det",
+                                        "checked_quotient_det",
+                                        "checked_gap",
                                         "checked_beside",
                                         "checked_parallel",
                                         "weighted_gram",
@@ -210,6 +212,7 @@ static bool is_composed(const char *s) {
                                         "sparse_det",
                                         "sparsediag",
                                         "sparsetrace",
+                                        "sparserows",
                                         "quasiseparable_solve",
                                         "quasiseparable_det",
                                         "quasiinvdiag",
@@ -287,6 +290,7 @@ static const tv *composed(ip *p, const lop_node *node, const char *s) {
         return ip_eval(p, node->child[bounds_norm(p, node->child[q]) ? 0 : 1]);
     }
     if (!strcmp(s, "checked_difference") || !strncmp(s, "checked_update", 14) ||
+        !strcmp(s, "checked_quotient_det") || !strcmp(s, "checked_gap") ||
         !strcmp(s, "checked_beside") || !strcmp(s, "checked_parallel"))
         return ip_eval(p, node->child[0]);
     /* eigenvectors are not known here: the second */

@@ -162,6 +162,7 @@ static const lop_node *two_krons(bool solve) {
 
 /* Formulas that spell out an inverse, and a covariance by its precision. */
 static const lop_node *of_inverses(int which) {
+    enum { OF_SPARSE = 21 }; /* these are last */
     static const char *const rule[] = {"solve-spelled-inverse",
                                        "scaledet-resolvent",
                                        "solve-beside-inverse",
@@ -182,12 +183,16 @@ static const lop_node *of_inverses(int which) {
                                        "diagonal-plus-identity",
                                        "diagonal-inverse-block",
                                        "trace-inverse-similar",
-                                       "diagonal-inverse-similar"};
+                                       "diagonal-inverse-similar",
+                                       "solve-sparse-update",
+                                       "scaledet-sparse-update",
+                                       "diagonal-covered-inverse"};
     const lop_node *a = NULL;
     gen g = {.w = &w, .dtype = LOP_f64, .solves = true, .largest = 3};
     for (int i = 0; i < 40 && !a; i++) {
         world_leaves(&w);
-        a = gen_identity_of_inverses(&g, rule[which]);
+        a = which < OF_SPARSE ? gen_identity_of_inverses(&g, rule[which])
+                              : gen_sparse_update(&g, rule[which]);
     }
     return a;
 }
@@ -459,7 +464,7 @@ int main(int argc, char **argv) {
         cotangents_alone();
         tests_of_assumptions();
         kinds_as_declared();
-        fixed_scenes(0, 34);
+        fixed_scenes(0, 37);
         w.ctx.mixed = true; /* solves by a factor, and a batch in which it fails */
         fixed_scenes(1, 3);
         w.ctx.mixed = false;

@@ -186,6 +186,14 @@ LOP_BUILD(det_similar);
 LOP_BUILD(trace_inverse_similar);
 LOP_BUILD(diagonal_inverse_similar);
 LOP_BUILD(sums_inverse_settled);
+/* covered_inverses.c */
+LOP_BUILD(covered_entries);
+LOP_BUILD(covered_diagonal);
+LOP_BUILD(covered_trace);
+/* sparse_updates.c */
+LOP_BUILD(solve_sparse_update);
+LOP_BUILD(inverse_sparse_update);
+LOP_BUILD(det_sparse_update);
 /* beside_band_inverse.c */
 LOP_BUILD(solve_beside_band_inverse);
 LOP_BUILD(det_beside_band_inverse);
@@ -464,6 +472,7 @@ LOP_BUILD(trace_between_bands);
 LOP_BUILD(entries_between_bands);
 LOP_BUILD(trace_sparse_inverse);
 LOP_BUILD(trace_turned_to_inverse);
+LOP_BUILD(sparse_rows);
 LOP_BUILD(entries_sparse_inverse);
 
 /* checked_solution.c. `a` is borrowed, the others are made by open and given up by close. */

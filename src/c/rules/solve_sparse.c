@@ -132,3 +132,64 @@ LOP_BUILD(trace_turned_to_inverse) {
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     return st;
 }
+
+/* W^T of a factor W^H, one view at most. */
+static lop_status transposed(const lop_maker *mk, const lop_node *a, const lop_node **out) {
+    int mode = LOP_T;
+    if (a->op == &lop_op_view) {
+        mode ^= (int)a->attr.i[0];
+        a = a->child[0];
+    }
+    const lop_attr view = {.i = {lop_is_complex(a->dtype) ? mode : mode & LOP_T, 0, 0, 0}};
+    *out = lop_node_ref(a);
+    if (!view.i[0]) return LOP_OK;
+    lop_node_unref(a);
+    return lop_make1(mk, &lop_op_view, &view, a, out);
+}
+
+/* The product of the factors from..to - 1 seen transposed. Owned. */
+static lop_status transposed_product(const lop_maker *mk, const lop_node *const *f, int from,
+                                     int to, const lop_node **out) {
+    enum { FACTORS = 8 };
+    const lop_node *turned[FACTORS] = {NULL};
+    const int n = to - from;
+    lop_status st = LOP_OK;
+    for (int i = 0; st == LOP_OK && i < n; i++) st = transposed(mk, f[to - 1 - i], &turned[i]);
+    if (st == LOP_OK) st = lop_product_of(mk, turned, n, out);
+    for (int i = 0; i < n; i++) lop_node_unref(turned[i]);
+    return st;
+}
+
+/* The diagonal of U A^-1 W^T. Of few rows as many solves are as cheap; of full ones each pair of
+ * their entries would be a place. */
+LOP_BUILD(sparse_rows) {
+    enum { FACTORS = 8, FEWEST = 32, FULLEST = 16 };
+    const lop_attr row = {.i = {1, 2, 0, 0}};
+    const lop_node *f[FACTORS], *p = m->root->child[0], *u = NULL, *w = NULL, *both = NULL,
+                                *seen = NULL, *alt = NULL;
+    const lop_dtype dt = m->root->dtype;
+    const int n = lop_nbatch(p) == 0 ? lop_product_factors(p, f, FACTORS) : 0;
+    const lop_sparse *outside = mk->ctx->sparse;
+    int at = 0;
+    if (n < 3 || !outside || !lop_is_blas(dt) || p->dtype != dt || !lop_is_square(p) ||
+        (!outside->fewest && lop_rows(p) < FEWEST) || !lop_turns_to_inverse(f, n))
+        return LOP_NOMATCH;
+    while (!selected_inverse(f[at])) at++;
+    if (at == 0 || at == n - 1 || f[at]->dtype != dt) return LOP_NOMATCH;
+    lop_status st = lop_product_of(mk, f, at, &u);
+    if (st == LOP_OK) st = transposed_product(mk, f, at + 1, n, &w);
+    if (st == LOP_OK && lop_sparse_entries(u) * lop_sparse_entries(w) >
+                            FULLEST * (double)lop_rows(p) *
+                                (lop_sparse_entries(selected_inverse(f[at])) + (double)lop_rows(u)))
+        st = LOP_NOMATCH;
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_block, &row, u, w, &both);
+    if (st == LOP_OK && f[at]->op == &lop_op_view)
+        st = lop_make1(mk, &lop_op_view, &f[at]->attr, selected_inverse(f[at]), &seen);
+    if (st == LOP_OK) st = lop_build_chain_diagonal(m, mk, &alt);
+    if (st == LOP_NOMATCH && both) st = lop_diagonal_of_dense(mk, dt, p, &alt);
+    const lop_node *child[3] = {seen ? seen : selected_inverse(f[at]), both, alt};
+    if (st == LOP_OK) st = lop_make_op(mk, &lop_op_sparserows, NULL, 3, child, NULL, out);
+    const lop_node *gone[] = {u, w, both, seen, alt};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}

@@ -118,18 +118,27 @@ def _matmul(y: Any, g: Any, k: int) -> Any:
 
 
 def _beside(a: Any, b: Any, g: Any, k: int) -> Any:
-    """g b^H, or a^H g: term by term where the other one is a diagonal, so that pairs stay pairs."""
-    if is_lazy(g) and g._head == "add" and _is_diagonal(b if k == 0 else a):
+    """g b^H, or a^H g: term by term where the other one has few entries, so that pairs stay
+    pairs."""
+    if is_lazy(g) and g._head == "add" and _has_few_entries(b if k == 0 else a):
         found = [_beside(a, b, x, k) for x in _terms(g)[::-1]]
         return sum(found[1:], found[0])
     return g @ view(b, 3) if k == 0 else view(a, 3) @ g
 
 
-def _is_diagonal(x: Any) -> bool:
+_FEW_ENTRIES = {"diag", "sparse", "selection", "permutation"}
+
+
+def _has_few_entries(x: Any) -> bool:
+    while x._head in ("view", "scale"):
+        x = x._args[0]
     if x._head == "operator":
-        return bool(x._args[0]._head == "diag")
+        op = x._args[0]
+        while op._head in ("view", "scaled"):
+            op = op.args[0]
+        return op._head in _FEW_ENTRIES
     kind = x._more[0] if x._head == "made" else None
-    return isinstance(kind, Kind) and bool(matrices.head_of(kind.cls) == "diag")
+    return isinstance(kind, Kind) and matrices.head_of(kind.cls) in _FEW_ENTRIES
 
 
 def _stacked(a: Any, b: Any, g: Any, k: int) -> Any:
@@ -218,13 +227,27 @@ def _thin_between(h: Any, g: Any, depth: int) -> Any:
     if g._head == "view":
         inner = _between(view(h, g._more), g._args[0], depth - 1)
         return None if inner is None else view(inner, g._more)
-    thin = _thin_factors(g)
-    if thin is not None:
-        return (h @ thin[0]) @ (thin[1] @ h)
-    if g._head != "matmul" or g._args[0].shape[-1] * _FEW > max(_FEW, g.shape[-1]):
+    pair_of = _as_pair(g, depth, max(_FEW, g.shape[-1]))
+    return None if pair_of is None else (h @ pair_of[0]) @ (pair_of[1] @ h)
+
+
+def _as_pair(g: Any, depth: int, rows: int) -> Any:
+    """a and b of a product a @ b through few columns, which may stand within either factor of
+    another product; None of others."""
+    if not is_lazy(g) or depth == 0 or g.ndim != 2:
         return None
+    if g._head == "scale":
+        found = _as_pair(g._args[0], depth - 1, rows)
+        return None if found is None else (scaled(found[0], g._args[1]), found[1])
+    if g._head != "matmul":
+        return _thin_factors(g)
     a, b = g._args
-    return (h @ a) @ (b @ h)
+    if a.shape[-1] * _FEW <= rows:
+        return a, b
+    if (found := _as_pair(a, depth - 1, rows)) is not None:
+        return found[0], found[1] @ b
+    found = _as_pair(b, depth - 1, rows)
+    return None if found is None else (a @ found[0], found[1])
 
 
 def _is_inverse_of(h: Any, g: Any) -> bool:

@@ -12,6 +12,7 @@ from .._base import conditioning
 from . import assemble_program
 
 EPS = float(np.finfo(np.float64).eps)
+_PAIRS = 64  # places of A^-1 for each entry of all
 DECLINED, SINGULAR = False, True  # the core's codes for "no answer" and "there is none"
 
 
@@ -124,6 +125,32 @@ class Checked:
         row, col = B.coords
         x = self.entries(col, row)
         return x if isinstance(x, bool) else np.asarray(np.sum(x * B.data))
+
+    def rows(self, program: Any, arrays: Any) -> Any:
+        """The diagonal of U A^-1 W^T, of a program for [U W]."""
+        both = scipy_sparse().csr_array(assemble_program.form_of(program, arrays))
+        both.sum_duplicates()
+        n, m = self.n, both.shape[0]
+        left = both.indices < n
+        row = np.repeat(np.arange(m), np.diff(both.indptr))
+        count = [np.bincount(row[side], minlength=m) for side in (left, ~left)]
+        pairs = count[0] * count[1]
+        if pairs.sum() > _PAIRS * (both.nnz + n):
+            return DECLINED
+        # the pairs of a row in order: each of U's entries with all of W's
+        of = np.repeat(np.arange(m), pairs)
+        at = np.arange(len(of)) - np.repeat(np.cumsum(pairs) - pairs, pairs)
+        first = np.concatenate([[0], np.cumsum(count[0])])[of] + at // count[1][of]
+        second = np.concatenate([[0], np.cumsum(count[1])])[of] + at % count[1][of]
+        i = both.indices[left].astype(np.int64)[first]
+        j = both.indices[~left].astype(np.int64)[second] - n
+        places, which = np.unique(i * n + j, return_inverse=True)
+        x = self.entries(places // n, places % n)
+        if isinstance(x, bool):
+            return x
+        terms = both.data[left][first] * x[which] * both.data[~left][second]
+        sums = [np.bincount(of, part, minlength=m) for part in (terms.real, terms.imag)]
+        return sums[0] + 1j * sums[1] if np.iscomplexobj(terms) else sums[0]
 
 
 def _top(x: Any) -> Any:

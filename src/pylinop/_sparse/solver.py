@@ -31,6 +31,10 @@ def _trace(factor: Any, program: Any, arrays: Any) -> Any:
     return factor.trace(program, arrays)
 
 
+def _rows(factor: Any, program: Any, arrays: Any) -> Any:
+    return factor.rows(program, arrays)
+
+
 def _entries(factor: Any, program: Any, arrays: Any) -> Any:
     """Of the inverse, where a sparse matrix has numbers; places out of range are declined."""
     index, other = (a.ravel().astype(np.int64) for a in arrays)
@@ -54,6 +58,7 @@ CALLS: dict[str, Any] = {
     "det": _det,
     "diagonal": _diagonal,
     "trace": _trace,
+    "rows": _rows,
     "entries": _entries,
 }
 

@@ -7,6 +7,7 @@
  * sparsetrace   children A, B, alt: tr(A^-1 B), from the entries of A^-1 where B^T has some
  * sparseentries  children A, p, q, alt: the entries of A^-1 at the places that the vectors p, q
  *                name; attr.i[0]: CSR, CSC or COO (lop_places)
+ * sparserows    children A, P = [U W], alt: u_i A^-1 w_i of each row, the diagonal of U A^-1 W^T
  *
  * The factor is kept while the arrays of A keep their content, and is one for all of these. alt
  * goes by the dense form: it runs where the solver declines, or its answer has a backward error
@@ -240,6 +241,7 @@ static lop_status run_det(const lop_call *c) { return ask(c, LOP_SPARSE_DET); }
 static lop_status run_diagonal(const lop_call *c) { return ask(c, LOP_SPARSE_DIAGONAL); }
 static lop_status run_trace(const lop_call *c) { return ask(c, LOP_SPARSE_TRACE); }
 
+static lop_status run_rows(const lop_call *c) { return ask(c, LOP_SPARSE_ROWS); }
 static lop_status run_entries(const lop_call *c) { return ask(c, LOP_SPARSE_ENTRIES); }
 
 static lop_status run_refuse(const lop_call *c) {
@@ -367,6 +369,7 @@ const lop_op lop_op_sparsediag = {LOP_NAMED(sparsediag),
                                   .lower = lop_lower_arms,
                                   .check = check_diagonal};
 
+/* Of A, and of what the second child's program says. */
 static lop_status check_trace(lop_emit *e, const lop_node *self, int value, int mask) {
     lop_status st;
     program p = {.most = LOP_MAXARG - 2};
@@ -374,8 +377,9 @@ static lop_status check_trace(lop_emit *e, const lop_node *self, int value, int 
     if (in[0] < 0) return st == LOP_UNABLE ? refuse(e, self, value, mask) : st;
     if (!write_term(e, self->child[1], &p)) return refuse(e, self, value, mask);
     memcpy(in + 1, p.in, (size_t)p.nin * sizeof *in);
-    st = emit_answer(e, self, "selected-inverse", run_trace, value, mask, p.nin + 1, in,
-                     selected(self->child[0]));
+    st = emit_answer(e, self, "selected-inverse",
+                     self->op == &lop_op_sparserows ? run_rows : run_trace, value, mask, p.nin + 1,
+                     in, selected(self->child[0]));
     return st == LOP_OK
                ? lop_emit_data_numbers(e, p.word, p.n * LOP_SPARSE_WORDS, p.number, p.numbers)
                : st;
@@ -388,6 +392,30 @@ const lop_op lop_op_sparsetrace = {LOP_NAMED(sparsetrace),
                                    .operators = 2,
                                    .lower = lop_lower_arms,
                                    .check = check_trace};
+
+/* -- sparserows */
+
+static lop_status infer_rows(lop_node *n, lop_err *err) {
+    const lop_node *a = n->child[0], *p = n->child[1], *alt = n->child[2];
+    if (a->op->cls != LOP_OPERATOR || a->core != 2 || lop_nbatch(a) || !lop_is_square(a) ||
+        p->op->cls != LOP_OPERATOR || p->core != 2 || lop_nbatch(p) ||
+        lop_cols(p) != 2 * lop_rows(a) || alt->core != 1 || lop_nbatch(alt) ||
+        !lop_is_blas(alt->dtype) || lop_cols(alt) != lop_rows(p))
+        return lop_fail(err, LOP_DIM, "%s takes a square operator and two beside each other",
+                        n->op->name);
+    n->shape = alt->shape;
+    n->core = 1;
+    n->dtype = alt->dtype;
+    return LOP_OK;
+}
+const lop_op lop_op_sparserows = {LOP_NAMED(sparserows),
+                                  .cls = LOP_ACTION,
+                                  .min = 3,
+                                  .max = 3,
+                                  .infer = infer_rows,
+                                  .operators = 2,
+                                  .lower = lop_lower_arms,
+                                  .check = check_trace};
 
 /* -- sparseentries */
 

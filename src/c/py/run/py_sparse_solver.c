@@ -103,7 +103,8 @@ static int note_near(const lop_call *c, PyObject *factor) {
 }
 
 static lop_status run_locked(py_state *s, const lop_call *c, lop_asked what) {
-    static const char *const names[] = {"factor", "solve", "det", "diagonal", "trace", "entries"};
+    static const char *const names[] = {"factor", "solve", "det",    "diagonal",
+                                        "trace",  "rows",  "entries"};
     const lop_foreign *f = what == LOP_SPARSE_FACTOR ? NULL : c->a[1]->p;
     PyObject *args[4] = {PyUnicode_FromString(names[what]), NULL, NULL, NULL}, *r = NULL;
     int n = 2, rc = args[0] ? 0 : -1;
@@ -111,7 +112,8 @@ static lop_status run_locked(py_state *s, const lop_call *c, lop_asked what) {
     if (rc == 0 && what == LOP_SPARSE_FACTOR) {
         rc = program_of(c, 1, args + 1);
         n = 3;
-    } else if (rc == 0 && (what == LOP_SPARSE_TRACE || what == LOP_SPARSE_ENTRIES)) {
+    } else if (rc == 0 && (what == LOP_SPARSE_TRACE || what == LOP_SPARSE_ROWS ||
+                           what == LOP_SPARSE_ENTRIES)) {
         rc = program_of(c, 2, args + 2);
         n = 4;
     } else if (rc == 0 && what != LOP_SPARSE_DET) {

@@ -1,0 +1,312 @@
+/* sparse_updates.c: A = E + c U M^-1 V^H of a diagonal E, where M and
+ *
+ *   H = M + c V^H E^-1 U
+ *
+ * are sparse, or solved with at once by how they are built: a field that its precision M describes,
+ * seen through a sparse U (or as it is) with noise E. U may be wide, so that A is a matrix of fewer
+ * rows than M; nothing of A's size that is dense is made.
+ *
+ *   x = E^-1 (b - c U H^-1 V^H E^-1 b)       U = V = I: x = M H^-1 E^-1 b
+ *     Checked by A itself; refined once where that does not pass, as E^-1 may be much larger than
+ *     A^-1; then checked again, else by the dense form.
+ *   diag(A^-1) = d - c d^2 diag(U H^-1 V^H),  d the diagonal of E^-1
+ *     Accepted where a probe is solved with by the same H, and |d| <= 10 n |A^-1|, as an update's
+ *     is (op_checked_or_fallback.c).
+ *   det A = det E det H / det M, accepted as op_checked_quotient.c says
+ *
+ * Of few rows the dense form is as cheap: each takes a solve with M. */
+#include "builds.h"
+#include "expr/properties.h"
+#include "ops/shared/sparse_solver.h"
+#include "rewrite/cheap_to_solve.h"
+#include "rewrite/guards.h"
+#include "sparse_updates.h"
+#include "thin_sum.h"
+
+enum { TERMS = 8, FEWEST = 64 };
+
+void lop_seen_close(lop_seen *s) {
+    const lop_node *gone[] = {s->u, s->vh, s->e, s->over, s->h};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+}
+
+static const lop_node *peeled(const lop_node *a, lop_coef *c) {
+    if (a->op != &lop_op_scaled) return a;
+    *c = lop_coef_times(a->ctx, *c, lop_coef_of(&a->attr));
+    return a->child[0];
+}
+static bool is_diagonal(const lop_node *a) {
+    lop_coef c = lop_coef_const(1, 0);
+    a = peeled(a, &c);
+    return a->op == &lop_op_diag || a->op == &lop_op_identity;
+}
+/* Are the reciprocals of its numbers as good as those of the whole? */
+static bool is_exact(const lop_node *e, const lop_node *sum) {
+    return lop_promote(e->dtype, sum->dtype) == sum->dtype &&
+           (e->weak || lop_dtype_real(e->dtype) == lop_dtype_real(sum->dtype));
+}
+static bool is_quick(const lop_node *a) { return lop_sparse_pays(a) || lop_cheap_to_solve(a); }
+
+int lop_seen_factors(const lop_node *a, const lop_node **f, lop_coef *c) {
+    const lop_node *todo[LOP_SEEN_FACTORS + 1] = {a};
+    int waiting = 1, n = 0;
+    while (waiting > 0) {
+        const lop_node *t = peeled(todo[--waiting], c);
+        if (t->op == &lop_op_prod && waiting + 2 <= LOP_SEEN_FACTORS) {
+            todo[waiting++] = t->child[1];
+            todo[waiting++] = t->child[0];
+        } else if (t->op == &lop_op_prod || n == LOP_SEEN_FACTORS) {
+            return 0;
+        } else {
+            f[n++] = t;
+        }
+    }
+    return n;
+}
+
+lop_status lop_seen_product(const lop_maker *mk, const lop_node *const *f, int from, int to,
+                            const lop_node **out) {
+    *out = from < to ? lop_node_ref(f[to - 1]) : NULL;
+    lop_status st = LOP_OK;
+    for (int i = to - 2; st == LOP_OK && i >= from; i--) {
+        const lop_node *right = *out;
+        st = lop_make2(mk, &lop_op_prod, NULL, f[i], right, out);
+        lop_node_unref(right);
+        if (st != LOP_OK) *out = NULL;
+    }
+    return st;
+}
+
+/* c U M^-1 V^H? NOMATCH: it is none. */
+static lop_status read_far(lop_seen *s, const lop_node *term) {
+    const lop_node *f[LOP_SEEN_FACTORS];
+    lop_coef c = lop_coef_const(1, 0);
+    const int n = lop_seen_factors(term, f, &c);
+    int at = -1;
+    for (int i = 0; i < n; i++) {
+        if (f[i]->op == &lop_op_inverse) {
+            if (at >= 0) return LOP_NOMATCH;
+            at = i;
+        } else if (lop_sparse_entries(f[i]) < 0) {
+            return LOP_NOMATCH;
+        }
+    }
+    if (at < 0 || (at == 0) != (at == n - 1)) return LOP_NOMATCH;
+    s->m = f[at]->child[0];
+    s->c = c;
+    if (s->m->dtype != s->sum->dtype || lop_nbatch(s->m) > 0 || !is_quick(s->m) ||
+        lop_infer_regular(s->m) == LOP_FALSE)
+        return LOP_NOMATCH;
+    lop_status st = lop_seen_product(s->mk, f, 0, at, &s->u);
+    return st == LOP_OK ? lop_seen_product(s->mk, f, at + 1, n, &s->vh) : st;
+}
+
+/* E^-1: 1 / c times the identity, or a diagonal of reciprocals. */
+static lop_status invert_noise(lop_seen *s) {
+    const lop_coef one = lop_coef_const(1, 0);
+    const lop_node *over = NULL, *in = NULL;
+    lop_coef c = one;
+    const lop_node *own = peeled(s->e, &c);
+    if (!lop_coef_test(s->mk->ctx, c, LOP_COEF_MODEST)) return LOP_NOMATCH;
+    const bool eye = own->op == &lop_op_identity;
+    lop_status st = eye ? lop_thin_identity(s->mk, lop_rows(own), &in)
+                        : lop_make1(s->mk, &lop_op_recip, NULL, own->child[0], &over);
+    if (st == LOP_OK && !eye) st = lop_make1(s->mk, &lop_op_diag, NULL, over, &in);
+    if (st == LOP_OK)
+        st = lop_thin_multiple(s->mk, lop_coef_over(s->mk->ctx, one, c), in, &s->over);
+    lop_node_unref(over);
+    lop_node_unref(in);
+    return st;
+}
+
+/* H, of one kind where that closes. */
+static lop_status make_inner(lop_seen *s) {
+    const lop_node *in = NULL, *right = NULL, *all = NULL, *times = NULL;
+    lop_coef c = s->c;
+    lop_status st = invert_noise(s);
+    if (st == LOP_OK) in = peeled(s->over, &c);
+    const bool eye = in && in->op == &lop_op_identity;
+    if (st == LOP_OK && s->u)
+        st = eye ? (right = lop_node_ref(s->u), LOP_OK)
+                 : lop_make2(s->mk, &lop_op_prod, NULL, in, s->u, &right);
+    if (st == LOP_OK)
+        st = s->vh ? lop_make2(s->mk, &lop_op_prod, NULL, s->vh, right ? right : in, &all)
+                   : (all = lop_node_ref(right ? right : in), LOP_OK);
+    if (st == LOP_OK) st = lop_thin_multiple(s->mk, c, all, &times);
+    if (st == LOP_OK) st = lop_sum_closed(s->mk, s->m, times, &s->h);
+    lop_node_unref(right);
+    lop_node_unref(all);
+    lop_node_unref(times);
+    if (st == LOP_OK && (s->h->dtype != s->sum->dtype || !is_quick(s->h))) st = LOP_NOMATCH;
+    return st;
+}
+
+lop_status lop_seen_read(const lop_maker *mk, const lop_node *sum, lop_dtype dt, lop_seen *s) {
+    const lop_node *term[TERMS];
+    *s = (lop_seen){.mk = mk, .sum = sum};
+    const lop_sparse *outside = mk->ctx->sparse;
+    const int64_t fewest = outside && outside->fewest ? outside->fewest : FEWEST;
+    const int n = sum->op == &lop_op_sum ? lop_terms_of(sum, term, TERMS) : 0;
+    if (n < 2 || lop_nbatch(sum) > 0 || !lop_is_blas(sum->dtype) || sum->dtype != dt ||
+        lop_rows(sum) < fewest)
+        return LOP_NOMATCH;
+    lop_status st = LOP_OK;
+    for (int i = 0; st == LOP_OK && i < n; i++)
+        st = is_diagonal(term[i]) ? lop_plus(mk, term[i], &s->e)
+             : s->m               ? LOP_NOMATCH
+                                  : read_far(s, term[i]);
+    if (st == LOP_OK && (!s->m || !s->e || !is_diagonal(s->e) || !is_exact(s->e, sum) ||
+                         !lop_coef_test(mk->ctx, s->c, LOP_COEF_MODEST)))
+        st = LOP_NOMATCH;
+    return st == LOP_OK ? make_inner(s) : st;
+}
+
+/* The solution for b, which nothing has looked at. */
+static lop_status solution(const lop_seen *s, const lop_node *b, const lop_node **out) {
+    const lop_maker *mk = s->mk;
+    const lop_attr minus = lop_coef_attr(lop_coef_times(mk->ctx, lop_coef_const(-1, 0), s->c));
+    const lop_node *t = NULL, *g = NULL, *z = NULL, *uz = NULL, *less = NULL, *y = NULL;
+    lop_status st = lop_make2(mk, &lop_op_solve, NULL, s->e, b, &t);
+    if (st == LOP_OK && s->vh) st = lop_make2(mk, &lop_op_apply, NULL, s->vh, t, &g);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_solve, NULL, s->h, g ? g : t, &z);
+    if (st == LOP_OK && !s->u) st = lop_make2(mk, &lop_op_apply, NULL, s->m, z, out);
+    if (st == LOP_OK && s->u) {
+        st = lop_make2(mk, &lop_op_apply, NULL, s->u, z, &uz);
+        if (st == LOP_OK) st = lop_make1(mk, &lop_op_scale, &minus, uz, &less);
+        if (st == LOP_OK) st = lop_make2(mk, &lop_op_add, NULL, b, less, &y);
+        if (st == LOP_OK) st = lop_make2(mk, &lop_op_solve, NULL, s->e, y, out);
+    }
+    const lop_node *gone[] = {t, g, z, uz, less, y};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
+LOP_BUILD(solve_sparse_update) {
+    const lop_node *sum = m->root->child[0], *b = NULL, *x = NULL, *r = NULL, *more = NULL,
+                   *again = NULL, *dense = NULL, *alt = NULL, *refined = NULL;
+    const lop_attr dt = {.i = {0, 0, 0, (int64_t)sum->dtype + 1}}, cast = {.i = {1, 0, 0, dt.i[3]}},
+                   tried = {.i = {1, 0, 0, 0}};
+    lop_seen s;
+    lop_check k = {.mk = mk, .a = sum};
+    lop_status st = lop_seen_read(mk, sum, m->root->dtype, &s);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_cast, &cast, m->root->child[1], &b);
+    if (st == LOP_OK) st = solution(&s, b, &x);
+    if (st == LOP_OK) st = lop_check_open(&k, sum->dtype);
+    if (st == LOP_OK) st = lop_check_residual(&k, x, b, &r);
+    if (st == LOP_OK) st = solution(&s, r, &more);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_add, NULL, x, more, &again);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &dt, sum, &dense);
+    if (st == LOP_OK)
+        st = lop_infer_hermitian(sum)
+                 ? lop_make2(mk, &lop_op_cholesky_solve, &tried, dense, b, &alt)
+                 : lop_make2(mk, &lop_op_lu_solve, NULL, dense, b, &alt);
+    if (st == LOP_OK) st = lop_check_instead(&k, again, b, alt, &refined);
+    if (st == LOP_OK) st = lop_check_by(&k, x, r, b, refined, out);
+    lop_check_close(&k);
+    const lop_node *gone[] = {b, x, r, more, again, dense, alt, refined};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    lop_seen_close(&s);
+    return st;
+}
+
+/* d - c d^2 diag(U H^-1 V^H). */
+static lop_status diagonal_of(const lop_seen *s, const lop_node *root, const lop_node **out) {
+    const lop_maker *mk = s->mk;
+    const lop_attr by = lop_coef_attr(s->c), k = {.i = {0, 0, 0, (int64_t)root->dtype + 1}};
+    const lop_node *in = NULL, *right = NULL, *all = NULL, *x = NULL, *d = NULL, *dd = NULL,
+                   *ddx = NULL, *less = NULL;
+    lop_status st = lop_inverse_closed(mk, s->h, &in);
+    if (st == LOP_OK && s->vh) st = lop_make2(mk, &lop_op_prod, NULL, in, s->vh, &right);
+    if (st == LOP_OK)
+        st = s->u ? lop_make2(mk, &lop_op_prod, NULL, s->u, right ? right : in, &all)
+                  : (all = lop_node_ref(right ? right : in), LOP_OK);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_diagonal, &k, all, &x);
+    if (st == LOP_OK) st = lop_make_diagonal(mk, s->over, &d);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_mul, NULL, d, d, &dd);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_mul, NULL, dd, x, &ddx);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_scale, &by, ddx, &less);
+    if (st == LOP_OK) st = lop_build_minus(mk, d, less, out);
+    const lop_node *gone[] = {in, right, all, x, d, dd, ddx, less};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
+LOP_BUILD(inverse_sparse_update) {
+    const lop_node *sum = m->root->child[0]->child[0], *value = NULL, *x = NULL, *r = NULL,
+                   *w = NULL, *alt = NULL;
+    lop_seen s;
+    lop_check k = {.mk = mk, .a = sum};
+    lop_status st = lop_seen_read(mk, sum, m->root->dtype, &s);
+    if (st == LOP_OK) st = diagonal_of(&s, m->root, &value);
+    if (st == LOP_OK && value->dtype != m->root->dtype) st = LOP_NOMATCH;
+    if (st == LOP_OK) st = lop_check_open(&k, sum->dtype);
+    if (st == LOP_OK) st = solution(&s, k.v, &x);
+    if (st == LOP_OK) st = lop_check_residual(&k, x, k.v, &r);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_solve, NULL, s.e, k.v, &w);
+    if (st == LOP_OK) st = lop_inverse_diagonal(mk, sum, &m->root->attr, m->root->dtype, &alt);
+    const lop_node *child[9] = {value, x, r, k.v, k.q, k.u, w, k.v, alt};
+    if (st == LOP_OK) st = lop_make_op(mk, &lop_op_checked_value, NULL, 9, child, NULL, out);
+    lop_check_close(&k);
+    const lop_node *gone[] = {value, x, r, w, alt};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    lop_seen_close(&s);
+    return st;
+}
+
+/* -- the determinant */
+
+/* Of a matrix: its product with the probe, its diagonal d, and its solution for d v. Owned. */
+typedef struct probed {
+    const lop_node *av, *d, *dv, *z;
+} probed;
+
+static lop_status probe_with(const lop_maker *mk, const lop_node *a, const lop_node *v, probed *p) {
+    const lop_attr k = {.i = {0, 0, 0, (int64_t)a->dtype + 1}};
+    const lop_node *by = NULL;
+    lop_status st = lop_make2(mk, &lop_op_apply, NULL, a, v, &p->av);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_diagonal, &k, a, &p->d);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_diag, NULL, p->d, &by);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, by, v, &p->dv);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_solve, NULL, a, p->dv, &p->z);
+    lop_node_unref(by);
+    return st;
+}
+static void drop(probed *p) {
+    const lop_node *gone[] = {p->av, p->d, p->dv, p->z};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+}
+
+LOP_BUILD(det_sparse_update) {
+    const lop_node *sum = m->root->child[0], *det[3] = {NULL}, *under = NULL, *both = NULL,
+                   *value = NULL, *v = NULL, *w = NULL, *dense = NULL, *alt = NULL;
+    const lop_attr *k = &m->root->attr, power = {.i = {-1, 0, 0, 0}}, tried = {.i = {1, 0, 0, 0}},
+                   rows = {.i = {lop_rows(sum), 0, 0, 0}};
+    probed own = {NULL}, inner = {NULL};
+    lop_seen s;
+    lop_status st = lop_seen_read(mk, sum, m->root->dtype, &s);
+    const lop_node column = {
+        .shape = {.ndim = 2, .dim = {s.m ? lop_rows(s.m) : 0, 1}}, .dtype = sum->dtype, .core = 2};
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_scaledet, k, s.e, &det[0]);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_scaledet, k, s.h, &det[1]);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_scaledet, k, s.m, &det[2]);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_pow_det, &power, det[2], &under);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_mul_det, NULL, det[1], under, &both);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_mul_det, NULL, det[0], both, &value);
+    if (st == LOP_OK) st = lop_make(mk, "probe", NULL, 0, NULL, &column, &v);
+    if (st == LOP_OK) st = probe_with(mk, s.m, v, &own);
+    if (st == LOP_OK) st = probe_with(mk, s.h, v, &inner);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_solve, NULL, s.h, own.dv, &w);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, k, sum, &dense);
+    if (st == LOP_OK)
+        st = lop_infer_hermitian(sum) ? lop_make1(mk, &lop_op_cholesky_det, &tried, dense, &alt)
+                                      : lop_make1(mk, &lop_op_lu_det, NULL, dense, &alt);
+    const lop_node *child[9] = {value, own.av, own.d, own.z, inner.av, inner.d, inner.z, w, alt};
+    if (st == LOP_OK)
+        st = lop_make_op(mk, &lop_op_checked_quotient_det, &rows, 9, child, NULL, out);
+    drop(&own);
+    drop(&inner);
+    const lop_node *gone[] = {det[0], det[1], det[2], under, both, value, v, w, dense, alt};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    lop_seen_close(&s);
+    return st;
+}

@@ -1,0 +1,88 @@
+/* gen_sparse.c: actions on E + c U M^-1 V^H of a diagonal E and sparse others, on its derivative by
+ * M, and on U M^-1 V^H itself; a part of gen.h. */
+#include "gen.h"
+
+#include <string.h>
+
+static int64_t pick(gen *g, int64_t n) { return world_pick(g->w, 0, n); }
+static const lop_node *keep(const lop_node *a) { return a ? lop_node_ref(a) : NULL; }
+static const lop_node *two(gen *g, const char *op, const lop_node *a, const lop_node *b) {
+    return t_two_of(g->w, op, a, b);
+}
+static const lop_node *inverse(gen *g, const lop_node *a) {
+    return t_one_of(g->w, "inverse", NULL, a);
+}
+static const lop_node *adjoint(gen *g, const lop_node *a) {
+    const lop_attr turn = t_ints(LOP_H, 0, 0, 0);
+    return t_one_of(g->w, "view", &turn, a);
+}
+static const lop_node *times(gen *g, double c, const lop_node *a) {
+    const lop_attr by = lop_attr_coef(c, 0);
+    return t_one_of(g->w, "scaled", &by, a);
+}
+static const lop_node *sparse(gen *g, int64_t m, int64_t n) {
+    lop_status st = LOP_OK;
+    return gen_instance(g, &lop_op_sparse, m, n, &st);
+}
+/* A diagonal, or a multiple of the identity. */
+static const lop_node *noise(gen *g, int64_t n) {
+    const lop_node like = {
+        .shape = {.ndim = 2, .dim = {n, n}}, .dtype = LOP_f64, .weak = LOP_WEAK, .core = 2};
+    const lop_node *eye = NULL;
+    if (pick(g, 2)) return t_one_of(g->w, "diag", NULL, gen_array(g, 1, n, 1));
+    if (lop_node_make(&g->w->ctx, &lop_op_identity, NULL, 0, NULL, &like, &eye, &g->w->err))
+        return NULL;
+    return pick(g, 2) ? eye : times(g, 0.5, eye);
+}
+
+/* An action by the rule's name on A, on A^-1 of a diagonal. */
+static const lop_node *asked(gen *g, const char *rule, const lop_node *a, int64_t n) {
+    world *w = g->w;
+    const lop_attr none = t_ints(0, 0, 0, 0), at = t_ints(2, 0, 0, 0); /* LOP_AT_COO */
+    if (!strncmp(rule, "solve", 5)) return two(g, "solve", a, gen_array(g, 2, n, 1 + pick(g, 2)));
+    if (!strncmp(rule, "scaledet", 8)) return t_one_of(w, "scaledet", &none, a);
+    if (!strncmp(rule, "trace", 5)) return t_one_of(w, "trace", &none, a);
+    if (!strcmp(rule, "diagonal-inverse-sparse-update")) a = inverse(g, a);
+    if (!strncmp(rule, "diagonal", 8)) return t_one_of(w, "diagonal", &none, a);
+    const lop_node *child[3] = {a, NULL, NULL}, *out = NULL;
+    for (int i = 1; i < 3; i++)
+        if (lop_rand_index(&w->rand, 6, 0, n, &child[i]) != LOP_OK) child[i] = NULL;
+    if (child[0] && child[1] && child[2]) out = t_node(w, "entry_sums", &at, 3, child);
+    for (int i = 0; i < 3; i++) lop_node_unref(child[i]);
+    return out;
+}
+
+const lop_node *gen_sparse_update(gen *g, const char *rule) {
+    gen one = *g;
+    one.batch = (lop_shape){0};
+    one.exprs = 0;
+    one.dtype = LOP_c128;
+    g = &one;
+    const bool plain = pick(g, 3) == 0 && !strstr(rule, "rows"), covered = strstr(rule, "covered");
+    const int64_t n = 2 + pick(g, 3), m = plain ? n : 2 + pick(g, 3);
+    const lop_node *p = two(g, "sum", sparse(g, n, n), noise(g, n)), *in = inverse(g, p),
+                   *u = plain ? NULL : sparse(g, m, n),
+                   *vh = plain ? NULL : adjoint(g, pick(g, 2) ? keep(u) : sparse(g, m, n)),
+                   *far = plain ? keep(in)
+                                : two(g, "prod", two(g, "prod", keep(u), keep(in)), keep(vh)),
+                   *all = NULL;
+    if (strstr(rule, "rows")) {
+        all = asked(g, rule, far, m);
+    } else {
+        const lop_node *a = two(g, "sum", noise(g, m), pick(g, 2) ? far : times(g, 0.5, far));
+        if (covered) {
+            const bool turned = pick(g, 2);
+            const lop_node *left = keep(in), *right = keep(in);
+            a = inverse(g, a);
+            if (!plain) left = two(g, "prod", left, keep(vh));
+            if (!plain) right = two(g, "prod", keep(u), right);
+            a = two(g, "prod", two(g, "prod", left, a), right);
+            if (turned && !strncmp(rule, "trace", 5)) a = two(g, "prod", sparse(g, n, n), a);
+        }
+        all = asked(g, rule, a, covered ? n : m);
+    }
+    lop_node_unref(in);
+    lop_node_unref(u);
+    lop_node_unref(vh);
+    return all;
+}
