@@ -15,8 +15,8 @@
 enum {
     LOP_SIGN_FEW = 24, /* leaves, numbers and nodes that may come again, without memory */
     LOP_SIGN_SHORT = 256,
-    LOP_SIGN_WORDS = 1 << 20, /* and at most */
-    LOP_SIGN_LEAVES = 1 << 16,
+    LOP_SIGN_WORDS = 1 << 17, /* and at most */
+    LOP_SIGN_LEAVES = 1 << 14,
     LOP_SIGN_SHARED = 1 << 16
 };
 

@@ -135,27 +135,35 @@ def _arrays(a: Any) -> set[int]:
 
 def _apart(pieces: list[tuple[Any, int]]) -> list[list[tuple[Any, int]]]:
     """Pieces for one plan each: those of an array stay together, the others do as long as there is
-    room, since a plan of very many arrays is made anew at each call (LOP_SIGN_LEAVES)."""
+    room: a small plan is made anew for less, and is found by more programs."""
     if len(pieces) <= _MOST:
         return [pieces]
-    groups: list[tuple[set[int], list[tuple[Any, int]]]] = []
-    for piece in pieces:
-        arrays, own = _arrays(piece[0]), [piece]
-        rest = []
-        for held, members in groups:
-            if held & arrays:
-                arrays, own = held | arrays, members + own
-            else:
-                rest.append((held, members))
-        groups = [*rest, (arrays, own)]
+    first: dict[int, int] = {}  # by array, the first piece of it
+    leads = list(range(len(pieces)))  # a piece before it of its group, or itself
+
+    def leader(k: int) -> int:
+        while leads[k] != k:
+            leads[k] = k = leads[leads[k]]
+        return k
+
+    own = [_arrays(a) for a, _ in pieces]
+    for k, arrays in enumerate(own):
+        for array in arrays:
+            one, other = sorted((leader(first.setdefault(array, k)), leader(k)))
+            leads[other] = one
+    found: dict[int, tuple[set[int], list[tuple[Any, int]]]] = {}
+    for k, piece in enumerate(pieces):
+        held, members = found[leader(k)] = found.pop(leader(k), (set(), []))
+        held |= own[k]
+        members.append(piece)
     plans: list[tuple[set[int], list[tuple[Any, int]]]] = []
-    for arrays, own in groups:
+    for arrays, members in found.values():
         last = plans[-1] if plans else None
         if last is not None and len(last[0] | arrays) <= _ROOM:
-            plans[-1] = last[0] | arrays, last[1] + own
+            plans[-1] = last[0] | arrays, last[1] + members
         else:
-            plans.append((arrays, own))
-    return [own for _, own in plans]
+            plans.append((arrays, members))
+    return [members for _, members in plans]
 
 
 def _form(a: Any, action: int) -> Any:
