@@ -183,3 +183,21 @@ def test_sums_chains_and_lists_of_many_arrays_and_numbers(n):
         np.testing.assert_allclose(tall, (a @ x).ravel(), rtol=1e-9, atol=1e-9)
         assert plans in (None, made()["plans_made"])
         plans = made()["plans_made"]
+
+
+@pytest.mark.no_verify("counts rules")
+def test_blocks_within_blocks_take_steps_in_proportion():
+    """A sum of low ranks is one of columns beside columns beside columns."""
+    rng = np.random.default_rng(3)
+    steps = []
+    for n in (50, 100, 2000):
+        (u, v), x = rng.standard_normal((2, 6, n)), rng.standard_normal(6)
+        S = pl.Diag(np.arange(1.0, 7.0))
+        for k in range(n):
+            S = S + pl.LowRank(u[:, k : k + 1], v[:, k : k + 1])
+        start = fired()
+        got = S @ x
+        steps.append(fired() - start)
+        want = np.arange(1.0, 7.0) * x + u @ (v.T @ x)
+        np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-9)
+    assert steps[1] <= 2.2 * steps[0]
