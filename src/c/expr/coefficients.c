@@ -1,6 +1,6 @@
 /* coefficients.c: the table of numbers that a plan computes from the coefficients of its
- * expression, and the conditions under which it holds. A few dozen entries, found by a linear
- * walk. */
+ * expression, and the conditions under which it holds. A few dozen are found by a linear walk, more
+ * by a table of their places. */
 #include "coefficients.h"
 
 #include "node_map.h"
@@ -26,6 +26,8 @@ void lop_coefs_free(lop_coefs *c) {
     lop_ctx *ctx = c->ctx;
     lop_free(ctx, c->entry);
     lop_free(ctx, c->condition);
+    lop_free(ctx, c->by_entry.at);
+    lop_free(ctx, c->by_condition.at);
     lop_free(ctx, c);
 }
 
@@ -47,20 +49,77 @@ static bool append_entry(lop_coefs *t, lop_entry e) {
     return true;
 }
 
+/* Entries and conditions by what they are, in tables from FEW of them on. */
+enum { FEW = 32 };
+typedef uint64_t hash_of(const lop_coefs *t, int i);
+
+static uint64_t spread(uint64_t h) {
+    h = (h ^ (h >> 33)) * 0xff51afd7ed558ccdu;
+    return h ^ (h >> 29);
+}
+static uint64_t hash_one(int what, int a, int b, const lop_number *value) {
+    uint64_t re = 0, im = 0;
+    if (value) memcpy(&re, &value->re, 8), memcpy(&im, &value->im, 8);
+    const uint64_t h = (uint64_t)what << 32 ^ (uint64_t)a << 16 ^ (uint64_t)b;
+    return spread(spread(h) ^ re ^ im * 0x9e3779b97f4a7c15u);
+}
+static uint64_t hash_entry(const lop_coefs *t, int i) {
+    const lop_entry *e = &t->entry[i];
+    return hash_one(e->how, e->a, e->b, e->how == 'c' ? &e->value : NULL);
+}
+static uint64_t hash_condition(const lop_coefs *t, int i) {
+    const lop_condition *c = &t->condition[i];
+    return hash_one((int)c->what, c->a, c->b, NULL);
+}
+
+static void put(const lop_coefs *t, lop_coef_places *p, hash_of *of, int i) {
+    uint64_t h = of(t, i) & (uint64_t)(p->room - 1);
+    while (p->at[h]) h = (h + 1) & (uint64_t)(p->room - 1);
+    p->at[h] = i + 1;
+}
+
+/* The last of n into its table. Without memory for one they are found by a walk. */
+static void enter(const lop_coefs *t, lop_coef_places *p, hash_of *of, int n) {
+    if (n < FEW || (n > FEW && !p->room)) return;
+    if (2 * n <= p->room) {
+        put(t, p, of, n - 1);
+        return;
+    }
+    lop_coef_places wide = {.room = p->room ? 2 * p->room : 4 * FEW};
+    wide.at = lop_calloc(t->ctx, (size_t)wide.room, sizeof *wide.at);
+    if (!wide.at) wide.room = 0;
+    for (int i = 0; wide.room && i < n; i++) put(t, &wide, of, i);
+    lop_free(t->ctx, p->at);
+    *p = wide;
+}
+
+/* The next place to look at: *h goes on through the table, or through all; -1: there is none. */
+static int next_of(const lop_coef_places *p, uint64_t *h, int n) {
+    if (!p->room) return *h < (uint64_t)n ? (int)(*h)++ : -1;
+    const int at = p->at[*h & (uint64_t)(p->room - 1)] - 1;
+    *h += 1;
+    return at;
+}
+
 static int add_entry(lop_coefs *t, char how, int a, int b, lop_number value) {
-    for (int i = 1; i < t->entries; i++) {
+    uint64_t h = t->by_entry.room ? hash_one(how, a, b, how == 'c' ? &value : NULL) : 0;
+    for (int i; (i = next_of(&t->by_entry, &h, t->entries)) >= 0;) {
         const lop_entry *e = &t->entry[i];
-        if (e->how == how && e->a == a && e->b == b &&
+        if (i > 0 && e->how == how && e->a == a && e->b == b &&
             (how != 'c' || lop_number_equal(e->value, value)))
             return i;
     }
-    if (append_entry(t, (lop_entry){how, (int16_t)a, (int16_t)b, value})) return t->entries - 1;
-    t->full = true;
-    return 0;
+    if (!append_entry(t, (lop_entry){how, (int16_t)a, (int16_t)b, value})) {
+        t->full = true;
+        return 0;
+    }
+    enter(t, &t->by_entry, hash_entry, t->entries);
+    return t->entries - 1;
 }
 
 static void add_condition(lop_coefs *t, lop_coef_is what, int a, int b, bool holds) {
-    for (int i = 0; i < t->conditions; i++) {
+    uint64_t h = t->by_condition.room ? hash_one((int)what, a, b, NULL) : 0;
+    for (int i; (i = next_of(&t->by_condition, &h, t->conditions)) >= 0;) {
         const lop_condition *c = &t->condition[i];
         if (c->what == what && c->a == a && c->b == b) return;
     }
@@ -72,6 +131,7 @@ static void add_condition(lop_coefs *t, lop_coef_is what, int a, int b, bool hol
     }
     t->condition = at;
     t->condition[t->conditions++] = (lop_condition){what, holds, (int16_t)a, (int16_t)b};
+    enter(t, &t->by_condition, hash_condition, t->conditions);
 }
 
 /* Of real numbers, as of all others that are to stay real. */
@@ -284,7 +344,9 @@ lop_status lop_coefs_name(lop_ctx *ctx, const lop_number *source, const lop_numb
     naming w = {.ctx = ctx, .err = err, .source = source};
     lop_status st = append_entry(t, (lop_entry){0}) ? LOP_OK : LOP_NOMEM;
     for (int i = 0; st == LOP_OK && i < n; i++, t->sources++)
-        if (!append_entry(t, (lop_entry){'s', (int16_t)i, 0, (other ? other : source)[i]}))
+        if (append_entry(t, (lop_entry){'s', (int16_t)i, 0, (other ? other : source)[i]}))
+            enter(t, &t->by_entry, hash_entry, t->entries);
+        else
             st = LOP_NOMEM;
     if (st == LOP_OK) st = lop_map_init(&w.seen, ctx);
     if (st == LOP_OK) st = name_all(&w, root);

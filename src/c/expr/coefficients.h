@@ -55,6 +55,11 @@ typedef struct lop_condition {
     int16_t a, b;
 } lop_condition;
 
+typedef struct lop_coef_places { /* one plus the place of each, by open addressing */
+    int *at;
+    int room;
+} lop_coef_places;
+
 /* Entry 0 is not used. Sources come first, from 1 on, in the order of their first appearance. */
 typedef struct lop_coefs {
     lop_ctx *ctx;
@@ -63,6 +68,7 @@ typedef struct lop_coefs {
     bool again; /* of a plan that is made only to be compared: rules are not counted */
     lop_entry *entry;
     lop_condition *condition;
+    lop_coef_places by_entry, by_condition;
 } lop_coefs;
 lop_coefs *lop_coefs_new(lop_ctx *ctx); /* owned; NULL: no memory */
 void lop_coefs_free(lop_coefs *c);      /* takes NULL */
