@@ -257,3 +257,25 @@ def _chain(d, n):
     for _ in range(n):
         y = np.sin(y)
     return np.sum(y)
+
+
+@pytest.mark.parametrize("n", [15, 16, 17, 40, 200])
+def test_many_coefficients(n):
+    """Numbers that are parameters: the coefficients of one plan, also on a tape."""
+    rng = np.random.default_rng(n)
+    a = rng.standard_normal((n, 3, 3))
+    x, y = rng.standard_normal((2, 3))
+
+    def value(*c):
+        total = c[0] * pl.lazy(a[0])
+        for k in range(1, n):
+            total = total + c[k] * pl.lazy(a[k])
+        return x @ (total @ y)
+
+    g = pl.value_and_grad(value, argnums=tuple(range(n)))
+    each = np.einsum("i,kij,j->k", x, a, y)
+    for turn in range(5):
+        c = rng.uniform(0.5, 2, n) * (1 if turn < 3 else -1)
+        got, slopes = g(*[np.array(v) for v in c])
+        np.testing.assert_allclose(got, c @ each, rtol=1e-9, atol=1e-11)
+        np.testing.assert_allclose(np.array(slopes), each, rtol=1e-9, atol=1e-11)
