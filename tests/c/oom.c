@@ -58,7 +58,7 @@ static lop_status play(const scene *s, int layout) {
     static lop_sign sign;
     lop_plans plans;
     lop_plans_init(&plans, &w.ctx);
-    lop_sign_open(&sign);
+    lop_sign_open(&sign, &w.ctx);
     sign.by_class = true;
     lop_status st = lop_read(&w.ctx, s->text, &root, &w.err);
     if (st == LOP_OK) st = close_all(root);
@@ -67,6 +67,7 @@ static lop_status play(const scene *s, int layout) {
         st = lop_plans_make(&plans, &sign, w.rules, &w.options, root, &plan, &w.err);
     else if (st == LOP_OK)
         st = lop_plan_make(&w.ctx, w.rules, &w.options, root, &plan, &w.err);
+    lop_sign_close(&sign);
     t_check((st == LOP_OK) == (plan != NULL), "no plan and no error, or both");
     if (st == LOP_OK) st = lop_plan_check(plan, LOP_PASS_PLACE, &w.err);
     if (st == LOP_OK) st = dump_all(root, plan);

@@ -201,9 +201,55 @@ def test_what_has_no_key():
     trace = Trace(lambda d: np.sum(d * np.ones(4, ">f8")), 0, False, (x,), {})
     found = key_of(trace.value, trace.parameters)
     assert found is None or all(a.dtype.isnative for a in found[1])
-    deep = x
-    trace = Trace(lambda d: _chain(d, 300), 0, False, (deep,), {})
-    assert key_of(trace.value, trace.parameters) is None
+
+
+@pytest.mark.parametrize("n", [1, 40, 63, 64, 65, 130, 300, 2000])
+def test_long_formulas_have_keys(n):
+    keys = [
+        key_of(trace.value, trace.parameters)[0]
+        for size, depth in ((4, n), (4, n), (5, n), (4, n + 1))
+        for trace in [Trace(lambda d, k=depth: _chain(d, k), 0, False, (np.ones(size),), {})]
+    ]
+    assert keys[0] == keys[1] and len(set(keys)) == 3
+
+
+@pytest.mark.parametrize("n", [2, 30, 63, 64, 65, 129, 500])
+def test_many_parameters(n):
+    """Values and gradients of many matrices, of which the first stands twice, other ones at each
+    call: from the third on by the key."""
+    rng = np.random.default_rng(n)
+    x = rng.standard_normal(3)
+
+    def loss(*p):
+        total = p[0] @ x @ (p[n // 2] @ x)
+        for k, q in enumerate(p):
+            v = q @ x
+            total = total + (1.5 + k % 3) * (v @ v)
+        return total
+
+    g = pl.value_and_grad(loss, argnums=tuple(range(n)))
+    for _ in range(4):
+        a = rng.standard_normal((n, 3, 3))
+        v, w = a @ x, (1.5 + np.arange(n) % 3)[:, None]
+        value, slopes = g(*a)
+        want = 2 * w * v
+        want[0] += v[n // 2]
+        want[n // 2] += v[0]
+        assert np.isclose(value, v[0] @ v[n // 2] + np.sum(w * v * v))
+        np.testing.assert_allclose(np.array(slopes), want[:, :, None] * x, atol=1e-10)
+
+
+def test_many_results_with_arrays_in_common():
+    """Results are parted by the arrays that they share, however those chain them together."""
+    rng = np.random.default_rng(5)
+    a = rng.standard_normal((40, 3, 3)) + 4 * np.eye(3)
+    for _ in range(3):
+        lazy = [pl.lazy(m) for m in a]
+        order = rng.permutation(40)
+        near = [(k, (k * 7 + 1) % 40 if k % 3 else k) for k in order]
+        got = pl.evaluate(*[lazy[i] @ lazy[j] for i, j in near])
+        for (i, j), value in zip(near, got, strict=True):
+            np.testing.assert_allclose(value, a[i] @ a[j], rtol=1e-12)
 
 
 def _chain(d, n):
@@ -211,3 +257,25 @@ def _chain(d, n):
     for _ in range(n):
         y = np.sin(y)
     return np.sum(y)
+
+
+@pytest.mark.parametrize("n", [15, 16, 17, 40, 200])
+def test_many_coefficients(n):
+    """Numbers that are parameters: the coefficients of one plan, also on a tape."""
+    rng = np.random.default_rng(n)
+    a = rng.standard_normal((n, 3, 3))
+    x, y = rng.standard_normal((2, 3))
+
+    def value(*c):
+        total = c[0] * pl.lazy(a[0])
+        for k in range(1, n):
+            total = total + c[k] * pl.lazy(a[k])
+        return x @ (total @ y)
+
+    g = pl.value_and_grad(value, argnums=tuple(range(n)))
+    each = np.einsum("i,kij,j->k", x, a, y)
+    for turn in range(5):
+        c = rng.uniform(0.5, 2, n) * (1 if turn < 3 else -1)
+        got, slopes = g(*[np.array(v) for v in c])
+        np.testing.assert_allclose(got, c @ each, rtol=1e-9, atol=1e-11)
+        np.testing.assert_allclose(np.array(slopes), each, rtol=1e-9, atol=1e-11)

@@ -124,7 +124,7 @@ static lop_buf placed(void *const *slot, const lop_tape_view *v) {
 
 /* The numbers of a plan's coefficients, behind its keys; false: it does not fit them. */
 static bool numbers(const lop_tape_step *s, void *const *slot, lop_number *value) {
-    lop_number source[LOP_SOURCES];
+    lop_number *source = value + 1; /* sources come first */
     for (int i = 0; i < s->nsources; i++) {
         const lop_tape_source *from = &s->source[i];
         double x = from->factor;

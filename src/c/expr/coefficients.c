@@ -1,6 +1,6 @@
 /* coefficients.c: the table of numbers that a plan computes from the coefficients of its
- * expression, and the conditions under which it holds. A few dozen entries, found by a linear
- * walk. */
+ * expression, and the conditions under which it holds. A few dozen are found by a linear walk, more
+ * by a table of their places. */
 #include "coefficients.h"
 
 #include "node_map.h"
@@ -15,30 +15,123 @@ bool lop_number_equal(lop_number a, lop_number b) {
     return memcmp(&a.re, &b.re, sizeof a.re) == 0 && memcmp(&a.im, &b.im, sizeof a.im) == 0;
 }
 
+lop_coefs *lop_coefs_new(lop_ctx *ctx) {
+    lop_coefs *c = lop_calloc(ctx, 1, sizeof *c);
+    if (c) c->ctx = ctx;
+    return c;
+}
+
+void lop_coefs_free(lop_coefs *c) {
+    if (!c) return;
+    lop_ctx *ctx = c->ctx;
+    lop_free(ctx, c->entry);
+    lop_free(ctx, c->condition);
+    lop_free(ctx, c->by_entry.at);
+    lop_free(ctx, c->by_condition.at);
+    lop_free(ctx, c);
+}
+
+/* Room for one more of `n`, up to `most`: the memory in place of `at`; NULL: there is none. */
+static void *more(lop_ctx *ctx, void *at, int n, int *room, int most, size_t each) {
+    if (n < *room) return at;
+    if (n >= most) return NULL;
+    const int next = *room ? (*room > most / 2 ? most : 2 * *room) : 32;
+    void *bigger = lop_realloc(ctx, at, (size_t)next * each);
+    if (bigger) *room = next;
+    return bigger;
+}
+
+static bool append_entry(lop_coefs *t, lop_entry e) {
+    lop_entry *at = more(t->ctx, t->entry, t->entries, &t->entry_room, LOP_ENTRIES, sizeof *at);
+    if (!at) return false;
+    t->entry = at;
+    t->entry[t->entries++] = e;
+    return true;
+}
+
+/* Entries and conditions by what they are, in tables from FEW of them on. */
+enum { FEW = 32 };
+typedef uint64_t hash_of(const lop_coefs *t, int i);
+
+static uint64_t spread(uint64_t h) {
+    h = (h ^ (h >> 33)) * 0xff51afd7ed558ccdu;
+    return h ^ (h >> 29);
+}
+static uint64_t hash_one(int what, int a, int b, const lop_number *value) {
+    uint64_t re = 0, im = 0;
+    if (value) memcpy(&re, &value->re, 8), memcpy(&im, &value->im, 8);
+    const uint64_t h = (uint64_t)what << 32 ^ (uint64_t)a << 16 ^ (uint64_t)b;
+    return spread(spread(h) ^ re ^ im * 0x9e3779b97f4a7c15u);
+}
+static uint64_t hash_entry(const lop_coefs *t, int i) {
+    const lop_entry *e = &t->entry[i];
+    return hash_one(e->how, e->a, e->b, e->how == 'c' ? &e->value : NULL);
+}
+static uint64_t hash_condition(const lop_coefs *t, int i) {
+    const lop_condition *c = &t->condition[i];
+    return hash_one((int)c->what, c->a, c->b, NULL);
+}
+
+static void put(const lop_coefs *t, lop_coef_places *p, hash_of *of, int i) {
+    uint64_t h = of(t, i) & (uint64_t)(p->room - 1);
+    while (p->at[h]) h = (h + 1) & (uint64_t)(p->room - 1);
+    p->at[h] = i + 1;
+}
+
+/* The last of n into its table. Without memory for one they are found by a walk. */
+static void enter(const lop_coefs *t, lop_coef_places *p, hash_of *of, int n) {
+    if (n < FEW || (n > FEW && !p->room)) return;
+    if (2 * n <= p->room) {
+        put(t, p, of, n - 1);
+        return;
+    }
+    lop_coef_places wide = {.room = p->room ? 2 * p->room : 4 * FEW};
+    wide.at = lop_calloc(t->ctx, (size_t)wide.room, sizeof *wide.at);
+    if (!wide.at) wide.room = 0;
+    for (int i = 0; wide.room && i < n; i++) put(t, &wide, of, i);
+    lop_free(t->ctx, p->at);
+    *p = wide;
+}
+
+/* The next place to look at: *h goes on through the table, or through all; -1: there is none. */
+static int next_of(const lop_coef_places *p, uint64_t *h, int n) {
+    if (!p->room) return *h < (uint64_t)n ? (int)(*h)++ : -1;
+    const int at = p->at[*h & (uint64_t)(p->room - 1)] - 1;
+    *h += 1;
+    return at;
+}
+
 static int add_entry(lop_coefs *t, char how, int a, int b, lop_number value) {
-    for (int i = 1; i < t->entries; i++) {
+    uint64_t h = t->by_entry.room ? hash_one(how, a, b, how == 'c' ? &value : NULL) : 0;
+    for (int i; (i = next_of(&t->by_entry, &h, t->entries)) >= 0;) {
         const lop_entry *e = &t->entry[i];
-        if (e->how == how && e->a == a && e->b == b &&
+        if (i > 0 && e->how == how && e->a == a && e->b == b &&
             (how != 'c' || lop_number_equal(e->value, value)))
             return i;
     }
-    if (t->entries == LOP_ENTRIES) {
+    if (!append_entry(t, (lop_entry){how, (int16_t)a, (int16_t)b, value})) {
         t->full = true;
         return 0;
     }
-    t->entry[t->entries] = (lop_entry){how, (int16_t)a, (int16_t)b, value};
-    return t->entries++;
+    enter(t, &t->by_entry, hash_entry, t->entries);
+    return t->entries - 1;
 }
 
 static void add_condition(lop_coefs *t, lop_coef_is what, int a, int b, bool holds) {
-    for (int i = 0; i < t->conditions; i++) {
+    uint64_t h = t->by_condition.room ? hash_one((int)what, a, b, NULL) : 0;
+    for (int i; (i = next_of(&t->by_condition, &h, t->conditions)) >= 0;) {
         const lop_condition *c = &t->condition[i];
         if (c->what == what && c->a == a && c->b == b) return;
     }
-    if (t->conditions == LOP_CONDITIONS)
+    lop_condition *at =
+        more(t->ctx, t->condition, t->conditions, &t->condition_room, LOP_CONDITIONS, sizeof *at);
+    if (!at) {
         t->full = true;
-    else
-        t->condition[t->conditions++] = (lop_condition){what, holds, (int16_t)a, (int16_t)b};
+        return;
+    }
+    t->condition = at;
+    t->condition[t->conditions++] = (lop_condition){what, holds, (int16_t)a, (int16_t)b};
+    enter(t, &t->by_condition, hash_condition, t->conditions);
 }
 
 /* Of real numbers, as of all others that are to stay real. */
@@ -166,7 +259,8 @@ typedef struct naming {
     const lop_number *source;
     lop_map seen; /* a written node -> its place in `made` */
     const lop_node **made;
-    int n, room;
+    const lop_node **stack; /* what is still to be made */
+    int n, room, top, deep;
 } naming;
 
 static lop_status keep(naming *w, const lop_node *node, const lop_node *named) {
@@ -184,58 +278,81 @@ static lop_status keep(naming *w, const lop_node *node, const lop_node *named) {
     return lop_map_set(&w->seen, node, w->n++);
 }
 
-/* Recursion is as deep as a signature allows. */
-static lop_status name(naming *w, const lop_node *node, const lop_node **out) {
-    int at;
-    if (lop_map_get(&w->seen, node, &at)) {
-        *out = lop_node_ref(w->made[at]);
-        return LOP_OK;
-    }
+/* A node whose children are made, with its coefficient named. */
+static lop_status name_one(naming *w, const lop_node *node) {
     const lop_node *few[8], **child = few, *named = NULL;
+    const lop_coefs *t = w->ctx->coefs;
     lop_attr attr = node->attr;
     lop_status st = LOP_OK;
     bool other = false;
     if (lop_coef_may_vary(node)) {
-        const lop_coefs *t = w->ctx->coefs;
-        for (int i = 1; i <= t->sources; i++)
-            if (lop_number_equal(w->source[i - 1], (lop_number){node->attr.re, node->attr.im}))
-                lop_coef_put(&attr, (lop_coef){t->entry[i].value.re, t->entry[i].value.im, i});
+        const lop_number own = {node->attr.re, node->attr.im};
+        int i = 1;
+        while (i <= t->sources && !lop_number_equal(w->source[i - 1], own)) i++;
+        if (i <= t->sources)
+            lop_coef_put(&attr, (lop_coef){t->entry[i].value.re, t->entry[i].value.im, i});
         other = attr.num != 0;
         if (other) attr.i[0] = 0; /* read for integers alone */
     }
     if (node->n > 8 && !(child = lop_calloc(w->ctx, (size_t)node->n, sizeof *child)))
         return LOP_NOMEM;
-    int n = 0;
-    for (; st == LOP_OK && n < node->n; n++) {
-        st = name(w, node->child[n], &child[n]);
-        if (st != LOP_OK) break;
-        other = other || child[n] != node->child[n];
+    for (int i = 0; i < node->n; i++) {
+        int at = 0;
+        if (!lop_map_get(&w->seen, node->child[i], &at)) st = lop_fail(w->err, LOP_INTERNAL, NULL);
+        if (st == LOP_OK) child[i] = w->made[at];
+        other = other || child[i] != node->child[i];
     }
     if (st == LOP_OK && !other) named = lop_node_ref(node);
     if (st == LOP_OK && other)
         st = lop_node_make(w->ctx, node->op, &attr, node->n, child, NULL, &named, w->err);
-    while (n-- > 0) lop_node_unref(child[n]);
     if (child != few) lop_free(w->ctx, (void *)child);
-    if (st == LOP_OK) st = keep(w, node, lop_node_ref(named));
-    if (st == LOP_OK)
-        *out = named;
-    else
-        lop_node_unref(named);
+    return st == LOP_OK ? keep(w, node, named) : st;
+}
+
+static lop_status push(naming *w, const lop_node *node) {
+    if (w->top == w->deep) {
+        const int deep = w->deep ? 2 * w->deep : 64;
+        void *more = lop_realloc(w->ctx, (void *)w->stack, (size_t)deep * sizeof *w->stack);
+        if (!more) return LOP_NOMEM;
+        w->stack = more;
+        w->deep = deep;
+    }
+    w->stack[w->top++] = node;
+    return LOP_OK;
+}
+
+/* All nodes, children first. */
+static lop_status name_all(naming *w, const lop_node *root) {
+    int at;
+    lop_status st = push(w, root);
+    while (st == LOP_OK && w->top > 0) {
+        const lop_node *node = w->stack[w->top - 1];
+        const int before = w->top;
+        const bool known = lop_map_get(&w->seen, node, &at);
+        for (int i = node->n - 1; st == LOP_OK && !known && i >= 0; i--)
+            if (!lop_map_get(&w->seen, node->child[i], &at)) st = push(w, node->child[i]);
+        if (st != LOP_OK || w->top > before) continue;
+        w->top--;
+        if (!known) st = name_one(w, node);
+    }
     return st;
 }
 
 lop_status lop_coefs_name(lop_ctx *ctx, const lop_number *source, const lop_number *other, int n,
                           const lop_node *root, const lop_node **out, lop_err *err) {
     lop_coefs *t = ctx->coefs;
-    t->entries = 1;
-    for (int i = 0; i < n; i++) {
-        t->entry[t->entries++] = (lop_entry){'s', (int16_t)i, 0, (other ? other : source)[i]};
-        t->sources++;
-    }
     naming w = {.ctx = ctx, .err = err, .source = source};
-    lop_status st = lop_map_init(&w.seen, ctx);
-    if (st == LOP_OK) st = name(&w, root, out);
+    lop_status st = append_entry(t, (lop_entry){0}) ? LOP_OK : LOP_NOMEM;
+    for (int i = 0; st == LOP_OK && i < n; i++, t->sources++)
+        if (append_entry(t, (lop_entry){'s', (int16_t)i, 0, (other ? other : source)[i]}))
+            enter(t, &t->by_entry, hash_entry, t->entries);
+        else
+            st = LOP_NOMEM;
+    if (st == LOP_OK) st = lop_map_init(&w.seen, ctx);
+    if (st == LOP_OK) st = name_all(&w, root);
+    if (st == LOP_OK) *out = lop_node_ref(w.made[w.n - 1]); /* the root is the last */
     for (int i = 0; i < w.n; i++) lop_node_unref(w.made[i]);
+    lop_free(ctx, (void *)w.stack);
     lop_free(ctx, (void *)w.made);
     lop_map_clear(&w.seen, ctx);
     return st == LOP_NOMEM ? lop_fail(err, st, NULL) : st;

@@ -38,7 +38,7 @@ typedef enum lop_coef_is {
     LOP_COEF_REAL,
 } lop_coef_is;
 
-enum { LOP_SOURCES = 16, LOP_ENTRIES = 96, LOP_CONDITIONS = 96 };
+enum { LOP_SOURCES = 1 << 12, LOP_ENTRIES = 1 << 14, LOP_CONDITIONS = 1 << 14 }; /* at most */
 
 typedef struct lop_number {
     double re, im;
@@ -55,22 +55,32 @@ typedef struct lop_condition {
     int16_t a, b;
 } lop_condition;
 
+typedef struct lop_coef_places { /* one plus the place of each, by open addressing */
+    int *at;
+    int room;
+} lop_coef_places;
+
 /* Entry 0 is not used. Sources come first, from 1 on, in the order of their first appearance. */
 typedef struct lop_coefs {
-    int sources, entries, conditions;
+    lop_ctx *ctx;
+    int sources, entries, conditions, entry_room, condition_room;
     bool full;  /* no room was left: the plan holds for these values alone */
     bool again; /* of a plan that is made only to be compared: rules are not counted */
-    lop_entry entry[LOP_ENTRIES];
-    lop_condition condition[LOP_CONDITIONS];
+    lop_entry *entry;
+    lop_condition *condition;
+    lop_coef_places by_entry, by_condition;
 } lop_coefs;
+lop_coefs *lop_coefs_new(lop_ctx *ctx); /* owned; NULL: no memory */
+void lop_coefs_free(lop_coefs *c);      /* takes NULL */
 
 /* May this node's coefficient be a source? */
 bool lop_coef_may_vary(const lop_node *node);
-/* The expression with its coefficients of the `n` values in `source` named, in a zeroed ctx->coefs;
+/* The expression with its coefficients of the `n` values in `source` named, in a new ctx->coefs;
  * where `other` is not NULL they get these values instead. Owned. */
 lop_status lop_coefs_name(lop_ctx *ctx, const lop_number *source, const lop_number *other, int n,
                           const lop_node *root, const lop_node **out, lop_err *err) LOP_MUST_CHECK;
-/* The entries' values for other sources, into value[entries]; false: they do not fit the plan. */
+/* The entries' values for other sources, into value[entries], where `source` may lie as value + 1;
+ * false: they do not fit the plan. */
 bool lop_coefs_for(const lop_coefs *c, const lop_number *source, lop_number *value);
 bool lop_number_equal(lop_number a, lop_number b); /* bit by bit */
 

@@ -92,6 +92,6 @@ void lop_plan_unref(lop_plan *p) {
     lop_free(p->ctx, p->leaf);
     lop_free(p->ctx, p->derive);
     lop_free(p->ctx, p->key);
-    lop_free(p->ctx, p->coefs);
+    lop_coefs_free(p->coefs);
     lop_free(p->ctx, p);
 }

@@ -1,102 +1,10 @@
-/* plan_cache.c: signatures of written nodes, and the table of plans by signature. */
+/* plan_cache.c: the table of plans by signature. */
 #include "plan_cache.h"
 
-#include "expr/coefficients.h"
 #include "plan_check.h"
 
 #include <math.h>
 #include <string.h>
-
-bool lop_sign_word(lop_sign *s, uint64_t word) {
-    if (s->n == LOP_SIGN_WORDS) return false;
-    s->word[s->n++] = word;
-    uint64_t h = (s->hash ^ word) * 0xff51afd7ed558ccdu;
-    s->hash = h ^ (h >> 29);
-    return true;
-}
-
-/* A coefficient by its class: its sign, or that it is complex, and which of those before it has the
- * same value. */
-static bool sign_class(lop_sign *s, const lop_attr *c) {
-    const lop_number own = {c->re, c->im};
-    const uint64_t kind = c->im != 0 ? 2 : c->re < 0;
-    int i = 0;
-    while (i < s->numbers && !lop_number_equal(s->number[i], own)) i++;
-    if (i == LOP_SOURCES) return false;
-    if (i == s->numbers) s->number[s->numbers++] = own;
-    return lop_sign_word(s, (uint64_t)(i + 1) << 2 | kind);
-}
-
-static bool sign_attr(lop_sign *s, const lop_node *n) {
-    const lop_attr *a = &n->attr;
-    const bool varies = s->by_class && lop_coef_may_vary(n);
-    uint64_t re, im;
-    memcpy(&re, &a->re, 8);
-    memcpy(&im, &a->im, 8);
-    bool fits = varies ? sign_class(s, a) : lop_sign_word(s, re) && lop_sign_word(s, im);
-    for (int i = varies; i < 4; i++) fits = fits && lop_sign_word(s, (uint64_t)a->i[i]);
-    return fits;
-}
-
-static bool sign_shape(lop_sign *s, const lop_shape *shape) {
-    bool fits = true;
-    for (int i = 0; i < shape->ndim; i++) fits = fits && lop_sign_word(s, (uint64_t)shape->dim[i]);
-    return fits;
-}
-
-/* The leaf's number by first appearance, or -1. */
-static int number_of(lop_sign *s, uint64_t serial) {
-    int i = 0;
-    while (i < s->leaves && s->serial[i] != serial) i++;
-    if (i == LOP_SIGN_LEAVES) return -1;
-    if (i == s->leaves) s->serial[s->leaves++] = serial;
-    return i;
-}
-
-/* Of a node that has come before, the place of its words: one word for all that is below it. Only
- * nodes that something else refers to can come again; where there is no room for more of them they
- * are written in full. */
-static int place_of(lop_sign *s, const lop_node *n) {
-    if (n->refs < 2 || n->n == 0) return -1;
-    for (int i = 0; i < s->shared; i++)
-        if (s->seen[i].node == n) return s->seen[i].at;
-    if (s->shared < LOP_SIGN_SHARED) {
-        s->seen[s->shared].node = n;
-        s->seen[s->shared++].at = s->n;
-    }
-    return -1;
-}
-
-static bool sign_one(lop_sign *s, const lop_node *n) {
-    static const lop_attr none;
-    bool plain = lop_attr_equal(&n->attr, &none);
-    int leaf = n->op == &lop_op_array ? number_of(s, n->serial) : 0;
-    if (leaf < 0 || n->n > 255) return false;
-    uint64_t head = (uint64_t)lop_op_id(n->op) | (uint64_t)n->n << 16 | (uint64_t)n->dtype << 24 |
-                    (uint64_t)n->weak << 32 | (uint64_t)n->core << 40 | (uint64_t)plain << 44 |
-                    (uint64_t)n->shape.ndim << 45 | (uint64_t)leaf << 52 |
-                    (uint64_t)(s->by_class && lop_coef_may_vary(n)) << 63;
-    return lop_sign_word(s, head) && (plain || sign_attr(s, n)) &&
-           (n->n > 0 || sign_shape(s, &n->shape));
-}
-
-bool lop_sign_node(lop_sign *s, const lop_node *root) {
-    enum { DEEP = 128 };
-    const lop_node *stack[DEEP];
-    int top = 0;
-    stack[top++] = root;
-    while (top > 0) {
-        const lop_node *n = stack[--top];
-        const int at = place_of(s, n);
-        if (at >= 0) {
-            if (!lop_sign_word(s, UINT16_MAX | (uint64_t)at << 16)) return false;
-            continue;
-        }
-        if (!sign_one(s, n) || top + n->n > DEEP) return false;
-        for (int i = n->n - 1; i >= 0; i--) stack[top++] = n->child[i];
-    }
-    return true;
-}
 
 void lop_plans_init(lop_plans *plans, lop_ctx *ctx) {
     memset(plans, 0, sizeof *plans);
@@ -106,6 +14,7 @@ void lop_plans_init(lop_plans *plans, lop_ctx *ctx) {
 static void drop(lop_plans *plans, lop_shared *e) {
     lop_plan_unref(e->plan);
     lop_free(plans->ctx, e->word);
+    plans->bytes -= e->bytes;
     memset(e, 0, sizeof *e);
 }
 
@@ -131,31 +40,53 @@ static lop_shared *place(const lop_plans *plans, const lop_sign *s) {
     return oldest;
 }
 
-const lop_shared *lop_plans_get(lop_plans *plans, const lop_sign *s, lop_number *value) {
+const lop_shared *lop_plans_get(lop_plans *plans, lop_sign *s) {
     lop_shared *e = plans->slot ? place(plans, s) : NULL;
     bool fits = e && is_of(e, s);
-    if (fits && e->plan->coefs) fits = lop_coefs_for(e->plan->coefs, s->number, value);
+    if (fits && e->plan->coefs)
+        fits = lop_sign_values(s, e->plan->coefs->entries) &&
+               lop_coefs_for(e->plan->coefs, s->number, s->value);
     *(fits ? &plans->hits : &plans->misses) += 1;
     if (fits) e->used = plans->hits + plans->misses;
     return fits ? e : NULL;
 }
 
+/* About what a plan holds: nodes, slots, steps and their tables. */
+static int64_t bytes_of(const lop_plan *p) {
+    return (int64_t)((size_t)p->nslot * (sizeof *p->slot + sizeof(lop_node)) +
+                     (size_t)p->nstep * (sizeof *p->step + sizeof(lop_node)) +
+                     (size_t)p->nleaf * (sizeof *p->leaf + 2 * sizeof(lop_node)));
+}
+
+/* Plans go, those that were used longest ago first, until there is room for so many bytes. */
+static void make_room(lop_plans *plans, int64_t bytes) {
+    while (plans->bytes > 0 && plans->bytes + bytes > LOP_PLANS_BYTES) {
+        lop_shared *oldest = NULL;
+        for (int i = 0; i < LOP_PLANS; i++) {
+            lop_shared *e = &plans->slot[i];
+            if (e->plan && (!oldest || e->used < oldest->used)) oldest = e;
+        }
+        drop(plans, oldest);
+    }
+}
+
 void lop_plans_put(lop_plans *plans, const lop_sign *s, lop_plan *plan) {
     lop_shared *at, fresh = {.hash = s->hash, .used = plans->hits + plans->misses, .n = s->n};
+    const size_t words = (size_t)s->n * sizeof *s->word,
+                 numbers = (size_t)plan->nleaf * sizeof *fresh.number;
     fresh.plan = plan;
-    if (plan->nleaf > LOP_SIGN_LEAVES + 1) return;
-    for (int i = 0; i < plan->nleaf; i++) {
-        int number = 0;
-        while (number < s->leaves && s->serial[number] != plan->leaf[i].serial) number++;
-        fresh.number[i] = (signed char)(number < s->leaves ? number : -1);
-    }
+    fresh.bytes = (int64_t)(words + numbers) + bytes_of(plan);
     if (!plans->slot) plans->slot = lop_calloc(plans->ctx, LOP_PLANS, sizeof *plans->slot);
-    fresh.word = plans->slot ? lop_alloc(plans->ctx, (size_t)s->n * sizeof *s->word) : NULL;
+    fresh.word = plans->slot ? lop_alloc(plans->ctx, words + numbers) : NULL;
     if (!fresh.word) return;
-    memcpy(fresh.word, s->word, (size_t)s->n * sizeof *s->word);
+    memcpy(fresh.word, s->word, words);
+    fresh.number = (int *)(void *)(fresh.word + s->n);
+    for (int i = 0; i < plan->nleaf; i++) fresh.number[i] = lop_sign_leaf(s, plan->leaf[i].serial);
     plan->refs++;
+    make_room(plans, fresh.bytes);
     at = place(plans, s);
     drop(plans, at);
+    plans->bytes += fresh.bytes;
     *at = fresh;
 }
 
@@ -173,7 +104,7 @@ static lop_status make_named(lop_ctx *ctx, const lop_number *number, const lop_n
                              const lop_node *root, lop_plan **out, lop_err *err) {
     const lop_node *named = NULL;
     *out = NULL;
-    lop_coefs *coefs = ctx->coefs = lop_calloc(ctx, 1, sizeof *coefs);
+    lop_coefs *coefs = ctx->coefs = lop_coefs_new(ctx);
     lop_status st = coefs ? LOP_OK : lop_fail(err, LOP_NOMEM, NULL);
     if (coefs) coefs->again = other != NULL;
     if (st == LOP_OK) st = lop_coefs_name(ctx, number, other, n, root, &named, err);
@@ -188,16 +119,17 @@ static lop_status make_named(lop_ctx *ctx, const lop_number *number, const lop_n
     if (st == LOP_OK)
         (*out)->coefs = coefs;
     else
-        lop_free(ctx, coefs);
+        lop_coefs_free(coefs);
     return st;
 }
 
-/* Would the same be planned for other values of the class? Tried with a few. */
-static lop_status check_named(const lop_plan *p, const lop_sign *s, const lop_rules *rules,
-                              const lop_options *options, const lop_node *root, lop_err *err) {
+/* Would the same be planned for other values of the class? Tried with a few, kept in `other` and
+ * `value`. */
+static lop_status try_named(const lop_plan *p, const lop_sign *s, const lop_rules *rules,
+                            const lop_options *options, const lop_node *root, lop_number *other,
+                            lop_number *value, lop_err *err) {
     static const double by[] = {1.37, 0x1p-7, 93, -1};
     const lop_coefs *c = p->coefs;
-    lop_number other[LOP_SOURCES], value[LOP_ENTRIES];
     lop_options quiet = *options;
     quiet.trail = NULL;
     for (size_t k = 0; k < sizeof by / sizeof by[0]; k++) {
@@ -209,11 +141,22 @@ static lop_status check_named(const lop_plan *p, const lop_sign *s, const lop_ru
         lop_plan *q;
         lop_status st =
             make_named(p->ctx, s->number, other, s->numbers, rules, &quiet, root, &q, err);
+        if (st == LOP_OK && q->coefs->full) st = lop_fail(err, LOP_NOMEM, NULL); /* p had room */
         if (st == LOP_OK) st = lop_plan_check_coefs(p, q, err);
         lop_plan_unref(q);
         if (st != LOP_OK) return st;
     }
     return LOP_OK;
+}
+
+static lop_status check_named(const lop_plan *p, const lop_sign *s, const lop_rules *rules,
+                              const lop_options *options, const lop_node *root, lop_err *err) {
+    const size_t sources = (size_t)p->coefs->sources, entries = (size_t)p->coefs->entries;
+    lop_number *other = lop_calloc(p->ctx, sources + entries, sizeof *other);
+    lop_status st = other ? try_named(p, s, rules, options, root, other, other + sources, err)
+                          : lop_fail(err, LOP_NOMEM, NULL);
+    lop_free(p->ctx, other);
+    return st;
 }
 
 lop_status lop_plans_make(const lop_plans *plans, const lop_sign *s, const lop_rules *rules,

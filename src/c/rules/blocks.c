@@ -92,9 +92,13 @@ static lop_status value_of_nothing(const lop_match *m, const lop_maker *mk, cons
 }
 
 /* x in the root's dtype, and its rows from `row` on. */
+/* None where it changes nothing: of blocks within blocks the innermost would have one a level. */
 static lop_status cast_x(const lop_match *m, const lop_maker *mk, const lop_node **out) {
+    const lop_node *x = HOLE(m, 'x');
     lop_attr d = {.i = {1, 0, 0, (int64_t)m->root->dtype + 1}};
-    return lop_make1(mk, &lop_op_cast, &d, HOLE(m, 'x'), out);
+    if (x->dtype != m->root->dtype || x->weak) return lop_make1(mk, &lop_op_cast, &d, x, out);
+    *out = lop_node_ref(x);
+    return LOP_OK;
 }
 static lop_status rows_of(const lop_maker *mk, const lop_node *x, int64_t row, int64_t count,
                           const lop_node **out) {

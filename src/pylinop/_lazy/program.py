@@ -116,46 +116,67 @@ def _pieces(roots: Any, functions: list[Any]) -> list[tuple[Any, int]]:
     return found
 
 
-def _arrays(a: Any) -> set[int]:
-    """The arrays that a piece is a formula of, as a plan sees them; numbers are coefficients."""
-    stack, seen, found = list(a._args), set(), set()
-    while stack:
-        x = stack.pop()
-        if id(x) in seen or not isinstance(x, _core.Lazy):
-            continue
-        seen.add(id(x))
-        if x._head in ("leaf", "operator"):
-            found.add(id(x._args[0]) if x.ndim else 0)
-        elif x._value is not None or x._head in ("call", "index"):
-            found.add(id(x) if x.ndim else 0)
-        else:
-            stack += x._args
-    return found - {0}
+def _is_input(x: Any) -> bool:
+    """Is it an array to a plan that it is part of?"""
+    held = x._value is not None or x._head in ("call", "index")
+    return held or x._head in ("leaf", "operator")
+
+
+def _grouped(pieces: list[tuple[Any, int]]) -> list[tuple[set[int], list[tuple[Any, int]]]]:
+    """Pieces that are formulas of the same arrays, by way of others too, with these arrays as a
+    plan sees them: numbers are coefficients. Each node is looked at once."""
+    leads = list(range(len(pieces)))  # a piece before it of its group, or itself
+    first: dict[int, int] = {}  # by node or array, the first piece that it is of
+
+    def leader(k: int) -> int:
+        while leads[k] != k:
+            leads[k] = k = leads[leads[k]]
+        return k
+
+    def is_known(x: Any, k: int) -> bool:
+        """Has it been met? Then piece k is of the group of those that met it."""
+        one, other = sorted((leader(first.setdefault(id(x), k)), leader(k)))
+        known = first[id(x)] != k
+        leads[other] = one
+        return known
+
+    own: list[set[int]] = []
+    for k, (a, _) in enumerate(pieces):
+        stack, seen, arrays = list(a._args), set(), set()
+        while stack:
+            x = stack.pop()
+            if id(x) in seen or not isinstance(x, _core.Lazy):
+                continue
+            seen.add(id(x))
+            if not _is_input(x):
+                if not is_known(x, k):
+                    stack += x._args
+            elif x.ndim:
+                array = x._args[0] if x._head in ("leaf", "operator") else x
+                is_known(array, k)
+                arrays.add(id(array))
+        own.append(arrays)
+    found: dict[int, tuple[set[int], list[tuple[Any, int]]]] = {}
+    for k, piece in enumerate(pieces):
+        held, members = found[leader(k)] = found.pop(leader(k), (set(), []))
+        held |= own[k]
+        members.append(piece)
+    return list(found.values())
 
 
 def _apart(pieces: list[tuple[Any, int]]) -> list[list[tuple[Any, int]]]:
     """Pieces for one plan each: those of an array stay together, the others do as long as there is
-    room, since a plan of very many arrays is made anew at each call (LOP_SIGN_LEAVES)."""
+    room: a small plan is made anew for less, and is found by more programs."""
     if len(pieces) <= _MOST:
         return [pieces]
-    groups: list[tuple[set[int], list[tuple[Any, int]]]] = []
-    for piece in pieces:
-        arrays, own = _arrays(piece[0]), [piece]
-        rest = []
-        for held, members in groups:
-            if held & arrays:
-                arrays, own = held | arrays, members + own
-            else:
-                rest.append((held, members))
-        groups = [*rest, (arrays, own)]
     plans: list[tuple[set[int], list[tuple[Any, int]]]] = []
-    for arrays, own in groups:
+    for arrays, members in _grouped(pieces):
         last = plans[-1] if plans else None
         if last is not None and len(last[0] | arrays) <= _ROOM:
-            plans[-1] = last[0] | arrays, last[1] + own
+            plans[-1] = last[0] | arrays, last[1] + members
         else:
-            plans.append((arrays, own))
-    return [own for _, own in plans]
+            plans.append((arrays, members))
+    return [members for _, members in plans]
 
 
 def _form(a: Any, action: int) -> Any:

@@ -120,9 +120,8 @@ def operands_of(args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def operand(A: Any, kind: str, name: str, several: bool) -> LinearOperator:
-    """An operand of a kind. A vector is a column where the kind says so, and never a row."""
-    if type(A) is np.ndarray and A.ndim >= 2:
-        return _core.Dense(A)
+    """An operand of a kind, but for operators and plain matrices, which the core takes as they are.
+    A vector is a column where the kind says so, and never a row."""
     if several and _are_listed(A, 2):
         raise ValueError(
             f"{kind}: {name} is a list of {len(A)} matrices: give them as operands of their own, "

@@ -22,7 +22,7 @@ from .._lazy.matrix_functions import OfForm
 
 __all__ = ["Structure", "key_of", "structure_of"]
 
-_NODES = 1000  # of a formula; of larger ones the sweep counts for little
+_NODES = 20_000  # of a formula: those of some thousand arrays
 _WIDE = 64  # rows and columns of a constant matrix; what is made of larger ones pays to be kept
 _TOTAL = 1 << 20  # elements of all arrays
 _OBJECTS = {

@@ -9,20 +9,28 @@
  * Cost: 0.2 us a node (EPYC, busy, 2026-11-27), where Python takes 7. */
 #include "py_lazy.h"
 
-enum { NODES = 256, ARRAYS = 64, OBJECTS = 256, BYTES = 8192, DEPTH = 32 };
+enum { FEW = 64, BYTES = 4096, PLACES = 256, DEPTH = 32 }; /* what lies in the key itself */
+enum { MOST_BYTES = 1 << 24 };
 /* What came of it. */
 enum { KNOWN = 0, UNKNOWN = 1, FAILED = -1 };
+
+typedef struct place { /* of an array that is no parameter, of a LazyArray */
+    PyObject *o;
+    int64_t at;
+} place;
 
 typedef struct key {
     py_state *s;
     PyObject *opened, *objects, *functions; /* sets of classes; names of attributes by class */
     PyTypeObject *kind;
-    const py_lazy *node[NODES]; /* borrowed, as all below: the formula holds them */
-    PyObject *array[ARRAYS], *object[OBJECTS];
-    PyObject *const *param; /* the parameters' LazyArrays */
-    int nnode, narray, nobject, nparam, depth;
-    size_t n;
-    char at[BYTES];
+    PyObject **array, **object, **stack; /* borrowed, as all below: the formula holds them */
+    place *place;                        /* by address, open addressing */
+    char *at;
+    size_t nnode, narray, nobject, nplace, n, array_room, object_room, stack_room, place_room, room;
+    int depth;
+    PyObject *few_array[FEW], *few_object[FEW], *few_stack[FEW];
+    place few_place[PLACES];
+    char few_at[BYTES];
 } key;
 
 #define TRY_KEY(call)                                                                              \
@@ -31,16 +39,68 @@ typedef struct key {
         if (got_ != KNOWN) return got_;                                                            \
     } while (0)
 
+/* Room for `n` more beside `used` of them: the memory in place of `at`, which may be the key's own
+ * `few`; NULL with an exception. */
+static void *more(void *at, const void *few, size_t used, size_t n, size_t *room, size_t each) {
+    size_t next = *room;
+    if (n <= next - used) return at;
+    while (next - used < n) next *= 2;
+    void *bigger = PyMem_Realloc(at == few ? NULL : at, next * each);
+    if (!bigger) return PyErr_NoMemory(), NULL;
+    if (at == few) memcpy(bigger, few, used * each);
+    *room = next;
+    return bigger;
+}
+
 static int put(key *k, const void *from, size_t n) {
-    if (n > BYTES - k->n) return UNKNOWN;
+    if (n > MOST_BYTES - k->n) return UNKNOWN;
+    char *at = more(k->at, k->few_at, k->n, n, &k->room, 1);
+    if (!at) return FAILED;
+    k->at = at;
     memcpy(k->at + k->n, from, n);
     k->n += n;
     return KNOWN;
 }
+
+/* Where it has its place, or is to get one. */
+static place *place_of(place *all, size_t room, const PyObject *o) {
+    uint64_t h = (uint64_t)(uintptr_t)o;
+    h = (h ^ (h >> 33)) * 0xff51afd7ed558ccdu;
+    size_t i = (size_t)(h ^ (h >> 29)) & (room - 1);
+    while (all[i].o && all[i].o != o) i = (i + 1) & (room - 1);
+    return &all[i];
+}
+
+static bool placed(const key *k, const PyObject *o, int64_t *at) {
+    const place *p = place_of(k->place, k->place_room, o);
+    if (p->o) *at = p->at;
+    return p->o != NULL;
+}
+
+/* Of what has no place yet. */
+static int put_place(key *k, PyObject *o, int64_t at) {
+    if (2 * (k->nplace + 1) > k->place_room) {
+        const size_t room = 2 * k->place_room;
+        place *all = PyMem_Calloc(room, sizeof *all);
+        if (!all) return PyErr_NoMemory(), FAILED;
+        for (size_t i = 0; i < k->place_room; i++)
+            if (k->place[i].o) *place_of(all, room, k->place[i].o) = k->place[i];
+        if (k->place != k->few_place) PyMem_Free(k->place);
+        k->place = all;
+        k->place_room = room;
+    }
+    *place_of(k->place, k->place_room, o) = (place){o, at};
+    k->nplace++;
+    return KNOWN;
+}
+
 static int put_tag(key *k, char tag) { return put(k, &tag, 1); }
 static int put_int(key *k, int64_t v) { return put(k, &v, sizeof v); }
 static int put_object(key *k, char tag, PyObject *o) {
-    if (k->nobject == OBJECTS) return UNKNOWN;
+    PyObject **all =
+        more(k->object, k->few_object, k->nobject, 1, &k->object_room, sizeof(PyObject *));
+    if (!all) return FAILED;
+    k->object = all;
     k->object[k->nobject++] = o;
     return put_tag(k, tag);
 }
@@ -54,12 +114,23 @@ static int put_shape(key *k, int nd, const npy_intp *dim) {
     return KNOWN;
 }
 
+static int add_array(key *k, PyObject *a) {
+    PyObject **all = more(k->array, k->few_array, k->narray, 1, &k->array_room, sizeof(PyObject *));
+    if (!all) return FAILED;
+    k->array = all;
+    k->array[k->narray++] = a;
+    return KNOWN;
+}
+
 /* The place of an array that is no parameter. */
 static int put_array(key *k, PyObject *a) {
-    int at = k->nparam;
-    while (at < k->narray && k->array[at] != a) at++;
-    if (at == ARRAYS || !PyArray_CheckExact(a)) return UNKNOWN;
-    if (at == k->narray) k->array[k->narray++] = a;
+    int64_t at;
+    if (!PyArray_CheckExact(a)) return UNKNOWN;
+    if (!placed(k, a, &at)) {
+        at = (int64_t)k->narray;
+        TRY_KEY(put_place(k, a, at));
+        TRY_KEY(add_array(k, a));
+    }
     return put_int(k, at);
 }
 
@@ -254,15 +325,6 @@ static int put_leaf_operator(key *k, py_op *op) {
     return KNOWN;
 }
 
-/* Where a LazyArray has been put already. */
-static bool placed(const key *k, PyObject *x, int64_t *at) {
-    for (int i = 0; i < k->nparam; i++)
-        if (k->param[i] == x) return *at = i, true;
-    for (int i = k->nnode; i-- > 0;)
-        if ((PyObject *)k->node[i] == x) return *at = -2 - i, true;
-    return false;
-}
-
 static int put_argument(key *k, PyObject *x) {
     int64_t at;
     if (!py_is_lazy(k->s, x)) return put_opened(k, x);
@@ -272,7 +334,6 @@ static int put_argument(key *k, PyObject *x) {
 }
 
 static int put_node(key *k, const py_lazy *a) {
-    if (k->nnode == NODES) return UNKNOWN;
     PyObject *const *arg = py_lazy_args(a);
     TRY_KEY(put_tag(k, (char)('a' + a->head)));
     TRY_KEY(put_shape(k, a->nd, a->dim));
@@ -297,30 +358,30 @@ static int put_node(key *k, const py_lazy *a) {
         }
         TRY_KEY(put_constant(k, more));
     }
-    k->node[k->nnode++] = a;
-    return KNOWN;
+    return put_place(k, (PyObject *)(uintptr_t)a, -2 - (int64_t)k->nnode++);
 }
 
 /* The formula, arguments first, in the order of structure.py. */
 static int put_formula(key *k, PyObject *root) {
-    PyObject *stack[2 * NODES];
-    int n = 1;
+    size_t n = 1;
     int64_t at = 0;
-    stack[0] = root;
+    k->stack[0] = root;
     while (n > 0) {
-        PyObject *x = stack[n - 1];
+        PyObject *x = k->stack[n - 1];
         if (placed(k, x, &at)) {
             n--;
             continue;
         }
         const py_lazy *a = (py_lazy *)x;
-        const int before = n;
+        const size_t before = n;
         if (a->head == PY_GONE) return UNKNOWN;
+        PyObject **stack =
+            more(k->stack, k->few_stack, n, (size_t)a->nargs, &k->stack_room, sizeof(PyObject *));
+        if (!stack) return FAILED;
+        k->stack = stack;
         for (int i = 0; i < a->nargs; i++) {
             PyObject *below = py_lazy_args(a)[i];
-            if (!py_is_lazy(k->s, below) || placed(k, below, &at)) continue;
-            if (n == 2 * NODES) return UNKNOWN;
-            stack[n++] = below;
+            if (py_is_lazy(k->s, below) && !placed(k, below, &at)) k->stack[n++] = below;
         }
         if (n > before) continue;
         n--;
@@ -331,7 +392,7 @@ static int put_formula(key *k, PyObject *root) {
 
 /* Shapes and dtypes of all arrays, which have to be plain. */
 static int put_arrays(key *k) {
-    for (int i = 0; i < k->narray; i++) {
+    for (size_t i = 0; i < k->narray; i++) {
         PyArrayObject *a = (PyArrayObject *)k->array[i];
         if (!PyArray_CheckExact(a) || !py_is_plain(PyArray_DESCR(a)) || !PyArray_ISALIGNED(a))
             return UNKNOWN;
@@ -342,12 +403,15 @@ static int put_arrays(key *k) {
 }
 
 static PyObject *made_key(const key *k) {
-    PyObject *made = PyTuple_New(1 + k->nobject), *arrays = PyList_New(k->narray);
+    PyObject *made = PyTuple_New(1 + (Py_ssize_t)k->nobject);
+    PyObject *arrays = PyList_New((Py_ssize_t)k->narray);
     PyObject *text = PyBytes_FromStringAndSize(k->at, (Py_ssize_t)k->n), *both = NULL;
     if (made && arrays && text) {
         PyTuple_SET_ITEM(made, 0, Py_NewRef(text));
-        for (int i = 0; i < k->nobject; i++) PyTuple_SET_ITEM(made, 1 + i, Py_NewRef(k->object[i]));
-        for (int i = 0; i < k->narray; i++) PyList_SET_ITEM(arrays, i, Py_NewRef(k->array[i]));
+        for (size_t i = 0; i < k->nobject; i++)
+            PyTuple_SET_ITEM(made, 1 + (Py_ssize_t)i, Py_NewRef(k->object[i]));
+        for (size_t i = 0; i < k->narray; i++)
+            PyList_SET_ITEM(arrays, (Py_ssize_t)i, Py_NewRef(k->array[i]));
         both = PyTuple_Pack(2, made, arrays);
     }
     Py_XDECREF(made);
@@ -356,25 +420,55 @@ static PyObject *made_key(const key *k) {
     return both;
 }
 
+static void open_key(key *k, py_state *s, PyObject *tables) {
+    k->s = s;
+    k->opened = PyTuple_GET_ITEM(tables, 0);
+    k->objects = PyTuple_GET_ITEM(tables, 1);
+    k->functions = PyTuple_GET_ITEM(tables, 2);
+    k->kind = (PyTypeObject *)PyTuple_GET_ITEM(tables, 3);
+    k->nnode = k->narray = k->nobject = k->nplace = k->n = 0;
+    k->array_room = k->object_room = k->stack_room = FEW;
+    k->place_room = PLACES;
+    k->room = BYTES;
+    k->depth = 0;
+    k->array = k->few_array;
+    k->object = k->few_object;
+    k->stack = k->few_stack;
+    k->place = k->few_place;
+    k->at = k->few_at;
+    memset(k->few_place, 0, sizeof k->few_place);
+}
+
+static void close_key(const key *k) {
+    if (k->array != k->few_array) PyMem_Free(k->array);
+    if (k->object != k->few_object) PyMem_Free(k->object);
+    if (k->stack != k->few_stack) PyMem_Free(k->stack);
+    if (k->place != k->few_place) PyMem_Free(k->place);
+    if (k->at != k->few_at) PyMem_Free(k->at);
+}
+
+/* The parameters' LazyArrays have the first places; of one that comes twice the first counts. */
+static int put_parameters(key *k, PyObject *params, PyObject *arrays) {
+    int64_t at;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(params); i++) {
+        PyObject *x = PyList_GET_ITEM(params, i);
+        if (!placed(k, x, &at)) TRY_KEY(put_place(k, x, i));
+        TRY_KEY(add_array(k, PyList_GET_ITEM(arrays, i)));
+    }
+    return KNOWN;
+}
+
 PyObject *py_lazy_key(py_state *s, PyObject *root, PyObject *params, PyObject *arrays,
                       PyObject *tables) {
-    key k;
-    k.s = s;
-    k.nnode = k.nobject = k.depth = 0;
-    k.n = 0;
     if (!py_is_lazy(s, root) || PyList_GET_SIZE(params) != PyList_GET_SIZE(arrays) ||
-        PyList_GET_SIZE(params) > ARRAYS || PyTuple_GET_SIZE(tables) != 4)
+        PyTuple_GET_SIZE(tables) != 4)
         return PyErr_Format(PyExc_TypeError, "a key is of a LazyArray, its parameters and tables");
-    k.opened = PyTuple_GET_ITEM(tables, 0);
-    k.objects = PyTuple_GET_ITEM(tables, 1);
-    k.functions = PyTuple_GET_ITEM(tables, 2);
-    k.kind = (PyTypeObject *)PyTuple_GET_ITEM(tables, 3);
-    k.nparam = k.narray = (int)PyList_GET_SIZE(params);
-    k.param = k.nparam ? &PyList_GET_ITEM(params, 0) : NULL;
-    for (int i = 0; i < k.nparam; i++) k.array[i] = PyList_GET_ITEM(arrays, i);
-    int got = put_formula(&k, root);
+    key k;
+    open_key(&k, s, tables);
+    int got = put_parameters(&k, params, arrays);
+    if (got == KNOWN) got = put_formula(&k, root);
     if (got == KNOWN) got = put_arrays(&k);
-    if (got == KNOWN) return made_key(&k);
-    if (got == FAILED) return NULL;
-    Py_RETURN_NONE;
+    PyObject *made = got == KNOWN ? made_key(&k) : got == FAILED ? NULL : Py_NewRef(Py_None);
+    close_key(&k);
+    return made;
 }

@@ -285,9 +285,14 @@ PyObject *py_part_iterated(py_state *s, py_op *self, const py_plan *want);
 bool py_holds_large_inverse(const lop_node *a);
 /* dict serial -> array of everything below self: 0, or -1 with an exception. */
 int py_collect(py_op *self, PyObject *found);
-/* The arrays of the expression's leaves, by number. False: not all of them within a bound.
- * Borrowed. */
+/* The arrays of the expression's leaves, by number, sign->leaves of them. False: not all of them
+ * within a bound. Borrowed. */
 bool py_find_arrays(py_op *self, const lop_sign *sign, PyObject **array);
+/* Room for n pointers, which may be LOP_SIGN_FEW of the caller's own; else to be freed by
+ * PyMem_Free. NULL without an exception: no memory. */
+static inline PyObject **py_room_for(PyObject **few, int n) {
+    return n <= LOP_SIGN_FEW ? few : PyMem_Malloc((size_t)n * sizeof *few);
+}
 /* py_result_cache.c: derived values made by Python */
 PyObject *py_kept(py_state *s, PyObject *args);
 PyObject *py_keep(py_state *s, PyObject *args);

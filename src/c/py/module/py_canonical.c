@@ -123,20 +123,25 @@ static PyObject *entries_of(const lop_coefs *c) {
     return all;
 }
 
-/* The numbers of a tuple, at most LOP_SOURCES: how many, or -1 with an exception. */
-static int sources_of(PyObject *numbers, lop_number *source) {
+/* The numbers of a tuple, at most LOP_SOURCES: owned, to be freed; NULL with an exception. */
+static lop_number *sources_of(PyObject *numbers) {
     const Py_ssize_t n = PyTuple_GET_SIZE(numbers);
     if (n > LOP_SOURCES) {
         PyErr_Format(PyExc_NotImplementedError,
                      "a formula of %zd coefficients that are arrays: at most %d are taken apart", n,
                      (int)LOP_SOURCES);
-        return -1;
+        return NULL;
     }
+    lop_number *source = PyMem_Malloc((size_t)(n + 1) * sizeof *source);
+    if (!source) return PyErr_NoMemory(), NULL;
     for (Py_ssize_t i = 0; i < n; i++) {
         source[i] = (lop_number){PyFloat_AsDouble(PyTuple_GET_ITEM(numbers, i)), 0};
-        if (source[i].re == -1.0 && PyErr_Occurred()) return -1;
+        if (source[i].re == -1.0 && PyErr_Occurred()) {
+            PyMem_Free(source);
+            return NULL;
+        }
     }
-    return (int)n;
+    return source;
 }
 
 /* The canonical form of `root` with the coefficients of `n` values named in *coefs. Rows: new. */
@@ -165,16 +170,20 @@ PyObject *py_canonical(py_state *s, py_op *self, PyArrayObject *x, int act, int6
     lop_err_open(&err);
     const lop_node *root = NULL;
     uint64_t rhs = 0;
-    lop_number source[LOP_SOURCES];
     PyObject *rows = NULL, *arrays = NULL, *entries = NULL;
-    const int n = sources_of(numbers, source);
-    if (n < 0 || py_asked(s, self, x, act, i, j, &rhs, &root) < 0) return NULL;
-    lop_coefs *coefs = lop_calloc(&s->ctx, 1, sizeof *coefs);
+    lop_number *source = sources_of(numbers);
+    if (!source || py_asked(s, self, x, act, i, j, &rhs, &root) < 0) {
+        PyMem_Free(source);
+        return NULL;
+    }
+    const int n = (int)PyTuple_GET_SIZE(numbers);
+    lop_coefs *coefs = lop_coefs_new(&s->ctx);
     lop_status st = coefs ? rewritten(s, root, source, n, coefs, &rows, &err) : LOP_NOMEM;
     if (st == LOP_OK && rows) entries = entries_of(coefs);
     if (entries) arrays = PyDict_New();
     if (arrays && py_collect(self, arrays) < 0) Py_CLEAR(arrays);
-    lop_free(&s->ctx, coefs);
+    lop_coefs_free(coefs);
+    PyMem_Free(source);
     lop_node_unref(root);
     if (arrays) return Py_BuildValue("(NNKN)", rows, arrays, (unsigned long long)rhs, entries);
     Py_XDECREF(rows);

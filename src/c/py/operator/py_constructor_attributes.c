@@ -189,6 +189,8 @@ PyObject *py_operands(py_state *s, const lop_op *op, PyObject *args) {
 
 PyObject *py_operand(py_state *s, const lop_op *op, Py_ssize_t at, PyObject *o) {
     if (py_is_op(s, o)) return Py_NewRef(o);
+    if (PyArray_CheckExact(o) && PyArray_NDIM((PyArrayObject *)o) >= 2)
+        return py_dense(s, (PyArrayObject *)o);
     const bool many = op->param[0].role == LOP_P_OPERATORS || op->param[0].role == LOP_P_BLOCKS;
     PyObject *args[4] = {o, PyUnicode_FromString(op->title),
                          many ? PyUnicode_FromFormat("operand %zd", at)

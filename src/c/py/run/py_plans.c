@@ -122,47 +122,93 @@ static py_plan *keep(py_state *s, py_op *self, py_plan *e) {
 
 /* -- plans by structure */
 
-/* Operators that were looked at, by address: of those whose places collide the later one counts. */
-enum { LOOKED_AT = 256 };
-static bool looked_at(PyObject **table, PyObject *o) {
-    PyObject **place = &table[((uintptr_t)o >> 5) % LOOKED_AT];
+/* Operators to look at, and those that were, by address: of those whose places collide the later
+ * one counts. */
+enum { DEEP = 256, LOOKED_AT = 256 };
+typedef struct walk {
+    PyObject **stack, **table, *few[DEEP], *places[LOOKED_AT];
+    size_t top, room, mask;
+} walk;
+
+static bool looked_at(walk *w, PyObject *o) {
+    PyObject **place = &w->table[((uintptr_t)o >> 5) & w->mask];
     const bool known = *place == o;
     *place = o;
     return known;
 }
 
+/* A table for so many operators; false: no memory. */
+static bool open_table(walk *w, size_t n) {
+    size_t room = LOOKED_AT;
+    while (room < 2 * n) room *= 2;
+    w->table = w->places;
+    w->mask = room - 1;
+    if (room == LOOKED_AT)
+        memset(w->places, 0, sizeof w->places);
+    else
+        w->table = PyMem_Calloc(room, sizeof *w->table);
+    return w->table != NULL;
+}
+
+/* Room for n more on the stack; false: no memory. */
+static bool make_way(walk *w, size_t n) {
+    if (n <= w->room - w->top) return true;
+    const bool own = w->stack != w->few;
+    size_t room = w->room;
+    while (room - w->top < n) room *= 2;
+    PyObject **more = PyMem_Realloc(own ? w->stack : NULL, room * sizeof *more);
+    if (!more) return false;
+    if (!own) memcpy(more, w->few, w->top * sizeof *more);
+    w->stack = more;
+    w->room = room;
+    return true;
+}
+
+/* Its arrays that are in the signature: how many of them were not found before. */
+static int take_arrays(const py_op *o, const lop_sign *sign, PyObject **array) {
+    int found = 0;
+    for (Py_ssize_t i = 0; o->arrays && i < PyTuple_GET_SIZE(o->arrays); i++) {
+        const int k = lop_sign_leaf(sign, o->serial + (uint64_t)i);
+        if (k < 0 || array[k]) continue;
+        array[k] = PyTuple_GET_ITEM(o->arrays, i);
+        found++;
+    }
+    return found;
+}
+
 /* A walk over the operators that ends when all are found; from some steps on it does not go where
- * it has been. */
+ * it has been. No operator is without words in the signature, but for some that close at once. */
 bool py_find_arrays(py_op *self, const lop_sign *sign, PyObject **array) {
-    enum { DEEP = 256, LOOKED = 4096, FEW = 24 };
-    PyObject *stack[DEEP], *table[LOOKED_AT];
-    int top = 0, missing = sign->leaves;
+    enum { LOOKED = 4096, FEW = 24 };
+    walk w;
+    int missing = sign->leaves;
+    const int most = LOOKED + 4 * sign->n;
     memset(array, 0, (size_t)sign->leaves * sizeof *array);
-    stack[top++] = (PyObject *)self;
-    for (int looked = 0; top > 0 && missing > 0 && looked < LOOKED; looked++) {
-        py_op *o = (py_op *)stack[--top];
-        if (looked == FEW) memset(table, 0, sizeof table);
-        if (looked >= FEW && looked_at(table, (PyObject *)o)) continue;
-        for (Py_ssize_t i = 0; o->arrays && i < PyTuple_GET_SIZE(o->arrays); i++)
-            for (int k = 0; k < sign->leaves; k++)
-                if (sign->serial[k] == o->serial + (uint64_t)i && !array[k]) {
-                    array[k] = PyTuple_GET_ITEM(o->arrays, i);
-                    missing--;
-                }
+    w.stack = w.few;
+    w.table = NULL;
+    w.room = DEEP;
+    w.top = 1;
+    w.stack[0] = (PyObject *)self;
+    for (int looked = 0; w.top > 0 && missing > 0 && looked < most; looked++) {
+        py_op *o = (py_op *)w.stack[--w.top];
+        if (looked == FEW && !open_table(&w, (size_t)sign->n)) break;
+        if (looked >= FEW && looked_at(&w, (PyObject *)o)) continue;
+        missing -= take_arrays(o, sign, array);
         Py_ssize_t n = o->init ? PyTuple_GET_SIZE(o->init) : 0;
-        if (top + 2 + n > DEEP) return false;
-        if (o->b && py_is_op(o->s, o->b)) stack[top++] = o->b;
-        if (o->a && py_is_op(o->s, o->a)) stack[top++] = o->a;
+        if (!make_way(&w, (size_t)n + 2)) break;
+        if (o->b && py_is_op(o->s, o->b)) w.stack[w.top++] = o->b;
+        if (o->a && py_is_op(o->s, o->a)) w.stack[w.top++] = o->a;
         for (Py_ssize_t i = 0; i < n; i++)
             if (py_is_op(o->s, PyTuple_GET_ITEM(o->init, i)))
-                stack[top++] = PyTuple_GET_ITEM(o->init, i);
+                w.stack[w.top++] = PyTuple_GET_ITEM(o->init, i);
     }
+    if (w.stack != w.few) PyMem_Free(w.stack);
+    if (w.table && w.table != w.places) PyMem_Free(w.table);
     return missing == 0;
 }
 
 /* What is asked for and of which expression; false: too large to be looked up. */
 static bool sign(const lop_node *node, const py_plan *want, lop_sign *g) {
-    lop_sign_open(g);
     const lop_node *a = node->op == &lop_op_results ? node : NULL;
     bool floats = a || lop_is_blas(node->dtype);
     for (; floats && a; a = lop_results_before(a)) floats = lop_is_blas(a->child[0]->dtype);
@@ -179,56 +225,85 @@ static bool sign(const lop_node *node, const py_plan *want, lop_sign *g) {
  * exception: not all are found in a bounded walk. */
 static PyObject *leaves_found(py_op *self, const lop_sign *g, const lop_plan *p, uint64_t rhs,
                               int *at) {
-    PyObject *array[LOP_SIGN_LEAVES];
+    PyObject *few[LOP_SIGN_FEW], **array = py_room_for(few, g->leaves), *leaves = NULL;
     *at = -1;
-    if (!py_find_arrays(self, g, array)) return NULL;
-    PyObject *leaves = PyTuple_New(p->nleaf);
+    if (array && py_find_arrays(self, g, array)) leaves = PyTuple_New(p->nleaf);
     for (int i = 0; leaves && i < p->nleaf; i++) {
-        int k = 0;
-        while (k < g->leaves && g->serial[k] != p->leaf[i].serial) k++;
-        bool x = rhs && p->leaf[i].serial == rhs;
+        const int k = lop_sign_leaf(g, p->leaf[i].serial);
+        const bool x = rhs && p->leaf[i].serial == rhs;
         if (x)
             *at = i;
-        else if (k == g->leaves)
+        else if (k < 0)
             Py_CLEAR(leaves);
         if (leaves) PyTuple_SET_ITEM(leaves, i, Py_NewRef(x ? Py_None : array[k]));
     }
+    if (array != few) PyMem_Free(array);
     return leaves;
 }
 
-/* Fills `want` from a plan of the same structure: 1 done, 0 there is none, -1 exception. */
-static int from_shared(py_state *s, py_op *self, py_plan *want, const lop_sign *g) {
-    PyObject *array[LOP_SIGN_LEAVES];
-    uint64_t serial[LOP_SIGN_LEAVES + 1];
-    lop_number value[LOP_ENTRIES];
-    const lop_shared *known = lop_plans_get(&s->plans, g, value);
-    if (!known || !py_find_arrays(self, g, array)) return 0;
-    const lop_plan *p = known->plan;
-    PyObject *leaves = PyTuple_New(p->nleaf);
+/* The keys of a plan for the leaves of these numbers in `g`, and its numbers: bytes (new), None
+ * where it has none; NULL with an exception. */
+static PyObject *keys_for(const lop_plan *p, const lop_sign *g, const int *number) {
     const int nkeys = lop_plan_nkeys(p), numbers = p->coefs ? p->coefs->entries : 0;
-    const size_t bytes = (size_t)nkeys * 8 + (size_t)numbers * sizeof *value;
-    PyObject *keys = bytes ? PyBytes_FromStringAndSize(NULL, (Py_ssize_t)bytes) : NULL;
-    if (!leaves || (bytes && !keys)) goto fail;
+    const size_t bytes = (size_t)nkeys * 8 + (size_t)numbers * sizeof *g->value;
+    uint64_t few[LOP_SIGN_FEW], *serial = few;
+    if (!bytes) return Py_NewRef(Py_None);
+    PyObject *keys = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)bytes);
+    if (!keys) return NULL;
+    uint64_t *key = (uint64_t *)(void *)PyBytes_AS_STRING(keys);
+    if (numbers) memcpy(key + nkeys, g->value, (size_t)numbers * sizeof *g->value);
+    if (!nkeys) return keys;
+    if (p->nleaf > LOP_SIGN_FEW) serial = PyMem_Malloc((size_t)p->nleaf * sizeof *serial);
+    for (int i = 0; serial && i < p->nleaf; i++)
+        serial[i] = number[i] < 0 ? 0 : g->serial[number[i]];
+    if (!serial || lop_plan_keys(p, serial, numbers ? g->value : NULL, key) != LOP_OK) {
+        Py_CLEAR(keys);
+        PyErr_NoMemory();
+    }
+    if (serial != few) PyMem_Free(serial);
+    return keys;
+}
+
+/* Fills `want` with this plan, whose leaves have these numbers in `g`: 1, or -1 with an exception.
+ * `array`: found, borrowed. */
+static int take_shared(py_plan *want, lop_plan *p, const lop_sign *g, const int *number,
+                       PyObject *const *array) {
+    PyObject *leaves = PyTuple_New(p->nleaf), *keys = leaves ? keys_for(p, g, number) : NULL;
+    if (!keys) {
+        Py_XDECREF(leaves);
+        return -1;
+    }
     want->rhs = -1;
     for (int i = 0; i < p->nleaf; i++) {
-        int k = known->number[i];
+        const int k = number[i];
         if (k < 0) want->rhs = i;
-        serial[i] = k < 0 ? 0 : g->serial[k];
         PyTuple_SET_ITEM(leaves, i, Py_NewRef(k < 0 ? Py_None : array[k]));
     }
-    uint64_t *key = keys ? (uint64_t *)(void *)PyBytes_AS_STRING(keys) : NULL;
-    if (numbers) memcpy(key + nkeys, value, (size_t)numbers * sizeof *value);
-    if (nkeys && lop_plan_keys(p, serial, numbers ? value : NULL, key) != LOP_OK) goto fail;
-    want->plan = known->plan;
-    want->plan->refs++;
+    want->plan = p;
+    p->refs++;
     want->leaves = leaves;
-    want->keys = keys;
+    want->keys = keys == Py_None ? NULL : keys;
+    if (keys == Py_None) Py_DECREF(keys);
     return 1;
-fail:
-    Py_XDECREF(leaves);
-    Py_XDECREF(keys);
-    if (!PyErr_Occurred()) PyErr_NoMemory();
-    return -1;
+}
+
+/* Fills `want` from a plan of the same structure: 1 done, 0 there is none, -1 exception. */
+static int from_shared(py_state *s, py_op *self, py_plan *want, lop_sign *g) {
+    const lop_shared *known = lop_plans_get(&s->plans, g);
+    if (!known) return 0;
+    PyObject *few[LOP_SIGN_FEW], **array = py_room_for(few, g->leaves);
+    int own[LOP_SIGN_FEW], *number = own, rc = 0;
+    lop_plan *p = known->plan;
+    if (p->nleaf > LOP_SIGN_FEW) number = PyMem_Malloc((size_t)p->nleaf * sizeof *number);
+    if (array && number && py_find_arrays(self, g, array)) {
+        if (p->nleaf) memcpy(number, known->number, (size_t)p->nleaf * sizeof *number);
+        p->refs++; /* an allocation may run anything, and the plan be dropped from the table */
+        rc = take_shared(want, p, g, number, array);
+        lop_plan_unref(p);
+    }
+    if (array != few) PyMem_Free(array);
+    if (number != own) PyMem_Free(number);
+    return rc;
 }
 
 /* The action as a node over self's node: owned. The right-hand side's serial in *rhs. */
@@ -333,120 +408,44 @@ static int announce_all(py_state *s, py_op *self, const lop_plan *plan, const py
     return much ? announce(s, self, plan, want, plan->dense, false) : 0;
 }
 
-/* -- operators too large for a signature: the plans of what is written as views, inverses and
- * multiples of A stay with A, so that solve(A, b), A.T @ b and y @ inv(A), which build these anew
- * at each call, find them */
-
-enum { LENT = 64 /* times the steps, added to `act` */, STEP = 8, STEPS = 4 };
-enum { INVERTED = 4, TIMES_FLOAT = 5, TIMES_INT = 6 }; /* 1 to 3: a view's mode */
-
-/* From self to the operator that it is a view, an inverse or a multiple of; 0: it is none. The
- * multiple's bits in *number. */
-static int step_of(const py_state *s, const py_op *self, int64_t *number) {
-    const py_op *a = (py_op *)self->a;
-    if (!self->by || !a || !py_is_op(s, self->a) || !a->node || a->shape || a->dtype) return 0;
-    if (self->by == &lop_op_inverse) return INVERTED;
-    if (self->by == &lop_op_view) return self->mode;
-    if (self->by != &lop_op_scaled || !self->b) return 0;
-    if (PyFloat_CheckExact(self->b)) {
-        const double v = PyFloat_AS_DOUBLE(self->b);
-        memcpy(number, &v, sizeof v);
-        return TIMES_FLOAT;
-    }
-    int over = 0;
-    if (PyLong_CheckExact(self->b)) *number = PyLong_AsLongLongAndOverflow(self->b, &over);
-    return PyLong_CheckExact(self->b) && !over ? TIMES_INT : 0;
-}
-
-/* Where self's plans are kept beside its own, and what `want` is called there; NULL: nowhere. */
-static py_op *lender_of(const py_state *s, py_op *self, const py_plan *want, py_plan *lent) {
-    int word = 0;
-    *lent = *want;
-    for (int i = 0; i < STEPS; i++) {
-        int64_t number = 0;
-        const int step = step_of(s, self, &number);
-        if (step == 0) break;
-        if (step >= TIMES_FLOAT) {
-            if (lent->j != 0) return NULL; /* an element's column, or another multiple's number */
-            lent->j = number;
-        }
-        word = word * STEP + step;
-        self = (py_op *)self->a;
-    }
-    lent->act += LENT * word;
-    return word ? self : NULL;
-}
-
-static bool borrow(const py_op *from, const py_plan *lent, py_plan *want) {
-    for (int i = 0; i < from->ncache; i++) {
-        const py_plan *e = &from->cache[i];
-        if (!entry_fits(e, lent)) continue;
-        const int act = want->act;
-        const int64_t j = want->j;
-        *want = *e;
-        want->act = act;
-        want->j = j;
-        want->plan->refs++;
-        Py_XINCREF(want->leaves);
-        Py_XINCREF(want->keys);
-        return true;
-    }
-    return false;
-}
-
-/* As the last entry, which keeps the first where the direct road looks; where there is no memory
- * for it, none. */
-static void lend(py_state *s, py_op *to, const py_plan *lent, const py_plan *e) {
-    const int n = to->ncache, room = n == 0 ? 1 : n == 1 ? PY_CACHE : 0;
-    py_plan *more = room ? lop_realloc(&s->ctx, to->cache, (size_t)room * sizeof *more) : NULL;
-    if (room && !more) return;
-    if (more) to->cache = more;
-    if (n == PY_CACHE)
-        entry_clear(&to->cache[n - 1]);
-    else
-        to->ncache = n + 1;
-    py_plan *own = &to->cache[to->ncache - 1];
-    *own = *e;
-    own->act = lent->act;
-    own->j = lent->j;
-    own->plan->refs++;
-    Py_XINCREF(own->leaves);
-    Py_XINCREF(own->keys);
-}
-
-static py_plan *make_plan(py_state *s, py_op *self, py_plan *want, const lop_shape *x) {
+/* As a new plan, by the signature `g` where it is known. 0, or -1 with an exception. */
+static int fresh_plan(py_state *s, py_op *self, py_plan *want, const lop_shape *x,
+                      const lop_node *node, const lop_sign *g, bool known) {
     lop_err err;
     lop_err_open(&err);
-    const lop_node *node = py_node(s, self), *root = NULL;
+    const lop_node *root = NULL;
     uint64_t rhs;
-    lop_sign g;
-    if (!node) return NULL;
-    bool known = sign(node, want, &g);
-    int found = known ? from_shared(s, self, want, &g) : 0;
-    if (found < 0) return NULL;
-    py_plan lent;
-    py_op *lender = known ? NULL : lender_of(s, self, want, &lent);
-    if (found || (lender && borrow(lender, &lent, want))) goto done;
     lop_status st = py_action(s, node, want, x, &rhs, &root, &err);
     if (st == LOP_OK && known)
-        st = lop_plans_make(&s->plans, &g, s->rules, &s->options, root, &want->plan, &err);
+        st = lop_plans_make(&s->plans, g, s->rules, &s->options, root, &want->plan, &err);
     else if (st == LOP_OK)
         st = lop_plan_make(&s->ctx, s->rules, &s->options, root, &want->plan, &err);
     lop_node_unref(root);
     if (st != LOP_OK) {
         py_raise(s, st, &err, (PyObject *)self, want->act >= ACT_DENSE ? "compute" : "apply");
-        return NULL;
+        return -1;
     }
-    want->leaves = known ? leaves_found(self, &g, want->plan, rhs, &want->rhs) : NULL;
+    want->leaves = known ? leaves_found(self, g, want->plan, rhs, &want->rhs) : NULL;
     if (!want->leaves && !PyErr_Occurred())
         want->leaves = leaves_of(s, self, want->plan, rhs, &want->rhs);
     if (!want->leaves) {
         entry_clear(want);
-        return NULL;
+        return -1;
     }
-    if (known) lop_plans_put(&s->plans, &g, want->plan);
-    if (lender) lend(s, lender, &lent, want);
-done:
+    if (known) lop_plans_put(&s->plans, g, want->plan);
+    return 0;
+}
+
+static py_plan *make_plan(py_state *s, py_op *self, py_plan *want, const lop_shape *x) {
+    const lop_node *node = py_node(s, self);
+    lop_sign g;
+    if (!node) return NULL;
+    lop_sign_open(&g, &s->ctx);
+    const bool known = sign(node, want, &g);
+    int found = known ? from_shared(s, self, want, &g) : 0;
+    if (found == 0) found = fresh_plan(s, self, want, x, node, &g, known);
+    lop_sign_close(&g);
+    if (found < 0) return NULL;
     want->direct = py_is_direct(want->plan) && !(want->keys && want->plan->coefs);
     return keep(s, self, want);
 }

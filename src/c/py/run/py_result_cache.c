@@ -57,25 +57,29 @@ static lop_fingerprint fingerprint_layout(const lop_buf *b, lop_fingerprint prin
     return print;
 }
 
-/* The fingerprint of all leaves; their arrays are held while the lock is not. 1, or 0: one of them
- * cannot be read; -1 with an exception. */
-static int fingerprint_all(const py_state *s, PyObject *const *array, int n, token *t) {
-    PyArrayObject *held[LOP_SIGN_LEAVES];
-    lop_buf buf[LOP_SIGN_LEAVES];
-    bool frozen[LOP_SIGN_LEAVES];
+/* An array, held while the lock is not. */
+typedef struct leaf {
+    PyArrayObject *held;
+    lop_buf buf;
+    bool frozen;
+} leaf;
+
+/* The fingerprint of all leaves, into at[n]. 1, or 0: one of them cannot be read; -1 with an
+ * exception. */
+static int fingerprint_at(const py_state *s, PyObject *const *array, int n, leaf *at, token *t) {
     uint64_t owner;
     int count = 0, rc = 1;
     for (; rc == 1 && count < n; count++) {
         PyArrayObject *a = (PyArrayObject *)array[count];
         const lop_dtype dt = py_dtype(a);
-        held[count] = NULL;
+        at[count].held = NULL;
         if (dt == LOP_NO_DTYPE || PyArray_NDIM(a) > LOP_MAXDIM)
             rc = 0;
-        else if (!(held[count] = py_normal(a, PyArray_NDIM(a) < 2 ? PyArray_NDIM(a) : 2, false)))
+        else if (!(at[count].held = py_normal(a, PyArray_NDIM(a) < 2 ? PyArray_NDIM(a) : 2, false)))
             rc = -1;
         else
-            py_buf(held[count], dt, &buf[count]);
-        frozen[count] = py_frozen(s, a, &owner) && held[count] == a;
+            py_buf(at[count].held, dt, &at[count].buf);
+        at[count].frozen = py_frozen(s, a, &owner) && at[count].held == a;
         t->owner = count == 0 || t->owner == owner ? owner : 0;
     }
     const uint64_t holder = py_holder();
@@ -86,11 +90,19 @@ static int fingerprint_all(const py_state *s, PyObject *const *array, int n, tok
     if (rc == 1) {
         Py_BEGIN_ALLOW_THREADS;
         for (int i = 0; i < n; i++)
-            t->fingerprint = frozen[i] ? fingerprint_layout(&buf[i], t->fingerprint)
-                                       : fingerprint_of(&buf[i], t->fingerprint);
+            t->fingerprint = at[i].frozen ? fingerprint_layout(&at[i].buf, t->fingerprint)
+                                          : fingerprint_of(&at[i].buf, t->fingerprint);
         Py_END_ALLOW_THREADS;
     }
-    for (int i = 0; i < count; i++) Py_XDECREF(held[i]);
+    for (int i = 0; i < count; i++) Py_XDECREF(at[i].held);
+    return rc;
+}
+
+static int fingerprint_all(const py_state *s, PyObject *const *array, int n, token *t) {
+    leaf few[LOP_SIGN_FEW], *at = n <= LOP_SIGN_FEW ? few : PyMem_Malloc((size_t)n * sizeof *at);
+    if (!at) return PyErr_NoMemory(), -1;
+    const int rc = fingerprint_at(s, array, n, at, t);
+    if (at != few) PyMem_Free(at);
     return rc;
 }
 
@@ -99,7 +111,6 @@ static bool name(py_state *s, py_op *op, const char *asked, lop_sign *g, token *
     const lop_node *node = py_node(s, op);
     if (!node || node->opaque) return false;
     py_config_here(s);
-    lop_sign_open(g);
     uint64_t words = 1;
     for (const char *c = asked; *c; c++) words = mix(words, (uint64_t)*c);
     if (!lop_sign_word(g, words) || !lop_sign_word(g, (uint64_t)s->options_version) ||
@@ -113,18 +124,28 @@ static bool name(py_state *s, py_op *op, const char *asked, lop_sign *g, token *
     return g->leaves > 0;
 }
 
+/* The token of what is asked, with the fingerprint of the leaves. 1, or 0: nothing is kept of such
+ * an operator; -1 with an exception. */
+static int token_of(py_state *s, py_op *op, const char *asked, token *t) {
+    PyObject *few[LOP_SIGN_FEW], **array = few;
+    lop_sign g;
+    lop_sign_open(&g, &s->ctx);
+    int rc = name(s, op, asked, &g, t);
+    if (rc && !(array = py_room_for(few, g.leaves))) rc = 0;
+    if (rc) rc = py_find_arrays(op, &g, array);
+    if (rc) rc = fingerprint_all(s, array, g.leaves, t);
+    if (array != few) PyMem_Free(array);
+    lop_sign_close(&g);
+    return PyErr_Occurred() ? -1 : rc;
+}
+
 /* (op, asked) -> (token, object or None); None: nothing is kept of such an operator. */
 PyObject *py_kept(py_state *s, PyObject *args) {
-    PyObject *op, *array[LOP_SIGN_LEAVES];
+    PyObject *op;
     const char *asked;
-    lop_sign g;
     token t;
     if (!PyArg_ParseTuple(args, "O!s:_kept", s->base, &op, &asked)) return NULL;
-    if (!name(s, (py_op *)op, asked, &g, &t) || !py_find_arrays((py_op *)op, &g, array)) {
-        if (PyErr_Occurred()) return NULL;
-        Py_RETURN_NONE;
-    }
-    const int rc = fingerprint_all(s, array, g.leaves, &t);
+    const int rc = token_of(s, (py_op *)op, asked, &t);
     if (rc < 0) return NULL;
     if (rc == 0) Py_RETURN_NONE;
     lop_blob *b = lop_store_get(&s->store, t.key);

@@ -1,5 +1,5 @@
-"""Plans of solves with operators of too many operands for a signature stay with the operator: the
-inverse that `solve` builds is another one at each call."""
+"""Plans of operators of many operands are found again by what is written anew at each call: the
+inverse that `solve` builds, views, multiples."""
 
 import gc
 import weakref
@@ -20,7 +20,7 @@ def fired():
     return sum(rule["fired"] for rule in pl.rules())
 
 
-@pytest.mark.parametrize("g", [2, 55, 56, 57, 200])
+@pytest.mark.parametrize("g", [2, 23, 24, 25, 200])
 @pytest.mark.parametrize("kind", "fd")
 def test_many_blocks_and_a_thin_term(g, kind):
     rng = np.random.default_rng()
@@ -66,7 +66,7 @@ def test_a_plan_is_made_once():
         assert fired() > start + first
 
 
-def test_nothing_is_held_by_what_was_lent():
+def test_nothing_is_held_by_what_is_kept():
     rng = np.random.default_rng()
     gc.collect()
     gc.disable()
@@ -110,9 +110,9 @@ FORMS = [
 
 
 @pytest.mark.parametrize("kind", "dD")
-@pytest.mark.parametrize("g", [2, 56, 57])
+@pytest.mark.parametrize("g", [2, 24, 57])
 def test_views_inverses_and_multiples(g, kind):
-    """One operator lends to all of them, in any order; more than it keeps."""
+    """In any order; more than an operator keeps."""
     rng = np.random.default_rng()
     a = rng.standard_normal((g, 4, 4)) + 6 * np.eye(4)
     if kind == "D":
@@ -135,16 +135,69 @@ def test_plans_of_what_is_written_anew_are_made_once():
     rng = np.random.default_rng()
     A = pl.BlockDiag(*(rng.standard_normal((g, 4, 4)) + 6 * np.eye(4)))
     y = rng.standard_normal(4 * g)
-    asked = [lambda: A.T @ y, lambda: y @ A.T, lambda: (0.5 * A) @ y, lambda: y @ pl.inv(A)]
+    asked = [
+        lambda c: A.T @ y,
+        lambda c: y @ A.T,
+        lambda c: (c * A) @ y,
+        lambda c: y @ pl.inv(A),
+        lambda c: pl.solve(c * A + pl.LowRank(y), y),
+    ]
+    made = pl._core._store
     with pl.config(verify=False):
         for ask in asked:
             start = fired()
-            ask()
-            first, again = fired() - start, fired()
-            ask()
+            ask(0.5)
+            first, again, plans = fired() - start, fired(), made()["plans_made"]
+            ask(0.75)
             assert fired() - again <= g + 2 and 2 * (fired() - again) < first
+            assert made()["plans_made"] == plans
+
+
+@pytest.mark.no_verify("counts plans")
+@pytest.mark.parametrize("n", [20, 30, 100, 1000])
+def test_sums_chains_and_lists_of_many_arrays_and_numbers(n):
+    """Arrays and numbers are others at each call, one of them comes twice."""
+    rng = np.random.default_rng()
+    made = pl._core._store
+    plans = None
+    for _ in range(3):
+        a = rng.standard_normal((n, 3, 3)) / 2
+        c, x = rng.uniform(1.5, 2.5, n), rng.standard_normal(3)
+        a[n // 2], twice = a[0], pl.Dense(a[0])
+        D = [twice if k in (0, n // 2) else pl.Dense(a[k]) for k in range(n)]
+        total, chain = c[0] * D[0], D[0]
+        for k in range(1, n):
+            total = total + c[k] * D[k]
+        for d in D[1:12]:
+            chain = chain @ d
+        np.testing.assert_allclose(total @ x, np.einsum("k,kij,j", c, a, x), rtol=1e-9, atol=1e-9)
+        want = x
+        for m in a[11::-1]:
+            want = m @ want
+        np.testing.assert_allclose(chain @ x, want, rtol=1e-9, atol=1e-9)
+        shifted = pl.BlockDiag([d + 9 * pl.Identity(3) for d in D])
+        y = rng.standard_normal(3 * n)
+        want = np.linalg.solve(a + 9 * np.eye(3), y.reshape(n, 3, 1)).ravel()
+        np.testing.assert_allclose(pl.solve(shifted, y), want, rtol=1e-9, atol=1e-9)
+        tall = np.vstack([pl.lazy(m) for m in a]) @ x
+        np.testing.assert_allclose(tall, (a @ x).ravel(), rtol=1e-9, atol=1e-9)
+        assert plans in (None, made()["plans_made"])
+        plans = made()["plans_made"]
+
+
+@pytest.mark.no_verify("counts rules")
+def test_blocks_within_blocks_take_steps_in_proportion():
+    """A sum of low ranks is one of columns beside columns beside columns."""
+    rng = np.random.default_rng(3)
+    steps = []
+    for n in (50, 100, 2000):
+        (u, v), x = rng.standard_normal((2, 6, n)), rng.standard_normal(6)
+        S = pl.Diag(np.arange(1.0, 7.0))
+        for k in range(n):
+            S = S + pl.LowRank(u[:, k : k + 1], v[:, k : k + 1])
         start = fired()
-        (0.5 * A) @ y
-        same = fired() - start
-        (0.75 * A) @ y  # of another number it is another plan
-        assert fired() - start > 2 * same
+        got = S @ x
+        steps.append(fired() - start)
+        want = np.arange(1.0, 7.0) * x + u @ (v.T @ x)
+        np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-9)
+    assert steps[1] <= 2.2 * steps[0]
