@@ -464,6 +464,7 @@ LOP_BUILD(trace_between_bands);
 LOP_BUILD(entries_between_bands);
 LOP_BUILD(trace_sparse_inverse);
 LOP_BUILD(trace_turned_to_inverse);
+LOP_BUILD(trace_of_diag_prod);
 LOP_BUILD(entries_sparse_inverse);
 
 /* checked_solution.c. `a` is borrowed, the others are made by open and given up by close. */

@@ -315,7 +315,7 @@ const lop_rule lop_rule_table[] = {
     {"trace-turned-to-inverse", LOP_PUSH, "(trace@k (prod ?a ?b))", NULL, NULL,
      lop_build_trace_turned_to_inverse, "tr(X A^-1 Y) = tr(A^-1 (Y X)), Y X sparse", LOP_WHOLE},
     {"trace-diag-prod", LOP_PUSH, "(trace@k (prod* (diag ?d) ?a))", NULL, NULL,
-     lop_build_trace_diagonal, "tr(D A) = tr(A D) = d . diag(A)", LOP_WHOLE},
+     lop_build_trace_of_diag_prod, "tr(D A) = tr(A D) = d . diag(A)", LOP_WHOLE},
     {"trace-of-blocks", LOP_PUSH, "(trace@k (prod ?a ?b))", NULL, lop_when_inexact,
      lop_build_value_of_blocks, "likewise", LOP_WHOLE},
     {"trace-between-update", LOP_PUSH, "(trace@k (prod ?a ?b))", NULL, NULL,

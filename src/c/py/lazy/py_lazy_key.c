@@ -363,8 +363,9 @@ PyObject *py_lazy_key(py_state *s, PyObject *root, PyObject *params, PyObject *a
     k.nnode = k.nobject = k.depth = 0;
     k.n = 0;
     if (!py_is_lazy(s, root) || PyList_GET_SIZE(params) != PyList_GET_SIZE(arrays) ||
-        PyList_GET_SIZE(params) > ARRAYS || PyTuple_GET_SIZE(tables) != 4)
+        PyTuple_GET_SIZE(tables) != 4)
         return PyErr_Format(PyExc_TypeError, "a key is of a LazyArray, its parameters and tables");
+    if (PyList_GET_SIZE(params) > ARRAYS) Py_RETURN_NONE;
     k.opened = PyTuple_GET_ITEM(tables, 0);
     k.objects = PyTuple_GET_ITEM(tables, 1);
     k.functions = PyTuple_GET_ITEM(tables, 2);
