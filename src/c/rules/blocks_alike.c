@@ -143,8 +143,7 @@ lop_status lop_blocks_alike_array(const lop_match *m, const lop_maker *mk, const
         return LOP_NOMATCH;
     lop_status st = batch_of(mk, as.root->child[0], &batch);
     if (st == LOP_OK && of_inverse) st = lop_make1(mk, &lop_op_inverse, NULL, batch, &inverse);
-    if (st == LOP_OK)
-        st = lop_make1(mk, &lop_op_todense, &dense, inverse ? inverse : batch, out);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &dense, inverse ? inverse : batch, out);
     lop_node_unref(batch);
     lop_node_unref(inverse);
     return st;

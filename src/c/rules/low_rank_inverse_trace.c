@@ -4,11 +4,12 @@
  *   W = D^-1 U,  Y = S^-1 C V^H D^-1,  S = I + C V^H W
  *
  * for any X, of which its diagonal and its product with k columns are taken: no matrix of n rows
- * and columns is formed. Of another B in place of D, tr(B^-1 X) by what both are. The entries of A^-1 = D^-1 - W Y, formed, are each off by some
- * k u (|D^-1| + |W| |Y|), and their sum with those of X by n u of the same. Taken the other way
- * round the rounding errors of both terms are at most n u sum_ij (|D^-1| + |W| |Y|)_ij |X_ji|, so
- * that what accepts the inverse (checked_value: a probe is solved for, and D is not much nearer to
- * a singular matrix than A) accepts this as well; else by LU, or Cholesky, of A. */
+ * and columns is formed. Of another B in place of D, tr(B^-1 X) by what both are. The entries of
+ * A^-1 = D^-1 - W Y, formed, are each off by some k u (|D^-1| + |W| |Y|), and their sum with those
+ * of X by n u of the same. Taken the other way round the rounding errors of both terms are at most
+ * n u sum_ij (|D^-1| + |W| |Y|)_ij |X_ji|, so that what accepts the inverse (checked_value: a probe
+ * is solved for, and D is not much nearer to a singular matrix than A) accepts this as well; else
+ * by LU, or Cholesky, of A. */
 #include "expr/properties.h"
 #include "low_rank_woodbury.h"
 #include "thin_sum.h"

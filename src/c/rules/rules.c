@@ -264,6 +264,9 @@ const lop_rule lop_rule_table[] = {
      "of A^-1 X A^-1 and A^-2, A and X bands: the derivative of Takahashi's sweep, checked, else "
      "dense",
      LOP_WHOLE},
+    {"diagonal-between-sparse", LOP_PUSH, "(diagonal@k (prod ?a ?b))", NULL, NULL,
+     lop_build_diagonal_between_sparse,
+     "[A X; 0 A]^-1 has -A^-1 X A^-1 in it: selected entries of that", LOP_WHOLE},
     {"diagonal-between-quasi", LOP_PUSH, "(diagonal@k (prod ?a ?b))", NULL, NULL,
      lop_build_between_quasi_diagonal, "of S^-1 X S^-1, S and X quasi-separable: by two sweeps",
      LOP_WHOLE},
@@ -327,6 +330,8 @@ const lop_rule lop_rule_table[] = {
      lop_build_trace_between_bands, "the sum of the diagonal, likewise", LOP_WHOLE},
     {"trace-between-quasi", LOP_PUSH, "(trace@k (prod ?a ?b))", NULL, NULL,
      lop_build_between_quasi_trace, "the sum of the diagonal, likewise", LOP_WHOLE},
+    {"trace-between-sparse", LOP_PUSH, "(trace@k (prod ?a ?b))", NULL, NULL,
+     lop_build_trace_between_sparse, "tr(A^-1 X A^-1 Y), A, X and Y sparse: likewise", LOP_WHOLE},
     {"trace-between-toeplitz", LOP_PUSH, "(trace@k (prod ?a ?b))", NULL, NULL,
      lop_build_between_toeplitz_trace, "of S^-1 X S^-1, S and X Toeplitz: the main one of its sums",
      LOP_WHOLE},

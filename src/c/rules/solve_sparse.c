@@ -90,8 +90,8 @@ LOP_BUILD(trace_sparse_inverse) {
     return st;
 }
 
-/* A of A^-1, a multiple of it or not, seen through a view or not, where entries of A^-1 are selected;
- * else NULL. */
+/* A of A^-1, a multiple of it or not, seen through a view or not, where entries of A^-1 are
+ * selected; else NULL. */
 static const lop_node *selected_inverse(const lop_node *a) {
     if (a->op == &lop_op_scaled) a = a->child[0];
     if (a->op == &lop_op_view) a = a->child[0];
@@ -144,8 +144,7 @@ LOP_BUILD(trace_turned_to_inverse) {
     if (st == LOP_OK)
         st = lop_make1(mk, &lop_op_inverse, NULL, seen ? seen : selected_inverse(f[at]), &first);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_prod, NULL, first, rest, &all);
-    if (st == LOP_OK && in != f[at])
-        st = lop_make1(mk, &lop_op_scaled, &f[at]->attr, all, &times);
+    if (st == LOP_OK && in != f[at]) st = lop_make1(mk, &lop_op_scaled, &f[at]->attr, all, &times);
     if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, times ? times : all, out);
     const lop_node *gone[] = {rest, seen, first, all, times};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
