@@ -1,5 +1,6 @@
-"""Gradients of formulas of a BlockDiag, or a sparse matrix, and a low rank: by the blocks' entries, by
-the low rank and by numbers within, with no array of n x n numbers that the value does not need."""
+"""Gradients of formulas of a BlockDiag, or a sparse matrix, and a low rank: by the entries of the
+blocks, by the low rank and by numbers within, with no array of n x n numbers that the value does
+not need."""
 
 import numpy as np
 import pytest
@@ -99,7 +100,7 @@ def test_by_a_stack(count):
     p = {"S": np.array([b + b.T for b in blocks]), "U": U}
 
     def f(p):
-        return lazy_loss(pl.BlockDiag(*[s for s in p["S"]]) + pl.LowRank(p["U"]), y)
+        return lazy_loss(pl.BlockDiag(*p["S"]) + pl.LowRank(p["U"]), y)
 
     def g(p):
         return dense_loss(block_diag(list(p["S"])) + p["U"] @ p["U"].T, y)
@@ -157,7 +158,7 @@ def test_single_precision():
     p = {"S": np.array(blocks), "U": U, "V": V}
 
     def f(p):
-        return lazy_loss(pl.BlockDiag(*[s for s in p["S"]]) + pl.LowRank(p["U"], p["V"]), y)
+        return lazy_loss(pl.BlockDiag(*p["S"]) + pl.LowRank(p["U"], p["V"]), y)
 
     exact = pl.grad(f)({k: x.astype(np.float64) for k, x in p.items()})
     grads = pl.grad(f)(p)

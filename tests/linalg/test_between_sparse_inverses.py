@@ -1,5 +1,5 @@
-"""Traces, diagonals and entries of A^-1 X A^-1 of sparse A and X, and gradients and second derivatives
-that read them, beside NumPy: no dense inverse is made."""
+"""Traces, diagonals and entries of A^-1 X A^-1 of sparse A and X, and gradients and second
+derivatives that read them, beside NumPy: no dense inverse is made."""
 
 import numpy as np
 import pytest
