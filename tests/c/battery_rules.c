@@ -273,6 +273,8 @@ static const lop_node *by_name(gen *g, const char *rule) {
     if (strstr(rule, "settled")) return gen_settled(g, rule);
     if (strstr(rule, "-line")) return gen_line(g, rule);
     if (strstr(rule, "-between")) return gen_between(g, rule);
+    if (!strcmp(rule, "entries-blocks") || !strcmp(rule, "entries-inverse-blocks"))
+        return gen_own_blocks(g, rule);
     if (strstr(rule, "entries-inverse-blocktri")) return gen_blocktri_blocks(g, rule);
     if (strstr(rule, "spectral-sum") || !strcmp(rule, "solve-kronsum") ||
         !strcmp(rule, "scaledet-kronsum") || !strncmp(rule, "partial-inverse", 15))

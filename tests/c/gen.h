@@ -59,6 +59,8 @@ const lop_node *gen_results(gen *g);
 /* gen_blocktri.c: traces of, and blocks of, inverses of BlockTridiagonals. */
 const lop_node *gen_blocktri_trace(gen *g, const char *rule);
 const lop_node *gen_blocktri_blocks(gen *g, const char *rule);
+const lop_node *gen_own_blocks(gen *g, const char *rule);
+const lop_node *gen_at_places(gen *g, int64_t triangle, const lop_node *a);
 const lop_node *gen_band_product(gen *g, const char *rule);
 const lop_node *gen_beside_circulant(gen *g, const char *rule);
 const lop_node *gen_beside_deficient(gen *g, const char *rule);

@@ -47,6 +47,45 @@ const lop_node *gen_blocktri_blocks(gen *g, const char *rule) {
     return out;
 }
 
+/* The blocks on the diagonal of a BlockDiag of two and more of one size, or of its inverse. */
+const lop_node *gen_own_blocks(gen *g, const char *rule) {
+    enum { MOST = 3 };
+    world *w = g->w;
+    gen one = *g;
+    one.batch = (lop_shape){0};
+    one.exprs = 0;
+    const int64_t b = 1 + pick(g, 3), k = 2 + pick(g, 2);
+    const lop_attr at = t_ints(3, 0, 0, 0); /* LOP_AT_BLOCKS */
+    const lop_node like = {.shape = {.ndim = 1, .dim = {b}}, .dtype = LOP_f64, .weak = LOP_WEAK};
+    const lop_node *part[MOST] = {NULL}, *size = NULL, *all = NULL, *out = NULL;
+    bool good = true;
+    for (int64_t i = 0; i < k; i++) {
+        part[i] = t_one_of(w, "dense", NULL, gen_array(&one, 2, b, b));
+        good = good && part[i];
+    }
+    if (lop_node_make(&w->ctx, &lop_op_sizes, NULL, 0, NULL, &like, &size, &w->err) != LOP_OK)
+        size = NULL;
+    if (good) all = t_node(w, "blockdiag", NULL, (int)k, part);
+    if (all && strstr(rule, "inverse")) all = t_one_of(w, "inverse", NULL, all);
+    const lop_node *child[3] = {all, size, size};
+    if (all && size) out = t_node(w, "entry_sums", &at, 3, child);
+    for (int i = 0; i < MOST; i++) lop_node_unref(part[i]);
+    lop_node_unref(all);
+    lop_node_unref(size);
+    return out;
+}
+
+/* The entries of a square matrix at some places. Takes it over. */
+const lop_node *gen_at_places(gen *g, int64_t triangle, const lop_node *a) {
+    const lop_attr at = t_ints(2, triangle, 0, 0); /* LOP_AT_COO */
+    const lop_node *child[3] = {a}, *out = NULL;
+    for (int i = 1; a && i < 3; i++)
+        if (lop_rand_index(&g->w->rand, 6, 0, lop_rows(a), &child[i]) != LOP_OK) child[i] = NULL;
+    if (a && child[1] && child[2]) out = t_node(g->w, "entry_sums", &at, 3, child);
+    for (int i = 0; i < 3; i++) lop_node_unref(child[i]);
+    return out;
+}
+
 /* What is read off A^-1 X A^-1, or A^-2, of bands that are far narrower than they are long: blocks
  * of more than 32 rows, as the rule asks. */
 const lop_node *gen_between_bands(gen *g, const char *rule) {

@@ -510,30 +510,24 @@ const lop_node *gen_results(gen *g) {
 const lop_node *gen_entries(gen *g, const char *rule) {
     const int64_t n = 8 + pick(g, 3);
     const bool half = !strcmp(rule, "entries-triangle");
-    const lop_attr at = t_ints(2, half ? 0 : pick(g, 5), 0, 0); /* LOP_AT_COO */
     lop_status st = LOP_OK;
     world *w = g->w;
-    const lop_node *child[3] = {gen_instance(g, &lop_op_tridiagonal, n, n, &st)}, *out = NULL;
+    const lop_node *a = gen_instance(g, &lop_op_tridiagonal, n, n, &st);
     if (!strcmp(rule, "entries-view")) {
         const lop_attr mode = t_ints(pick(g, 2) ? LOP_T : LOP_H, 0, 0, 0);
         const lop_node *u = t_one_of(w, "dense", NULL, gen_array(g, 2, n, 2)),
                        *v = t_one_of(w, "dense", NULL, gen_array(g, 2, 2, n));
-        lop_node_unref(child[0]);
-        child[0] = t_one_of(w, "view", &mode, t_two_of(w, "prod", u, v));
+        lop_node_unref(a);
+        a = t_one_of(w, "view", &mode, t_two_of(w, "prod", u, v));
     }
     if (half) {
         const lop_attr lower = t_ints(pick(g, 2), 0, 0, 0);
         const lop_node like = {.shape = {.ndim = 2, .dim = {n, n}}, .dtype = LOP_f64, .core = 2};
         const lop_node *ones = NULL;
         if (lop_node_make(&w->ctx, &lop_op_ones, NULL, 0, NULL, &like, &ones, &w->err) == LOP_OK)
-            child[0] =
-                t_two_of(w, "elementwise", child[0], t_one_of(w, "triangular", &lower, ones));
+            a = t_two_of(w, "elementwise", a, t_one_of(w, "triangular", &lower, ones));
     }
-    for (int i = 1; i < 3; i++)
-        if (lop_rand_index(&w->rand, 6, 0, n, &child[i]) != LOP_OK) child[i] = NULL;
-    if (child[0] && child[1] && child[2]) out = t_node(w, "entry_sums", &at, 3, child);
-    for (int i = 0; i < 3; i++) lop_node_unref(child[i]);
-    return out;
+    return gen_at_places(g, half ? 0 : pick(g, 5), a);
 }
 
 lop_attr gen_lines(gen *g) {
@@ -590,6 +584,7 @@ const lop_node *gen_between(gen *g, const char *rule) {
                    *both = t_two_of(w, "prod", half, inverse);
     if (!strncmp(rule, "trace", 5)) return t_one_of(w, "trace", &all, both);
     if (!strncmp(rule, "diagonal", 8)) return t_one_of(w, "diagonal", &all, both);
+    if (!strncmp(rule, "entries", 7)) return gen_at_places(&one, 0, both);
     const int64_t size = n[side.i[0] ? 0 : 1];
     const lop_node *child[2] = {both, gen_array(&one, 2, size, size)}, *out = NULL;
     if (child[0] && child[1]) out = t_node(w, "kron_partial", &side, 2, child);

@@ -133,6 +133,22 @@ lop_status lop_inverse_alike(const lop_match *m, const lop_maker *mk, const lop_
     return st;
 }
 
+lop_status lop_blocks_alike_array(const lop_match *m, const lop_maker *mk, const lop_node **out) {
+    const lop_node *top = m->root->child[0], *batch = NULL, *inverse = NULL;
+    const bool of_inverse = top->op == &lop_op_inverse;
+    const lop_attr dense = {.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
+    lop_match as = *m;
+    if (of_inverse) as.root = top;
+    if ((of_inverse ? lop_when_blocks_alike(&as) : lop_when_dense_alike(m)) != LOP_TRUE)
+        return LOP_NOMATCH;
+    lop_status st = batch_of(mk, as.root->child[0], &batch);
+    if (st == LOP_OK && of_inverse) st = lop_make1(mk, &lop_op_inverse, NULL, batch, &inverse);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &dense, inverse ? inverse : batch, out);
+    lop_node_unref(batch);
+    lop_node_unref(inverse);
+    return st;
+}
+
 /* -- closing, block by block */
 
 /* I (x) G of `size` rows; G itself where that is its size. Owned. */

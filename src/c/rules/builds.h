@@ -473,7 +473,16 @@ LOP_BUILD(entries_between_bands);
 LOP_BUILD(trace_sparse_inverse);
 LOP_BUILD(trace_turned_to_inverse);
 LOP_BUILD(sparse_rows);
+LOP_BUILD(trace_of_diag_prod);
 LOP_BUILD(entries_sparse_inverse);
+LOP_BUILD(entries_blocks);
+LOP_BUILD(diagonal_between_sparse);
+LOP_BUILD(entries_between_sparse);
+LOP_BUILD(trace_between_sparse);
+/* blocks_alike.c: the blocks of root's operand, a BlockDiag of many of one make or the inverse of
+ * one, as an array with a batch. Owned; NOMATCH. */
+lop_status lop_blocks_alike_array(const lop_match *m, const lop_maker *mk,
+                                  const lop_node **out) LOP_MUST_CHECK;
 
 /* checked_solution.c. `a` is borrowed, the others are made by open and given up by close. */
 typedef struct lop_check {

@@ -16,16 +16,24 @@
 
 enum { PART = 2 }; /* rows for a column */
 
-/* W Y as an operator. Owned. */
-static lop_status thin_part(const woodbury *s, const lop_node **out) {
-    const lop_node *vb = NULL, *t = NULL, *y = NULL, *yo = NULL;
+lop_status lop_woodbury_left(const woodbury *s, const lop_node **out) {
+    const lop_node *vb = NULL, *t = NULL;
     lop_status st = lop_woodbury_right(s, &vb);
     if (st == LOP_OK && s->p.c) st = lop_make2(s->mk, &lop_op_apply, NULL, s->p.c, vb, &t);
-    if (st == LOP_OK) st = lop_woodbury_inner(s, t ? t : vb, &y);
+    if (st == LOP_OK) st = lop_woodbury_inner(s, t ? t : vb, out);
+    lop_node_unref(vb);
+    lop_node_unref(t);
+    return st;
+}
+
+/* W Y as an operator. Owned. */
+static lop_status thin_part(const woodbury *s, const lop_node **out) {
+    const lop_node *y = NULL, *yo = NULL;
+    lop_status st = lop_woodbury_left(s, &y);
     if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_dense, NULL, y, &yo);
     if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_prod, NULL, s->w, yo, out);
-    const lop_node *gone[] = {vb, t, y, yo};
-    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    lop_node_unref(y);
+    lop_node_unref(yo);
     return st;
 }
 
@@ -77,12 +85,30 @@ static lop_status sum_with_lowrank(const lop_maker *mk, const lop_node *sum, con
     return lop_make_op(mk, &lop_op_lowrankupdate, NULL, low->n + 1, child, NULL, out);
 }
 
+lop_status lop_woodbury_of_sum(const lop_maker *mk, lop_dtype dt, const lop_node *a,
+                               const lop_node **out) {
+    lop_status st = LOP_NOMATCH;
+    if (a->op == &lop_op_lowrankupdate)
+        *out = lop_node_ref(a);
+    else if (a->op == &lop_op_sum)
+        st = lop_thin_update(mk, dt, a, PART, out);
+    if (st == LOP_NOMATCH && !*out && a->op == &lop_op_sum) st = sum_with_lowrank(mk, a, out);
+    if (!*out) return st == LOP_OK ? LOP_NOMATCH : st;
+    if ((*out)->op == &lop_op_lowrankupdate && lop_nbatch(*out) == 0) {
+        const parts p = parts_of(*out);
+        if (PART * lop_cols(p.u) <= lop_rows(*out) &&
+            (lop_cheap_to_solve(p.base) || p.base->op == &lop_op_inverse))
+            return LOP_OK;
+    }
+    lop_node_unref(*out);
+    *out = NULL;
+    return LOP_NOMATCH;
+}
+
 /* Of B + U M V^H as it is written. */
 LOP_BUILD(projection_inverse_thin_sum) {
-    const lop_node *all = NULL, *sum = m->root->child[0]->child[0];
-    lop_status st = lop_thin_update(mk, m->root->dtype, sum, PART, &all);
-    if (st == LOP_NOMATCH) st = sum_with_lowrank(mk, sum, &all);
-    if (st == LOP_OK && all->op != &lop_op_lowrankupdate) st = LOP_NOMATCH;
+    const lop_node *all = NULL;
+    lop_status st = lop_woodbury_of_sum(mk, m->root->dtype, m->root->child[0]->child[0], &all);
     if (st == LOP_OK) st = of_update(m, mk, all, out);
     lop_node_unref(all);
     return st;

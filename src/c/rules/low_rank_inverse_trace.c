@@ -1,14 +1,15 @@
-/* low_rank_inverse_trace.c: traces of products with the inverse of a diagonal and a low rank.
+/* low_rank_inverse_trace.c: traces of products with the inverse of a structure and a low rank.
  *
  *   tr(A^-1 X) = sum_i X_ii / d_i - tr(Y (X W)),   A = D + U C V^H of k columns,
  *   W = D^-1 U,  Y = S^-1 C V^H D^-1,  S = I + C V^H W
  *
  * for any X, of which its diagonal and its product with k columns are taken: no matrix of n rows
- * and columns is formed. The entries of A^-1 = D^-1 - W Y, formed, are each off by some
- * k u (|D^-1| + |W| |Y|), and their sum with those of X by n u of the same. Taken the other way
- * round the rounding errors of both terms are at most n u sum_ij (|D^-1| + |W| |Y|)_ij |X_ji|, so
- * that what accepts the inverse (checked_value: a probe is solved for, and D is not much nearer to
- * a singular matrix than A) accepts this as well; else by LU, or Cholesky, of A. */
+ * and columns is formed. Of another B in place of D, tr(B^-1 X) by what both are. The entries of
+ * A^-1 = D^-1 - W Y, formed, are each off by some k u (|D^-1| + |W| |Y|), and their sum with those
+ * of X by n u of the same. Taken the other way round the rounding errors of both terms are at most
+ * n u sum_ij (|D^-1| + |W| |Y|)_ij |X_ji|, so that what accepts the inverse (checked_value: a probe
+ * is solved for, and D is not much nearer to a singular matrix than A) accepts this as well; else
+ * by LU, or Cholesky, of A. */
 #include "expr/properties.h"
 #include "low_rank_woodbury.h"
 #include "thin_sum.h"
@@ -40,6 +41,17 @@ static lop_status turned_round(const lop_maker *mk, const lop_node *const *f, in
     return lop_product_of(mk, rest, n - 1, out);
 }
 
+/* tr(B^-1 X). */
+static lop_status of_base(const woodbury *s, const lop_node *x, const lop_node **out) {
+    const lop_node *inverse = NULL, *both = NULL;
+    lop_status st = lop_make1(s->mk, &lop_op_inverse, NULL, s->p.base, &inverse);
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_prod, NULL, inverse, x, &both);
+    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_trace, &s->dt, both, out);
+    lop_node_unref(inverse);
+    lop_node_unref(both);
+    return st;
+}
+
 /* sum_i X_ii / d_i. */
 static lop_status of_diagonals(const woodbury *s, const lop_node *x, const lop_node **out) {
     const lop_attr cast = {.i = {1, 0, 0, s->dt.i[3]}};
@@ -68,14 +80,12 @@ static lop_status of_arrays(const lop_maker *mk, const lop_node *a, const lop_no
 
 /* tr(Y (X W)). */
 static lop_status of_thin(const woodbury *s, const lop_node *x, const lop_node **out) {
-    const lop_node *vb = NULL, *t = NULL, *y = NULL, *xw = NULL;
-    lop_status st = lop_woodbury_right(s, &vb);
-    if (st == LOP_OK && s->p.c) st = lop_make2(s->mk, &lop_op_apply, NULL, s->p.c, vb, &t);
-    if (st == LOP_OK) st = lop_woodbury_inner(s, t ? t : vb, &y);
+    const lop_node *y = NULL, *xw = NULL;
+    lop_status st = lop_woodbury_left(s, &y);
     if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_apply, NULL, x, s->w->child[0], &xw);
     if (st == LOP_OK) st = of_arrays(s->mk, y, xw, out);
-    const lop_node *gone[] = {vb, t, y, xw};
-    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    lop_node_unref(y);
+    lop_node_unref(xw);
     return st;
 }
 
@@ -93,7 +103,8 @@ static lop_status of_dense(const woodbury *s, const lop_node *x, const lop_node 
 static lop_status checked_trace(woodbury *s, const lop_node *x, const lop_node **out) {
     const lop_node *own = NULL, *low = NULL, *value = NULL, *alt = NULL;
     lop_status st = lop_woodbury_open(s);
-    if (st == LOP_OK) st = of_diagonals(s, x, &own);
+    const bool diagonal = lop_is_diagonal_matrix(s->p.base);
+    if (st == LOP_OK) st = diagonal ? of_diagonals(s, x, &own) : of_base(s, x, &own);
     if (st == LOP_OK) st = of_thin(s, x, &low);
     if (st == LOP_OK) st = lop_build_minus(s->mk, own, low, &value);
     if (st == LOP_OK) st = of_dense(s, x, &alt);
@@ -139,8 +150,9 @@ static lop_status read(const lop_match *m, const lop_maker *mk, const lop_node *
         const lop_node *in = inverted(f[*at], mode);
         bool thin = false;
         for (int i = 0; in && i < *n; i++) thin = thin || is_thin(f[i], lop_rows(in));
-        const lop_status st =
+        lop_status st =
             in && !thin ? lop_woodbury_of_diagonal(mk, m->root->dtype, in, a) : LOP_NOMATCH;
+        if (st == LOP_NOMATCH && in && !thin) st = lop_woodbury_of_sum(mk, m->root->dtype, in, a);
         if (st != LOP_NOMATCH) return st;
     }
     return LOP_NOMATCH;

@@ -45,6 +45,12 @@ lop_status lop_woodbury_inner(const woodbury *s, const lop_node *t,
 lop_status lop_woodbury_of_diagonal(const lop_maker *mk, lop_dtype dt, const lop_node *a,
                                     const lop_node **out) LOP_MUST_CHECK;
 
+/* low_rank_inverse_projections.c: Y = S^-1 C V^H B^-1 as an array, A^-1 = B^-1 - W Y. Owned. */
+lop_status lop_woodbury_left(const woodbury *s, const lop_node **out) LOP_MUST_CHECK;
+/* As lop_woodbury_of_diagonal, of any base that is cheap to solve with, or an inverse. */
+lop_status lop_woodbury_of_sum(const lop_maker *mk, lop_dtype dt, const lop_node *a,
+                               const lop_node **out) LOP_MUST_CHECK;
+
 /* precision.c. Is it P^-1 + U C U^H, neither part negative, of a P that is not solved with at once?
  * Then x = P y with y = b - U cap^-1 C U^H P b, and y stands for P^-1 x: nothing is factored. */
 bool lop_is_precision(const lop_node *a);

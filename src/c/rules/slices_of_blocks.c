@@ -151,8 +151,10 @@ static lop_status of_inverse(const lop_maker *mk, const lop_node *a, lop_span r,
                              int depth, const lop_node **out) {
     const lop_node *block = NULL, *inverse = NULL;
     lop_span w;
-    if (!block_of_own(a->child[0], r, depth, &w) || !within(c, w) || is_all(a, w, w))
-        return LOP_NOMATCH;
+    const bool same = r.start == c.start && r.count == c.count;
+    if (!block_of_own(a->child[0], r, depth, &w))
+        return same ? lop_block_beside_thin(mk, a, r, out) : LOP_NOMATCH;
+    if (!within(c, w) || is_all(a, w, w)) return LOP_NOMATCH;
     lop_status st = found_or_cut(mk, a->child[0], w, w, depth, &block);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_inverse, NULL, block, &inverse);
     if (st == LOP_OK)

@@ -12,5 +12,9 @@ typedef struct lop_span {
  * it is written. Owned in *out; NOMATCH. */
 lop_status lop_slice_of_blocks(const lop_maker *mk, const lop_node *a, lop_span r, lop_span c,
                                const lop_node *whole, const lop_node **out) LOP_MUST_CHECK;
+/* blocks_beside_thin.c: rows and columns w of the inverse of a BlockDiag of square blocks and a low
+ * rank, where they are those of a block. Owned in *out; NOMATCH. */
+lop_status lop_block_beside_thin(const lop_maker *mk, const lop_node *inverse, lop_span w,
+                                 const lop_node **out) LOP_MUST_CHECK;
 
 #endif

@@ -90,8 +90,10 @@ LOP_BUILD(trace_sparse_inverse) {
     return st;
 }
 
-/* A of A^-1, seen through a view or not, where entries of A^-1 are selected; else NULL. */
+/* A of A^-1, a multiple of it or not, seen through a view or not, where entries of A^-1 are
+ * selected; else NULL. */
 static const lop_node *selected_inverse(const lop_node *a) {
+    if (a->op == &lop_op_scaled) a = a->child[0];
     if (a->op == &lop_op_view) a = a->child[0];
     return a->op == &lop_op_inverse && lop_sparse_selects(a->child[0]) ? a->child[0] : NULL;
 }
@@ -107,28 +109,44 @@ bool lop_turns_to_inverse(const lop_node *const *f, int n) {
     return inverses == 1;
 }
 
-/* tr(X A^-1 Y) = tr(A^-1 (Y X)), where Y X is sparse by how it is written; of a view of A^-1 that
- * is the inverse of A seen so. */
-LOP_BUILD(trace_turned_to_inverse) {
-    enum { FACTORS = 8 };
-    const lop_node *f[FACTORS], *turned[FACTORS], *rest = NULL, *seen = NULL, *first = NULL,
-                                                  *all = NULL;
-    const lop_node *p = m->root->child[0];
+/* The factors of a product with one such inverse within it, which can be turned round; 0: it stands
+ * at an end, or the others are not sparse by how they are written. */
+enum { FACTORS = 8 };
+static int turned_factors(const lop_node *root, const lop_node **f) {
+    const lop_node *p = root->child[0];
     const bool beside =
         p->child[0]->op == &lop_op_inverse || p->child[1]->op == &lop_op_inverse; /* as it is */
     const int n = lop_nbatch(p) == 0 && !beside ? lop_product_factors(p, f, FACTORS) : 0;
+    return n > 0 && lop_is_blas(root->dtype) && lop_turns_to_inverse(f, n) ? n : 0;
+}
+
+/* tr(D A) = d . diag(A), if it is not to be turned. */
+LOP_BUILD(trace_of_diag_prod) {
+    const lop_node *f[FACTORS];
+    const bool turns = turned_factors(m->root, f) > 2; /* D and a view of A^-1 are as good */
+    return turns ? LOP_NOMATCH : lop_build_trace_diagonal(m, mk, out);
+}
+
+/* tr(X A^-1 Y) = tr(A^-1 (Y X)), where Y X is sparse by how it is written; of a view of A^-1 that
+ * is the inverse of A seen so. */
+LOP_BUILD(trace_turned_to_inverse) {
+    const lop_node *f[FACTORS], *turned[FACTORS], *rest = NULL, *seen = NULL, *first = NULL,
+                                                  *all = NULL, *times = NULL;
+    const int n = turned_factors(m->root, f);
     int at = 0;
-    if (n == 0 || !lop_is_blas(m->root->dtype) || !lop_turns_to_inverse(f, n)) return LOP_NOMATCH;
+    if (n == 0) return LOP_NOMATCH;
     while (!selected_inverse(f[at])) at++;
     for (int i = 1; i < n; i++) turned[i - 1] = f[(at + i) % n];
     lop_status st = lop_product_of(mk, turned, n - 1, &rest);
-    if (st == LOP_OK && f[at]->op == &lop_op_view)
-        st = lop_make1(mk, &lop_op_view, &f[at]->attr, selected_inverse(f[at]), &seen);
+    const lop_node *in = f[at]->op == &lop_op_scaled ? f[at]->child[0] : f[at];
+    if (st == LOP_OK && in->op == &lop_op_view)
+        st = lop_make1(mk, &lop_op_view, &in->attr, selected_inverse(f[at]), &seen);
     if (st == LOP_OK)
         st = lop_make1(mk, &lop_op_inverse, NULL, seen ? seen : selected_inverse(f[at]), &first);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_prod, NULL, first, rest, &all);
-    if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, all, out);
-    const lop_node *gone[] = {rest, seen, first, all};
+    if (st == LOP_OK && in != f[at]) st = lop_make1(mk, &lop_op_scaled, &f[at]->attr, all, &times);
+    if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, times ? times : all, out);
+    const lop_node *gone[] = {rest, seen, first, all, times};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     return st;
 }

@@ -91,6 +91,21 @@ def _is_taken(a: Any) -> bool:
     return of.ndim < 2 or of._head in ("call", "index")
 
 
+def _called(a: Any) -> list[Any]:
+    """The terms of a sum of arrays that functions give, as the gradients by parts of an array are;
+    none where another term is among them."""
+    stack, found = [a], []
+    while stack:
+        x = stack.pop()
+        if x._head == "call" and x._value is None:
+            found.append(x)
+        elif x._head == "add" and x._value is None:
+            stack += x._args[::-1]
+        else:
+            return []
+    return found
+
+
 def _pieces(roots: Any, functions: list[Any]) -> list[tuple[Any, int]]:
     """What a plan may compute, outermost first, with its action. What may be made by functions of
     operators, and operands that may be, is added to ``functions``."""
@@ -100,6 +115,9 @@ def _pieces(roots: Any, functions: list[Any]) -> list[tuple[Any, int]]:
         if a._value is not None or id(a) in seen:
             continue
         seen.add(id(a))
+        if a._head == "add" and (terms := _called(a)):
+            stack += terms[::-1]
+            continue
         action = _asks(a)
         if a._head == "matmul":
             left, right = a._args

@@ -33,6 +33,9 @@ class Factor(Checked):
         super().__init__()
         A = scipy_sparse().csc_array(A)
         A.sum_duplicates()
+        self.doubled = _is_doubled(A)
+        if self.doubled:
+            A = _with_mirror(A)
         self.A = A
         self.dtype = A.dtype
         self.n = A.shape[0]
@@ -45,6 +48,7 @@ class Factor(Checked):
         self.tried: Factor | bool | str | None = None  # what `believed` found; "own": this one
         self.safer: Factor | None = None  # the same with full pivoting, where it was needed
         self.unbanded: Factor | None = None
+        self.half: Factor | None = None  # of [B X; 0 B] that of B, where that has been asked
         self._looked_at()
         at = A.indices, np.repeat(np.arange(self.n), np.diff(A.indptr))
         size = np.abs(A.data)
@@ -60,7 +64,7 @@ class Factor(Checked):
             kept += self.lu.nnz * (A.dtype.itemsize + 4)
         if self.band is not None:
             kept += self.band.nbytes
-        for other in (self.safer, self.unbanded):
+        for other in (self.safer, self.unbanded, self.half):
             if other is not None and other.lu is not None:
                 kept += other.lu.nnz * (A.dtype.itemsize + 4)
         return int(kept)
@@ -172,6 +176,11 @@ class Factor(Checked):
     # -- solves
 
     def near(self, eps: Any) -> Any:
+        """Of [B X; 0 B] as of B, since that is what is inverted: its own is as the square."""
+        if self.doubled:
+            if self.half is None:
+                self.half = Factor(self.A[: self.n // 2, : self.n // 2])
+            return 0.0 if self.half.believed() is SINGULAR else self.half.near(eps)
         return super().near(eps) if self.safer is None else self.safer.near(eps)
 
     def solves(self, eps: Any) -> bool:
@@ -288,6 +297,29 @@ class Factor(Checked):
             made._factor()
             self.unbanded = made
         return self.unbanded
+
+
+def _is_doubled(A: Any) -> bool:
+    """Is it [B X; 0 B]?"""
+    n, half = A.shape[0], A.shape[0] // 2
+    end = A.indptr[half]
+    if n % 2 or n == 0 or (A.indices[:end] >= half).any() or len(A.indices) < 2 * end:
+        return False
+    below = A.indices[end:] >= half
+    return np.array_equal(A.indices[end:][below] - half, A.indices[:end]) and np.array_equal(
+        A.data[end:][below], A.data[:end]
+    )
+
+
+def _with_mirror(A: Any) -> Any:
+    """[B X; 0 B] with zeros where X^T has entries: of a symmetric pattern where B has one, which is
+    factored with less fill."""
+    C = A.tocoo()
+    on = (C.coords[0] < A.shape[0] // 2) & (C.coords[1] >= A.shape[0] // 2)
+    row = np.concatenate([C.coords[0], C.coords[1][on]])
+    col = np.concatenate([C.coords[1], C.coords[0][on]])
+    data = np.concatenate([C.data, np.zeros(int(on.sum()), A.dtype)])
+    return scipy_sparse().csc_array((data, (row, col)), shape=A.shape)
 
 
 def _widths(row: Any, col: Any) -> tuple[int, int]:

@@ -48,24 +48,28 @@ def _selected(factor: Any, lu: Any, row: Any, col: Any) -> Any:
     A, n = factor.A, factor.n
     at_row, at_col = lu.perm_c.astype(np.int64), lu.perm_r.astype(np.int64)
     C = A.tocoo()  # A^-1 is needed where A^T has entries: for the check
-    i = np.concatenate([at_row[row], at_row[C.coords[1]]])
-    j = np.concatenate([at_col[col], at_col[C.coords[0]]])
+    check = [(C.coords[0], C.coords[1], C.data, 0)]
+    if factor.doubled:  # [B X; 0 B]: the block on the right has a check of its own
+        on = C.coords[0] < n // 2
+        check.append((*(x[on] for x in (*C.coords, C.data)), n // 2))
+    i = np.concatenate([at_row[row], *(at_row[k] for _, k, _, _ in check)])
+    j = np.concatenate([at_col[col], *(at_col[r + off] for r, _, _, off in check)])
     pattern = _Pattern(lu, i, j)
     if pattern.n_rows > _GROWTH * lu.nnz + 64 * n:
         return None
     values = pattern.inverse(i, j)
-    found, own = values[: len(row)], values[len(row) :]
     if not np.isfinite(values).all():
         return None
-    # the diagonal of A A^-1
-    terms = C.data * own
-    sums = np.zeros(n, terms.dtype)
-    sizes = np.zeros(n)
-    np.add.at(sums, C.coords[0], terms)
-    np.add.at(sizes, C.coords[0], np.abs(terms))
-    if np.any(np.abs(sums - 1) > 64 * _EPS * np.sqrt(n) * sizes):
-        return None
-    return found
+    start = len(row)
+    for r, _, data, off in check:  # A A^-1 on its diagonal, or on that of the block
+        terms = data * values[start : start + len(r)]
+        start += len(r)
+        sums, sizes = np.zeros(n, terms.dtype), np.zeros(n)
+        np.add.at(sums, r, terms)
+        np.add.at(sizes, r, np.abs(terms))
+        if np.any(np.abs(sums - (off == 0)) > 64 * _EPS * np.sqrt(n) * sizes):
+            return None
+    return values[: len(row)]
 
 
 class _Pattern:

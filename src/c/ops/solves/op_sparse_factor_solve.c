@@ -417,7 +417,7 @@ const lop_op lop_op_sparserows = {LOP_NAMED(sparserows),
                                   .lower = lop_lower_arms,
                                   .check = check_trace};
 
-/* -- sparseentries */
+/* -- sparseentries: attr.i[1]: 1 of the block on the right of a matrix of two by two */
 
 static lop_status infer_entries(lop_node *n, lop_err *err) {
     const lop_node *a = n->child[0], *alt = n->child[3];
@@ -432,19 +432,19 @@ static lop_status infer_entries(lop_node *n, lop_err *err) {
 }
 static lop_status check_entries(lop_emit *e, const lop_node *self, int value, int mask) {
     lop_status st;
-    const int64_t places = self->attr.i[0];
+    const int64_t places[2] = {self->attr.i[0], self->attr.i[1]};
     int in[3] = {emit_factor(e, self->child[0], &st)};
     if (in[0] < 0) return st == LOP_UNABLE ? refuse(e, self, value, mask) : st;
     for (int i = 1; i < 3; i++) in[i] = lop_emit_value(e, self->child[i]);
     st = emit_answer(e, self, "selected-inverse", run_entries, value, mask, 3, in,
                      selected(self->child[0]));
-    return st == LOP_OK ? lop_emit_data(e, &places, 1) : st;
+    return st == LOP_OK ? lop_emit_data(e, places, 2) : st;
 }
 const lop_op lop_op_sparseentries = {LOP_NAMED(sparseentries),
                                      .cls = LOP_ACTION,
                                      .min = 4,
                                      .max = 4,
-                                     .ints = 1,
+                                     .ints = 2,
                                      .infer = infer_entries,
                                      .lower = lop_lower_arms,
                                      .check = check_entries};
