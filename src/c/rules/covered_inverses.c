@@ -13,7 +13,7 @@
 #include "sparse_updates.h"
 #include "thin_sum.h"
 
-enum { ALIKE = 12 };
+enum { ALIKE = 64 };
 
 /* A product that ends in N seen through a mode, or begins with it. */
 typedef struct covered {

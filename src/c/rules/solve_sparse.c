@@ -168,7 +168,6 @@ static lop_status transposed(const lop_maker *mk, const lop_node *a, const lop_n
 /* The product of the factors from..to - 1 seen transposed. Owned. */
 static lop_status transposed_product(const lop_maker *mk, const lop_node *const *f, int from,
                                      int to, const lop_node **out) {
-    enum { FACTORS = 8 };
     const lop_node *turned[FACTORS] = {NULL};
     const int n = to - from;
     lop_status st = LOP_OK;
@@ -181,7 +180,7 @@ static lop_status transposed_product(const lop_maker *mk, const lop_node *const 
 /* The diagonal of U A^-1 W^T. Of few rows as many solves are as cheap; of full ones each pair of
  * their entries would be a place. */
 LOP_BUILD(sparse_rows) {
-    enum { FACTORS = 8, FEWEST = 32, FULLEST = 16 };
+    enum { FEWEST = 32, FULLEST = 16 };
     const lop_attr row = {.i = {1, 2, 0, 0}};
     const lop_node *f[FACTORS], *p = m->root->child[0], *u = NULL, *w = NULL, *both = NULL,
                                 *seen = NULL, *alt = NULL;

@@ -108,14 +108,25 @@ def _is_same(x: Any, y: Any) -> bool:
 def _trace(a: Any, g: Any) -> Any:
     """Term by term of g, a pair, an inverse: each has a way of its own."""
     found: list[Any] = []
-    stack = [g]
+    stack: list[tuple[Any, list[Any]]] = [(g, [])]
     while stack:
-        x = stack.pop()
+        x, times = stack.pop()
         if x._head == "add" and len(stack) + len(found) < _TERMS:
-            stack += x._args[::-1]
+            stack += [(y, times) for y in x._args[::-1]]
+        elif x._head == "scale" and _is_real(x._args[1]) and _holds_sum(x._args[0]):
+            stack.append((x._args[0], [*times, x._args[1]]))
         else:
-            found.append(np.real(numpy_functions.trace(view(a, 3) @ x)))
+            value = np.real(numpy_functions.trace(view(a, 3) @ x))
+            for c in times:
+                value = value * c
+            found.append(value)
     return sum(found[1:], found[0])
+
+
+def _holds_sum(x: Any) -> bool:
+    while x._head == "scale":
+        x = x._args[0]
+    return bool(x._head == "add")
 
 
 def _is_real(c: Any) -> bool:

@@ -120,25 +120,34 @@ def _matmul(y: Any, g: Any, k: int) -> Any:
 def _beside(a: Any, b: Any, g: Any, k: int) -> Any:
     """g b^H, or a^H g: term by term where the other one has few entries, so that pairs stay
     pairs."""
-    if is_lazy(g) and g._head == "add" and _has_few_entries(b if k == 0 else a):
+    if is_lazy(g) and g._head in ("add", "scale") and _has_few_entries(b if k == 0 else a):
+        if g._head == "scale":
+            return scaled(_beside(a, b, g._args[0], k), g._args[1])
         found = [_beside(a, b, x, k) for x in _terms(g)[::-1]]
         return sum(found[1:], found[0])
     return g @ view(b, 3) if k == 0 else view(a, 3) @ g
 
 
-_FEW_ENTRIES = {"diag", "sparse", "selection", "permutation"}
+_FEW_ENTRIES = {"diag", "identity", "sparse", "selection", "permutation", "tridiagonal", "banded"}
 
 
-def _has_few_entries(x: Any) -> bool:
+def _has_few_entries(x: Any, depth: int = _DEEPEST) -> bool:
     while x._head in ("view", "scale"):
         x = x._args[0]
+    if x._head == "add":
+        return depth > 0 and all(is_lazy(a) and _has_few_entries(a, depth - 1) for a in x._args)
     if x._head == "operator":
-        op = x._args[0]
-        while op._head in ("view", "scaled"):
-            op = op.args[0]
-        return op._head in _FEW_ENTRIES
+        return _is_light(x._args[0], depth)
     kind = x._more[0] if x._head == "made" else None
     return isinstance(kind, Kind) and matrices.head_of(kind.cls) in _FEW_ENTRIES
+
+
+def _is_light(op: Any, depth: int) -> bool:
+    while op._head in ("view", "scaled"):
+        op = op.args[0]
+    if op._head == "sum":
+        return depth > 0 and all(_is_light(a, depth - 1) for a in op.args)
+    return op._head in _FEW_ENTRIES
 
 
 def _stacked(a: Any, b: Any, g: Any, k: int) -> Any:
