@@ -6,8 +6,8 @@ by hand with SciPy's sparse LU, interleaved in one process.
 V = A Q^-1 A^T + s I, Q = t (L + k I) or its square on a grid, A bilinear weights of random points.
 By hand: Q and Q + A^T A / s are factored, their determinants are taken from the pivots, and the
 solve goes by Woodbury's formula; its derivatives would need selected inverses, which SciPy has not.
-The dense formula stands beside them where 3,000 rows or fewer are seen. Before each call all three change.
-Each line: least and median time, and the least over that of the value by hand."""
+The dense formula stands beside them where 3,000 rows or fewer are seen. Before each call all three
+change. Each line: least and median time, and the least over that of the value by hand."""
 
 import statistics
 import sys

@@ -152,3 +152,11 @@ def test_what_is_nearly_singular_goes_by_the_dense_form_or_warns():
     A, X = pl.Sparse(a), pl.Sparse(x)
     found = pl.diagonal(pl.inv(A) @ X @ pl.inv(A))
     np.testing.assert_allclose(found, np.diag(w @ x @ w), rtol=1e-4)
+
+
+def test_a_triangle_of_two_equal_halves_is_as_ill_conditioned_as_it_is():
+    """It looks like [B X; 0 B], and is warned about by its own condition, not by that of B."""
+    n = 400
+    S = sp.diags_array([np.ones(n), -3 * np.ones(n - 1)], offsets=[0, 1]).tocsr()
+    with pytest.warns(pl.IllConditionedWarning):
+        pl.solve(pl.Sparse(S + 0 * S.T), np.ones(n))

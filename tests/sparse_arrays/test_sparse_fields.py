@@ -230,6 +230,28 @@ def test_gradients(seen, k):
         close(f(p)[1], want, 1e-9)
 
 
+def test_gradients_through_a_square():
+    """Of (L + k I)^2, by t and k; the middle of the product is a sum of a pair and an inverse."""
+    r = np.random.default_rng(21)
+    S, B = grid(20, 0.0), points(r, 130, 400)
+    y = r.standard_normal(130)
+    L, A = pl.Sparse(S), pl.Sparse(B)
+
+    def loss(p):
+        t, shift, s = p
+        Q = L + shift * pl.Identity(400)
+        V = A @ pl.inv(t * (Q @ Q)) @ A.T + s * pl.Identity(130)
+        return y @ pl.solve(V, y) + pl.logdet(V)
+
+    p = np.array([1.1, 0.3, 0.2])
+    Q = S.toarray() + p[1] * np.eye(400)
+    P, U = np.linalg.inv(p[0] * Q @ Q), B.toarray()
+    V = np.linalg.inv(U @ P @ U.T + p[2] * np.eye(130))
+    W = V - np.outer(V @ y, V @ y)
+    N = P @ U.T @ W @ U @ P
+    close(pl.grad(loss)(p), [-np.sum(N * (Q @ Q)), -2 * p[0] * np.sum(N * Q), np.trace(W)], 1e-9)
+
+
 @pytest.mark.no_verify
 def test_gradients_make_no_dense_form():
     r = np.random.default_rng(8)

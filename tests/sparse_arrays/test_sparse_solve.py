@@ -329,8 +329,8 @@ def test_a_factor_that_is_dropped_goes_at_once(monkeypatch):
     """Not when the garbage collector finds a cycle."""
     made, first = [], _factor.Factor.__init__
 
-    def noted(self, A):
-        first(self, A)
+    def noted(self, A, *more):
+        first(self, A, *more)
         made.append(weakref.ref(self))
 
     monkeypatch.setattr(_factor.Factor, "__init__", noted)

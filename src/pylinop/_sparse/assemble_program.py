@@ -59,6 +59,23 @@ def has_thin_product(program: Any) -> bool:
     return {"sum", "prod"} <= heads and bool(operators[:, 9].min() < operators[-1, 8])
 
 
+def is_doubled(program: Any) -> bool:
+    """Is it written as a Block [B X; 0 B]?"""
+    words = _words(program)
+    starts: list[int] = []  # of what is on the stack
+    for k, w in enumerate(words):
+        n = int(w[1]) if w[0] >= 0 else 0
+        below = starts[len(starts) - n :]
+        if k == len(words) - 1 and n == 4 and _HEADS[w[0]] == "block" and tuple(w[2:4]) == (2, 2):
+            own = words[below[0] : below[1]]
+            zeros = words[below[3] - 1]
+            return np.array_equal(own, words[below[3] : k]) and (
+                zeros[0] >= 0 and _HEADS[zeros[0]] == "zeros"
+            )
+        starts = [*starts[: len(starts) - n], below[0] if n else k]
+    return False
+
+
 def terms_of(program: Any, arrays: Any) -> list[tuple[complex | float, list[Any]]]:
     """The sum as it is written: of each term its number and the matrices of its product, left to
     right, assembled. One term of one matrix where it is no sum of products."""

@@ -65,7 +65,7 @@ class Checked:
         """Entries of the inverse."""
         raise NotImplementedError
 
-    def near(self, eps: Any) -> Any:
+    def near(self, eps: Any, asked: str = "") -> Any:
         """How near A is to a singular matrix, found once for each rounding unit: the reciprocal
         condition number by this factor, for a band by its pivots; 1.0 where it is far from eps."""
         if eps not in self.rcond and self.solves(eps) and self.n:

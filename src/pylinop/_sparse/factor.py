@@ -29,12 +29,12 @@ def _sla() -> Any:
 class Factor(Checked):
     """A square sparse matrix and the factor that solves with it, made when first needed."""
 
-    def __init__(self, A: Any) -> None:
+    def __init__(self, A: Any, doubled: bool = False) -> None:
         super().__init__()
         A = scipy_sparse().csc_array(A)
         A.sum_duplicates()
-        self.doubled = _is_doubled(A)
-        if self.doubled:
+        self.doubled = doubled  # [B X; 0 B], by how it is written
+        if doubled:
             A = _with_mirror(A)
         self.A = A
         self.dtype = A.dtype
@@ -175,9 +175,10 @@ class Factor(Checked):
 
     # -- solves
 
-    def near(self, eps: Any) -> Any:
-        """Of [B X; 0 B] as of B, since that is what is inverted: its own is as the square."""
-        if self.doubled:
+    def near(self, eps: Any, asked: str = "") -> Any:
+        """Of parts of the inverse of [B X; 0 B] as of B, since that is what is inverted: its own
+        is as the square."""
+        if self.doubled and asked in ("diagonal", "trace", "entries"):
             if self.half is None:
                 self.half = Factor(self.A[: self.n // 2, : self.n // 2])
             return 0.0 if self.half.believed() is SINGULAR else self.half.near(eps)
@@ -297,18 +298,6 @@ class Factor(Checked):
             made._factor()
             self.unbanded = made
         return self.unbanded
-
-
-def _is_doubled(A: Any) -> bool:
-    """Is it [B X; 0 B]?"""
-    n, half = A.shape[0], A.shape[0] // 2
-    end = A.indptr[half]
-    if n % 2 or n == 0 or (A.indices[:end] >= half).any() or len(A.indices) < 2 * end:
-        return False
-    below = A.indices[end:] >= half
-    return np.array_equal(A.indices[end:][below] - half, A.indices[:end]) and np.array_equal(
-        A.data[end:][below], A.data[:end]
-    )
 
 
 def _with_mirror(A: Any) -> Any:

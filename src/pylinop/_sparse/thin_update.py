@@ -28,7 +28,8 @@ _GRADED = 1e8  # the largest of D over the least, at most
 def factor_of(program: Any, arrays: Any) -> Checked:
     """The factor of what the core wrote down: of an update where that is sooner."""
     update = _read(program, arrays) if assemble_program.has_thin_product(program) else None
-    return update or Factor(assemble_program.form_of(program, arrays))
+    doubled = assemble_program.is_doubled(program)
+    return update or Factor(assemble_program.form_of(program, arrays), doubled)
 
 
 class _Thin(NamedTuple):

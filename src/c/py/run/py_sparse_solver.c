@@ -90,11 +90,11 @@ static lop_status status_of(PyObject *r, const lop_call *c) {
     return lop_fail(c->err, LOP_RANK, "Singular matrix: a pivot of its sparse factor is zero");
 }
 
-/* How near the matrix of a factor is to a singular one. */
-static int note_near(const lop_call *c, PyObject *factor) {
+/* How near what is inverted is to a singular matrix, where `asked` is wanted of it. */
+static int note_near(const lop_call *c, PyObject *factor, const char *asked) {
     if (!c->near) return 0;
     const double eps = lopk_eps(c->a[0]->dt);
-    PyObject *near = PyObject_CallMethod(factor, "near", "d", eps);
+    PyObject *near = PyObject_CallMethod(factor, "near", "ds", eps, asked);
     const double rcond = near ? PyFloat_AsDouble(near) : -1;
     Py_XDECREF(near);
     if (PyErr_Occurred()) return -1;
@@ -131,7 +131,7 @@ static lop_status run_locked(py_state *s, const lop_call *c, lop_asked what) {
         rc = what == LOP_SPARSE_FACTOR ? keep(r, c->a[0])
              : what == LOP_SPARSE_DET  ? give_pair(r, c->a[0])
                                        : give(r, c->a[0]);
-        if (rc == 0 && f && what != LOP_SPARSE_DET) rc = note_near(c, f->object);
+        if (rc == 0 && f && what != LOP_SPARSE_DET) rc = note_near(c, f->object, names[what]);
         if (rc < 0) st = LOP_CALLBACK;
     }
     if (st == LOP_CALLBACK) (void)lop_fail(c->err, st, NULL);
