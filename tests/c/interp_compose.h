@@ -180,7 +180,7 @@ static bool is_composed(const char *s) {
                                         "checked_update",
                                         "checked_update_det",
                                         "checked_quotient_det",
-                                        "checked_gap",
+                                        "checked_share",
                                         "checked_beside",
                                         "checked_parallel",
                                         "weighted_gram",
@@ -290,7 +290,7 @@ static const tv *composed(ip *p, const lop_node *node, const char *s) {
         return ip_eval(p, node->child[bounds_norm(p, node->child[q]) ? 0 : 1]);
     }
     if (!strcmp(s, "checked_difference") || !strncmp(s, "checked_update", 14) ||
-        !strcmp(s, "checked_quotient_det") || !strcmp(s, "checked_gap") ||
+        !strcmp(s, "checked_quotient_det") || !strcmp(s, "checked_share") ||
         !strcmp(s, "checked_beside") || !strcmp(s, "checked_parallel"))
         return ip_eval(p, node->child[0]);
     /* eigenvectors are not known here: the second */

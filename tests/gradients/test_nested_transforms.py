@@ -99,3 +99,12 @@ def test_what_is_refused():
     with pytest.raises(TypeError, match="value of a LazyArray"):
         pl.grad(lambda a: np.sum(pl.grad(lambda b: np.sum(b) * float(b[0]))(a)))(x)
     assert isinstance(number(lambda a: pl.grad(f)(x) @ a, [x]), float)
+
+
+def test_programs_of_nested_arguments():
+    p = pl.program(lambda t: np.sum(t["x"] * t["x"] * t["y"][0]))
+    at = {"x": np.array([1.0, 2.0]), "y": [np.array([3.0, 4.0])]}
+    value, slope = pl.value_and_grad(p)(at)
+    assert value == p(at) == 19.0
+    np.testing.assert_allclose(slope["x"], [6.0, 16.0])
+    np.testing.assert_allclose(slope["y"][0], [1.0, 4.0])

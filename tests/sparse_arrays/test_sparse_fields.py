@@ -284,6 +284,45 @@ def test_gradients_by_the_numbers_of_the_precision():
     close(got, -N.T[at.coords], 1e-9)
 
 
+@pytest.mark.parametrize("large", [1e6, 1e12, 1e15])
+def test_noise_of_many_sizes(large):
+    """Missing data: rows with large noise keep their digits, and so do derivatives of what only
+    such rows see."""
+    n = 400
+    Q, e = grid(20, 0.5), np.ones(400)
+    e[::10] = large
+    D = np.linalg.inv(Q.toarray()) + np.diag(e)
+    V = pl.inv(pl.Sparse(Q)) + pl.Diag(e)
+    assert np.abs(D @ pl.solve(V, np.ones(n)) - 1).max() < 1e-12
+    left, right = (sp.block_diag(x).tocsr() for x in ((Q, 0 * Q), (0 * Q, Q)))
+    noise = np.r_[np.ones(n), np.full(n, large)]
+
+    def loss(p):
+        P = p[0] * pl.Sparse(left) + p[1] * pl.Sparse(right)
+        return pl.logdet(pl.inv(P) + pl.Diag(noise))
+
+    P = np.linalg.inv(Q.toarray())
+    due = [-np.trace(np.linalg.solve(P + c * np.eye(n), P)) for c in (1.0, large)]
+    np.testing.assert_allclose(pl.grad(loss)(np.ones(2)), due, rtol=1e-9)
+
+
+def test_rows_that_see_nothing():
+    r = np.random.default_rng(30)
+    Q, A = grid(20, 0.5), points(r, 120, 400).tolil()
+    A[3] = 0
+    A = A.tocsr()
+    for e in (1e-3, 1e-7, 1e-200):
+        noise = np.ones(120)
+        noise[3] = e
+        V = pl.Sparse(A) @ pl.inv(pl.Sparse(Q)) @ pl.Sparse(A).T + pl.Diag(noise)
+        D = A.toarray() @ np.linalg.inv(Q.toarray()) @ A.toarray().T
+        keep = np.arange(120) != 3
+        due = np.empty(120)
+        due[keep] = np.diagonal(np.linalg.inv(D[np.ix_(keep, keep)] + np.eye(119)))
+        due[3] = 1 / e
+        np.testing.assert_allclose(pl.inv(V).diagonal(), due, rtol=1e-9)
+
+
 def test_a_gap_that_is_too_small_goes_by_the_product():
     """Noise that covers all: M^-1 - H^-1 would keep no digit."""
     r = np.random.default_rng(10)

@@ -47,9 +47,8 @@ static lop_status square_like(const lop_maker *mk, const char *kind, int64_t n,
     return lop_make(mk, kind, NULL, 0, NULL, &like, out);
 }
 
-/* [a b; c d], NULL of zeros. Owned; NOMATCH: it would not be factored as a sparse matrix. */
-static lop_status blocks_of(const lop_maker *mk, const lop_node *a, const lop_node *b,
-                            const lop_node *c, const lop_node *d, const lop_node **out) {
+lop_status lop_two_by_two(const lop_maker *mk, const lop_node *a, const lop_node *b,
+                          const lop_node *c, const lop_node *d, const lop_node **out) {
     const lop_attr two = {.i = {2, 2, 0, 0}};
     const lop_node *zeros = NULL;
     lop_status st = square_like(mk, "zeros", lop_rows(b ? b : c), &zeros);
@@ -74,7 +73,7 @@ static lop_status doubled(const lop_maker *mk, const lop_node *a, const lop_node
     if (lop_sparse_entries(x) < 0 || lop_rows(x) != lop_rows(a) || !lop_is_square(x) ||
         is_dear(a) || !lop_mul_ok(2, lop_rows(a), &all))
         return LOP_NOMATCH;
-    lop_status st = blocks_of(mk, a, x, NULL, a, out);
+    lop_status st = lop_two_by_two(mk, a, x, NULL, a, out);
     if (st != LOP_OK || lop_sparse_selects(*out)) return st;
     lop_node_unref(*out);
     *out = NULL;
@@ -206,7 +205,7 @@ LOP_BUILD(trace_between_sparse) {
     if (st == LOP_OK) st = some_of(mk, f, n, j + 1, n + i, &y);
     if (st == LOP_OK) st = doubled(mk, a, x, &all);
     if (st == LOP_OK && (!lop_is_square(y) || lop_rows(y) != lop_rows(a))) st = LOP_NOMATCH;
-    if (st == LOP_OK) st = blocks_of(mk, NULL, NULL, y, NULL, &z);
+    if (st == LOP_OK) st = lop_two_by_two(mk, NULL, NULL, y, NULL, &z);
     if (st == LOP_OK && lop_sparse_entries(z) < 0) st = LOP_NOMATCH;
     if (st == LOP_OK) st = lop_product_of(mk, f, n, &plain);
     if (st == LOP_OK) st = lop_diagonal_of_dense(mk, m->root->dtype, plain, &d);

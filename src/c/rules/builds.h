@@ -479,6 +479,10 @@ LOP_BUILD(entries_blocks);
 LOP_BUILD(diagonal_between_sparse);
 LOP_BUILD(entries_between_sparse);
 LOP_BUILD(trace_between_sparse);
+/* [a b; c d], NULL of zeros. Owned. */
+lop_status lop_two_by_two(const lop_maker *mk, const lop_node *a, const lop_node *b,
+                          const lop_node *c, const lop_node *d,
+                          const lop_node **out) LOP_MUST_CHECK;
 /* blocks_alike.c: the blocks of root's operand, a BlockDiag of many of one make or the inverse of
  * one, as an array with a batch. Owned; NOMATCH. */
 lop_status lop_blocks_alike_array(const lop_match *m, const lop_maker *mk,

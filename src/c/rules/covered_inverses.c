@@ -1,13 +1,17 @@
 /* covered_inverses.c: what a determinant of A = E + c U M^-1 V^H (sparse_updates.c) has as its
  * derivative by M, and what solves with it leave of M^-1:
  *
- *   N = M^-1 V^H A^-1 U M^-1 = (M^-1 - H^-1) / c,   H = M + c V^H E^-1 U       (Woodbury)
+ *   N = M^-1 V^H A^-1 U M^-1 = (M^-1 - H^-1) / c = M^-1 X H^-1 / e      (Woodbury)
+ *   H = M + (c / e) X,  X = V^H (e E^-1) U,  e of E = e I, else 1
  *
- * Its entries at places, its diagonal and traces tr(N X) of sparse X are those of the two inverses.
- * In the difference may cancel what N has no part of: accepted where |M^-1 v - H^-1 v| is an eighth
- * of |M^-1 v| or more, v a probe of signs, so that N is that of M^-1 in the Frobenius norm
- * (op_checked_quotient.c); else by the product as it is written. */
+ * Its entries at places, its diagonal and traces tr(N Y) of sparse Y are the differences of those
+ * of the two inverses where on the diagonal no element is less than 1e-4 of that of M^-1, so that
+ * none has lost more than four digits; else those of the block on the right of [M X; 0 H]^-1
+ * (between_sparse.c), whose factor is some ten times as dear, with the sign turned: where E is
+ * large or U sees nothing near, nothing of M^-1 stands in it. Else by the product as it is written.
+ */
 #include "expr/properties.h"
+#include "ops/projections/projections.h"
 #include "ops/shared/sparse_solver.h"
 #include "rewrite/guards.h"
 #include "sparse_updates.h"
@@ -102,7 +106,7 @@ static lop_status read(const lop_match *m, const lop_maker *mk, covered *k) {
                      : lop_seen_product(mk, f, at[2] + 1, n, &k->rest);
 }
 
-/* The root's action on c A^-1 X, A^-1 seen through the mode. */
+/* The root's action on M^-1 or H^-1 seen through the mode, times Y. */
 static lop_status of_one(const lop_match *m, const covered *k, const lop_node *a,
                          const lop_node **out) {
     const lop_maker *mk = k->s.mk;
@@ -125,27 +129,117 @@ static lop_status of_one(const lop_match *m, const covered *k, const lop_node *a
     return st;
 }
 
-/* The difference, where the probe shows N; else alt. */
+/* 1 - diag(H^-1) / diag(M^-1). */
+static lop_status share_of(const covered *k, const lop_node **out) {
+    const lop_maker *mk = k->s.mk;
+    const lop_node *of[2] = {k->s.m, k->s.h}, *in[2] = {NULL, NULL}, *d[2] = {NULL, NULL},
+                   *over = NULL, *part = NULL, *ones = NULL;
+    const lop_attr main = {.i = {0, 0, 0, (int64_t)k->s.m->dtype + 1}};
+    const lop_node like = {
+        .shape = {.ndim = 1, .dim = {lop_rows(k->s.m)}}, .dtype = k->s.m->dtype, .core = 1};
+    lop_status st = LOP_OK;
+    for (int i = 0; st == LOP_OK && i < 2; i++) {
+        st = lop_inverse_closed(mk, of[i], &in[i]);
+        if (st == LOP_OK) st = lop_make1(mk, &lop_op_diagonal, &main, in[i], &d[i]);
+    }
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_recip, NULL, d[0], &over);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_mul, NULL, d[1], over, &part);
+    if (st == LOP_OK) st = lop_make(mk, "ones", NULL, 0, NULL, &like, &ones);
+    if (st == LOP_OK) st = lop_build_minus(mk, ones, part, out);
+    const lop_node *gone[] = {in[0], in[1], d[0], d[1], over, part, ones};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
+/* The difference, where it is one of no less than 1e-4; else alt. */
 static lop_status difference(const lop_match *m, const covered *k, const lop_node *alt,
                              const lop_node **out) {
     const lop_maker *mk = k->s.mk;
-    const lop_node column = {
-        .shape = {.ndim = 2, .dim = {lop_rows(k->s.m), 1}}, .dtype = k->s.m->dtype, .core = 2};
-    const lop_node *v = NULL, *z = NULL, *w = NULL, *own = NULL, *less = NULL, *both = NULL,
-                   *value = NULL;
+    const lop_node *own = NULL, *less = NULL, *both = NULL, *value = NULL, *share = NULL;
     lop_coef c = k->s.c;
     if (k->mode & LOP_C) c.im = -c.im;
     const lop_attr by = lop_coef_attr(lop_coef_over(mk->ctx, k->c, c));
-    lop_status st = lop_make(mk, "probe", NULL, 0, NULL, &column, &v);
-    if (st == LOP_OK) st = lop_make2(mk, &lop_op_solve, NULL, k->s.m, v, &z);
-    if (st == LOP_OK) st = lop_make2(mk, &lop_op_solve, NULL, k->s.h, v, &w);
-    if (st == LOP_OK) st = of_one(m, k, k->s.m, &own);
+    lop_status st = of_one(m, k, k->s.m, &own);
     if (st == LOP_OK) st = of_one(m, k, k->s.h, &less);
     if (st == LOP_OK) st = lop_build_minus(mk, own, less, &both);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_scale, &by, both, &value);
-    const lop_node *child[4] = {value, z, w, alt};
-    if (st == LOP_OK) st = lop_make_op(mk, &lop_op_checked_gap, NULL, 4, child, NULL, out);
-    const lop_node *gone[] = {v, z, w, own, less, both, value};
+    if (st == LOP_OK) st = share_of(k, &share);
+    const lop_node *child[3] = {value, share, alt};
+    if (st == LOP_OK) st = lop_make_op(mk, &lop_op_checked_share, NULL, 3, child, NULL, out);
+    const lop_node *gone[] = {own, less, both, value, share};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
+static lop_status viewed(const lop_maker *mk, int mode, const lop_node *a, const lop_node **out) {
+    const lop_attr view = {.i = {mode, 0, 0, 0}};
+    if (mode) return lop_make1(mk, &lop_op_view, &view, a, out);
+    *out = lop_node_ref(a);
+    return LOP_OK;
+}
+
+/* [M X; 0 H], or what seen through the mode has such a block of its inverse. */
+static lop_status both_of(const covered *k, const lop_node **out) {
+    const lop_maker *mk = k->s.mk;
+    const bool turned = k->mode & LOP_T;
+    const lop_node *a = NULL, *x = NULL, *b = NULL;
+    int64_t all;
+    lop_status st = lop_mul_ok(2, lop_rows(k->s.m), &all) ? LOP_OK : LOP_NOMATCH;
+    if (st == LOP_OK) st = viewed(mk, k->mode, turned ? k->s.h : k->s.m, &a);
+    if (st == LOP_OK) st = viewed(mk, k->mode, k->s.x, &x);
+    if (st == LOP_OK) st = viewed(mk, k->mode, turned ? k->s.m : k->s.h, &b);
+    if (st == LOP_OK) st = lop_two_by_two(mk, a, x, NULL, b, out);
+    if (st == LOP_OK && !lop_sparse_selects(*out)) st = LOP_NOMATCH;
+    const lop_node *gone[] = {a, x, b};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
+/* The root's action on the block on the right, by the times and the sign of N; else alt. */
+static lop_status of_block(const lop_match *m, const covered *k, const lop_node *alt,
+                           const lop_node **out) {
+    const lop_maker *mk = k->s.mk;
+    const lop_node *root = m->root, *all = NULL, *eye = NULL, *z = NULL, *less = NULL,
+                   *value = NULL;
+    const int64_t n = lop_rows(k->s.m);
+    const lop_attr entries = {.i = {root->attr.i[0], 1, 0, 0}}, main = {.i = {n, 0, 0, 0}};
+    lop_coef e = lop_coef_over(mk->ctx, k->s.with, k->s.c);
+    if (k->mode & LOP_C) e.im = -e.im;
+    const lop_coef by = lop_coef_times(mk->ctx, lop_coef_const(-1, 0),
+                                       lop_coef_times(mk->ctx, k->c, e)),
+                   over = lop_coef_over(mk->ctx, lop_coef_const(1, 0), by);
+    const lop_attr times = lop_coef_attr(by), divided = lop_coef_attr(over);
+    lop_status st = both_of(k, &all);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_scale, &divided, alt, &less);
+    if (st == LOP_OK && root->op == &lop_op_trace) {
+        if (!k->rest) st = lop_thin_identity(mk, n, &eye);
+        if (st == LOP_OK) st = lop_two_by_two(mk, NULL, NULL, k->rest ? k->rest : eye, NULL, &z);
+        if (st == LOP_OK && lop_sparse_entries(z) < 0) st = LOP_NOMATCH;
+    }
+    if (st == LOP_OK) {
+        const bool trace = root->op == &lop_op_trace, diagonal = root->op == &lop_op_diagonal;
+        const lop_node *child[4] = {all,
+                                    trace      ? z
+                                    : diagonal ? less
+                                               : root->child[1],
+                                    trace      ? less
+                                    : diagonal ? NULL
+                                               : root->child[2],
+                                    less};
+        st = lop_make_op(mk,
+                         trace      ? &lop_op_sparsetrace
+                         : diagonal ? &lop_op_sparsediag
+                                    : &lop_op_sparseentries,
+                         trace      ? NULL
+                         : diagonal ? &main
+                                    : &entries,
+                         trace      ? 3
+                         : diagonal ? 2
+                                    : 4,
+                         child, NULL, &value);
+    }
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_scale, &times, value, out);
+    const lop_node *gone[] = {all, eye, z, less, value};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     return st;
 }
@@ -155,13 +249,22 @@ static lop_status covered_value(const lop_match *m, const lop_maker *mk, bool wh
                                 lop_status (*as_written)(const lop_match *, const lop_maker *,
                                                          const lop_node **),
                                 const lop_node **out) {
-    const lop_node *alt = NULL;
+    const lop_node *alt = NULL, *block = NULL;
     covered k;
     lop_status st = read(m, mk, &k);
+    const bool entries = st == LOP_OK && m->root->op == &lop_op_entry_sums;
+    if (entries && (m->root->n != 3 || m->root->attr.i[0] > LOP_AT_COO || m->root->attr.i[1] != 0))
+        st = LOP_NOMATCH;
+    if (st == LOP_OK && m->root->op == &lop_op_diagonal && m->root->attr.i[0] != 0)
+        st = LOP_NOMATCH;
     if (st == LOP_OK && k.rest && (whole || lop_sparse_entries(k.rest) < 0)) st = LOP_NOMATCH;
     if (st == LOP_OK) st = as_written(m, mk, &alt);
-    if (st == LOP_OK) st = difference(m, &k, alt, out);
+    const bool found = st == LOP_OK;
+    if (found) st = of_block(m, &k, alt, &block);
+    if (found && (st == LOP_OK || st == LOP_NOMATCH))
+        st = difference(m, &k, block ? block : alt, out);
     lop_node_unref(alt);
+    lop_node_unref(block);
     drop(&k);
     return st;
 }

@@ -7,11 +7,12 @@
  * rows than M; nothing of A's size that is dense is made.
  *
  *   x = E^-1 (b - c U H^-1 V^H E^-1 b)       U = V = I: x = M H^-1 E^-1 b
- *     Checked by A itself; refined once where that does not pass, as E^-1 may be much larger than
- *     A^-1; then checked again, else by the dense form.
- *   diag(A^-1) = d - c d^2 diag(U H^-1 V^H),  d the diagonal of E^-1
+ *     Refined once, as E^-1 may be much larger than A^-1, in all rows or in some: then each row is
+ *     as accurate as its residual (Skeel 1980). Checked by A itself, else by the dense form.
+ *   diag(A^-1) = d t,  t = 1 - c d diag(U H^-1 V^H),  d the diagonal of E^-1
  *     Accepted where a probe is solved with by the same H, and |d| <= 10 n |A^-1|, as an update's
- *     is (op_checked_or_fallback.c).
+ *     is (op_checked_or_fallback.c), and no t_i is less than 1e-4, so that each has lost four
+ *     digits at most; else by the dense form.
  *   det A = det E det H / det M, accepted as op_checked_quotient.c says
  *
  * Of few rows the dense form is as cheap: each takes a solve with M. */
@@ -26,7 +27,7 @@
 enum { TERMS = 8, FEWEST = 64 };
 
 void lop_seen_close(lop_seen *s) {
-    const lop_node *gone[] = {s->u, s->vh, s->e, s->over, s->h};
+    const lop_node *gone[] = {s->u, s->vh, s->e, s->over, s->h, s->x};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
 }
 
@@ -121,21 +122,20 @@ static lop_status invert_noise(lop_seen *s) {
 
 /* H, of one kind where that closes. */
 static lop_status make_inner(lop_seen *s) {
-    const lop_node *in = NULL, *right = NULL, *all = NULL, *times = NULL;
-    lop_coef c = s->c;
+    const lop_node *in = NULL, *right = NULL, *times = NULL;
+    s->with = s->c;
     lop_status st = invert_noise(s);
-    if (st == LOP_OK) in = peeled(s->over, &c);
+    if (st == LOP_OK) in = peeled(s->over, &s->with);
     const bool eye = in && in->op == &lop_op_identity;
     if (st == LOP_OK && s->u)
         st = eye ? (right = lop_node_ref(s->u), LOP_OK)
                  : lop_make2(s->mk, &lop_op_prod, NULL, in, s->u, &right);
     if (st == LOP_OK)
-        st = s->vh ? lop_make2(s->mk, &lop_op_prod, NULL, s->vh, right ? right : in, &all)
-                   : (all = lop_node_ref(right ? right : in), LOP_OK);
-    if (st == LOP_OK) st = lop_thin_multiple(s->mk, c, all, &times);
+        st = s->vh ? lop_make2(s->mk, &lop_op_prod, NULL, s->vh, right ? right : in, &s->x)
+                   : (s->x = lop_node_ref(right ? right : in), LOP_OK);
+    if (st == LOP_OK) st = lop_thin_multiple(s->mk, s->with, s->x, &times);
     if (st == LOP_OK) st = lop_sum_closed(s->mk, s->m, times, &s->h);
     lop_node_unref(right);
-    lop_node_unref(all);
     lop_node_unref(times);
     if (st == LOP_OK && (s->h->dtype != s->sum->dtype || !is_quick(s->h))) st = LOP_NOMATCH;
     return st;
@@ -183,7 +183,7 @@ static lop_status solution(const lop_seen *s, const lop_node *b, const lop_node 
 
 LOP_BUILD(solve_sparse_update) {
     const lop_node *sum = m->root->child[0], *b = NULL, *x = NULL, *r = NULL, *more = NULL,
-                   *again = NULL, *dense = NULL, *alt = NULL, *refined = NULL;
+                   *again = NULL, *dense = NULL, *alt = NULL;
     const lop_attr dt = {.i = {0, 0, 0, (int64_t)sum->dtype + 1}}, cast = {.i = {1, 0, 0, dt.i[3]}},
                    tried = {.i = {1, 0, 0, 0}};
     lop_seen s;
@@ -200,21 +200,23 @@ LOP_BUILD(solve_sparse_update) {
         st = lop_infer_hermitian(sum)
                  ? lop_make2(mk, &lop_op_cholesky_solve, &tried, dense, b, &alt)
                  : lop_make2(mk, &lop_op_lu_solve, NULL, dense, b, &alt);
-    if (st == LOP_OK) st = lop_check_instead(&k, again, b, alt, &refined);
-    if (st == LOP_OK) st = lop_check_by(&k, x, r, b, refined, out);
+    if (st == LOP_OK) st = lop_check_instead(&k, again, b, alt, out);
     lop_check_close(&k);
-    const lop_node *gone[] = {b, x, r, more, again, dense, alt, refined};
+    const lop_node *gone[] = {b, x, r, more, again, dense, alt};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     lop_seen_close(&s);
     return st;
 }
 
-/* d - c d^2 diag(U H^-1 V^H). */
-static lop_status diagonal_of(const lop_seen *s, const lop_node *root, const lop_node **out) {
+/* d t and t = 1 - c d diag(U H^-1 V^H). */
+static lop_status diagonal_of(const lop_seen *s, const lop_node *root, const lop_node **t,
+                              const lop_node **out) {
     const lop_maker *mk = s->mk;
     const lop_attr by = lop_coef_attr(s->c), k = {.i = {0, 0, 0, (int64_t)root->dtype + 1}};
-    const lop_node *in = NULL, *right = NULL, *all = NULL, *x = NULL, *d = NULL, *dd = NULL,
-                   *ddx = NULL, *less = NULL;
+    const lop_node *in = NULL, *right = NULL, *all = NULL, *x = NULL, *d = NULL, *dx = NULL,
+                   *less = NULL, *ones = NULL;
+    const lop_node like = {
+        .shape = {.ndim = 1, .dim = {lop_rows(s->sum)}}, .dtype = root->dtype, .core = 1};
     lop_status st = lop_inverse_closed(mk, s->h, &in);
     if (st == LOP_OK && s->vh) st = lop_make2(mk, &lop_op_prod, NULL, in, s->vh, &right);
     if (st == LOP_OK)
@@ -222,22 +224,23 @@ static lop_status diagonal_of(const lop_seen *s, const lop_node *root, const lop
                   : (all = lop_node_ref(right ? right : in), LOP_OK);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_diagonal, &k, all, &x);
     if (st == LOP_OK) st = lop_make_diagonal(mk, s->over, &d);
-    if (st == LOP_OK) st = lop_make2(mk, &lop_op_mul, NULL, d, d, &dd);
-    if (st == LOP_OK) st = lop_make2(mk, &lop_op_mul, NULL, dd, x, &ddx);
-    if (st == LOP_OK) st = lop_make1(mk, &lop_op_scale, &by, ddx, &less);
-    if (st == LOP_OK) st = lop_build_minus(mk, d, less, out);
-    const lop_node *gone[] = {in, right, all, x, d, dd, ddx, less};
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_mul, NULL, d, x, &dx);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_scale, &by, dx, &less);
+    if (st == LOP_OK) st = lop_make(mk, "ones", NULL, 0, NULL, &like, &ones);
+    if (st == LOP_OK) st = lop_build_minus(mk, ones, less, t);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_mul, NULL, d, *t, out);
+    const lop_node *gone[] = {in, right, all, x, d, dx, less, ones};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     return st;
 }
 
 LOP_BUILD(inverse_sparse_update) {
     const lop_node *sum = m->root->child[0]->child[0], *value = NULL, *x = NULL, *r = NULL,
-                   *w = NULL, *alt = NULL;
+                   *w = NULL, *alt = NULL, *share = NULL, *probed = NULL;
     lop_seen s;
     lop_check k = {.mk = mk, .a = sum};
     lop_status st = lop_seen_read(mk, sum, m->root->dtype, &s);
-    if (st == LOP_OK) st = diagonal_of(&s, m->root, &value);
+    if (st == LOP_OK) st = diagonal_of(&s, m->root, &share, &value);
     if (st == LOP_OK && value->dtype != m->root->dtype) st = LOP_NOMATCH;
     if (st == LOP_OK) st = lop_check_open(&k, sum->dtype);
     if (st == LOP_OK) st = solution(&s, k.v, &x);
@@ -245,9 +248,11 @@ LOP_BUILD(inverse_sparse_update) {
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_solve, NULL, s.e, k.v, &w);
     if (st == LOP_OK) st = lop_inverse_diagonal(mk, sum, &m->root->attr, m->root->dtype, &alt);
     const lop_node *child[9] = {value, x, r, k.v, k.q, k.u, w, k.v, alt};
-    if (st == LOP_OK) st = lop_make_op(mk, &lop_op_checked_value, NULL, 9, child, NULL, out);
+    if (st == LOP_OK) st = lop_make_op(mk, &lop_op_checked_value, NULL, 9, child, NULL, &probed);
+    const lop_node *part[3] = {probed, share, alt};
+    if (st == LOP_OK) st = lop_make_op(mk, &lop_op_checked_share, NULL, 3, part, NULL, out);
     lop_check_close(&k);
-    const lop_node *gone[] = {value, x, r, w, alt};
+    const lop_node *gone[] = {value, x, r, w, alt, share, probed};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     lop_seen_close(&s);
     return st;

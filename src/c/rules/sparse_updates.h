@@ -11,7 +11,8 @@ typedef struct lop_seen {
     const lop_maker *mk;
     const lop_node *sum, *m;               /* borrowed */
     const lop_node *u, *vh, *e, *over, *h; /* owned; u and vh NULL: the identity */
-    lop_coef c;
+    const lop_node *x;                     /* owned: H = M + with x */
+    lop_coef c, with;
 } lop_seen;
 
 /* To be closed whatever comes back. NOMATCH: the sum is not so. */

@@ -46,7 +46,7 @@ ARMS = {
     "checked_update": -1,
     "checked_update_det": -1,
     "checked_quotient_det": -1,
-    "checked_gap": -1,
+    "checked_share": -1,
     "block_tridiagonal_solve": -1,
     "block_det": -1,
     "blockinvblocks": -1,

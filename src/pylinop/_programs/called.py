@@ -193,7 +193,9 @@ class NumpyProgram:
 
     def __call__(self, *args: Any) -> Any:
         """The values, as arrays, nested as f returns them; of LazyArrays LazyArrays."""
-        if any(map(is_lazy, args)):
+        parts: list[Any] = []
+        trees.flatten(args, parts)
+        if any(map(is_lazy, parts)):
             return self._f(*args)
         structure, arrays = self._read(args)
         entry = self._entry(structure, tuple([(a.shape, a.dtype) for a in arrays]))

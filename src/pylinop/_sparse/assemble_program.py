@@ -60,18 +60,16 @@ def has_thin_product(program: Any) -> bool:
 
 
 def is_doubled(program: Any) -> bool:
-    """Is it written as a Block [B X; 0 B]?"""
+    """Is it written as a Block [B X; 0 C] of halves?"""
     words = _words(program)
     starts: list[int] = []  # of what is on the stack
     for k, w in enumerate(words):
         n = int(w[1]) if w[0] >= 0 else 0
         below = starts[len(starts) - n :]
         if k == len(words) - 1 and n == 4 and _HEADS[w[0]] == "block" and tuple(w[2:4]) == (2, 2):
-            own = words[below[0] : below[1]]
             zeros = words[below[3] - 1]
-            return np.array_equal(own, words[below[3] : k]) and (
-                zeros[0] >= 0 and _HEADS[zeros[0]] == "zeros"
-            )
+            square = zeros[8] == zeros[9] and 2 * zeros[8] == w[8]
+            return bool(square and zeros[0] >= 0 and _HEADS[zeros[0]] == "zeros")
         starts = [*starts[: len(starts) - n], below[0] if n else k]
     return False
 

@@ -33,7 +33,7 @@ class Factor(Checked):
         super().__init__()
         A = scipy_sparse().csc_array(A)
         A.sum_duplicates()
-        self.doubled = doubled  # [B X; 0 B], by how it is written
+        self.doubled = doubled  # [B X; 0 C], by how it is written
         if doubled:
             A = _with_mirror(A)
         self.A = A
@@ -48,7 +48,7 @@ class Factor(Checked):
         self.tried: Factor | bool | str | None = None  # what `believed` found; "own": this one
         self.safer: Factor | None = None  # the same with full pivoting, where it was needed
         self.unbanded: Factor | None = None
-        self.half: Factor | None = None  # of [B X; 0 B] that of B, where that has been asked
+        self.halves: list[Factor] = []  # of [B X; 0 C] those of B and C, where that has been asked
         self._looked_at()
         at = A.indices, np.repeat(np.arange(self.n), np.diff(A.indptr))
         size = np.abs(A.data)
@@ -64,7 +64,7 @@ class Factor(Checked):
             kept += self.lu.nnz * (A.dtype.itemsize + 4)
         if self.band is not None:
             kept += self.band.nbytes
-        for other in (self.safer, self.unbanded, self.half):
+        for other in (self.safer, self.unbanded, *self.halves):
             if other is not None and other.lu is not None:
                 kept += other.lu.nnz * (A.dtype.itemsize + 4)
         return int(kept)
@@ -176,12 +176,14 @@ class Factor(Checked):
     # -- solves
 
     def near(self, eps: Any, asked: str = "") -> Any:
-        """Of parts of the inverse of [B X; 0 B] as of B, since that is what is inverted: its own
-        is as the square."""
+        """Of parts of the inverse of [B X; 0 C] as of B and C, since those are what is inverted:
+        its own is as their product."""
         if self.doubled and asked in ("diagonal", "trace", "entries"):
-            if self.half is None:
-                self.half = Factor(self.A[: self.n // 2, : self.n // 2])
-            return 0.0 if self.half.believed() is SINGULAR else self.half.near(eps)
+            if not self.halves:
+                h = self.n // 2
+                self.halves = [Factor(self.A[:h, :h]), Factor(self.A[h:, h:])]
+            singular = any(f.believed() is SINGULAR for f in self.halves)
+            return 0.0 if singular else min(f.near(eps) for f in self.halves)
         return super().near(eps) if self.safer is None else self.safer.near(eps)
 
     def solves(self, eps: Any) -> bool:
@@ -301,8 +303,8 @@ class Factor(Checked):
 
 
 def _with_mirror(A: Any) -> Any:
-    """[B X; 0 B] with zeros where X^T has entries: of a symmetric pattern where B has one, which is
-    factored with less fill."""
+    """[B X; 0 C] with zeros where X^T has entries: of a symmetric pattern where B and C
+    have one, which is factored with less fill."""
     C = A.tocoo()
     on = (C.coords[0] < A.shape[0] // 2) & (C.coords[1] >= A.shape[0] // 2)
     row = np.concatenate([C.coords[0], C.coords[1][on]])

@@ -49,7 +49,7 @@ def _selected(factor: Any, lu: Any, row: Any, col: Any) -> Any:
     at_row, at_col = lu.perm_c.astype(np.int64), lu.perm_r.astype(np.int64)
     C = A.tocoo()  # A^-1 is needed where A^T has entries: for the check
     check = [(C.coords[0], C.coords[1], C.data, 0)]
-    if factor.doubled:  # [B X; 0 B]: the block on the right has a check of its own
+    if factor.doubled:  # [B X; 0 C]: the block on the right has a check of its own
         on = C.coords[0] < n // 2
         check.append((*(x[on] for x in (*C.coords, C.data)), n // 2))
     i = np.concatenate([at_row[row], *(at_row[k] for _, k, _, _ in check)])

@@ -17,10 +17,10 @@
  *                is near to being singular by is seen through U, and not covered by E. Else, or
  *                where det is 0, a diagonal has one or something is not finite, alt.
  *
- *   checked_gap  children x, z, w, alt: x, made of a difference P - Q of which z = P v and w = Q v
- *                are columns of a probe v of signs, where
- *                  |z - w| >= |z| / 8,
- *                so that x has no more than some eight times the errors of P. Else alt.
+ *   checked_share  children x, t, alt: x, made of a difference whose diagonal is the vector t times
+ *                what the larger part has there, where
+ *                  |t_i| >= 1e-4
+ *                for each i: no element has lost more than four digits. Else alt.
  *
  * Cost: a pass over the columns. */
 #include "expr/op.h"
@@ -47,16 +47,7 @@ static double mean_size(const lop_mat *z) {
     for (int64_t i = 0; i < z->m; i++) all += squared(at(z, i));
     return sqrt(all / (double)z->m);
 }
-/* |z - w| / |z|. */
-static double seen(const lop_mat *z, const lop_mat *w) {
-    double apart = 0, all = 0;
-    for (int64_t i = 0; i < z->m; i++) {
-        apart += squared(at(z, i) - at(w, i));
-        all += squared(at(z, i));
-    }
-    return sqrt(apart / all);
-}
-/* Likewise of each element above `most`? */
+/* Is |z_i - w_i| >= |z_i| / 8 of each element above `most`? */
 static bool all_seen(const lop_mat *z, const lop_mat *w, double most) {
     for (int64_t i = 0; i < z->m; i++) {
         const double own = squared(at(z, i));
@@ -111,26 +102,25 @@ const lop_op lop_op_checked_quotient_det = {LOP_NAMED(checked_quotient_det),
                                             .lower = lop_lower_arms,
                                             .check = check_quotient};
 
-static lop_status run_accept_gap(const lop_call *c) {
+static lop_status run_accept_share(const lop_call *c) {
+    const lop_mat *t = c->a[2];
     lopk_copy(c->a[0], c->a[1]);
-    return seen(c->a[2], c->a[3]) >= 0.125 ? LOP_OK : LOP_SINGULAR;
+    for (int64_t i = 0; i < t->m; i++)
+        if (!(squared(at(t, i)) >= 1e-8)) return LOP_SINGULAR;
+    return LOP_OK;
 }
-static lop_status check_gap(lop_emit *e, const lop_node *self, int value, int mask) {
-    int in[3];
-    for (int i = 0; i < 3; i++) in[i] = lop_emit_value(e, self->child[i]);
-    lop_step *s = lop_emit_step(e, "accept", run_accept_gap, value, 3, in);
+static lop_status check_share(lop_emit *e, const lop_node *self, int value, int mask) {
+    const int in[2] = {lop_emit_value(e, self->child[0]), lop_emit_value(e, self->child[1])};
+    lop_step *s = lop_emit_step(e, "accept", run_accept_share, value, 2, in);
     if (!s) return LOP_NOMEM;
     s->fail = mask;
     s->flags = LOP_STEP_QUIET | LOP_STEP_INPLACE;
     return LOP_OK;
 }
-static lop_status infer_gap(lop_node *n, lop_err *err) {
-    const lop_node *x = n->child[0], *z = n->child[1], *w = n->child[2], *alt = n->child[3];
-    for (int i = 1; i < 3; i++)
-        if (n->child[i]->core != 2 || lop_cols(n->child[i]) != 1 || n->child[i]->weak)
-            return lop_fail(err, LOP_DIM, "%s takes columns", n->op->name);
-    if (lop_rows(z) != lop_rows(w) || !lop_is_blas(z->dtype) || z->dtype != w->dtype ||
-        x->dtype != alt->dtype || x->core != alt->core || x->weak || alt->weak ||
+static lop_status infer_share(lop_node *n, lop_err *err) {
+    const lop_node *x = n->child[0], *t = n->child[1], *alt = n->child[2];
+    if (x->core > 2 || x->core != alt->core || t->core != 1 || t->weak || lop_nbatch(t) ||
+        !lop_is_blas(t->dtype) || x->dtype != alt->dtype || x->weak || alt->weak ||
         !lop_shape_equal(&x->shape, &alt->shape))
         return lop_fail(err, LOP_DIM, "the branches of %s differ", n->op->name);
     n->shape = x->shape;
@@ -138,6 +128,6 @@ static lop_status infer_gap(lop_node *n, lop_err *err) {
     n->dtype = x->dtype;
     return LOP_OK;
 }
-const lop_op lop_op_checked_gap = {
-    LOP_NAMED(checked_gap), .cls = LOP_ARRAY,        .min = 4,          .max = 4,
-    .infer = infer_gap,     .lower = lop_lower_arms, .check = check_gap};
+const lop_op lop_op_checked_share = {
+    LOP_NAMED(checked_share), .cls = LOP_ARRAY,    .min = 3, .max = 3, .infer = infer_share,
+    .lower = lop_lower_arms,  .check = check_share};
