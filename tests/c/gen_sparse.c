@@ -52,6 +52,20 @@ static const lop_node *asked(gen *g, const char *rule, const lop_node *a, int64_
     return out;
 }
 
+/* A^-1 X A^-1 of sparse A and X, in a trace perhaps beside Y. */
+const lop_node *gen_between_sparse(gen *g, const char *rule) {
+    gen one = *g;
+    one.batch = (lop_shape){0};
+    one.exprs = 0;
+    one.dtype = LOP_c128;
+    g = &one;
+    const int64_t n = 2 + pick(g, 3);
+    const lop_node *in = inverse(g, two(g, "sum", sparse(g, n, n), noise(g, n))),
+                   *all = two(g, "prod", two(g, "prod", keep(in), sparse(g, n, n)), in);
+    if (!strncmp(rule, "trace", 5)) all = two(g, "prod", all, sparse(g, n, n));
+    return asked(g, rule, all, n);
+}
+
 const lop_node *gen_sparse_update(gen *g, const char *rule) {
     gen one = *g;
     one.batch = (lop_shape){0};

@@ -236,7 +236,7 @@ static lop_status diagonal_of(const lop_seen *s, const lop_node *root, const lop
 
 LOP_BUILD(inverse_sparse_update) {
     const lop_node *sum = m->root->child[0]->child[0], *value = NULL, *x = NULL, *r = NULL,
-                   *w = NULL, *alt = NULL, *share = NULL, *probed = NULL;
+                   *w = NULL, *alt = NULL, *share = NULL, *looked = NULL;
     lop_seen s;
     lop_check k = {.mk = mk, .a = sum};
     lop_status st = lop_seen_read(mk, sum, m->root->dtype, &s);
@@ -247,12 +247,12 @@ LOP_BUILD(inverse_sparse_update) {
     if (st == LOP_OK) st = lop_check_residual(&k, x, k.v, &r);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_solve, NULL, s.e, k.v, &w);
     if (st == LOP_OK) st = lop_inverse_diagonal(mk, sum, &m->root->attr, m->root->dtype, &alt);
-    const lop_node *child[9] = {value, x, r, k.v, k.q, k.u, w, k.v, alt};
-    if (st == LOP_OK) st = lop_make_op(mk, &lop_op_checked_value, NULL, 9, child, NULL, &probed);
-    const lop_node *part[3] = {probed, share, alt};
-    if (st == LOP_OK) st = lop_make_op(mk, &lop_op_checked_share, NULL, 3, part, NULL, out);
+    const lop_node *part[3] = {value, share, alt};
+    if (st == LOP_OK) st = lop_make_op(mk, &lop_op_checked_share, NULL, 3, part, NULL, &looked);
+    const lop_node *child[9] = {looked, x, r, k.v, k.q, k.u, w, k.v, alt};
+    if (st == LOP_OK) st = lop_make_op(mk, &lop_op_checked_value, NULL, 9, child, NULL, out);
     lop_check_close(&k);
-    const lop_node *gone[] = {value, x, r, w, alt, share, probed};
+    const lop_node *gone[] = {value, x, r, w, alt, share, looked};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     lop_seen_close(&s);
     return st;
