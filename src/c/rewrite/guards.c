@@ -223,6 +223,12 @@ lop_truth lop_when_transposes(const lop_match *m) {
 lop_truth lop_when_same_attr(const lop_match *m) {
     return truth(lop_attr_equal(&m->root->child[0]->attr, &m->root->child[1]->attr));
 }
+/* And integers are of one dtype: those of a value wrap where they stand. */
+lop_truth lop_when_same_swap(const lop_match *m) {
+    const lop_node *a = m->root->child[0], *b = m->root->child[1];
+    return truth(lop_attr_equal(&a->attr, &b->attr) &&
+                 (a->dtype == b->dtype || (lop_is_blas(a->dtype) && lop_is_blas(b->dtype))));
+}
 lop_truth lop_when_one_sided(const lop_match *m) {
     const lop_attr *band = &m->root->child[0]->attr;
     return truth((band->i[0] == 0 || band->i[1] == 0) && band->i[2] == 0);

@@ -17,6 +17,7 @@ lop_truth lop_when_real(const lop_match *m);       /* the root is real and its m
 lop_truth lop_when_transposes(const lop_match *m); /* the root's mode transposes */
 lop_truth
 lop_when_one_sided(const lop_match *m); /* the child's band is on one side, nothing assumed */
+lop_truth lop_when_same_swap(const lop_match *m);
 lop_truth lop_when_same_attr(const lop_match *m);  /* both children of the root have the same */
 lop_truth lop_when_conjugates(const lop_match *m); /* the root's mode conjugates */
 lop_truth

@@ -588,7 +588,7 @@ const lop_rule lop_rule_table[] = {
     {"scale-one", LOP_PUSH, "(scale@c ?a)", "?a", lop_when_scale_one, NULL, "1 a = a"},
     {"swap-swap", LOP_PUSH, "(swap@m (swap@n ?a))", NULL, NULL, lop_build_swap_swap, "(a^T)^T = a"},
     {"mul-swaps", LOP_PUSH, "(mul (swap@m ?a) (swap@m ?b))", "(swap@m (mul ?a ?b))",
-     lop_when_same_attr, NULL, "both are read along their lines"},
+     lop_when_same_swap, NULL, "both are read along their lines"},
     {"conj-real", LOP_PUSH, "(conjugate ?a)", "?a", lop_when_array_real, NULL,
      "conj of real is itself", LOP_VETO},
     {"conj-conj", LOP_PUSH, "(conjugate (conjugate ?a))", "?a", NULL, NULL, "conj conj a = a"},
