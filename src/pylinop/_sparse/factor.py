@@ -26,6 +26,9 @@ def _sla() -> Any:
     return scipy.sparse.linalg
 
 
+_ROOM = 20  # what SuperLU sets aside at first, in entries of the matrix
+
+
 class Factor(Checked):
     """A square sparse matrix and the factor that solves with it, made when first needed."""
 
@@ -60,13 +63,15 @@ class Factor(Checked):
     def nbytes(self) -> int:
         A = self.A
         kept = A.data.nbytes + A.indices.nbytes + A.indptr.nbytes
-        if self.lu is not None:
-            kept += self.lu.nnz * (A.dtype.itemsize + 4)
+        for one in (self, self.safer, self.unbanded, *self.halves):
+            if one is None or one.lu is None:
+                continue
+            entries = one.lu.nnz
+            if not isinstance(one.lu, cholmod.Cholesky):  # its room, and L and U once more
+                entries += max(entries, _ROOM * one.A.nnz)
+            kept += entries * (A.dtype.itemsize + 4)
         if self.band is not None:
             kept += self.band.nbytes
-        for other in (self.safer, self.unbanded, *self.halves):
-            if other is not None and other.lu is not None:
-                kept += other.lu.nnz * (A.dtype.itemsize + 4)
         return int(kept)
 
     @property
