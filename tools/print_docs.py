@@ -205,6 +205,11 @@ PARTS = {
     ),
     "diagonal-inverse-quadratic": ("", "", ""),
     "trace-inverses-shifted-kron": ("", "", ""),
+    "diagonal-inverse-sparse-update": (
+        "`D + U @ inv(M) @ V.H`, D diagonal, U, M and V sparse",
+        "selected inverse of `M + V.H @ inv(D) @ U`, where rows of U and V meet",
+        "two sparse factors, by their fill",
+    ),
     "diagonal-inverse-beside-band": (
         "`G + c L inv(M) R` of bands M, G, L and R, one of L and R the identity or a multiple of G",
         "of `inv(H) M` and kin, `H = M G + c R`, where `diag(inv(M))` has no 0, else dense",

@@ -14,6 +14,7 @@ from .. import _core
 from .._base import errors
 from .._base.checks import is_lazy
 from .._base.dlpack import fixed
+from .._base.kind_flags import heads
 from .._contractions.recorded import Deferred
 from .._contractions.scatter import Scattered
 from .._lazy import evaluate, numpy_functions
@@ -128,7 +129,7 @@ def _beside(a: Any, b: Any, g: Any, k: int) -> Any:
     return g @ view(b, 3) if k == 0 else view(a, 3) @ g
 
 
-_FEW_ENTRIES = {"diag", "identity", "sparse", "selection", "permutation", "tridiagonal", "banded"}
+_FEW_ENTRIES = heads("few_entries") | heads("diagonal")
 
 
 def _has_few_entries(x: Any, depth: int = _DEEPEST) -> bool:
