@@ -165,13 +165,11 @@ def test_singular_and_bad_values():
     Q = (Q - sp.diags_array(Q @ np.ones(400))).tocsr()  # rows add up to 0
     A = points(r, 100, 400)
     V = pl.Sparse(A) @ pl.inv(pl.Sparse(Q)) @ pl.Sparse(A).T + pl.Identity(100)
-    for ask in (lambda: pl.solve(V, np.ones(100)), lambda: pl.inv(V).diagonal()):
-        try:
-            found = ask()
-        except np.linalg.LinAlgError:
-            continue
-        with np.errstate(all="ignore"):
-            assert not np.isfinite(found).all() or np.abs(found).max() < 1e3
+    with pytest.warns(pl.IllConditionedWarning):
+        pl.solve(V, np.ones(100))
+    H = (Q + A.T @ A).toarray()  # A^-1 has a limit, which needs no inverse of Q
+    limit = np.eye(100) - A.toarray() @ np.linalg.inv(H) @ A.toarray().T
+    close(pl.inv(V).diagonal(), np.diagonal(limit), 1e-11)
     P = grid(20, 0.4)
     e = np.ones(400)
     W = pl.inv(pl.Sparse(P)) + pl.Diag(e)

@@ -10,22 +10,10 @@
 #include "ops/projections/projections.h"
 #include "ops/shared/sparse_solver.h"
 
-enum { FACTORS = 8 };
-
 /* A of A^-1 seen in *mode; NULL: it is none whose entries are selected. */
 static const lop_node *inverted(const lop_node *f, int64_t *mode) {
-    *mode = LOP_N;
-    if (f->op == &lop_op_view) {
-        *mode = f->attr.i[0];
-        f = f->child[0];
-    }
-    if (f->op != &lop_op_inverse) return NULL;
-    f = f->child[0];
-    if (f->op == &lop_op_view) {
-        *mode ^= f->attr.i[0];
-        f = f->child[0];
-    }
-    return lop_sparse_selects(f) ? f : NULL;
+    const lop_node *a = lop_inverse_seen(f, mode);
+    return a && lop_sparse_selects(a) ? a : NULL;
 }
 
 /* A as it is seen in both inverses, owned; NOMATCH: they are of two. */
@@ -146,60 +134,24 @@ static bool two_inverses(const lop_node *const *f, int n, int *first, int *secon
 /* The factors from..to, those behind the last one the first ones again; I where there are none. */
 static lop_status some_of(const lop_maker *mk, const lop_node *const *f, int n, int from, int to,
                           const lop_node **out) {
-    const lop_node *part[FACTORS];
+    const lop_node *part[LOP_FACTORS];
     int k = 0;
     for (int i = from; i < to; i++) part[k++] = f[i % n];
     return k ? lop_product_of(mk, part, k, out)
              : square_like(mk, "identity", lop_rows(f[from % n]), out);
 }
 
-/* c a, of the coefficients of multiples. Takes over a. */
-static lop_status times(const lop_maker *mk, const lop_attr *const *by, int n, const lop_node *a,
-                        const lop_node **out) {
-    lop_status st = LOP_OK;
-    for (int i = 0; st == LOP_OK && i < n; i++) {
-        const lop_node *less = a;
-        a = NULL;
-        st = lop_make1(mk, &lop_op_scale, by[i], less, &a);
-        lop_node_unref(less);
-    }
-    *out = a;
-    return st;
-}
-
-/* The factors of a product, those of multiples of products within it too, and the coefficients of
- * these. */
-typedef struct factors {
-    const lop_node *f[FACTORS];
-    const lop_attr *by[FACTORS];
-    int n, multiples;
-} factors;
-static bool gather(const lop_node *p, lop_dtype dt, int depth, factors *all) {
-    const bool within = p->op == &lop_op_prod || p->op == &lop_op_scaled;
-    if (depth == 0 || (within && p->dtype != dt)) return false;
-    if (p->op == &lop_op_prod)
-        return gather(p->child[0], dt, depth - 1, all) && gather(p->child[1], dt, depth - 1, all);
-    if (p->op == &lop_op_scaled) {
-        if (all->multiples == FACTORS) return false;
-        all->by[all->multiples++] = &p->attr;
-        return gather(p->child[0], dt, depth - 1, all);
-    }
-    if (all->n == FACTORS) return false;
-    all->f[all->n++] = p;
-    return true;
-}
-
 /* tr(A^-1 X A^-1 Y), whatever stands first. */
 LOP_BUILD(trace_between_sparse) {
     const lop_node *p = m->root->child[0], *a = NULL, *x = NULL, *y = NULL, *all = NULL, *z = NULL,
-                   *d = NULL, *alt = NULL, *less = NULL, *value = NULL, *plain = NULL, *one = NULL;
-    factors g = {.n = 0};
+                   *d = NULL, *alt = NULL, *less = NULL, *value = NULL, *plain = NULL;
+    const lop_node *f[LOP_FACTORS];
+    lop_coef by = lop_coef_const(-1, 0); /* turned, too */
     int i = 0, j = 0;
-    if (lop_nbatch(p) > 0 || !lop_is_blas(m->root->dtype) ||
-        !gather(p, p->dtype, 2 * FACTORS, &g) || g.n < 2 || !two_inverses(g.f, g.n, &i, &j))
-        return LOP_NOMATCH;
-    const lop_node *const *f = g.f;
-    const int n = g.n;
+    const int n =
+        lop_nbatch(p) == 0 && lop_is_blas(m->root->dtype) ? lop_factors_times(p, f, &by) : 0;
+    if (n < 2 || !two_inverses(f, n, &i, &j)) return LOP_NOMATCH;
+    const lop_attr times = lop_coef_attr(by);
     lop_status st = one_of_both(mk, f[i], f[j], &a);
     if (st == LOP_OK) st = some_of(mk, f, n, i + 1, j, &x);
     if (st == LOP_OK) st = some_of(mk, f, n, j + 1, n + i, &y);
@@ -213,12 +165,8 @@ LOP_BUILD(trace_between_sparse) {
     if (st == LOP_OK) st = turned(mk, alt, &less);
     const lop_node *child[3] = {all, z, less};
     if (st == LOP_OK) st = lop_make_op(mk, &lop_op_sparsetrace, NULL, 3, child, NULL, &value);
-    if (st == LOP_OK) st = turned(mk, value, &one);
-    if (st == LOP_OK) {
-        st = times(mk, g.by, g.multiples, one, out);
-        one = NULL;
-    }
-    const lop_node *gone[] = {a, x, y, all, z, d, alt, less, value, plain, one};
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_scale, &times, value, out);
+    const lop_node *gone[] = {a, x, y, all, z, d, alt, less, value, plain};
     for (size_t k = 0; k < sizeof gone / sizeof gone[0]; k++) lop_node_unref(gone[k]);
     return st;
 }

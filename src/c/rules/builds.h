@@ -223,6 +223,14 @@ bool lop_turns_to_inverse(const lop_node *const *f, int n);
 /* product_values.c: the factors of a product in order, borrowed; 0: there are more than `room`, or
  * a part of it has another dtype than the whole, whose numbers may wrap. And their product, owned.
  */
+enum { LOP_FACTORS = 12 };
+/* At most LOP_FACTORS of them, those of multiples too, by whose numbers *c is multiplied. */
+int lop_factors_times(const lop_node *a, const lop_node **f, lop_coef *c);
+/* A of A^-1, borrowed, and the mode in which it is seen; NULL: f is no inverse. */
+const lop_node *lop_inverse_seen(const lop_node *f, int64_t *mode);
+/* solve_woodbury.c: `a` seen through the mode, of what is a view itself one view. Owned. */
+lop_status lop_view_once(const lop_maker *mk, int mode, const lop_node *a,
+                         const lop_node **out) LOP_MUST_CHECK;
 int lop_product_factors(const lop_node *p, const lop_node **f, int room);
 lop_status lop_product_of(const lop_maker *mk, const lop_node *const *f, int n,
                           const lop_node **out) LOP_MUST_CHECK;

@@ -32,16 +32,6 @@ static void drop(covered *k) {
     lop_node_unref(k->rest);
 }
 
-/* X of the inverse of X, seen through a mode; NULL: it is none. */
-static const lop_node *inverted(const lop_node *a, int *mode) {
-    *mode = LOP_N;
-    if (a->op == &lop_op_view) {
-        *mode = (int)a->attr.i[0];
-        a = a->child[0];
-    }
-    return a->op == &lop_op_inverse ? a->child[0] : NULL;
-}
-
 /* Is f what a is, seen through a mode? */
 static bool is_view_of(const lop_node *f, const lop_node *a, int mode) {
     int own = LOP_N, other = LOP_N;
@@ -63,9 +53,9 @@ static bool is_view_of(const lop_node *f, const lop_node *a, int mode) {
 
 /* Are factors from..to - 1 the product p seen through a mode? p NULL: the identity. */
 static bool is_product(const lop_node *const *f, int from, int to, const lop_node *p, int mode) {
-    const lop_node *g[LOP_SEEN_FACTORS];
+    const lop_node *g[LOP_FACTORS];
     lop_coef c = lop_coef_const(1, 0);
-    const int n = p ? lop_seen_factors(p, g, &c) : 0;
+    const int n = p ? lop_factors_times(p, g, &c) : 0;
     if (to - from != n) return false;
     for (int i = 0; i < n; i++) {
         const lop_node *own = g[mode & LOP_T ? n - 1 - i : i];
@@ -76,15 +66,16 @@ static bool is_product(const lop_node *const *f, int from, int to, const lop_nod
 
 /* NOMATCH: no part of the product is N. */
 static lop_status read(const lop_match *m, const lop_maker *mk, covered *k) {
-    const lop_node *f[LOP_SEEN_FACTORS], *p = m->root->child[0], *in[3];
-    int at[3], mode[3], found = 0;
+    const lop_node *f[LOP_FACTORS], *p = m->root->child[0], *in[3];
+    int64_t mode[3];
+    int at[3], found = 0;
     *k = (covered){.c = lop_coef_const(1, 0)};
     const int n = lop_nbatch(p) == 0 && p->dtype == m->root->dtype && lop_is_blas(p->dtype)
-                      ? lop_seen_factors(p, f, &k->c)
+                      ? lop_factors_times(p, f, &k->c)
                       : 0;
     for (int i = 0; i < n; i++) {
-        int seen;
-        const lop_node *a = inverted(f[i], &seen);
+        int64_t seen;
+        const lop_node *a = lop_inverse_seen(f[i], &seen);
         if (a && found == 3) return LOP_NOMATCH;
         if (!a) continue;
         at[found] = i;
@@ -93,7 +84,7 @@ static lop_status read(const lop_match *m, const lop_maker *mk, covered *k) {
     }
     if (found != 3 || mode[0] != mode[1] || mode[1] != mode[2] || (at[0] > 0 && at[2] < n - 1))
         return LOP_NOMATCH;
-    k->mode = mode[0];
+    k->mode = (int)mode[0];
     lop_status st = lop_seen_read(mk, in[1], p->dtype, &k->s);
     if (st != LOP_OK) return st;
     const bool turned = k->mode & LOP_T;
@@ -102,20 +93,18 @@ static lop_status read(const lop_match *m, const lop_maker *mk, covered *k) {
         !is_product(f, at[1] + 1, at[2], turned ? k->s.vh : k->s.u, k->mode) ||
         !lop_sparse_selects(k->s.m) || !lop_sparse_selects(k->s.h))
         return LOP_NOMATCH;
-    return at[0] > 0 ? lop_seen_product(mk, f, 0, at[0], &k->rest)
-                     : lop_seen_product(mk, f, at[2] + 1, n, &k->rest);
+    if (at[0] > 0) return lop_product_of(mk, f, at[0], &k->rest);
+    const int more = n - at[2] - 1;
+    return more ? lop_product_of(mk, f + at[2] + 1, more, &k->rest) : LOP_OK;
 }
 
 /* The root's action on M^-1 or H^-1 seen through the mode, times Y. */
 static lop_status of_one(const lop_match *m, const covered *k, const lop_node *a,
                          const lop_node **out) {
     const lop_maker *mk = k->s.mk;
-    const lop_attr view = {.i = {k->mode, 0, 0, 0}};
     const lop_node *in = NULL, *seen = NULL, *all = NULL;
     lop_status st = lop_inverse_closed(mk, a, &in);
-    if (st == LOP_OK)
-        st = k->mode ? lop_make1(mk, &lop_op_view, &view, in, &seen)
-                     : (seen = lop_node_ref(in), LOP_OK);
+    if (st == LOP_OK) st = lop_view_once(mk, k->mode, in, &seen);
     if (st == LOP_OK)
         st = k->rest ? lop_make2(mk, &lop_op_prod, NULL, seen, k->rest, &all)
                      : (all = lop_node_ref(seen), LOP_OK);
@@ -171,13 +160,6 @@ static lop_status difference(const lop_match *m, const covered *k, const lop_nod
     return st;
 }
 
-static lop_status viewed(const lop_maker *mk, int mode, const lop_node *a, const lop_node **out) {
-    const lop_attr view = {.i = {mode, 0, 0, 0}};
-    if (mode) return lop_make1(mk, &lop_op_view, &view, a, out);
-    *out = lop_node_ref(a);
-    return LOP_OK;
-}
-
 /* [M X; 0 H], or what seen through the mode has such a block of its inverse. */
 static lop_status both_of(const covered *k, const lop_node **out) {
     const lop_maker *mk = k->s.mk;
@@ -185,9 +167,9 @@ static lop_status both_of(const covered *k, const lop_node **out) {
     const lop_node *a = NULL, *x = NULL, *b = NULL;
     int64_t all;
     lop_status st = lop_mul_ok(2, lop_rows(k->s.m), &all) ? LOP_OK : LOP_NOMATCH;
-    if (st == LOP_OK) st = viewed(mk, k->mode, turned ? k->s.h : k->s.m, &a);
-    if (st == LOP_OK) st = viewed(mk, k->mode, k->s.x, &x);
-    if (st == LOP_OK) st = viewed(mk, k->mode, turned ? k->s.m : k->s.h, &b);
+    if (st == LOP_OK) st = lop_view_once(mk, k->mode, turned ? k->s.h : k->s.m, &a);
+    if (st == LOP_OK) st = lop_view_once(mk, k->mode, k->s.x, &x);
+    if (st == LOP_OK) st = lop_view_once(mk, k->mode, turned ? k->s.m : k->s.h, &b);
     if (st == LOP_OK) st = lop_two_by_two(mk, a, x, NULL, b, out);
     if (st == LOP_OK && !lop_sparse_selects(*out)) st = LOP_NOMATCH;
     const lop_node *gone[] = {a, x, b};
@@ -216,28 +198,14 @@ static lop_status of_block(const lop_match *m, const covered *k, const lop_node 
         if (st == LOP_OK) st = lop_two_by_two(mk, NULL, NULL, k->rest ? k->rest : eye, NULL, &z);
         if (st == LOP_OK && lop_sparse_entries(z) < 0) st = LOP_NOMATCH;
     }
-    if (st == LOP_OK) {
-        const bool trace = root->op == &lop_op_trace, diagonal = root->op == &lop_op_diagonal;
-        const lop_node *child[4] = {all,
-                                    trace      ? z
-                                    : diagonal ? less
-                                               : root->child[1],
-                                    trace      ? less
-                                    : diagonal ? NULL
-                                               : root->child[2],
-                                    less};
-        st = lop_make_op(mk,
-                         trace      ? &lop_op_sparsetrace
-                         : diagonal ? &lop_op_sparsediag
-                                    : &lop_op_sparseentries,
-                         trace      ? NULL
-                         : diagonal ? &main
-                                    : &entries,
-                         trace      ? 3
-                         : diagonal ? 2
-                                    : 4,
-                         child, NULL, &value);
-    }
+    const lop_node *of_trace[3] = {all, z, less}, *of_diagonal[2] = {all, less},
+                   *of_entries[4] = {all, root->child[1], root->child[2], less};
+    if (st == LOP_OK && root->op == &lop_op_trace)
+        st = lop_make_op(mk, &lop_op_sparsetrace, NULL, 3, of_trace, NULL, &value);
+    else if (st == LOP_OK && root->op == &lop_op_diagonal)
+        st = lop_make_op(mk, &lop_op_sparsediag, &main, 2, of_diagonal, NULL, &value);
+    else if (st == LOP_OK)
+        st = lop_make_op(mk, &lop_op_sparseentries, &entries, 4, of_entries, NULL, &value);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_scale, &times, value, out);
     const lop_node *gone[] = {all, eye, z, less, value};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);

@@ -115,22 +115,6 @@ static lop_status checked_trace(woodbury *s, const lop_node *x, const lop_node *
     return st;
 }
 
-/* A^-1 in the way that f is seen: A, borrowed, and the mode; NULL: f is no inverse. */
-static const lop_node *inverted(const lop_node *f, int64_t *mode) {
-    *mode = 0;
-    if (f->op == &lop_op_view) {
-        *mode = f->attr.i[0];
-        f = f->child[0];
-    }
-    if (f->op != &lop_op_inverse) return NULL;
-    f = f->child[0];
-    if (f->op == &lop_op_view) {
-        *mode ^= f->attr.i[0];
-        f = f->child[0];
-    }
-    return f;
-}
-
 /* Is it passed through few columns sooner? Then what solves with those does less. */
 static bool is_thin(const lop_node *a, int64_t n) {
     while (a->op == &lop_op_scaled || a->op == &lop_op_view) a = a->child[0];
@@ -147,7 +131,7 @@ static lop_status read(const lop_match *m, const lop_maker *mk, const lop_node *
     for (int i = 0; i < *n; i++) /* those that wrap stay as they are written */
         if (lop_nbatch(f[i]) > 0 || !lop_is_blas(f[i]->dtype)) return LOP_NOMATCH;
     for (*at = 0; *at < *n; ++*at) {
-        const lop_node *in = inverted(f[*at], mode);
+        const lop_node *in = lop_inverse_seen(f[*at], mode);
         bool thin = false;
         for (int i = 0; in && i < *n; i++) thin = thin || is_thin(f[i], lop_rows(in));
         lop_status st =

@@ -21,6 +21,42 @@ int lop_product_factors(const lop_node *p, const lop_node **f, int room) {
     return factors_of(p, p->dtype, f, room);
 }
 
+int lop_factors_times(const lop_node *a, const lop_node **f, lop_coef *c) {
+    const lop_node *todo[LOP_FACTORS + 1] = {a};
+    int waiting = 1, n = 0;
+    while (waiting > 0) {
+        const lop_node *t = todo[--waiting];
+        if (t->op == &lop_op_scaled) {
+            *c = lop_coef_times(t->ctx, *c, lop_coef_of(&t->attr));
+            todo[waiting++] = t->child[0];
+        } else if (t->op == &lop_op_prod && waiting + 2 <= LOP_FACTORS) {
+            todo[waiting++] = t->child[1];
+            todo[waiting++] = t->child[0];
+        } else if (t->op == &lop_op_prod || n == LOP_FACTORS) {
+            return 0;
+        } else {
+            f[n++] = t;
+        }
+    }
+    return n;
+}
+
+/* A of A^-1, borrowed, and the mode in which it is seen; NULL: f is no inverse. */
+const lop_node *lop_inverse_seen(const lop_node *f, int64_t *mode) {
+    *mode = 0;
+    if (f->op == &lop_op_view) {
+        *mode = f->attr.i[0];
+        f = f->child[0];
+    }
+    if (f->op != &lop_op_inverse) return NULL;
+    f = f->child[0];
+    if (f->op == &lop_op_view) {
+        *mode ^= f->attr.i[0];
+        f = f->child[0];
+    }
+    return f;
+}
+
 lop_status lop_product_of(const lop_maker *mk, const lop_node *const *f, int n,
                           const lop_node **out) {
     const lop_node *all = lop_node_ref(f[0]);

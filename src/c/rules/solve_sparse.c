@@ -151,27 +151,14 @@ LOP_BUILD(trace_turned_to_inverse) {
     return st;
 }
 
-/* W^T of a factor W^H, one view at most. */
-static lop_status transposed(const lop_maker *mk, const lop_node *a, const lop_node **out) {
-    int mode = LOP_T;
-    if (a->op == &lop_op_view) {
-        mode ^= (int)a->attr.i[0];
-        a = a->child[0];
-    }
-    const lop_attr view = {.i = {lop_is_complex(a->dtype) ? mode : mode & LOP_T, 0, 0, 0}};
-    *out = lop_node_ref(a);
-    if (!view.i[0]) return LOP_OK;
-    lop_node_unref(a);
-    return lop_make1(mk, &lop_op_view, &view, a, out);
-}
-
 /* The product of the factors from..to - 1 seen transposed. Owned. */
 static lop_status transposed_product(const lop_maker *mk, const lop_node *const *f, int from,
                                      int to, const lop_node **out) {
     const lop_node *turned[FACTORS] = {NULL};
     const int n = to - from;
     lop_status st = LOP_OK;
-    for (int i = 0; st == LOP_OK && i < n; i++) st = transposed(mk, f[to - 1 - i], &turned[i]);
+    for (int i = 0; st == LOP_OK && i < n; i++)
+        st = lop_view_once(mk, LOP_T, f[to - 1 - i], &turned[i]);
     if (st == LOP_OK) st = lop_product_of(mk, turned, n, out);
     for (int i = 0; i < n; i++) lop_node_unref(turned[i]);
     return st;

@@ -19,8 +19,7 @@ const lop_node *lop_thin_node(const lop_thin *s, lop_sym f) {
     return number < LOP_CH_ATOMS ? s->ch.atom[number].node : NULL;
 }
 
-static lop_status make_view(const lop_maker *mk, int mode, const lop_node *a,
-                            const lop_node **out) {
+lop_status lop_view_once(const lop_maker *mk, int mode, const lop_node *a, const lop_node **out) {
     if (a->op == &lop_op_view) { /* one view, not two */
         mode ^= (int)a->attr.i[0];
         a = a->child[0];
@@ -34,7 +33,7 @@ static lop_status make_view(const lop_maker *mk, int mode, const lop_node *a,
 
 lop_status lop_thin_factor(const lop_thin *s, lop_sym f, bool inverse, const lop_node **out) {
     const lop_node *a;
-    lop_status st = make_view(s->mk, lop_sym_mode(f), lop_thin_node(s, f), &a);
+    lop_status st = lop_view_once(s->mk, lop_sym_mode(f), lop_thin_node(s, f), &a);
     if (st != LOP_OK || lop_sym_inverse(f) == inverse) {
         *out = a;
         return st;
@@ -269,7 +268,7 @@ static lop_status as_update(const lop_thin *s, const lop_node **out) {
     for (int i = 0; same && i < s->half; i++)
         same = mirror(s, s->term.f[i], s->term.f[s->term.n - 1 - i]);
     same = same || lop_node_turned(s->u, s->v, LOP_INFER_DEPTH) == LOP_T;
-    if (st == LOP_OK && !same) st = make_view(s->mk, LOP_H, s->v, &vh);
+    if (st == LOP_OK && !same) st = lop_view_once(s->mk, LOP_H, s->v, &vh);
     if (st == LOP_OK && !s->m && !lop_coef_test(s->mk->ctx, s->c, LOP_COEF_ONE))
         st = lop_thin_identity(s->mk, s->rank, &eye);
     if (st == LOP_OK && (s->m || eye)) st = lop_thin_multiple(s->mk, s->c, s->m ? s->m : eye, &mid);
@@ -324,7 +323,7 @@ static lop_status low_written(const lop_maker *mk, const lop_node *term, int64_t
             if (st != LOP_OK) part[side] = NULL;
         }
     }
-    if (st == LOP_OK) st = make_view(mk, LOP_H, part[1], &vh);
+    if (st == LOP_OK) st = lop_view_once(mk, LOP_H, part[1], &vh);
     if (st == LOP_OK && is_of(vh, part[0])) { /* one operand: U U^H is seen to be Hermitian */
         lop_node_unref(vh);
         vh = lop_node_ref(part[0]);

@@ -48,41 +48,11 @@ static bool is_exact(const lop_node *e, const lop_node *sum) {
 }
 static bool is_quick(const lop_node *a) { return lop_sparse_pays(a) || lop_cheap_to_solve(a); }
 
-int lop_seen_factors(const lop_node *a, const lop_node **f, lop_coef *c) {
-    const lop_node *todo[LOP_SEEN_FACTORS + 1] = {a};
-    int waiting = 1, n = 0;
-    while (waiting > 0) {
-        const lop_node *t = peeled(todo[--waiting], c);
-        if (t->op == &lop_op_prod && waiting + 2 <= LOP_SEEN_FACTORS) {
-            todo[waiting++] = t->child[1];
-            todo[waiting++] = t->child[0];
-        } else if (t->op == &lop_op_prod || n == LOP_SEEN_FACTORS) {
-            return 0;
-        } else {
-            f[n++] = t;
-        }
-    }
-    return n;
-}
-
-lop_status lop_seen_product(const lop_maker *mk, const lop_node *const *f, int from, int to,
-                            const lop_node **out) {
-    *out = from < to ? lop_node_ref(f[to - 1]) : NULL;
-    lop_status st = LOP_OK;
-    for (int i = to - 2; st == LOP_OK && i >= from; i--) {
-        const lop_node *right = *out;
-        st = lop_make2(mk, &lop_op_prod, NULL, f[i], right, out);
-        lop_node_unref(right);
-        if (st != LOP_OK) *out = NULL;
-    }
-    return st;
-}
-
 /* c U M^-1 V^H? NOMATCH: it is none. */
 static lop_status read_far(lop_seen *s, const lop_node *term) {
-    const lop_node *f[LOP_SEEN_FACTORS];
+    const lop_node *f[LOP_FACTORS];
     lop_coef c = lop_coef_const(1, 0);
-    const int n = lop_seen_factors(term, f, &c);
+    const int n = lop_factors_times(term, f, &c);
     int at = -1;
     for (int i = 0; i < n; i++) {
         if (f[i]->op == &lop_op_inverse) {
@@ -98,8 +68,9 @@ static lop_status read_far(lop_seen *s, const lop_node *term) {
     if (s->m->dtype != s->sum->dtype || lop_nbatch(s->m) > 0 || !is_quick(s->m) ||
         lop_infer_regular(s->m) == LOP_FALSE)
         return LOP_NOMATCH;
-    lop_status st = lop_seen_product(s->mk, f, 0, at, &s->u);
-    return st == LOP_OK ? lop_seen_product(s->mk, f, at + 1, n, &s->vh) : st;
+    if (n == 1) return LOP_OK;
+    lop_status st = lop_product_of(s->mk, f, at, &s->u);
+    return st == LOP_OK ? lop_product_of(s->mk, f + at + 1, n - at - 1, &s->vh) : st;
 }
 
 /* E^-1: 1 / c times the identity, or a diagonal of reciprocals. */

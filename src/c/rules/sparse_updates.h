@@ -5,8 +5,6 @@
 
 #include "builds.h"
 
-enum { LOP_SEEN_FACTORS = 12 };
-
 typedef struct lop_seen {
     const lop_maker *mk;
     const lop_node *sum, *m;               /* borrowed */
@@ -19,11 +17,5 @@ typedef struct lop_seen {
 lop_status lop_seen_read(const lop_maker *mk, const lop_node *sum, lop_dtype dt,
                          lop_seen *s) LOP_MUST_CHECK;
 void lop_seen_close(lop_seen *s);
-
-/* The factors of a product from the left, borrowed, *c multiplied by their multiples; 0: more than
- * LOP_SEEN_FACTORS. The product of factors from..to - 1, NULL of none, owned. */
-int lop_seen_factors(const lop_node *a, const lop_node **f, lop_coef *c);
-lop_status lop_seen_product(const lop_maker *mk, const lop_node *const *f, int from, int to,
-                            const lop_node **out) LOP_MUST_CHECK;
 
 #endif

@@ -131,6 +131,14 @@ def _own(a: Any) -> Any:
     return a if a.flags.writeable else a.copy()
 
 
+def _holds_lazies(x: Any) -> bool:
+    if type(x) in (np.ndarray, float):
+        return False
+    parts: list[Any] = []
+    trees.flatten(x, parts)
+    return any(map(is_lazy, parts))
+
+
 class NumpyProgram:
     """A function of arrays that `program` made."""
 
@@ -193,9 +201,7 @@ class NumpyProgram:
 
     def __call__(self, *args: Any) -> Any:
         """The values, as arrays, nested as f returns them; of LazyArrays LazyArrays."""
-        parts: list[Any] = []
-        trees.flatten(args, parts)
-        if any(map(is_lazy, parts)):
+        if any(_holds_lazies(x) for x in args):
             return self._f(*args)
         structure, arrays = self._read(args)
         entry = self._entry(structure, tuple([(a.shape, a.dtype) for a in arrays]))

@@ -62,16 +62,17 @@ def has_thin_product(program: Any) -> bool:
 def is_doubled(program: Any) -> bool:
     """Is it written as a Block [B X; 0 C] of halves?"""
     words = _words(program)
+    top = words[-1]
+    if top[0] < 0 or _HEADS[top[0]] != "block" or tuple(top[2:4]) != (2, 2):
+        return False
     starts: list[int] = []  # of what is on the stack
-    for k, w in enumerate(words):
+    for k, w in enumerate(words[:-1]):
         n = int(w[1]) if w[0] >= 0 else 0
         below = starts[len(starts) - n :]
-        if k == len(words) - 1 and n == 4 and _HEADS[w[0]] == "block" and tuple(w[2:4]) == (2, 2):
-            zeros = words[below[3] - 1]
-            square = zeros[8] == zeros[9] and 2 * zeros[8] == w[8]
-            return bool(square and zeros[0] >= 0 and _HEADS[zeros[0]] == "zeros")
-        starts = [*starts[: len(starts) - n], below[0] if n else k]
-    return False
+        starts[len(starts) - n :] = [below[0] if n else k]
+    zeros = words[starts[3] - 1]
+    square = zeros[8] == zeros[9] and 2 * zeros[8] == top[8]
+    return bool(square and zeros[0] >= 0 and _HEADS[zeros[0]] == "zeros")
 
 
 def terms_of(program: Any, arrays: Any) -> list[tuple[complex | float, list[Any]]]:
