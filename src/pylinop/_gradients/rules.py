@@ -129,7 +129,8 @@ def _beside(a: Any, b: Any, g: Any, k: int) -> Any:
     return g @ view(b, 3) if k == 0 else view(a, 3) @ g
 
 
-_FEW_ENTRIES = heads("few_entries") | heads("diagonal")
+# Not the stencils, whose products with sums meet in a spectrum.
+_FEW_ENTRIES = (heads("few_entries") - heads("composed")) | heads("diagonal")
 
 
 def _has_few_entries(x: Any, depth: int = _DEEPEST) -> bool:
