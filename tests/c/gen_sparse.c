@@ -1,5 +1,5 @@
 /* gen_sparse.c: actions on E + c U M^-1 V^H of a diagonal E and sparse others, on its derivative by
- * M, and on U M^-1 V^H itself; a part of gen.h. */
+ * M, and on U M^-1 V^H itself; on the inverse of E + U V^H beside U; a part of gen.h. */
 #include "gen.h"
 
 #include <string.h>
@@ -99,4 +99,57 @@ const lop_node *gen_sparse_update(gen *g, const char *rule) {
     lop_node_unref(u);
     lop_node_unref(vh);
     return all;
+}
+
+/* With entries in each column: of one without, what is 0 is so only to rounding beside a pivot. */
+static const lop_node *side(gen *g, int64_t n, int64_t k) {
+    const lop_attr row = t_ints(1, k, 0, 0);
+    const lop_node *column[2] = {NULL};
+    for (int64_t j = 0; j < k; j++)
+        for (int tries = 0; tries < 40; tries++) {
+            lop_node_unref(column[j]);
+            column[j] = sparse(g, n, 1);
+            if (column[j] && lop_cols(column[j]->child[0]) > 0) break;
+        }
+    if (k == 1) return column[0];
+    const lop_node *both = t_node(g->w, "block", &row, 2, column);
+    for (int j = 0; j < 2; j++) lop_node_unref(column[j]);
+    return both;
+}
+static const lop_node *full(gen *g, int64_t m, int64_t n) {
+    return t_one_of(g->w, "dense", NULL, gen_array(g, 2, m, n));
+}
+
+/* The inverse of E + sum_i c_i U_i U_i^H, alone or between others and U_0. */
+const lop_node *gen_pushed(gen *g, const char *rule) {
+    gen one = *g;
+    one.batch = (lop_shape){0};
+    one.exprs = 0;
+    one.dtype = pick(g, 2) ? LOP_f64 : LOP_c128;
+    g = &one;
+    const bool trace = !strncmp(rule, "trace", 5), alone = strstr(rule, "inverse-pushed") != NULL;
+    const int64_t n = 4 + pick(g, 3), terms = 1 + pick(g, 2), k = terms > 1 ? 1 : 1 + pick(g, 2);
+    const lop_node *u = NULL, *a = NULL;
+    do { /* of complex numbers, a diagonal need not be Hermitian */
+        lop_node_unref(a);
+        a = noise(g, n);
+    } while (a && a->op == &lop_op_diag && one.dtype == LOP_c128);
+    for (int64_t i = 0; i < terms; i++) {
+        const lop_node *own = side(g, n, k);
+        const lop_node *across = adjoint(g, keep(own));
+        if (i == 0) u = keep(own);
+        const lop_node *low = two(g, "prod", pick(g, 2) ? own : times(g, 0.5, own), across);
+        a = pick(g, 2) ? two(g, "sum", a, low) : two(g, "sum", low, a);
+    }
+    const lop_attr turn = t_ints(pick(g, 2) ? LOP_H : LOP_T, 0, 0, 0);
+    a = inverse(g, a);
+    if (strstr(rule, "view")) a = t_one_of(g->w, "view", &turn, a);
+    if (!alone) {
+        a = two(g, "prod", a, keep(u));
+        if (trace || pick(g, 2)) a = two(g, "prod", a, full(g, k, n));
+        const int64_t rows = trace ? n : 1 + pick(g, 4);
+        if (!trace || pick(g, 2)) a = two(g, "prod", full(g, rows, n), a);
+    }
+    lop_node_unref(u);
+    return asked(g, rule, a, n);
 }

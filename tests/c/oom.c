@@ -187,13 +187,15 @@ static const lop_node *of_inverses(int which) {
                                        "diagonal-inverse-similar",
                                        "solve-sparse-update",
                                        "scaledet-sparse-update",
-                                       "diagonal-covered-inverse"};
+                                       "diagonal-covered-inverse",
+                                       "trace-pushed-inverse"};
     const lop_node *a = NULL;
     gen g = {.w = &w, .dtype = LOP_f64, .solves = true, .largest = 3};
     for (int i = 0; i < 40 && !a; i++) {
         world_leaves(&w);
-        a = which < OF_SPARSE ? gen_identity_of_inverses(&g, rule[which])
-                              : gen_sparse_update(&g, rule[which]);
+        a = which < OF_SPARSE               ? gen_identity_of_inverses(&g, rule[which])
+            : strstr(rule[which], "pushed") ? gen_pushed(&g, rule[which])
+                                            : gen_sparse_update(&g, rule[which]);
     }
     return a;
 }
@@ -465,7 +467,7 @@ int main(int argc, char **argv) {
         cotangents_alone();
         tests_of_assumptions();
         kinds_as_declared();
-        fixed_scenes(0, 37);
+        fixed_scenes(0, 38);
         w.ctx.mixed = true; /* solves by a factor, and a batch in which it fails */
         fixed_scenes(1, 3);
         w.ctx.mixed = false;

@@ -29,6 +29,13 @@ def pivot(name, rng, dtype):
         "blocks": lambda: pl.BlockDiag(
             values(rng, (P - 3, P - 3), dtype), values(rng, (3, 3), dtype)
         ),
+        "update": lambda: (
+            pl.Diag(d) + pl.LowRank(values(rng, (P, 3), dtype), values(rng, (P, 3), dtype))
+        ),
+        "sum": lambda: (
+            pl.Dense(values(rng, (P, 5), dtype)) @ pl.Dense(values(rng, (5, P), dtype))
+            + pl.Tridiagonal(d[1:] / 4, d, d[1:] / 5)
+        ),
     }[name]()
 
 
@@ -63,7 +70,8 @@ def check(A, dtype, rng):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
 @pytest.mark.parametrize("last", [False, True])
 @pytest.mark.parametrize(
-    "name", ["diag", "scaled", "identity", "kron", "tridiagonal", "circulant", "blocks"]
+    "name",
+    "diag scaled identity kron tridiagonal circulant blocks update sum".split(),
 )
 def test_agrees_with_the_dense_form(name, last, dtype, rng):
     A = bordered(pivot(name, rng, dtype), rng, dtype, last)

@@ -285,12 +285,38 @@ static lop_status mirrored(lop_builder *b, const lop_chdp *d, int k, int j, cons
     return st;
 }
 
+/* A stored sparse matrix, seen through a view or not; NULL: the factor is another thing. */
+static const lop_node *stored(const lop_builder *b, lop_sym s) {
+    if (s == LOP_CH_PROXY || lop_sym_is_group(s) || lop_sym_inverse(s)) return NULL;
+    const lop_atom *a = &b->ch->atom[lop_sym_number(s)];
+    return !a->array && a->node->op == &lop_op_sparse ? a->node : NULL;
+}
+
+/* The dense form of two of them, by what is stored, where the second is not nearly full (as
+ * lop_when_sparse_pair_thin has it). NOMATCH: they are others. */
+static lop_status stored_pair(lop_builder *b, lop_sym left, lop_sym right, const lop_node **out) {
+    const lop_attr d = {.i = {0, 0, 0, (int64_t)b->ch->dt + 1}};
+    const lop_node *r = stored(b, right), *op[2] = {NULL};
+    if (!stored(b, left) || !r ||
+        4 * (double)lop_cols(r->child[0]) > (double)lop_rows(r) * (double)lop_cols(r))
+        return LOP_NOMATCH;
+    lop_status st = operator_of(b, left, 0, &op[0]);
+    if (st == LOP_OK) st = operator_of(b, right, 0, &op[1]);
+    if (st == LOP_OK) st = lop_make2(b->mk, &lop_op_prod, NULL, op[0], op[1], out);
+    lop_node_unref(op[0]);
+    lop_node_unref(op[1]);
+    return st == LOP_OK ? lop_chmake_wrap(b, &lop_op_todense, &d, *out, out) : st;
+}
+
 /* Span i..j of the chain as an array. Recursion is as deep as the chain is long. */
 lop_status lop_chmake_span(lop_builder *b, const lop_chdp *d, int i, int j, const lop_node *proxy,
                            const lop_node **out) {
     int k = d->at[i][j], how = d->how[i][j];
     lop_attr adjoint = {.i = {how == LOP_CH_GRAM_T ? LOP_T : LOP_H, 0, 0, 0}};
-    lop_status st;
+    lop_status st = LOP_NOMATCH;
+    if (j == i + 1 && (how == LOP_CH_LEFT || how == LOP_CH_RIGHT))
+        st = stored_pair(b, d->s[i], d->s[j], out);
+    if (st != LOP_NOMATCH) return st;
     switch (how) {
     case LOP_CH_LEAF: return leaf(b, d->s[i], proxy, out);
     case LOP_CH_LEFT:

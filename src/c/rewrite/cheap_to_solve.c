@@ -120,3 +120,28 @@ bool lop_cheap_to_solve(const lop_node *a) {
     return lop_line_sum_read(&states, a) || lop_is_circulant_sum(a) || lop_is_circular(a) ||
            is_spectral_sum(a) || lop_sparse_pays(a) || is_narrow_sum(a);
 }
+
+/* Thin: of a rank of at most one in so many of the rows, where Woodbury's formula serves any number
+ * of columns (pays_for in solve_woodbury.c). */
+enum { THIN = 8 };
+
+bool lop_solved_as_update(const lop_node *a) {
+    const lop_node *term[TERMS], *base = NULL;
+    while (a->op == &lop_op_view || a->op == &lop_op_scaled) a = a->child[0];
+    if (a->shape.ndim != 2 || !lop_is_blas(a->dtype) || !lop_is_square(a)) return false;
+    if (a->op == &lop_op_lowrankupdate)
+        return lop_cheap_to_solve(a->child[0]) && lop_cols(a->child[1]) <= lop_rows(a) / THIN;
+    const int n = a->op == &lop_op_sum ? lop_terms_of(a, term, TERMS) : 0;
+    int64_t rank = 0;
+    for (int i = 0; i < n; i++) {
+        const int64_t own = lop_infer_rank(term[i]);
+        if (own <= lop_rows(a) / THIN) {
+            rank += own;
+        } else if (base) {
+            return false;
+        } else {
+            base = term[i];
+        }
+    }
+    return base && rank > 0 && rank <= lop_rows(a) / THIN && lop_cheap_to_solve(base);
+}

@@ -23,4 +23,7 @@ bool lop_is_circulant_sum(const lop_node *a);
  * that keeps to what is stored? */
 bool lop_band_is_narrow(const lop_node *a, lop_band b);
 
+/* One that is cheap to solve with, beside what is of low rank: Woodbury's formula is for it. */
+bool lop_solved_as_update(const lop_node *a);
+
 #endif

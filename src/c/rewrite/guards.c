@@ -1,5 +1,7 @@
 /* guards.c: guards look at shapes, dtypes, kinds and assumptions; never at values. */
 #include "guards.h"
+
+#include "cheap_to_solve.h"
 #include "ops/shared/sparse_solver.h"
 
 #include "costs.h"
@@ -509,8 +511,8 @@ int lop_bordered_pivot(const lop_node *block) {
     const lop_node *a = block->child[0], *d = block->child[3];
     if (!lop_is_square(a) || !lop_is_square(d)) return -1;
     const int64_t p = lop_rows(a), q = lop_rows(d);
-    const bool first = p > 0 && p >= q / 2 && lop_cheap_to_solve(a),
-               last = q > 0 && q >= p / 2 && lop_cheap_to_solve(d);
+    const bool first = p > 0 && p >= q / 2 && (lop_cheap_to_solve(a) || lop_solved_as_update(a)),
+               last = q > 0 && q >= p / 2 && (lop_cheap_to_solve(d) || lop_solved_as_update(d));
     if (first && last) return q > p;
     return first ? 0 : last ? 1 : -1;
 }

@@ -193,6 +193,7 @@ LOP_BUILD(covered_trace);
 /* sparse_updates.c */
 LOP_BUILD(solve_sparse_update);
 LOP_BUILD(inverse_sparse_update);
+LOP_BUILD(pushed_inverse);
 LOP_BUILD(det_sparse_update);
 /* beside_band_inverse.c */
 LOP_BUILD(solve_beside_band_inverse);

@@ -36,13 +36,12 @@ static const lop_node *peeled(const lop_node *a, lop_coef *c) {
     *c = lop_coef_times(a->ctx, *c, lop_coef_of(&a->attr));
     return a->child[0];
 }
-static bool is_diagonal(const lop_node *a) {
+bool lop_is_noise(const lop_node *a) {
     lop_coef c = lop_coef_const(1, 0);
     a = peeled(a, &c);
     return a->op == &lop_op_diag || a->op == &lop_op_identity;
 }
-/* Are the reciprocals of its numbers as good as those of the whole? */
-static bool is_exact(const lop_node *e, const lop_node *sum) {
+bool lop_noise_is_exact(const lop_node *e, const lop_node *sum) {
     return lop_promote(e->dtype, sum->dtype) == sum->dtype &&
            (e->weak || lop_dtype_real(e->dtype) == lop_dtype_real(sum->dtype));
 }
@@ -73,19 +72,17 @@ static lop_status read_far(lop_seen *s, const lop_node *term) {
     return st == LOP_OK ? lop_product_of(s->mk, f + at + 1, n - at - 1, &s->vh) : st;
 }
 
-/* E^-1: 1 / c times the identity, or a diagonal of reciprocals. */
-static lop_status invert_noise(lop_seen *s) {
+lop_status lop_noise_inverse(const lop_maker *mk, const lop_node *e, const lop_node **out) {
     const lop_coef one = lop_coef_const(1, 0);
     const lop_node *over = NULL, *in = NULL;
     lop_coef c = one;
-    const lop_node *own = peeled(s->e, &c);
-    if (!lop_coef_test(s->mk->ctx, c, LOP_COEF_MODEST)) return LOP_NOMATCH;
+    const lop_node *own = peeled(e, &c);
+    if (!lop_coef_test(mk->ctx, c, LOP_COEF_MODEST)) return LOP_NOMATCH;
     const bool eye = own->op == &lop_op_identity;
-    lop_status st = eye ? lop_thin_identity(s->mk, lop_rows(own), &in)
-                        : lop_make1(s->mk, &lop_op_recip, NULL, own->child[0], &over);
-    if (st == LOP_OK && !eye) st = lop_make1(s->mk, &lop_op_diag, NULL, over, &in);
-    if (st == LOP_OK)
-        st = lop_thin_multiple(s->mk, lop_coef_over(s->mk->ctx, one, c), in, &s->over);
+    lop_status st = eye ? lop_thin_identity(mk, lop_rows(own), &in)
+                        : lop_make1(mk, &lop_op_recip, NULL, own->child[0], &over);
+    if (st == LOP_OK && !eye) st = lop_make1(mk, &lop_op_diag, NULL, over, &in);
+    if (st == LOP_OK) st = lop_thin_multiple(mk, lop_coef_over(mk->ctx, one, c), in, out);
     lop_node_unref(over);
     lop_node_unref(in);
     return st;
@@ -95,7 +92,7 @@ static lop_status invert_noise(lop_seen *s) {
 static lop_status make_inner(lop_seen *s) {
     const lop_node *in = NULL, *right = NULL, *times = NULL;
     s->with = s->c;
-    lop_status st = invert_noise(s);
+    lop_status st = lop_noise_inverse(s->mk, s->e, &s->over);
     if (st == LOP_OK) in = peeled(s->over, &s->with);
     const bool eye = in && in->op == &lop_op_identity;
     if (st == LOP_OK && s->u)
@@ -123,10 +120,10 @@ lop_status lop_seen_read(const lop_maker *mk, const lop_node *sum, lop_dtype dt,
         return LOP_NOMATCH;
     lop_status st = LOP_OK;
     for (int i = 0; st == LOP_OK && i < n; i++)
-        st = is_diagonal(term[i]) ? lop_plus(mk, term[i], &s->e)
-             : s->m               ? LOP_NOMATCH
-                                  : read_far(s, term[i]);
-    if (st == LOP_OK && (!s->m || !s->e || !is_diagonal(s->e) || !is_exact(s->e, sum) ||
+        st = lop_is_noise(term[i]) ? lop_plus(mk, term[i], &s->e)
+             : s->m                ? LOP_NOMATCH
+                                   : read_far(s, term[i]);
+    if (st == LOP_OK && (!s->m || !s->e || !lop_is_noise(s->e) || !lop_noise_is_exact(s->e, sum) ||
                          !lop_coef_test(mk->ctx, s->c, LOP_COEF_MODEST)))
         st = LOP_NOMATCH;
     return st == LOP_OK ? make_inner(s) : st;

@@ -18,4 +18,11 @@ lop_status lop_seen_read(const lop_maker *mk, const lop_node *sum, lop_dtype dt,
                          lop_seen *s) LOP_MUST_CHECK;
 void lop_seen_close(lop_seen *s);
 
+/* Diagonal, or a multiple of one; are the reciprocals of its numbers as good as those of the whole;
+ * E^-1: 1 / c times the identity, or a diagonal of reciprocals, owned. */
+bool lop_is_noise(const lop_node *a);
+bool lop_noise_is_exact(const lop_node *e, const lop_node *sum);
+lop_status lop_noise_inverse(const lop_maker *mk, const lop_node *e,
+                             const lop_node **out) LOP_MUST_CHECK;
+
 #endif

@@ -52,12 +52,36 @@ def inner(a: Any, g: Any) -> Any:
         elif x._head == "scale" and _is_real(x._args[1]):
             stack.append((x._args[0], h, [*numbers, x._args[1]]))
         else:
-            term = _by_parameters(x, h)
+            term = None if _is_sparse(x) and _holds_inverse(h) else _by_parameters(x, h)
             term = _trace(x, h) if term is None else term
             for c in numbers:
                 term = term * c
             found.append(term)
     return _trace(a, g) if stack else sum(found[1:], found[0])
+
+
+def _is_sparse(a: Any) -> bool:
+    if a._head == "operator":
+        return bool(a._args[0]._head == "sparse")
+    kind = a._more[0] if a._head == "made" else None
+    return isinstance(kind, Kind) and matrices.head_of(kind.cls) == "sparse"
+
+
+def _holds_inverse(g: Any) -> bool:
+    """Is a term of g an inverse times something? The entries of that, which would be read where
+    those of a sparse matrix stand, have no way of their own; the trace of all together has."""
+    waiting = [(g, False)]
+    for _ in range(_MOST):
+        if not waiting:
+            break
+        x, within = waiting.pop()
+        while x._head in ("scale", "view"):
+            x = x._args[0]
+        if x._head == "inverse" and within:
+            return True
+        if x._head == "matmul" or (x._head == "add" and not within):
+            waiting += [(part, x._head == "matmul") for part in x._args]
+    return False
 
 
 # f'(M), of M and f(M)
