@@ -1,15 +1,15 @@
-"""E + sum_i U_i V_i^H of a diagonal E and thin sparse sides, the covariance of a mixed model: traces
-of its inverse, alone and beside one of the sides, and diagonals of what stands between others and
-a side, beside NumPy; gradients by the components of the variance; what no step may be as large
-as."""
+"""E + sum_i U_i V_i^H of a diagonal E and thin sparse sides, the covariance of a mixed model:
+traces of its inverse, alone and beside one of the sides, and diagonals of what stands between
+others and a side, beside NumPy; gradients by the components of the variance; what no step may be
+as large as."""
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from gradients.differences import check_second
+from sparse_arrays.test_sparse_fields import close, largest
 
 import pylinop as pl
-from sparse_arrays.test_sparse_fields import close, largest
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*onditioned", "ignore:.*large dense")
 
