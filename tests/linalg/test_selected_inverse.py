@@ -104,7 +104,7 @@ def test_places_far_from_the_pattern_are_solved_for(rng, monkeypatch):
     inverse = np.linalg.inv(op.toarray())
     B = sp.csr_array(sp.random_array((441, 441), density=0.02, rng=rng))
     monkeypatch.setattr(selected_inverse, "_GROWTH", 0)
-    monkeypatch.setattr(selected_inverse._Pattern, "inverse", None)  # not come to
+    monkeypatch.setattr(selected_inverse._Pattern, "invert", None)  # not come to
     factor = _factor.Factor(op.tosparse())
     row, col = B.nonzero()
     monkeypatch.setattr(selected_inverse, "_selected", lambda *args: None)
@@ -114,9 +114,9 @@ def test_places_far_from_the_pattern_are_solved_for(rng, monkeypatch):
 def test_a_failed_check_takes_columns(rng, monkeypatch):
     a = indefinite(21)
     factor = _factor.Factor(a)
-    keep = selected_inverse._Pattern.inverse
+    keep = selected_inverse._Pattern.at_places
     monkeypatch.setattr(
-        selected_inverse._Pattern, "inverse", lambda self, i, j: keep(self, i, j) * (1 + 1e-6)
+        selected_inverse._Pattern, "at_places", lambda self, i, j: keep(self, i, j) * (1 + 1e-6)
     )
     at = np.arange(441)
     close(selected_inverse.entries(factor, at, at), np.diagonal(np.linalg.inv(a.toarray())), 1e-9)

@@ -98,11 +98,31 @@ static lop_status read(const lop_match *m, const lop_maker *mk, covered *k) {
     return more ? lop_product_of(mk, f + at[2] + 1, more, &k->rest) : LOP_OK;
 }
 
+/* What a is a multiple of, borrowed, and 1 / c seen through the mode: determinants go by its
+ * factor, so entries do too. NULL: a is none. */
+static const lop_node *taken_off(const lop_maker *mk, const lop_node *a, int mode, lop_attr *by) {
+    if (a->op != &lop_op_scaled || a->child[0]->dtype != a->dtype) return NULL;
+    const lop_coef c = lop_coef_of(&a->attr);
+    if (lop_coef_test(mk->ctx, c, LOP_COEF_ZERO)) return NULL;
+    const lop_coef over =
+        lop_coef_over(mk->ctx, lop_coef_const(1, 0), mode & LOP_C ? lop_coef_conj(mk->ctx, c) : c);
+    *by = lop_coef_attr(over);
+    return a->child[0];
+}
+
 /* The root's action on M^-1 or H^-1 seen through the mode, times Y. */
 static lop_status of_one(const lop_match *m, const covered *k, const lop_node *a,
                          const lop_node **out) {
     const lop_maker *mk = k->s.mk;
     const lop_node *in = NULL, *seen = NULL, *all = NULL;
+    lop_attr by;
+    const lop_node *inner = taken_off(mk, a, k->mode, &by);
+    if (inner) {
+        lop_status st = of_one(m, k, inner, &in);
+        if (st == LOP_OK) st = lop_make1(mk, &lop_op_scale, &by, in, out);
+        lop_node_unref(in);
+        return st;
+    }
     lop_status st = lop_inverse_closed(mk, a, &in);
     if (st == LOP_OK) st = lop_view_once(mk, k->mode, in, &seen);
     if (st == LOP_OK)
@@ -118,24 +138,43 @@ static lop_status of_one(const lop_match *m, const covered *k, const lop_node *a
     return st;
 }
 
+/* The diagonal of the inverse; of a product by the product's factor, as its entries. Owned. */
+static lop_status main_diagonal(const lop_maker *mk, const lop_node *a, lop_dtype dt,
+                                const lop_node **out) {
+    const lop_attr main = {.i = {0, 0, 0, (int64_t)dt + 1}}, at = {.i = {0, 0, 0, 0}};
+    const lop_node *in = NULL, *alt = NULL;
+    lop_attr by;
+    lop_status st;
+    const lop_node *inner = taken_off(mk, a, LOP_N, &by);
+    if (inner) {
+        st = main_diagonal(mk, inner, dt, &in);
+        if (st == LOP_OK) st = lop_make1(mk, &lop_op_scale, &by, in, out);
+    } else if ((a->op == &lop_op_prod || a->op == &lop_op_power) && lop_is_blas(dt)) {
+        st = lop_inverse_diagonal(mk, a, &at, dt, &alt);
+        const lop_node *child[2] = {a, alt};
+        if (st == LOP_OK) st = lop_make_op(mk, &lop_op_sparsediag, &at, 2, child, NULL, out);
+    } else {
+        st = lop_inverse_closed(mk, a, &in);
+        if (st == LOP_OK) st = lop_make1(mk, &lop_op_diagonal, &main, in, out);
+    }
+    lop_node_unref(in);
+    lop_node_unref(alt);
+    return st;
+}
+
 /* 1 - diag(H^-1) / diag(M^-1). */
 static lop_status share_of(const covered *k, const lop_node **out) {
     const lop_maker *mk = k->s.mk;
-    const lop_node *of[2] = {k->s.m, k->s.h}, *in[2] = {NULL, NULL}, *d[2] = {NULL, NULL},
-                   *over = NULL, *part = NULL, *ones = NULL;
-    const lop_attr main = {.i = {0, 0, 0, (int64_t)k->s.m->dtype + 1}};
+    const lop_node *d[2] = {NULL, NULL}, *over = NULL, *part = NULL, *ones = NULL;
     const lop_node like = {
         .shape = {.ndim = 1, .dim = {lop_rows(k->s.m)}}, .dtype = k->s.m->dtype, .core = 1};
-    lop_status st = LOP_OK;
-    for (int i = 0; st == LOP_OK && i < 2; i++) {
-        st = lop_inverse_closed(mk, of[i], &in[i]);
-        if (st == LOP_OK) st = lop_make1(mk, &lop_op_diagonal, &main, in[i], &d[i]);
-    }
+    lop_status st = main_diagonal(mk, k->s.m, k->s.m->dtype, &d[0]);
+    if (st == LOP_OK) st = main_diagonal(mk, k->s.h, k->s.m->dtype, &d[1]);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_recip, NULL, d[0], &over);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_mul, NULL, d[1], over, &part);
     if (st == LOP_OK) st = lop_make(mk, "ones", NULL, 0, NULL, &like, &ones);
     if (st == LOP_OK) st = lop_build_minus(mk, ones, part, out);
-    const lop_node *gone[] = {in[0], in[1], d[0], d[1], over, part, ones};
+    const lop_node *gone[] = {d[0], d[1], over, part, ones};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     return st;
 }

@@ -453,6 +453,20 @@ def _at_entries(A: Any, h: Any) -> Any:
     return call(scattered, (h,), shape, h.dtype, key=key, shape=shape)
 
 
+def _of_list(op: Any, grown: dict[int, Any]) -> Any:
+    """The tangent of an operator that is linear in its list of operands, which grow at these
+    places."""
+    cls, args, kwargs = arguments(op)
+    if head_of(cls) != "block":
+        return cls(*(grown.get(k, _zero(x)) for k, x in enumerate(args)), **kwargs)
+    return cls(
+        [
+            [grown.get(r * len(row) + c, _zero(x)) for c, x in enumerate(row)]
+            for r, row in enumerate(args[0])
+        ]
+    )
+
+
 def tangent(op: Any, key: Any, h: Any, child: int = 0) -> Any:
     """The change of an operator, to first order, when the parameter at `key`, as the node's child,
     changes by h."""
@@ -463,16 +477,10 @@ def tangent(op: Any, key: Any, h: Any, child: int = 0) -> Any:
     head = head_of(cls)
     names = [name for name, _ in parameters(cls)]
     values = dict(zip(names, args, strict=False)) | kwargs
-    if head == "block":
-        rows = args[0]
-        return cls(
-            [
-                [h if r * len(row) + c == place else _zero(x) for c, x in enumerate(row)]
-                for r, row in enumerate(rows)
-            ]
-        )
+    if _is_list(cls) and head in _JOINTLY:
+        return _of_list(op, {place: h})
     if _is_list(cls):
-        rest = [_zero(x) if head in _JOINTLY else _leaf(x) for x in args]
+        rest = [_leaf(x) for x in args]
         rest[place] = h
         return cls(*rest, **kwargs)
     name = _halves(head, names[number], values, child)
@@ -566,3 +574,27 @@ def of_cotangent(y: Any, h: Any, key: int, grown: Any = None) -> Any:
     if key < 0:
         return lazy(grown)
     return Through(lazy(grown), y._args[1], (h, *(x for k, x in sources(y) if k >= 0)))
+
+
+def list_of(y: Any) -> Any:
+    """What cotangents have in common whose own cotangents make one tangent of their operator: that
+    by operands of one list, which it is linear in, for one cotangent of it. None of others."""
+    f = y._more[0] if is_lazy(y) and y._head == "made" else None
+    if not isinstance(f, Cotangent):
+        return None
+    op, g = y._args
+    if not is_lazy(op) and op._init is None:
+        return None
+    cls: Any = op._more[0].cls if is_lazy(op) else type(op)
+    return (id(op), id(g)) if _is_list(cls) and head_of(cls) in _JOINTLY else None
+
+
+def of_list(found: list[tuple[Any, Any]]) -> Any:
+    """The cotangent of g of cotangents of one list, from each of these with its own: a tangent in
+    which all operands grow, where that of each makes as many operators as there are operands, and
+    their sum as many products as there are pairs. The operands themselves have none."""
+    grown: dict[int, Any] = {}
+    for y, h in found:
+        place, part = y._more[0].key[1], _as_parameter(y, h)
+        grown[place] = grown[place] + part if place in grown else part
+    return lazy(_of_list(found[0][0]._args[0], grown))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -110,11 +110,13 @@ def _cotangent(x: Any, g: Any, key: Any, part: Any) -> Any:
             found = made if made is None else Through(made, found.cotangent, found.first.ends)
     if isinstance(found, Through):
         found = _through(found, part, x)
-    if found is None:
-        return None
+    return None if found is None else _real_of_real(found, part)
+
+
+def _real_of_real(found: Any, part: Any) -> Any:
     dtype = part.dtype
     if dtype is not None and dtype.kind != "c" and is_lazy(found) and found.dtype.kind == "c":
-        found = real_of(found)
+        return real_of(found)
     return found
 
 
@@ -164,22 +166,51 @@ def sweep_of_derivative(value: Any, wanted: dict[int, Any], cotangent: Any) -> d
     return swept(order, value, wanted, cotangent)
 
 
+class _Lists:
+    """Cotangents by the operands of one list, which are found together when the first of them is
+    reached, which is the last: what they are made of is before it."""
+
+    def __init__(self, order: _Order) -> None:
+        self.first: dict[Any, int] = {}
+        self.held: dict[Any, list[tuple[Any, Any]]] = {}
+        for x, parts in order:
+            if parts and (at := matrices.list_of(x)) is not None:
+                self.first.setdefault(at, id(x))
+
+    def with_others(self, x: Any, g: Any) -> list[tuple[Any, Any]]:
+        """Each cotangent that is due with x, and its own: none while others of its list are to
+        come."""
+        at = matrices.list_of(x) if self.first else None
+        due = [] if at is None else self.held.setdefault(at, [])
+        if g is not None:
+            due.append((x, g))
+        return [] if at is not None and self.first.get(at) != id(x) else due
+
+
+def _parted(parts: list[tuple[Any, Any]], due: list[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
+    """The parts of what is due, and the cotangent of each that has one."""
+    for key, part in parts if due else ():
+        x, g = due[0]
+        if len(due) == 1:
+            more = _cotangent(x, g, key, part)
+        else:
+            more = _real_of_real(matrices.of_list(due), part) if key < 0 else None
+        if more is not None:
+            yield part, more
+
+
 def swept(order: _Order, value: Any, wanted: dict[int, Any], cotangent: Any) -> dict[int, Any]:
     """Likewise, of what depends on it, in order."""
     found: dict[int, Any] = {}
     gathered: dict[int, Any] = {id(value): cotangent}
+    lists = _Lists(order)
     for x, parts in reversed(order):
         g = gathered.pop(id(x), None)
-        if g is None:
-            continue
-        if is_lazy(x) and x._head == "leaf":
+        if g is not None and is_lazy(x) and x._head == "leaf":
             g = _assumed(g, x)
-        if id(x) in wanted:
+        if g is not None and id(x) in wanted:
             found[id(x)] = g
-        for key, part in parts:
-            more = _cotangent(x, g, key, part)
-            if more is None:
-                continue
+        for part, more in _parted(parts, lists.with_others(x, g)):
             if id(part) in wanted or not _takes_stacks(part):
                 more = unbroadcast(more, part)
             gathered[id(part)] = both(gathered.get(id(part)), more, part)

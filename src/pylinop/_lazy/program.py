@@ -296,8 +296,8 @@ def _is_iterated(asked: list[Asked]) -> bool:
     inverses = [f for op in within for f in _inverses(op)]
     if not inverses:
         return False
-    plan = _core._results_explained([(q.op, q.action, q.offset, 0) for q in asked])
-    offers: bool = _BY_PRICE.is_offered_of(inverses, plan["unasked"], plan["seconds"])
+    unasked, seconds = _core._results_priced([(q.op, q.action, q.offset, 0) for q in asked])
+    offers: bool = _BY_PRICE.is_offered_of(inverses, unasked, seconds)
     return offers
 
 

@@ -135,8 +135,7 @@ def _again(a: Any) -> Any:
 def _seconds(asked: Any) -> float:
     if not asked:
         return 0.0
-    said = _core._results_explained([(q.op, q.action, q.offset, 0) for q in asked])
-    return float(said["seconds"])
+    return _core._results_priced([(q.op, q.action, q.offset, 0) for q in asked])[1]
 
 
 def _apart(nodes: list[Any]) -> None:

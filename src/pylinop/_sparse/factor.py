@@ -8,6 +8,7 @@ pivoting; if that does not help, the core uses the dense form."""
 from __future__ import annotations
 
 import copy
+import weakref
 from typing import Any
 
 import numpy as np
@@ -34,12 +35,8 @@ class Factor(Checked):
 
     def __init__(self, A: Any, doubled: bool = False) -> None:
         super().__init__()
-        A = scipy_sparse().csc_array(A)
-        A.sum_duplicates()
         self.doubled = doubled  # [B X; 0 C], by how it is written
-        if doubled:
-            A = _with_mirror(A)
-        self.A = A
+        self.A = A = _with_mirror(A) if doubled else _by_columns(A)
         self.dtype = A.dtype
         self.n = A.shape[0]
         self.finite = bool(np.isfinite(A.data).all())
@@ -47,6 +44,7 @@ class Factor(Checked):
         self.lu: Any = None  # SuperLU's, or cholmod.Cholesky with the same members
         self.band: Any = None
         self.order: Any = None  # for a band: the order of its rows and columns
+        self.inverse: Any = None  # its entries on the factor's pattern: selected_inverse
         self.pivoted = False
         self.tried: Factor | bool | str | None = None  # what `believed` found; "own": this one
         self.safer: Factor | None = None  # the same with full pivoting, where it was needed
@@ -70,6 +68,7 @@ class Factor(Checked):
             if not isinstance(one.lu, cholmod.Cholesky):  # its room, and L and U once more
                 entries += max(entries, _ROOM * one.A.nnz)
             kept += entries * (A.dtype.itemsize + 4)
+            kept += selected_inverse.room(one) * (2 * A.dtype.itemsize + 8)
         if self.band is not None:
             kept += self.band.nbytes
         return int(kept)
@@ -175,6 +174,7 @@ class Factor(Checked):
         """The same, not factored yet."""
         made = copy.copy(self)
         made.band = made.order = made.lu = made.tried = made.safer = made.unbanded = None
+        made.inverse = None
         made.rcond = {}
         return made
 
@@ -186,7 +186,7 @@ class Factor(Checked):
         if self.doubled and asked in ("diagonal", "trace", "entries"):
             if not self.halves:
                 h = self.n // 2
-                self.halves = [Factor(self.A[:h, :h]), Factor(self.A[h:, h:])]
+                self.halves = [factor_of_matrix(self.A[k, k]) for k in (slice(h), slice(h, None))]
             singular = any(f.believed() is SINGULAR for f in self.halves)
             return 0.0 if singular else min(f.near(eps) for f in self.halves)
         return super().near(eps) if self.safer is None else self.safer.near(eps)
@@ -305,6 +305,29 @@ class Factor(Checked):
             made._factor()
             self.unbanded = made
         return self.unbanded
+
+
+_living: weakref.WeakValueDictionary[Any, Factor] = weakref.WeakValueDictionary()
+
+
+def factor_of_matrix(A: Any, doubled: bool = False) -> Factor:
+    """The factor of a sparse matrix: that of the same numbers at the same places, as long as
+    another expression holds it. A covariance and its derivatives spell one matrix in several ways,
+    with views and casts that are none."""
+    A = _by_columns(A)
+    parts = A.indptr, A.indices, A.data
+    prints = ((a.dtype.char, _core._printed(np.ascontiguousarray(a).view(np.uint8))) for a in parts)
+    key = (doubled, A.shape, *prints)
+    found = _living.get(key)
+    if found is None:
+        found = _living[key] = Factor(A, doubled)
+    return found
+
+
+def _by_columns(A: Any) -> Any:
+    A = scipy_sparse().csc_array(A)
+    A.sum_duplicates()
+    return A
 
 
 def _with_mirror(A: Any) -> Any:

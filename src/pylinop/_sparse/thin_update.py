@@ -19,7 +19,7 @@ import numpy as np
 from .._base.lengths import length
 from . import assemble_program
 from .checked import DECLINED, Checked, probe, scipy_sparse
-from .factor import Factor, product_of
+from .factor import Factor, factor_of_matrix, product_of
 
 _GAIN = 2.0  # so many times fewer pairs
 _GRADED = 1e8  # the largest of D over the least, at most
@@ -29,7 +29,7 @@ def factor_of(program: Any, arrays: Any) -> Checked:
     """The factor of what the core wrote down: of an update where that is sooner."""
     update = _read(program, arrays) if assemble_program.has_thin_product(program) else None
     doubled = assemble_program.is_doubled(program)
-    return update or Factor(assemble_program.form_of(program, arrays), doubled)
+    return update or factor_of_matrix(assemble_program.form_of(program, arrays), doubled)
 
 
 class _Thin(NamedTuple):
@@ -151,7 +151,7 @@ class Update(Checked):
         )
         small = VH @ self.WU + scipy_sparse().eye_array(U.shape[1])
         self.finite = bool(np.isfinite(small.data).all() and np.isfinite(d).all())
-        self.small = Factor(small)
+        self.small = factor_of_matrix(small)
         probes = np.stack([np.ones(self.n), probe(self.n, float)], axis=1)  # norms from below
         self.norms = [float(np.abs(self._apply(probes, mode)).max(initial=0)) for mode in (0, 1)]
 
@@ -170,7 +170,7 @@ class Update(Checked):
     def _assembled(self) -> Factor:
         """The factor of the assembled form, made once."""
         if self.whole is None:
-            self.whole = Factor(scipy_sparse().diags_array(self.d) + self.U @ self.VH)
+            self.whole = factor_of_matrix(scipy_sparse().diags_array(self.d) + self.U @ self.VH)
         return self.whole
 
     def _apply(self, x: Any, mode: Any) -> Any:

@@ -328,7 +328,10 @@ int py_run_exec(py_run *r, int rhs, const lop_buf *x, const lop_buf *out);
 /* py_program.c: the values of several actions by one plan: a list of read-only arrays in one block.
  * `asked` is a list of tuples (operator, action, i, j), the action's number less ACT_DENSE. */
 PyObject *py_results(py_state *s, PyObject *asked);
-/* Of the same list: the plan as a dict, as py_explain's; nothing is computed. */
+/* Of the same list: (bytes of dense forms on the way, estimated seconds) of the plan, which
+ * is kept for py_results. */
+PyObject *py_results_priced(py_state *s, PyObject *asked);
+/* Likewise: the plan as a dict, as py_explain's; nothing is computed. */
 PyObject *py_results_explained(py_state *s, PyObject *asked);
 /* py_xla.c: from now on the handler that XLA calls calls f(a, b, arguments, results), with the two
  * numbers of a program and tuples of arrays on XLA's memory, that of the arguments read-only. A

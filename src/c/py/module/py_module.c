@@ -181,6 +181,11 @@ static PyObject *results(PyObject *module, PyObject *asked) {
     return py_results(state(module), asked);
 }
 
+/* _results_priced(asked): see py_results_priced. */
+static PyObject *results_priced(PyObject *module, PyObject *asked) {
+    return py_results_priced(state(module), asked);
+}
+
 /* _results_explained(asked): see py_results_explained. */
 static PyObject *results_explained(PyObject *module, PyObject *asked) {
     return py_results_explained(state(module), asked);
@@ -408,6 +413,7 @@ static PyMethodDef functions[] = {
     {"_lazy_view", lazy_view, METH_VARARGS, NULL},
     {"_lazy_scaled", lazy_scaled, METH_VARARGS, NULL},
     {"_results", results, METH_O, NULL},
+    {"_results_priced", results_priced, METH_O, NULL},
     {"_results_explained", results_explained, METH_O, NULL},
     {"_xla_target", xla_target, METH_O, NULL},
     {"_foreign", foreign, METH_O, NULL},

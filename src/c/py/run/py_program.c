@@ -72,6 +72,15 @@ PyObject *py_results_explained(py_state *s, PyObject *asked) {
     return plan;
 }
 
+PyObject *py_results_priced(py_state *s, PyObject *asked) {
+    PyObject *program = program_or_error(s, asked), *priced = NULL;
+    py_plan want = {.act = ACT_DENSE};
+    const py_plan *e = program ? py_plan_of(s, (py_op *)program, &want, NULL) : NULL;
+    if (e) priced = Py_BuildValue("Ld", (long long)e->plan->dense, e->plan->seconds);
+    Py_XDECREF(program);
+    return priced;
+}
+
 PyObject *py_results(py_state *s, PyObject *asked) {
     PyObject *program = program_or_error(s, asked), *column = NULL, *values = NULL;
     const Py_ssize_t count = program ? PyList_GET_SIZE(asked) : 0;
