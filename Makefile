@@ -298,13 +298,13 @@ formulas: $(VENV)/.package
 exhaustive: $(VENV)/.package
 	cd tests && $(PY) -m formulas.exhaustive pairs && $(PY) -m formulas.exhaustive triples
 
-# What the tests take a part of, whole: minutes.
+# What the tests take a part of, whole: half an hour.
 sweep: $(VENV)/.package
 	$(BUILD)/tests/battery_kinds 20261121 1
 	$(BUILD)/tests/test_chains 100000
 	$(BUILD)/tests/test_kernels all
 	$(VENV)/bin/python tests/oracle.py 20000
-	PYLINOP_FULL=1 $(VENV)/bin/python -m pytest -q -n $(JOBS) --dist worksteal -m "sweep or slow"
+	PYLINOP_FULL=1 $(VENV)/bin/python -m pytest -q -n $(JOBS) --dist worksteal
 
 # Every routine of BLAS and LAPACK that is called, once, at sizes where buffers and blocks change: up
 # to 3 GiB at a time, minutes. CORETYPE=SkylakeX names OpenBLAS's core, LARGE="potrf" some of them.

@@ -1,3 +1,4 @@
+import collections
 import importlib
 import os
 import secrets
@@ -73,16 +74,24 @@ def _answers(request):
     pylinop.config(verify=True, check_plans=CHECKED)
 
 
+MANY = 20
+
+
 def pytest_collection_modifyitems(config, items):
-    """Of a test marked `sweep(n)` about one in n of its cases are run, the same ones every time;
-    every value of every parameter is met. PYLINOP_FULL=1 (`make long`) and tests named by
-    themselves (`file::test`) run all."""
+    """Of a test marked `sweep(n)` about one in n of its cases are run, of others of MANY cases or
+    more one in two, the same ones every time; every value of every parameter is met.
+    PYLINOP_FULL=1 (`make long`) and tests named by themselves (`file::test`) run all."""
     if os.environ.get("PYLINOP_FULL") or any("::" in arg for arg in config.args):
         return
     part = int(os.environ.get("PYLINOP_PART", "1"))  # one in so many of all tests
     met = set()
     drawn = [zlib.crc32(item.nodeid.encode()) for item in items]
-    share = [next((m.args[0] for m in item.iter_markers("sweep")), 1) for item in items]
+    cases = collections.Counter(item.nodeid.split("[")[0] for item in items)
+    others = [2 if cases[item.nodeid.split("[")[0]] >= MANY else 1 for item in items]
+    share = [
+        next((m.args[0] for m in item.iter_markers("sweep")), other)
+        for item, other in zip(items, others)
+    ]
     values = [case_of(item) if n > 1 else set() for item, n in zip(items, share)]
     kept = [number % n == 0 for number, n in zip(drawn, share)]
     for values_here, keep in zip(values, kept):
