@@ -10,7 +10,9 @@ typedef struct lop_seen {
     const lop_node *sum, *m;               /* borrowed */
     const lop_node *u, *vh, *e, *over, *h; /* owned; u and vh NULL: the identity */
     const lop_node *x;                     /* owned: H = M + with x */
+    const lop_node *own;                   /* owned: M where it is an update of low rank, else NULL */
     lop_coef c, with;
+    bool factored; /* H is not solved with at once; U and V are the identity */
 } lop_seen;
 
 /* To be closed whatever comes back. NOMATCH: the sum is not so. */
