@@ -82,8 +82,7 @@ const lop_node *gen_sparse_update(gen *g, const char *rule) {
     g = &one;
     const bool plain = pick(g, 3) == 0 && !strstr(rule, "rows"), covered = strstr(rule, "covered");
     const int64_t n = 2 + pick(g, 3), m = plain ? n : 2 + pick(g, 3);
-    const lop_node *in = inverse(g, precision(g, n, plain)),
-                   *u = plain ? NULL : sparse(g, m, n),
+    const lop_node *in = inverse(g, precision(g, n, plain)), *u = plain ? NULL : sparse(g, m, n),
                    *vh = plain ? NULL : adjoint(g, pick(g, 2) ? keep(u) : sparse(g, m, n)),
                    *far = plain ? keep(in)
                                 : two(g, "prod", two(g, "prod", keep(u), keep(in)), keep(vh)),

@@ -4,9 +4,9 @@
  *
  * are sparse, or solved with at once by how they are built: a field that its precision M describes,
  * seen through a sparse U (or as it is) with noise E. U may be wide, so that A is a matrix of fewer
- * rows than M; nothing of A's size that is dense is made. Where U = V = I, M may also be an update of
- * such a matrix by few columns, B + W C Z^H, and H = (B + c E^-1) + W C Z^H is another; or any, and
- * both are factored: as written M^-1 is formed and factored too.
+ * rows than M; nothing of A's size that is dense is made. Where U = V = I, M may also be an update
+ * of such a matrix by few columns, B + W C Z^H, and H = (B + c E^-1) + W C Z^H is another; or any,
+ * and both are factored: as written M^-1 is formed and factored too.
  *
  *   x = E^-1 (b - c U H^-1 V^H E^-1 b)       U = V = I: x = M H^-1 E^-1 b
  *     Refined once, as E^-1 may be much larger than A^-1, in all rows or in some: then each row is
@@ -26,7 +26,7 @@
 #include "sparse_updates.h"
 #include "thin_sum.h"
 
-enum { TERMS = 8, FEWEST = 64, DEEP = 4, MANY = 16 };
+enum { TERMS = 8, FEWEST = 64, DEEP = 16, MANY = 16 };
 
 void lop_seen_close(lop_seen *s) {
     const lop_node *gone[] = {s->u, s->vh, s->e, s->over, s->h, s->x, s->own};
@@ -50,8 +50,8 @@ static bool is_exact(const lop_node *e, const lop_node *sum) {
 }
 static bool is_quick(const lop_node *a) { return lop_sparse_pays(a) || lop_cheap_to_solve(a); }
 
-/* Sets M, of a `plain` M^-1 as an update where it is one; else that stays as it is: factors of M and H
- * are less work than the inverse that is written. NOMATCH: it is not solved with at once. */
+/* Sets M, of a `plain` M^-1 as an update where it is one; else that stays as it is: factors of M
+ * and H are less work than the inverse that is written. NOMATCH: it is not solved with at once. */
 static lop_status read_inner(lop_seen *s, const lop_node *m, bool plain) {
     if (m->dtype != s->sum->dtype || lop_nbatch(m) > 0 || lop_infer_regular(m) == LOP_FALSE)
         return LOP_NOMATCH;
@@ -106,8 +106,8 @@ static lop_status invert_noise(lop_seen *s) {
     return st;
 }
 
-/* M + a, of one kind where that closes; of an update its base changes. NOMATCH: it is neither solved
- * with at once nor plain. */
+/* M + a, of one kind where that closes; of an update its base changes. NOMATCH: it is neither
+ * solved with at once nor plain. */
 static lop_status inner_plus(lop_seen *s, const lop_node *a, const lop_node **out) {
     const lop_node *base = NULL, *child[4];
     lop_status st = lop_sum_closed(s->mk, s->own ? s->own->child[0] : s->m, a, &base);
@@ -267,16 +267,21 @@ LOP_BUILD(inverse_sparse_update) {
 
 /* -- the determinant */
 
-/* Of a matrix: its product with the probe, its diagonal d, and its solution for d v. Owned. */
+/* Of a matrix: its product with the probe, its diagonal d (ones, where that takes an inverse), and
+ * its solution for d v. Owned. */
 typedef struct probed {
     const lop_node *av, *d, *dv, *z;
 } probed;
 
 static lop_status probe_with(const lop_maker *mk, const lop_node *a, const lop_node *v, probed *p) {
     const lop_attr k = {.i = {0, 0, 0, (int64_t)a->dtype + 1}};
+    const lop_node like = {
+        .shape = {.ndim = 1, .dim = {lop_rows(a)}}, .dtype = a->dtype, .core = 1};
     const lop_node *by = NULL;
     lop_status st = lop_make2(mk, &lop_op_apply, NULL, a, v, &p->av);
-    if (st == LOP_OK) st = lop_make1(mk, &lop_op_diagonal, &k, a, &p->d);
+    if (st == LOP_OK)
+        st = lop_holds_inverse(a, DEEP) ? lop_make(mk, "ones", NULL, 0, NULL, &like, &p->d)
+                                        : lop_make1(mk, &lop_op_diagonal, &k, a, &p->d);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_diag, NULL, p->d, &by);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, by, v, &p->dv);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_solve, NULL, a, p->dv, &p->z);
@@ -288,36 +293,60 @@ static void drop(probed *p) {
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
 }
 
+lop_status lop_quotient_checked(const lop_maker *mk, const lop_quotient *q, const lop_node **out) {
+    const lop_node column = {
+        .shape = {.ndim = 2, .dim = {lop_rows(q->m), 1}}, .dtype = q->m->dtype, .core = 2};
+    const lop_attr rows = {.i = {q->rows, 0, 0, 0}}, times = lop_coef_attr(q->by);
+    const lop_node *v = NULL, *w = NULL, *seen = NULL;
+    probed own = {NULL}, inner = {NULL};
+    lop_status st = lop_make(mk, "probe", NULL, 0, NULL, &column, &v);
+    if (st == LOP_OK) st = probe_with(mk, q->m, v, &own);
+    if (st == LOP_OK) st = probe_with(mk, q->h, v, &inner);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_solve, NULL, q->h, own.dv, &w);
+    if (st == LOP_OK)
+        st = lop_coef_test(mk->ctx, q->by, LOP_COEF_ONE)
+                 ? (seen = lop_node_ref(w), LOP_OK)
+                 : lop_make1(mk, &lop_op_scale, &times, w, &seen);
+    const lop_node *child[9] = {q->det,  own.av,  own.d, own.z, inner.av,
+                                inner.d, inner.z, seen,  q->alt};
+    if (st == LOP_OK)
+        st = lop_make_op(mk, &lop_op_checked_quotient_det, &rows, 9, child, NULL, out);
+    drop(&own);
+    drop(&inner);
+    lop_node_unref(v);
+    lop_node_unref(w);
+    lop_node_unref(seen);
+    return st;
+}
+
+lop_status lop_det_of_dense(const lop_maker *mk, const lop_attr *k, const lop_node *a,
+                            const lop_node **out) {
+    const lop_attr tried = {.i = {1, 0, 0, 0}};
+    const lop_node *dense = NULL;
+    lop_status st = lop_make1(mk, &lop_op_todense, k, a, &dense);
+    if (st == LOP_OK)
+        st = lop_infer_hermitian(a) ? lop_make1(mk, &lop_op_cholesky_det, &tried, dense, out)
+                                    : lop_make1(mk, &lop_op_lu_det, NULL, dense, out);
+    lop_node_unref(dense);
+    return st;
+}
+
 LOP_BUILD(det_sparse_update) {
     const lop_node *sum = m->root->child[0], *det[3] = {NULL}, *under = NULL, *both = NULL,
-                   *value = NULL, *v = NULL, *w = NULL, *dense = NULL, *alt = NULL;
-    const lop_attr *k = &m->root->attr, power = {.i = {-1, 0, 0, 0}}, tried = {.i = {1, 0, 0, 0}},
-                   rows = {.i = {lop_rows(sum), 0, 0, 0}};
-    probed own = {NULL}, inner = {NULL};
+                   *value = NULL, *alt = NULL;
+    const lop_attr *k = &m->root->attr, power = {.i = {-1, 0, 0, 0}};
     lop_seen s;
     lop_status st = lop_seen_read(mk, sum, m->root->dtype, &s);
-    const lop_node column = {
-        .shape = {.ndim = 2, .dim = {s.m ? lop_rows(s.m) : 0, 1}}, .dtype = sum->dtype, .core = 2};
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_scaledet, k, s.e, &det[0]);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_scaledet, k, s.h, &det[1]);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_scaledet, k, s.m, &det[2]);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_pow_det, &power, det[2], &under);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_mul_det, NULL, det[1], under, &both);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_mul_det, NULL, det[0], both, &value);
-    if (st == LOP_OK) st = lop_make(mk, "probe", NULL, 0, NULL, &column, &v);
-    if (st == LOP_OK) st = probe_with(mk, s.m, v, &own);
-    if (st == LOP_OK) st = probe_with(mk, s.h, v, &inner);
-    if (st == LOP_OK) st = lop_make2(mk, &lop_op_solve, NULL, s.h, own.dv, &w);
-    if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, k, sum, &dense);
-    if (st == LOP_OK)
-        st = lop_infer_hermitian(sum) ? lop_make1(mk, &lop_op_cholesky_det, &tried, dense, &alt)
-                                      : lop_make1(mk, &lop_op_lu_det, NULL, dense, &alt);
-    const lop_node *child[9] = {value, own.av, own.d, own.z, inner.av, inner.d, inner.z, w, alt};
-    if (st == LOP_OK)
-        st = lop_make_op(mk, &lop_op_checked_quotient_det, &rows, 9, child, NULL, out);
-    drop(&own);
-    drop(&inner);
-    const lop_node *gone[] = {det[0], det[1], det[2], under, both, value, v, w, dense, alt};
+    if (st == LOP_OK) st = lop_det_of_dense(mk, k, sum, &alt);
+    const lop_quotient q = {lop_rows(sum), value, s.m, s.h, lop_coef_const(1, 0), alt};
+    if (st == LOP_OK) st = lop_quotient_checked(mk, &q, out);
+    const lop_node *gone[] = {det[0], det[1], det[2], under, both, value, alt};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     lop_seen_close(&s);
     return st;

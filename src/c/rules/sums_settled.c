@@ -144,8 +144,8 @@ static lop_status one_update(const lop_maker *mk, const lop_node *all, const lop
 lop_status lop_settled_update(const lop_maker *mk, const lop_node *sum, const lop_node **out) {
     const lop_node *term[TERMS];
     const int n = sum->op == &lop_op_sum ? lop_terms_of(sum, term, TERMS) : 0;
-    lop_status st = n < 2 || lop_nbatch(sum) > 0 ? LOP_NOMATCH
-                                                 : one_update(mk, sum, term, n, 1, false, out);
+    lop_status st =
+        n < 2 || lop_nbatch(sum) > 0 ? LOP_NOMATCH : one_update(mk, sum, term, n, 1, false, out);
     if (st == LOP_OK && (*out)->dtype != sum->dtype) {
         lop_node_unref(*out);
         *out = NULL;
