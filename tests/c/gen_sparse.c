@@ -66,6 +66,14 @@ const lop_node *gen_between_sparse(gen *g, const char *rule) {
     return asked(g, rule, all, n);
 }
 
+/* Sparse, or where it is seen as it is that and a product with one column, U V^H. */
+static const lop_node *precision(gen *g, int64_t n, bool plain) {
+    const lop_node *a = two(g, "sum", sparse(g, n, n), noise(g, n)), *low[2];
+    if (!plain || pick(g, 2)) return a;
+    for (int i = 0; i < 2; i++) low[i] = t_one_of(g->w, "dense", NULL, gen_array(g, 2, n, 1));
+    return two(g, "sum", a, two(g, "prod", low[0], adjoint(g, low[1])));
+}
+
 const lop_node *gen_sparse_update(gen *g, const char *rule) {
     gen one = *g;
     one.batch = (lop_shape){0};
@@ -74,8 +82,7 @@ const lop_node *gen_sparse_update(gen *g, const char *rule) {
     g = &one;
     const bool plain = pick(g, 3) == 0 && !strstr(rule, "rows"), covered = strstr(rule, "covered");
     const int64_t n = 2 + pick(g, 3), m = plain ? n : 2 + pick(g, 3);
-    const lop_node *p = two(g, "sum", sparse(g, n, n), noise(g, n)), *in = inverse(g, p),
-                   *u = plain ? NULL : sparse(g, m, n),
+    const lop_node *in = inverse(g, precision(g, n, plain)), *u = plain ? NULL : sparse(g, m, n),
                    *vh = plain ? NULL : adjoint(g, pick(g, 2) ? keep(u) : sparse(g, m, n)),
                    *far = plain ? keep(in)
                                 : two(g, "prod", two(g, "prod", keep(u), keep(in)), keep(vh)),

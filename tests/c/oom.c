@@ -163,7 +163,7 @@ static const lop_node *two_krons(bool solve) {
 
 /* Formulas that spell out an inverse, and a covariance by its precision. */
 static const lop_node *of_inverses(int which) {
-    enum { OF_SPARSE = 21 }; /* these are last */
+    enum { OF_SPARSE = 24 }; /* these are last */
     static const char *const rule[] = {"solve-spelled-inverse",
                                        "scaledet-resolvent",
                                        "solve-beside-inverse",
@@ -185,6 +185,9 @@ static const lop_node *of_inverses(int which) {
                                        "diagonal-inverse-block",
                                        "trace-inverse-similar",
                                        "diagonal-inverse-similar",
+                                       "solve-of-parallel-sum",
+                                       "scaledet-of-parallel-sum",
+                                       "scaledet-parallel",
                                        "solve-sparse-update",
                                        "scaledet-sparse-update",
                                        "diagonal-covered-inverse",
@@ -467,7 +470,7 @@ int main(int argc, char **argv) {
         cotangents_alone();
         tests_of_assumptions();
         kinds_as_declared();
-        fixed_scenes(0, 38);
+        fixed_scenes(0, 41);
         w.ctx.mixed = true; /* solves by a factor, and a batch in which it fails */
         fixed_scenes(1, 3);
         w.ctx.mixed = false;

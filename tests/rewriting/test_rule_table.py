@@ -116,7 +116,7 @@ def test_every_guard_has_a_name():
     text = "".join(
         (core / name).read_text("utf-8")
         for name in (
-            "rules.c first.def close.def solve.def dense.def inverse.def cast.def "
+            "rules.c first.def close.def solve.def dense.def inverse.def determinants.def cast.def "
             "projections.def".split()
         )
     )

@@ -107,6 +107,7 @@ typedef struct flow {
     int at;          /* the step */
     int64_t now;     /* twice its number, and one more once it has read */
     cube runs;       /* where it runs */
+    cube around;     /* where the mask that leaves it out may be set: all that is nested is there */
     cube failed;     /* failures that what it reads has met */
     uint64_t leaves; /* that it reads of */
     cube under;      /* likewise */
@@ -193,15 +194,17 @@ static lop_status there(flow *f, int i, const cube *where, const state *v) {
     return LOP_OK;
 }
 
-/* What was made where a mask was set says what that rests on, but to who runs there alone. Masks
- * rest on those before them: the walk ends. Of too many nothing is known, and nothing is said. */
+/* What was made where a mask was set says what that rests on, but to who runs there alone, or reads
+ * it for such: nested deeper than a step can say, what is run unless a mask is set has a meaning
+ * only where that may be. Masks rest on those before them: the walk ends. Of too many nothing is
+ * known, and nothing is said. */
 static void made_under(flow *f, const cube *under) {
     cube more = *under;
     while (more.n > 0) {
         cube next = {.n = 0};
         for (int j = 0; j < more.n; j++) {
             const int mask = more.mask[j], at = known(&f->runs) ? find(&f->runs, mask) : -1;
-            if (at >= 0 && f->runs.how[at] & SET) {
+            if ((at >= 0 && f->runs.how[at] & SET) || find(&f->around, mask) >= 0) {
                 put(&f->under, mask, SET);
                 continue;
             }
@@ -456,6 +459,8 @@ static lop_status conditions(flow *f, const lop_step *s, cube *kept) {
     lop_status st = LOP_OK;
     f->runs = f->here;
     f->under.n = 0;
+    f->around.n = 0;
+    if (s->when >= 0 && !s->when_set && f->raised[s->when]) f->around = f->implied[s->when];
     for (int j = 0; j < 3 && st == LOP_OK; j++) {
         if (j == 2) *kept = f->runs;
         if (mask[j] < 0) continue;

@@ -195,6 +195,11 @@ LOP_BUILD(solve_sparse_update);
 LOP_BUILD(inverse_sparse_update);
 LOP_BUILD(pushed_inverse);
 LOP_BUILD(det_sparse_update);
+/* parallel_sums.c */
+LOP_BUILD(solve_parallel_sum);
+LOP_BUILD(parallel_inverse);
+LOP_BUILD(det_parallel_sum);
+LOP_BUILD(det_two_inverses);
 /* beside_band_inverse.c */
 LOP_BUILD(solve_beside_band_inverse);
 LOP_BUILD(det_beside_band_inverse);
@@ -305,7 +310,6 @@ LOP_BUILD(dense_inverse_weighted);
 LOP_BUILD(solve_spelled_inverse);
 LOP_BUILD(spelled_inverse);
 LOP_BUILD(inverse_parallel);
-LOP_BUILD(parallel_inverse);
 /* inverse_differences.c */
 LOP_BUILD(solve_inverse_difference);
 LOP_BUILD(inverse_difference);

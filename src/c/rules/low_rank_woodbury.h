@@ -51,6 +51,11 @@ lop_status lop_woodbury_left(const woodbury *s, const lop_node **out) LOP_MUST_C
 lop_status lop_woodbury_of_sum(const lop_maker *mk, lop_dtype dt, const lop_node *a,
                                const lop_node **out) LOP_MUST_CHECK;
 
+/* sums_settled.c: a sum of three terms and more as an update of what is cheap to solve with, where
+ * that is sooner solved with than the whole. Owned; NOMATCH: it is none. */
+lop_status lop_settled_update(const lop_maker *mk, const lop_node *sum,
+                              const lop_node **out) LOP_MUST_CHECK;
+
 /* precision.c. Is it P^-1 + U C U^H, neither part negative, of a P that is not solved with at once?
  * Then x = P y with y = b - U cap^-1 C U^H P b, and y stands for P^-1 x: nothing is factored. */
 bool lop_is_precision(const lop_node *a);

@@ -52,7 +52,7 @@ static lop_status read_term(pushed *p, const lop_node *term, const lop_node *con
     lop_coef c = lop_coef_const(1, 0);
     const int n = lop_factors_times(term, g, &c), i = p->terms;
     int cut = 1;
-    if (n < 2 || i == TERMS || !lop_coef_test(p->mk->ctx, c, LOP_COEF_MODEST)) return LOP_NOMATCH;
+    if (n < 2 || i == TERMS || !lop_coef_test(p->mk->ctx, c, LOP_COEF_NEAR)) return LOP_NOMATCH;
     for (int j = 0; j < n; j++)
         if (lop_sparse_entries(g[j]) < 0 || g[j]->dtype != p->sum->dtype) return LOP_NOMATCH;
     for (int j = 2; j < n; j++)

@@ -10,7 +10,9 @@ typedef struct lop_seen {
     const lop_node *sum, *m;               /* borrowed */
     const lop_node *u, *vh, *e, *over, *h; /* owned; u and vh NULL: the identity */
     const lop_node *x;                     /* owned: H = M + with x */
+    const lop_node *own; /* owned: M where it is an update of low rank, else NULL */
     lop_coef c, with;
+    bool factored; /* H is not solved with at once; U and V are the identity */
 } lop_seen;
 
 /* To be closed whatever comes back. NOMATCH: the sum is not so. */
@@ -24,5 +26,20 @@ bool lop_is_noise(const lop_node *a);
 bool lop_noise_is_exact(const lop_node *e, const lop_node *sum);
 lop_status lop_noise_inverse(const lop_maker *mk, const lop_node *e,
                              const lop_node **out) LOP_MUST_CHECK;
+
+/* A determinant of A, `rows` of them, in which det H / det M stands, as op_checked_quotient.c
+ * accepts it, else alt: M moves log det A by M^-1 - by H^-1. All borrowed. */
+typedef struct lop_quotient {
+    int64_t rows;
+    const lop_node *det, *m, *h;
+    lop_coef by;
+    const lop_node *alt;
+} lop_quotient;
+/* Owned in *out. */
+lop_status lop_quotient_checked(const lop_maker *mk, const lop_quotient *q,
+                                const lop_node **out) LOP_MUST_CHECK;
+/* The determinant by LU of the dense form, or Cholesky where that can be. Owned in *out. */
+lop_status lop_det_of_dense(const lop_maker *mk, const lop_attr *k, const lop_node *a,
+                            const lop_node **out) LOP_MUST_CHECK;
 
 #endif

@@ -3,7 +3,7 @@
  * are cheap to solve with as a sum is an update of that sum. Sums as such stay as they are written:
  * products with them need no new first column. Q X Q^H + c I is unitary_similar.c's. */
 #include "expr/properties.h"
-#include "low_rank_parts.h"
+#include "low_rank_woodbury.h"
 #include "rewrite/cheap_to_solve.h"
 #include "rewrite/guards.h"
 #include "thin_sum.h"
@@ -138,6 +138,19 @@ static lop_status one_update(const lop_maker *mk, const lop_node *all, const lop
     lop_node_unref(update);
     lop_node_unref(low);
     lop_node_unref(base);
+    return st;
+}
+
+lop_status lop_settled_update(const lop_maker *mk, const lop_node *sum, const lop_node **out) {
+    const lop_node *term[TERMS];
+    const int n = sum->op == &lop_op_sum ? lop_terms_of(sum, term, TERMS) : 0;
+    lop_status st =
+        n < 2 || lop_nbatch(sum) > 0 ? LOP_NOMATCH : one_update(mk, sum, term, n, 1, false, out);
+    if (st == LOP_OK && (*out)->dtype != sum->dtype) {
+        lop_node_unref(*out);
+        *out = NULL;
+        st = LOP_NOMATCH;
+    }
     return st;
 }
 
