@@ -1,6 +1,6 @@
 """P (P + Q)^-1 Q, P - P (P + Q)^-1 P and the inverse of P^-1 + Q^-1 of every two kinds: solves,
-determinants and diagonals of the inverse without a dense form of the whole, beside NumPy, also where
-nothing is definite, one is far larger, or one is singular."""
+determinants and diagonals of the inverse without a dense form of the whole, beside NumPy, also
+where nothing is definite, one is far larger, or one is singular."""
 
 import numpy as np
 import pytest

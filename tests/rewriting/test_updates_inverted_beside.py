@@ -1,5 +1,5 @@
-"""c P^-1 + E of a diagonal E and of a P that is no band and not sparse: an update of such a matrix by
-few columns (nothing of n^3 is left), or as dense as it is (its inverse is not formed). Beside
+"""c P^-1 + E of a diagonal E and of a P that is no band and not sparse: an update of such a matrix
+by few columns (nothing of n^3 is left), or as dense as it is (its inverse is not formed). Beside
 NumPy, on both sides of where the way begins; what cannot be had so goes by the dense form."""
 
 import numpy as np
