@@ -160,3 +160,27 @@ const lop_node *gen_pushed(gen *g, const char *rule) {
     lop_node_unref(u);
     return asked(g, rule, a, n);
 }
+
+/* A^-1 U M^-1 Y, A = E + c U M^-1 V^H, as it is or turned. */
+const lop_node *gen_field(gen *g, const char *rule) {
+    gen one = *g;
+    one.batch = (lop_shape){0};
+    one.exprs = 0;
+    one.dtype = pick(g, 2) ? LOP_f64 : LOP_c128;
+    g = &one;
+    const lop_attr turn = t_ints(LOP_T, 0, 0, 0);
+    const bool plain = pick(g, 2);
+    const int64_t n = 2 + pick(g, 3), m = plain ? n : 2 + pick(g, 3);
+    const lop_node *p = two(g, "sum", sparse(g, n, n), noise(g, n)), *in = inverse(g, p),
+                   *u = plain ? NULL : sparse(g, m, n), *vh = plain ? NULL : adjoint(g, keep(u)),
+                   *far = keep(in);
+    if (u) far = two(g, "prod", two(g, "prod", keep(u), far), keep(vh));
+    const lop_node *a = inverse(g, two(g, "sum", noise(g, m), times(g, 0.5, far)));
+    if (u) a = two(g, "prod", a, keep(u));
+    a = two(g, "prod", two(g, "prod", a, keep(in)), full(g, n, m));
+    if (pick(g, 2)) a = t_one_of(g->w, "view", &turn, a);
+    lop_node_unref(in);
+    lop_node_unref(u);
+    lop_node_unref(vh);
+    return asked(g, rule, a, m);
+}

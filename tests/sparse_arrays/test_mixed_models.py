@@ -186,3 +186,14 @@ def test_singular_and_not_numbers():
     V = pl.Identity(100) - 0.08 * Z @ Z.T  # indefinite: some groups have more than 12 rows
     v = np.eye(100) - 0.08 * (z @ z.T).toarray()
     close(pl.trace(Z.T @ pl.inv(V) @ Z), np.trace(z.T @ np.linalg.solve(v, z.toarray())), 1e-10)
+
+
+def test_traces_of_what_is_not_square():
+    """As NumPy has them: these do not turn round."""
+    r = np.random.default_rng(11)
+    n, k = 130, 15
+    z, y = slopes(r, n, k), sp.random_array((k, n - 3), density=0.2, rng=r)
+    V = 0.7 * pl.Sparse(z) @ pl.Sparse(z).T + pl.Diag(np.ones(n))
+    a = np.linalg.solve(0.7 * (z @ z.T).toarray() + np.eye(n), z.toarray())
+    close(pl.trace(pl.inv(V) @ pl.Sparse(z)), np.trace(a), 1e-11)
+    close(pl.trace(pl.inv(V) @ pl.Sparse(z) @ pl.Sparse(y)), np.trace(a @ y.toarray()), 1e-11)

@@ -506,13 +506,15 @@ lop_truth lop_when_block_triangle_alone(const lop_match *m) {
 /* Below so many rows LU of the dense form is quicker. Of more than so many rows in the complement a
  * sparse factor of the whole is: its fill is less than a dense complement. */
 enum { BORDERED_ROWS = 24, COMPLEMENT_ROWS = 64 };
-int lop_bordered_pivot(const lop_node *block) {
+int lop_bordered_pivot(const lop_node *block, bool updates) {
     if (block->attr.i[0] != 2 || block->attr.i[1] != 2) return -1;
     const lop_node *a = block->child[0], *d = block->child[3];
     if (!lop_is_square(a) || !lop_is_square(d)) return -1;
     const int64_t p = lop_rows(a), q = lop_rows(d);
-    const bool first = p > 0 && p >= q / 2 && (lop_cheap_to_solve(a) || lop_solved_as_update(a)),
-               last = q > 0 && q >= p / 2 && (lop_cheap_to_solve(d) || lop_solved_as_update(d));
+    const bool first = p > 0 && p >= q / 2 &&
+                       (lop_cheap_to_solve(a) || (updates && lop_solved_as_update(a))),
+               last = q > 0 && q >= p / 2 &&
+                      (lop_cheap_to_solve(d) || (updates && lop_solved_as_update(d)));
     if (first && last) return q > p;
     return first ? 0 : last ? 1 : -1;
 }
@@ -523,7 +525,8 @@ bool lop_border_is_sparse(const lop_node *block) {
 lop_truth lop_when_bordered(const lop_match *m) {
     const lop_node *a = m->root->child[0];
     const bool large = lop_rows(a) >= BORDERED_ROWS || a->ctx->alike != 0;
-    return truth(large && lop_bordered_pivot(a) >= 0 && !lop_border_is_sparse(a) &&
+    const bool solve = m->root->op == &lop_op_solve && lop_dtype_real(m->root->dtype) == LOP_f64;
+    return truth(large && lop_bordered_pivot(a, solve) >= 0 && !lop_border_is_sparse(a) &&
                  floats_below(a, 12) && lop_is_blas(m->root->dtype));
 }
 

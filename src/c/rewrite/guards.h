@@ -139,7 +139,7 @@ const lop_guard *lop_guard_of(lop_truth (*when)(const lop_match *m)); /* NULL: o
 bool lop_cheap_to_solve(const lop_node *a);
 /* Which diagonal block of a Block of 2 x 2 is such and no small part: 0 or 1, the larger; -1: none.
  */
-int lop_bordered_pivot(const lop_node *block);
+int lop_bordered_pivot(const lop_node *block, bool updates);
 /* Of such a Block: is a sparse factor of the whole better than the complement of either? */
 bool lop_border_is_sparse(const lop_node *block);
 

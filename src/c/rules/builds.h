@@ -194,6 +194,7 @@ LOP_BUILD(covered_trace);
 LOP_BUILD(solve_sparse_update);
 LOP_BUILD(inverse_sparse_update);
 LOP_BUILD(pushed_inverse);
+LOP_BUILD(pushed_field);
 LOP_BUILD(det_sparse_update);
 /* parallel_sums.c */
 LOP_BUILD(solve_parallel_sum);

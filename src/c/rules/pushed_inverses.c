@@ -262,7 +262,8 @@ LOP_BUILD(pushed_inverse) {
                                     *value = NULL, *times = NULL, *x = NULL, *r = NULL, *w = NULL,
                                     *alt = NULL;
     lop_coef c = lop_coef_const(1, 0);
-    const bool plain = lop_nbatch(p) == 0 && lop_is_blas(root->dtype) && p->dtype == root->dtype;
+    const bool plain = lop_nbatch(p) == 0 && lop_is_blas(root->dtype) && p->dtype == root->dtype &&
+                       (root->op != &lop_op_trace || lop_is_square(p));
     const int n = plain ? lop_factors_times(p, f, &c) : 0;
     pushed own = {.own = -1};
     lop_status st = LOP_NOMATCH;

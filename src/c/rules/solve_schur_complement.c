@@ -83,7 +83,7 @@ static void bordered_close(bordered *t) {
     lop_node_unref(t->s);
 }
 static bordered bordered_of(const lop_maker *mk, const lop_node *whole, lop_dtype dt) {
-    const int i = lop_bordered_pivot(whole);
+    const int i = lop_bordered_pivot(whole, true);
     return (bordered){.mk = mk,
                       .whole = whole,
                       .a = whole->child[3 * i],
@@ -132,24 +132,37 @@ static lop_status by_complement(const bordered *t, const lop_node *b, const lop_
     return st;
 }
 
+/* x + S r, S by the complement, of what x leaves of b. */
+static lop_status refined(const bordered *t, const lop_check *k, const lop_node *x,
+                          const lop_node *b, const lop_node **out) {
+    const lop_node *r = NULL, *dx = NULL;
+    lop_status st = lop_check_residual(k, x, b, &r);
+    if (st == LOP_OK) st = by_complement(t, r, &dx);
+    if (st == LOP_OK) st = lop_make2(t->mk, &lop_op_add, NULL, x, dx, out);
+    lop_node_unref(r);
+    lop_node_unref(dx);
+    return st;
+}
+
+/* A's own solutions by an update lose what A's condition takes: then refined twice at once. */
 LOP_BUILD(solve_bordered) {
     bordered t = bordered_of(mk, m->root->child[0], m->root->dtype);
     lop_check k = {.mk = mk, .a = t.whole};
     const lop_attr cast = {.i = {1, 0, 0, t.dt.i[3]}};
-    const lop_node *b = NULL, *x = NULL, *r = NULL, *dx = NULL, *x2 = NULL, *dense = NULL,
-                   *alt = NULL, *second = NULL;
+    const bool sure = lop_bordered_pivot(t.whole, false) >= 0;
+    const lop_node *b = NULL, *x = NULL, *x2 = NULL, *x3 = NULL, *dense = NULL, *alt = NULL,
+                   *second = NULL;
     lop_status st = bordered_open(&t);
     if (st == LOP_OK) st = lop_check_open(&k, m->root->dtype);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_cast, &cast, m->root->child[1], &b);
     if (st == LOP_OK) st = by_complement(&t, b, &x);
-    if (st == LOP_OK) st = lop_check_residual(&k, x, b, &r);
-    if (st == LOP_OK) st = by_complement(&t, r, &dx);
-    if (st == LOP_OK) st = lop_make2(mk, &lop_op_add, NULL, x, dx, &x2);
+    if (st == LOP_OK) st = refined(&t, &k, x, b, &x2);
+    if (st == LOP_OK && !sure) st = refined(&t, &k, x2, b, &x3);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &t.dt, t.whole, &dense);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_lu_solve, NULL, dense, b, &alt);
-    if (st == LOP_OK) st = lop_check_instead(&k, x2, b, alt, &second);
-    if (st == LOP_OK) st = lop_check_instead(&k, x, b, second, out);
-    const lop_node *gone[] = {b, x, r, dx, x2, dense, alt, second};
+    if (st == LOP_OK) st = lop_check_instead(&k, sure ? x2 : x3, b, alt, sure ? &second : out);
+    if (st == LOP_OK && sure) st = lop_check_instead(&k, x, b, second, out);
+    const lop_node *gone[] = {b, x, x2, x3, dense, alt, second};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     lop_check_close(&k);
     bordered_close(&t);
@@ -349,7 +362,7 @@ static lop_status or_dense(const bordered *t, const lop_node *value, const lop_n
 LOP_BUILD(bordered_inverse_diagonal) {
     const lop_node *block = m->root->child[0]->child[0];
     if (lop_nbatch(block) > 0 || block->dtype != m->root->dtype || m->root->attr.i[0] != 0 ||
-        lop_bordered_pivot(block) < 0 || lop_border_is_sparse(block))
+        lop_bordered_pivot(block, false) < 0 || lop_border_is_sparse(block))
         return LOP_NOMATCH;
     bordered t = bordered_of(mk, block, m->root->dtype);
     const lop_attr line = {.i = {2, 1, 0, 0}};
@@ -375,7 +388,7 @@ LOP_BUILD(bordered_inverse_diagonal) {
 LOP_BUILD(value_corner) {
     corner c;
     if (!read_corner(m->root->child[0], &c) || m->root->dtype != c.block->dtype ||
-        lop_bordered_pivot(c.block) < 0)
+        lop_bordered_pivot(c.block, false) < 0)
         return LOP_NOMATCH;
     bordered t = bordered_of(mk, c.block, m->root->dtype);
     const lop_node *op = NULL, *value = NULL, *alt = NULL;

@@ -163,8 +163,7 @@ lop_status lop_seen_read(const lop_maker *mk, const lop_node *sum, lop_dtype dt,
     return st == LOP_OK ? make_inner(s) : st;
 }
 
-/* The solution for b, which nothing has looked at. */
-static lop_status solution(const lop_seen *s, const lop_node *b, const lop_node **out) {
+lop_status lop_seen_solution(const lop_seen *s, const lop_node *b, const lop_node **out) {
     const lop_maker *mk = s->mk;
     const lop_attr minus = lop_coef_attr(lop_coef_times(mk->ctx, lop_coef_const(-1, 0), s->c));
     const lop_node *t = NULL, *g = NULL, *z = NULL, *uz = NULL, *less = NULL, *y = NULL;
@@ -194,10 +193,10 @@ LOP_BUILD(solve_sparse_update) {
     if (st == LOP_OK && s.factored && MANY * lop_cols(m->root->child[1]) > lop_rows(sum))
         st = LOP_NOMATCH;
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_cast, &cast, m->root->child[1], &b);
-    if (st == LOP_OK) st = solution(&s, b, &x);
+    if (st == LOP_OK) st = lop_seen_solution(&s, b, &x);
     if (st == LOP_OK) st = lop_check_open(&k, sum->dtype);
     if (st == LOP_OK) st = lop_check_residual(&k, x, b, &r);
-    if (st == LOP_OK) st = solution(&s, r, &more);
+    if (st == LOP_OK) st = lop_seen_solution(&s, r, &more);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_add, NULL, x, more, &again);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &dt, sum, &dense);
     if (st == LOP_OK)
@@ -247,7 +246,7 @@ LOP_BUILD(inverse_sparse_update) {
     if (st == LOP_OK) st = diagonal_of(&s, m->root, &share, &value);
     if (st == LOP_OK && value->dtype != m->root->dtype) st = LOP_NOMATCH;
     if (st == LOP_OK) st = lop_check_open(&k, sum->dtype);
-    if (st == LOP_OK) st = solution(&s, k.v, &x);
+    if (st == LOP_OK) st = lop_seen_solution(&s, k.v, &x);
     if (st == LOP_OK) st = lop_check_residual(&k, x, k.v, &r);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_solve, NULL, s.e, k.v, &w);
     if (st == LOP_OK) st = lop_inverse_diagonal(mk, sum, &m->root->attr, m->root->dtype, &alt);

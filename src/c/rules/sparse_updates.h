@@ -19,6 +19,9 @@ typedef struct lop_seen {
 lop_status lop_seen_read(const lop_maker *mk, const lop_node *sum, lop_dtype dt,
                          lop_seen *s) LOP_MUST_CHECK;
 void lop_seen_close(lop_seen *s);
+/* The solution for b, which nothing has looked at. Owned in *out. */
+lop_status lop_seen_solution(const lop_seen *s, const lop_node *b,
+                             const lop_node **out) LOP_MUST_CHECK;
 
 /* Diagonal, or a multiple of one; are the reciprocals of its numbers as good as those of the whole;
  * E^-1: 1 / c times the identity, or a diagonal of reciprocals, owned. */
