@@ -323,6 +323,8 @@ const lop_rule lop_rule_table[] = {
      LOP_WHOLE},
     {"trace-covered-inverse", LOP_PUSH, "(trace@k (prod ?a ?b))", NULL, NULL,
      lop_build_covered_trace, "of M^-1 V^H (E + c U M^-1 V^H)^-1 U M^-1, likewise", LOP_WHOLE},
+    {"trace-field-pushed", LOP_PUSH, "(trace@k (prod ?a ?b))", NULL, NULL, lop_build_pushed_field,
+     "tr(A^-1 U M^-1 Y) = tr(H^-1 Y E^-1 U), A = E + c U M^-1 V^H: push-through", LOP_WHOLE},
     {"trace-turned-to-inverse", LOP_PUSH, "(trace@k (prod ?a ?b))", NULL, NULL,
      lop_build_trace_turned_to_inverse, "tr(X A^-1 Y) = tr(A^-1 (Y X)), Y X sparse", LOP_WHOLE},
     {"trace-diag-prod", LOP_PUSH, "(trace@k (prod* (diag ?d) ?a))", NULL, NULL,
