@@ -326,13 +326,17 @@ LOP_BUILD(inverse_resolvent) {
 
 /* -- diag(P M^-1) */
 
-/* P = p K and M = a K + c I? a and c positive; K borrowed. */
-static const lop_node *read_smoother(const lop_maker *mk, const lop_node *p, const lop_node *m,
-                                     lop_coef *by, lop_coef *a, lop_coef *c) {
+/* P = p K and M = a K + c I? a and c positive; K borrowed in *found. NOMATCH: they are not. */
+static lop_status read_smoother(const lop_maker *mk, const lop_node *p, const lop_node *m,
+                                lop_coef *by, lop_coef *a, lop_coef *c, const lop_node **found) {
     const lop_node *k = peeled(p, by), *rest = NULL, *own = NULL;
     const bool plain = !lop_nbatch(p) && !lop_nbatch(m) && p->dtype == m->dtype && !p->weak &&
                        lop_is_blas(p->dtype);
-    if (!plain || lop_read_shift(mk, m, &rest, c) != LOP_OK) return NULL;
+    const lop_status st = plain ? lop_read_shift(mk, m, &rest, c) : LOP_NOMATCH;
+    if (st != LOP_OK) {
+        lop_node_unref(rest);
+        return st;
+    }
     own = peeled(rest, a);
     if (!lop_coef_test(mk->ctx, *c, LOP_COEF_POSITIVE)) own = NULL;
     if (own && own != k && !lop_node_alike(own, k, ALIKE)) own = NULL;
@@ -343,19 +347,21 @@ static const lop_node *read_smoother(const lop_maker *mk, const lop_node *p, con
     }
     if (own && !lop_coef_test(mk->ctx, *a, LOP_COEF_POSITIVE)) own = NULL;
     lop_node_unref(rest);
-    return own ? k : NULL;
+    *found = k;
+    return own ? LOP_OK : LOP_NOMATCH;
 }
 
-static const lop_node *smoother_of(const lop_match *m, const lop_maker *mk, const lop_node **shift,
-                                   lop_coef *by, lop_coef *a, lop_coef *c) {
-    const lop_node *product = m->root->child[0], *k = NULL;
-    for (int i = 0; !k && i < 2; i++) {
+static lop_status smoother_of(const lop_match *m, const lop_maker *mk, const lop_node **shift,
+                              lop_coef *by, lop_coef *a, lop_coef *c, const lop_node **k) {
+    const lop_node *product = m->root->child[0];
+    lop_status st = LOP_NOMATCH;
+    for (int i = 0; st == LOP_NOMATCH && i < 2; i++) {
         const lop_node *inverse = product->child[i];
         if (inverse->op != &lop_op_inverse) continue;
         *shift = inverse->child[0];
-        k = read_smoother(mk, product->child[1 - i], *shift, by, a, c);
+        st = read_smoother(mk, product->child[1 - i], *shift, by, a, c, k);
     }
-    return k && k->dtype == m->root->dtype ? k : NULL;
+    return st == LOP_OK && (*k)->dtype != m->root->dtype ? LOP_NOMATCH : st;
 }
 
 /* p (M + s I) M^-1, either way round? *inverse borrowed. NOMATCH: it is none. */
@@ -412,8 +418,9 @@ static lop_status diagonal_shifted(const lop_match *m, const lop_maker *mk, cons
 LOP_BUILD(diagonal_smoother) {
     lop_ctx *ctx = mk->ctx;
     lop_coef p, a, c;
-    const lop_node *shift = NULL, *k = smoother_of(m, mk, &shift, &p, &a, &c);
-    if (!k) return diagonal_shifted(m, mk, out);
+    const lop_node *shift = NULL, *k = NULL;
+    lop_status st = smoother_of(m, mk, &shift, &p, &a, &c, &k);
+    if (st != LOP_OK) return st == LOP_NOMATCH ? diagonal_shifted(m, mk, out) : st;
     const lop_coef ratio = lop_coef_over(ctx, p, a), minus = lop_coef_const(-1, 0),
                    back = lop_coef_times(ctx, minus, lop_coef_times(ctx, ratio, c)),
                    ten = lop_coef_times(ctx, lop_coef_const(10, 0), a);
@@ -422,7 +429,7 @@ LOP_BUILD(diagonal_smoother) {
     const lop_node *eye = NULL, *ones = NULL, *inverse = NULL, *d = NULL, *first = NULL,
                    *second = NULL, *value = NULL, *kd = NULL, *large = NULL, *less = NULL,
                    *room = NULL, *alt = NULL;
-    lop_status st = lop_make(mk, "identity", NULL, 0, NULL, &like, &eye);
+    st = lop_make(mk, "identity", NULL, 0, NULL, &like, &eye);
     if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, eye, &ones);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_inverse, NULL, shift, &inverse);
     if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, inverse, &d);
@@ -445,7 +452,8 @@ LOP_BUILD(diagonal_smoother) {
 LOP_BUILD(trace_smoother) {
     lop_coef p, a, c;
     const lop_node *shift = NULL;
-    if (smoother_of(m, mk, &shift, &p, &a, &c)) return lop_build_trace_diagonal(m, mk, out);
-    lop_status st = read_shifted(mk, m->root->child[0], &p, &c, &shift);
+    const lop_node *k = NULL;
+    lop_status st = smoother_of(m, mk, &shift, &p, &a, &c, &k);
+    if (st == LOP_NOMATCH) st = read_shifted(mk, m->root->child[0], &p, &c, &shift);
     return st == LOP_OK ? lop_build_trace_diagonal(m, mk, out) : st;
 }
