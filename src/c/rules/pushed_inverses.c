@@ -45,6 +45,11 @@ static bool follows(const lop_node *const *f, int all, int at, bool cyclic,
     return true;
 }
 
+static bool is_full(const lop_node *a) {
+    while (a->op == &lop_op_view || a->op == &lop_op_scaled) a = a->child[0];
+    return a->op == &lop_op_dense;
+}
+
 /* c U_i V_i^H of sparse factors, cut where the fewest columns meet. NOMATCH: it is none. */
 static lop_status read_term(pushed *p, const lop_node *term, const lop_node *const *f, int all,
                             int at, bool cyclic) {
@@ -53,6 +58,7 @@ static lop_status read_term(pushed *p, const lop_node *term, const lop_node *con
     const int n = lop_factors_times(term, g, &c), i = p->terms;
     int cut = 1;
     if (n < 2 || i == TERMS || !lop_coef_test(p->mk->ctx, c, LOP_COEF_NEAR)) return LOP_NOMATCH;
+    if (is_full(g[0]) || is_full(g[n - 1])) return LOP_NOMATCH; /* Woodbury's formula is for it */
     for (int j = 0; j < n; j++)
         if (lop_sparse_entries(g[j]) < 0 || g[j]->dtype != p->sum->dtype) return LOP_NOMATCH;
     for (int j = 2; j < n; j++)
