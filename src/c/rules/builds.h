@@ -231,6 +231,8 @@ bool lop_turns_to_inverse(const lop_node *const *f, int n);
  * a part of it has another dtype than the whole, whose numbers may wrap. And their product, owned.
  */
 enum { LOP_FACTORS = 12 };
+/* What a is a multiple of, by whose number *c is multiplied, or a itself. Borrowed. */
+const lop_node *lop_peeled(const lop_node *a, lop_coef *c);
 /* At most LOP_FACTORS of them, those of multiples too, by whose numbers *c is multiplied. */
 int lop_factors_times(const lop_node *a, const lop_node **f, lop_coef *c);
 /* A of A^-1, borrowed, and the mode in which it is seen; NULL: f is no inverse. */

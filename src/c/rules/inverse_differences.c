@@ -39,12 +39,6 @@ static void drop(pair *p) {
     lop_node_unref(p->y);
 }
 
-static const lop_node *peeled(const lop_node *a, lop_coef *c) {
-    if (a->op != &lop_op_scaled) return a;
-    *c = lop_coef_times(a->ctx, *c, lop_coef_of(&a->attr));
-    return a->child[0];
-}
-
 /* Do x and y differ by s I? NOMATCH: no. */
 static lop_status shift_of(const lop_maker *mk, const lop_node *x, const lop_node *y, lop_coef *s) {
     const lop_node *k[2] = {NULL, NULL};
@@ -79,7 +73,7 @@ static lop_status read_difference(const lop_maker *mk, const lop_node *sum, lop_
     *p = (pair){NULL};
     if (sum->op != &lop_op_sum || lop_nbatch(sum) > 0 || !lop_is_blas(sum->dtype))
         return LOP_NOMATCH;
-    const lop_node *x = peeled(sum->child[0], &c[0]), *y = peeled(sum->child[1], &c[1]);
+    const lop_node *x = lop_peeled(sum->child[0], &c[0]), *y = lop_peeled(sum->child[1], &c[1]);
     if (!lop_coef_test(mk->ctx, lop_coef_plus(mk->ctx, c[0], c[1]), LOP_COEF_ZERO) ||
         !lop_coef_test(mk->ctx, c[0], LOP_COEF_MODEST))
         return LOP_NOMATCH;
@@ -162,7 +156,7 @@ static lop_status read_quadratic(const lop_maker *mk, const lop_node *sum, pair 
         return LOP_NOMATCH;
     for (int i = 0; i < 2; i++) {
         p->s = lop_coef_const(1, 0);
-        const lop_node *k = peeled(sum->child[1 - i], &p->s);
+        const lop_node *k = lop_peeled(sum->child[1 - i], &p->s);
         if (!is_square_of(sum->child[i], k) || k->dtype != sum->dtype || p->s.im != 0 ||
             !lop_coef_test(mk->ctx, p->s, LOP_COEF_MODEST))
             continue;

@@ -289,17 +289,11 @@ static lop_status merged_sum(const lop_maker *mk, const lop_node *xinv, const lo
     return st;
 }
 
-static const lop_node *peeled(const lop_node *a, lop_coef *c) {
-    if (a->op != &lop_op_scaled) return a;
-    *c = lop_coef_times(a->ctx, *c, lop_coef_of(&a->attr));
-    return a->child[0];
-}
-
 /* *base: the one that falls out; owned. */
 static lop_status two_inverses(const lop_maker *mk, const lop_node *p, lop_coef *c,
                                const lop_node **out, const lop_node **base) {
     *c = lop_coef_const(1, 0);
-    const lop_node *a[2] = {peeled(p->child[0], c), peeled(p->child[1], c)};
+    const lop_node *a[2] = {lop_peeled(p->child[0], c), lop_peeled(p->child[1], c)};
     const lop_node *in[2] = {NULL, NULL};
     lop_status st = lop_inverted(mk, a[0], &in[0]);
     if (st == LOP_OK) st = lop_inverted(mk, a[1], &in[1]);
@@ -331,7 +325,7 @@ static lop_status multiplied_out(const lop_maker *mk, const lop_node *p, const l
         }
         for (int j = 0; eye && st == LOP_OK && j < 2; j++) {
             lop_coef c = lop_coef_const(1, 0);
-            const lop_node *t = sum->child[j], *one = NULL, *by = NULL, *of = peeled(t, &c);
+            const lop_node *t = sum->child[j], *one = NULL, *by = NULL, *of = lop_peeled(t, &c);
             if (of->op == &lop_op_identity)
                 one = lop_node_ref(b);
             else

@@ -28,12 +28,6 @@ static const lop_node *beside(const lop_node *sum, const lop_node *p) {
     return NULL;
 }
 
-static const lop_node *peeled(const lop_node *a, lop_coef *c) {
-    if (a->op != &lop_op_scaled) return a;
-    *c = lop_coef_times(a->ctx, *c, lop_coef_of(&a->attr));
-    return a->child[0];
-}
-
 typedef struct parallel {
     const lop_node *p, *q, *h; /* borrowed; H = P + Q */
     lop_coef c;
@@ -70,8 +64,8 @@ static bool read_parallel(const lop_maker *mk, const lop_node *a, lop_dtype dt, 
     for (int i = 0; !found && a->op == &lop_op_sum && i < 2; i++) {
         lop_coef less = lop_coef_const(1, 0);
         s->c = lop_coef_const(1, 0);
-        found = read_product(peeled(a->child[i], &less), true, s) &&
-                lop_node_alike(s->p, peeled(a->child[1 - i], &s->c), LOP_INFER_DEPTH) &&
+        found = read_product(lop_peeled(a->child[i], &less), true, s) &&
+                lop_node_alike(s->p, lop_peeled(a->child[1 - i], &s->c), LOP_INFER_DEPTH) &&
                 lop_coef_test(mk->ctx, lop_coef_plus(mk->ctx, s->c, less), LOP_COEF_ZERO);
     }
     return found && s->p->dtype == dt && s->q->dtype == dt && s->h->dtype == dt &&
@@ -205,7 +199,7 @@ LOP_BUILD(det_two_inverses) {
     if (lop_nbatch(sum) > 0 || !lop_is_blas(sum->dtype) || sum->dtype != m->root->dtype)
         return LOP_NOMATCH;
     for (int i = 0; i < 2; i++) {
-        const lop_node *inverse = peeled(sum->child[i], &c[i]);
+        const lop_node *inverse = lop_peeled(sum->child[i], &c[i]);
         if (inverse->op != &lop_op_inverse || inverse->child[0]->dtype != sum->dtype ||
             !lop_coef_test(mk->ctx, c[i], LOP_COEF_NEAR) ||
             lop_infer_regular(inverse->child[0]) == LOP_FALSE)

@@ -21,6 +21,12 @@ int lop_product_factors(const lop_node *p, const lop_node **f, int room) {
     return factors_of(p, p->dtype, f, room);
 }
 
+const lop_node *lop_peeled(const lop_node *a, lop_coef *c) {
+    if (a->op != &lop_op_scaled) return a;
+    *c = lop_coef_times(a->ctx, *c, lop_coef_of(&a->attr));
+    return a->child[0];
+}
+
 int lop_factors_times(const lop_node *a, const lop_node **f, lop_coef *c) {
     const lop_node *todo[LOP_FACTORS + 1] = {a};
     int waiting = 1, n = 0;

@@ -67,24 +67,15 @@ static lop_status trace_of(const lop_match *m, const lop_seen *s, const row *r, 
 /* `value` times c, checked by a probe; else by the dense form of the product. */
 static lop_status checked(const lop_match *m, const lop_seen *s, const lop_node *value, lop_coef c,
                           const lop_node **out) {
-    const lop_maker *mk = s->mk;
-    const lop_dtype dt = m->root->dtype;
     const lop_attr by = lop_coef_attr(c);
-    lop_check k = {.mk = mk, .a = s->sum};
-    const lop_node *times = NULL, *x = NULL, *r = NULL, *w = NULL, *d = NULL, *alt = NULL;
-    lop_status st = lop_make1(mk, &lop_op_scale, &by, value, &times);
-    if (st == LOP_OK && times->dtype != dt) st = LOP_NOMATCH;
-    if (st == LOP_OK) st = lop_check_open(&k, dt);
-    if (st == LOP_OK) st = lop_seen_solution(s, k.v, &x);
-    if (st == LOP_OK) st = lop_check_residual(&k, x, k.v, &r);
-    if (st == LOP_OK) st = lop_make2(mk, &lop_op_solve, NULL, s->e, k.v, &w);
-    if (st == LOP_OK) st = lop_diagonal_of_dense(mk, dt, m->root->child[0], &d);
-    if (st == LOP_OK) st = lop_make1(mk, &lop_op_sumall, NULL, d, &alt);
-    const lop_node *child[9] = {times, x, r, k.v, k.q, k.u, w, k.v, alt};
-    if (st == LOP_OK) st = lop_make_op(mk, &lop_op_checked_value, NULL, 9, child, NULL, out);
-    lop_check_close(&k);
-    const lop_node *gone[] = {times, x, r, w, d, alt};
-    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    const lop_noise_check k = {s->mk, s->sum, s->e, lop_seen_solution, s};
+    const lop_node *times = NULL, *alt = NULL;
+    lop_status st = lop_make1(s->mk, &lop_op_scale, &by, value, &times);
+    if (st == LOP_OK && times->dtype != m->root->dtype) st = LOP_NOMATCH;
+    if (st == LOP_OK) st = lop_product_by_dense(s->mk, m->root, &alt);
+    if (st == LOP_OK) st = lop_noise_checked(&k, times, alt, out);
+    lop_node_unref(times);
+    lop_node_unref(alt);
     return st;
 }
 

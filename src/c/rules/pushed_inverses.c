@@ -211,28 +211,30 @@ static lop_status product(const pushed *p, bool trace, const lop_node *const *f,
     return st;
 }
 
-/* E^-1 (v - U S^-1 V^H E^-1 v), and *w = E^-1 v. */
-static lop_status solution(const pushed *p, const lop_node *v, const lop_node **w,
-                           const lop_node **out) {
+/* E^-1 (v - U S^-1 V^H E^-1 v). */
+static lop_status solution(const void *of, const lop_node *v, const lop_node **out) {
+    const pushed *p = of;
     const lop_maker *mk = p->mk;
-    const lop_node *g = NULL, *z = NULL, *uz = NULL, *y = NULL;
-    lop_status st = lop_make2(mk, &lop_op_solve, NULL, p->e, v, w);
-    if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, p->vh, *w, &g);
+    const lop_node *w = NULL, *g = NULL, *z = NULL, *uz = NULL, *y = NULL;
+    lop_status st = lop_make2(mk, &lop_op_solve, NULL, p->e, v, &w);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, p->vh, w, &g);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_solve, NULL, p->s, g, &z);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, p->u, z, &uz);
     if (st == LOP_OK) st = lop_build_minus(mk, v, uz, &y);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_solve, NULL, p->e, y, out);
-    const lop_node *gone[] = {g, z, uz, y};
+    const lop_node *gone[] = {w, g, z, uz, y};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     return st;
 }
 
-static lop_status by_dense(const lop_match *m, const lop_maker *mk, const lop_node **out) {
-    const bool trace = m->root->op == &lop_op_trace;
+lop_status lop_product_by_dense(const lop_maker *mk, const lop_node *root, const lop_node **out) {
     const lop_node *d = NULL;
-    lop_status st = lop_diagonal_of_dense(mk, m->root->dtype, m->root->child[0], &d);
-    if (st == LOP_OK && trace) st = lop_make1(mk, &lop_op_sumall, NULL, d, out);
-    if (st == LOP_OK && !trace) *out = lop_node_ref(d);
+    lop_status st = lop_diagonal_of_dense(mk, root->dtype, root->child[0], &d);
+    if (st != LOP_OK || root->op != &lop_op_trace) {
+        *out = d;
+        return st;
+    }
+    st = lop_make1(mk, &lop_op_sumall, NULL, d, out);
     lop_node_unref(d);
     return st;
 }
@@ -265,12 +267,13 @@ static lop_status trace_alone(const pushed *p, const lop_node *root, const lop_n
 
 LOP_BUILD(pushed_inverse) {
     const lop_node *f[LOP_FACTORS], *root = m->root, *p = root->child[0], *all = NULL,
-                                    *value = NULL, *times = NULL, *x = NULL, *r = NULL, *w = NULL,
-                                    *alt = NULL;
+                                    *value = NULL, *times = NULL, *alt = NULL;
     lop_coef c = lop_coef_const(1, 0);
-    const bool plain = lop_nbatch(p) == 0 && lop_is_blas(root->dtype) && p->dtype == root->dtype &&
-                       (root->op != &lop_op_trace || lop_is_square(p));
+    const bool trace = root->op == &lop_op_trace,
+               plain = lop_nbatch(p) == 0 && lop_is_blas(root->dtype) && p->dtype == root->dtype &&
+                       (!trace || lop_is_square(p));
     const int n = plain ? lop_factors_times(p, f, &c) : 0;
+    const lop_attr by = lop_coef_attr(c);
     pushed own = {.own = -1};
     lop_status st = LOP_NOMATCH;
     int at = 0;
@@ -280,24 +283,16 @@ LOP_BUILD(pushed_inverse) {
         drop(&own);
         own = (pushed){.own = -1};
     }
-    lop_check k = {.mk = mk, .a = own.sum};
-    if (st == LOP_OK && n > 1) st = product(&own, root->op == &lop_op_trace, f, n, at, &all);
+    if (st == LOP_OK && n > 1) st = product(&own, trace, f, n, at, &all);
     if (st == LOP_OK && n > 1) st = lop_make1(mk, root->op, &root->attr, all, &value);
     if (st == LOP_OK && n == 1) st = trace_alone(&own, root, &value);
-    if (st == LOP_OK) {
-        const lop_attr by = lop_coef_attr(c);
-        st = lop_make1(mk, &lop_op_scale, &by, value, &times);
-    }
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_scale, &by, value, &times);
     if (st == LOP_OK && times->dtype != root->dtype) st = LOP_NOMATCH;
-    if (st == LOP_OK) st = lop_check_open(&k, root->dtype);
-    if (st == LOP_OK) st = solution(&own, k.v, &w, &x);
-    if (st == LOP_OK) st = lop_check_residual(&k, x, k.v, &r);
-    if (st == LOP_OK) st = by_dense(m, mk, &alt);
-    const lop_node *child[9] = {times, x, r, k.v, k.q, k.u, w, k.v, alt};
-    if (st == LOP_OK) st = lop_make_op(mk, &lop_op_checked_value, NULL, 9, child, NULL, out);
-    lop_check_close(&k);
+    if (st == LOP_OK) st = lop_product_by_dense(mk, root, &alt);
+    const lop_noise_check k = {mk, own.sum, own.e, solution, &own};
+    if (st == LOP_OK) st = lop_noise_checked(&k, times, alt, out);
     drop(&own);
-    const lop_node *gone[] = {all, value, times, x, r, w, alt};
+    const lop_node *gone[] = {all, value, times, alt};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     return st;
 }

@@ -33,14 +33,9 @@ void lop_seen_close(lop_seen *s) {
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
 }
 
-static const lop_node *peeled(const lop_node *a, lop_coef *c) {
-    if (a->op != &lop_op_scaled) return a;
-    *c = lop_coef_times(a->ctx, *c, lop_coef_of(&a->attr));
-    return a->child[0];
-}
 bool lop_is_noise(const lop_node *a) {
     lop_coef c = lop_coef_const(1, 0);
-    a = peeled(a, &c);
+    a = lop_peeled(a, &c);
     return a->op == &lop_op_diag || a->op == &lop_op_identity;
 }
 bool lop_noise_is_exact(const lop_node *e, const lop_node *sum) {
@@ -91,7 +86,7 @@ lop_status lop_noise_inverse(const lop_maker *mk, const lop_node *e, const lop_n
     const lop_coef one = lop_coef_const(1, 0);
     const lop_node *over = NULL, *in = NULL;
     lop_coef c = one;
-    const lop_node *own = peeled(e, &c);
+    const lop_node *own = lop_peeled(e, &c);
     if (!lop_coef_test(mk->ctx, c, LOP_COEF_NEAR)) return LOP_NOMATCH;
     const bool eye = own->op == &lop_op_identity;
     lop_status st = eye ? lop_thin_identity(mk, lop_rows(own), &in)
@@ -127,7 +122,7 @@ static lop_status make_inner(lop_seen *s) {
     const lop_node *in = NULL, *right = NULL, *times = NULL;
     s->with = s->c;
     lop_status st = lop_noise_inverse(s->mk, s->e, &s->over);
-    if (st == LOP_OK) in = peeled(s->over, &s->with);
+    if (st == LOP_OK) in = lop_peeled(s->over, &s->with);
     const bool eye = in && in->op == &lop_op_identity;
     if (st == LOP_OK && s->u)
         st = eye ? (right = lop_node_ref(s->u), LOP_OK)
@@ -163,7 +158,8 @@ lop_status lop_seen_read(const lop_maker *mk, const lop_node *sum, lop_dtype dt,
     return st == LOP_OK ? make_inner(s) : st;
 }
 
-lop_status lop_seen_solution(const lop_seen *s, const lop_node *b, const lop_node **out) {
+lop_status lop_seen_solution(const void *of, const lop_node *b, const lop_node **out) {
+    const lop_seen *s = of;
     const lop_maker *mk = s->mk;
     const lop_attr minus = lop_coef_attr(lop_coef_times(mk->ctx, lop_coef_const(-1, 0), s->c));
     const lop_node *t = NULL, *g = NULL, *z = NULL, *uz = NULL, *less = NULL, *y = NULL;
@@ -237,25 +233,36 @@ static lop_status diagonal_of(const lop_seen *s, const lop_node *root, const lop
     return st;
 }
 
+lop_status lop_noise_checked(const lop_noise_check *n, const lop_node *value, const lop_node *alt,
+                             const lop_node **out) {
+    lop_check k = {.mk = n->mk, .a = n->sum};
+    const lop_node *x = NULL, *r = NULL, *w = NULL;
+    lop_status st = lop_check_open(&k, n->sum->dtype);
+    if (st == LOP_OK) st = n->solution(n->of, k.v, &x);
+    if (st == LOP_OK) st = lop_check_residual(&k, x, k.v, &r);
+    if (st == LOP_OK) st = lop_make2(n->mk, &lop_op_solve, NULL, n->e, k.v, &w);
+    const lop_node *child[9] = {value, x, r, k.v, k.q, k.u, w, k.v, alt};
+    if (st == LOP_OK) st = lop_make_op(n->mk, &lop_op_checked_value, NULL, 9, child, NULL, out);
+    lop_check_close(&k);
+    lop_node_unref(x);
+    lop_node_unref(r);
+    lop_node_unref(w);
+    return st;
+}
+
 LOP_BUILD(inverse_sparse_update) {
-    const lop_node *sum = m->root->child[0]->child[0], *value = NULL, *x = NULL, *r = NULL,
-                   *w = NULL, *alt = NULL, *share = NULL, *looked = NULL;
+    const lop_node *sum = m->root->child[0]->child[0], *value = NULL, *alt = NULL, *share = NULL,
+                   *looked = NULL;
     lop_seen s;
-    lop_check k = {.mk = mk, .a = sum};
     lop_status st = lop_seen_read(mk, sum, m->root->dtype, &s);
     if (st == LOP_OK) st = diagonal_of(&s, m->root, &share, &value);
     if (st == LOP_OK && value->dtype != m->root->dtype) st = LOP_NOMATCH;
-    if (st == LOP_OK) st = lop_check_open(&k, sum->dtype);
-    if (st == LOP_OK) st = lop_seen_solution(&s, k.v, &x);
-    if (st == LOP_OK) st = lop_check_residual(&k, x, k.v, &r);
-    if (st == LOP_OK) st = lop_make2(mk, &lop_op_solve, NULL, s.e, k.v, &w);
     if (st == LOP_OK) st = lop_inverse_diagonal(mk, sum, &m->root->attr, m->root->dtype, &alt);
     const lop_node *part[3] = {value, share, alt};
     if (st == LOP_OK) st = lop_make_op(mk, &lop_op_checked_share, NULL, 3, part, NULL, &looked);
-    const lop_node *child[9] = {looked, x, r, k.v, k.q, k.u, w, k.v, alt};
-    if (st == LOP_OK) st = lop_make_op(mk, &lop_op_checked_value, NULL, 9, child, NULL, out);
-    lop_check_close(&k);
-    const lop_node *gone[] = {value, x, r, w, alt, share, looked};
+    const lop_noise_check n = {mk, sum, s.e, lop_seen_solution, &s};
+    if (st == LOP_OK) st = lop_noise_checked(&n, looked, alt, out);
+    const lop_node *gone[] = {value, alt, share, looked};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     lop_seen_close(&s);
     return st;

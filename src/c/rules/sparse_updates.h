@@ -19,8 +19,8 @@ typedef struct lop_seen {
 lop_status lop_seen_read(const lop_maker *mk, const lop_node *sum, lop_dtype dt,
                          lop_seen *s) LOP_MUST_CHECK;
 void lop_seen_close(lop_seen *s);
-/* The solution for b, which nothing has looked at. Owned in *out. */
-lop_status lop_seen_solution(const lop_seen *s, const lop_node *b,
+/* The solution for b, of a lop_seen, which nothing has looked at. Owned in *out. */
+lop_status lop_seen_solution(const void *of, const lop_node *b,
                              const lop_node **out) LOP_MUST_CHECK;
 
 /* Diagonal, or a multiple of one; are the reciprocals of its numbers as good as those of the whole;
@@ -29,6 +29,20 @@ bool lop_is_noise(const lop_node *a);
 bool lop_noise_is_exact(const lop_node *e, const lop_node *sum);
 lop_status lop_noise_inverse(const lop_maker *mk, const lop_node *e,
                              const lop_node **out) LOP_MUST_CHECK;
+
+/* `value`, of A = E + .., where `solution` of a probe is as good as a direct one and E is not much
+ * nearer to a singular matrix than A is; else alt. Owned in *out. */
+typedef struct lop_noise_check {
+    const lop_maker *mk;
+    const lop_node *sum, *e; /* A and E */
+    lop_status (*solution)(const void *of, const lop_node *b, const lop_node **out);
+    const void *of;
+} lop_noise_check;
+lop_status lop_noise_checked(const lop_noise_check *n, const lop_node *value, const lop_node *alt,
+                             const lop_node **out) LOP_MUST_CHECK;
+/* The root, a trace or a main diagonal of a product, by the product's dense form. Owned in *out. */
+lop_status lop_product_by_dense(const lop_maker *mk, const lop_node *root,
+                                const lop_node **out) LOP_MUST_CHECK;
 
 /* A determinant of A, `rows` of them, in which det H / det M stands, as op_checked_quotient.c
  * accepts it, else alt: M moves log det A by M^-1 - by H^-1. All borrowed. */

@@ -52,19 +52,13 @@ def inner(a: Any, g: Any) -> Any:
         elif x._head == "scale" and _is_real(x._args[1]):
             stack.append((x._args[0], h, [*numbers, x._args[1]]))
         else:
-            term = None if _is_sparse(x) and _holds_inverse(h) else _by_parameters(x, h)
+            beside = kind_of(x) is _core.Sparse and _holds_inverse(h)
+            term = None if beside else _by_parameters(x, h)
             term = _trace(x, h) if term is None else term
             for c in numbers:
                 term = term * c
             found.append(term)
     return _trace(a, g) if stack else sum(found[1:], found[0])
-
-
-def _is_sparse(a: Any) -> bool:
-    if a._head == "operator":
-        return bool(a._args[0]._head == "sparse")
-    kind = a._more[0] if a._head == "made" else None
-    return isinstance(kind, Kind) and matrices.head_of(kind.cls) == "sparse"
 
 
 def _holds_inverse(g: Any) -> bool:
