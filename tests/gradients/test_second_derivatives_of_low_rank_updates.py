@@ -104,9 +104,7 @@ def test_solutions_that_several_terms_need_are_made_once(written):
     """inv(K) U and inv(K) dU stand in four terms: they were solved for once in each. Written as a
     sum, or with a multiple of the identity, a matrix of n rows and columns was made."""
     n, k = 1200, 10
-    r = np.random.default_rng(
-        4
-    )  # one draw in eight takes the dense form of c I
+    r = np.random.default_rng(4)  # one draw in eight takes the dense form of c I
     start, along = (
         (r.uniform(1, 2, n), r.standard_normal((n, k))),
         (r.standard_normal(n), r.standard_normal((n, k))),
