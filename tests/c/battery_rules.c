@@ -246,6 +246,7 @@ static const lop_node *by_name(gen *g, const char *rule) {
         strstr(rule, "covered-inverse"))
         return gen_sparse_update(g, rule);
     if (strstr(rule, "field-pushed")) return gen_field(g, rule);
+    if (strstr(rule, "views-opened")) return gen_views_opened(g, rule);
     if (strstr(rule, "pushed")) return gen_pushed(g, rule);
     if (strstr(rule, "-beside-circulant")) return gen_beside_circulant(g, rule);
     if (strstr(rule, "-beside-deficient")) return gen_beside_deficient(g, rule);

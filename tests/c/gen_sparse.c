@@ -161,6 +161,21 @@ const lop_node *gen_pushed(gen *g, const char *rule) {
     return asked(g, rule, a, n);
 }
 
+/* X (c Y Z)^H of sparse Y and Z, or the other way round. */
+const lop_node *gen_views_opened(gen *g, const char *rule) {
+    gen one = *g;
+    one.batch = (lop_shape){0};
+    one.exprs = 0;
+    one.dtype = pick(g, 2) ? LOP_f64 : LOP_c128;
+    g = &one;
+    const int64_t n = 1 + pick(g, 4), k = 1 + pick(g, 4);
+    const lop_attr turn = t_ints(one.dtype == LOP_f64 ? LOP_T : 1 + pick(g, 3), 0, 0, 0);
+    const lop_node *y = two(g, "prod", times(g, 0.5, sparse(g, k, n)), sparse(g, n, k));
+    y = t_one_of(g->w, "view", &turn, y);
+    const lop_node *x = full(g, k, k);
+    return asked(g, rule, pick(g, 2) ? two(g, "prod", x, y) : two(g, "prod", y, x), k);
+}
+
 /* A^-1 U M^-1 Y, A = E + c U M^-1 V^H, as it is or turned. */
 const lop_node *gen_field(gen *g, const char *rule) {
     gen one = *g;

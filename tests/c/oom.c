@@ -192,13 +192,15 @@ static const lop_node *of_inverses(int which) {
                                        "scaledet-sparse-update",
                                        "diagonal-covered-inverse",
                                        "trace-pushed-inverse",
-                                       "trace-field-pushed"};
+                                       "trace-field-pushed",
+                                       "trace-views-opened"};
     const lop_node *a = NULL;
     gen g = {.w = &w, .dtype = LOP_f64, .solves = true, .largest = 3};
     for (int i = 0; i < 40 && !a; i++) {
         world_leaves(&w);
         a = which < OF_SPARSE               ? gen_identity_of_inverses(&g, rule[which])
             : strstr(rule[which], "field")  ? gen_field(&g, rule[which])
+            : strstr(rule[which], "opened") ? gen_views_opened(&g, rule[which])
             : strstr(rule[which], "pushed") ? gen_pushed(&g, rule[which])
                                             : gen_sparse_update(&g, rule[which]);
     }

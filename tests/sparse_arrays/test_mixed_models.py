@@ -81,11 +81,11 @@ def test_beside_dense(n, effects, dtype, hermitian, noise):
         assert np.all(np.abs(np.asarray(got) - due) <= digits * np.max(sizes))
 
 
-def likelihood(Z, y):
+def likelihood(Z, y, term=lambda c, U: c * U @ U.T):
     def f(*numbers):
         V = numbers[-1] * pl.Identity(len(y))
         for c, U in zip(numbers, Z, strict=False):
-            V = V + c * U @ U.T
+            V = V + term(c, U)
         return pl.logdet(V) + y @ pl.solve(V, y)
 
     return f
@@ -114,18 +114,88 @@ def test_gradients(sizes, n):
         check_second(likelihood(Z, y), *at, rtol=1e-6)
 
 
+TERMS = {
+    "factor": lambda c, U: c * U @ U.T,
+    "product": lambda c, U: c * (U @ U.T),
+    "product turned": lambda c, U: (c * (U @ U.T)).T,
+    "factor turned": lambda c, U: (U @ (c * U.T)).T,
+    "Diag": lambda c, U: U @ pl.Diag(c * np.ones(U.shape[1])) @ U.T,
+}
+
+
 @pytest.mark.no_verify  # whose own dense forms would be counted
+@pytest.mark.parametrize("term", TERMS)
 @pytest.mark.parametrize("sizes", [(60,), (60, 20)])
-def test_no_step_of_the_size_of_the_matrix_runs(sizes):
+def test_no_step_of_the_size_of_the_matrix_runs(sizes, term):
     n = 900
     r = np.random.default_rng(sizes)
     Z, _ = of_groups(r, n, sizes)
     at = [np.array(x) for x in r.uniform(0.3, 2, len(sizes) + 1)]
+    y = r.standard_normal(n)
     with pl.explaining() as record:
-        pl.value_and_grad(likelihood(Z, r.standard_normal(n)), tuple(range(len(at))))(*at)
+        value, grad = pl.value_and_grad(likelihood(Z, y, TERMS[term]), tuple(range(len(at))))(*at)
     assert record.plans
     for p in record.plans:
         assert largest(p) <= 100 * n
+        assert not any(step["name"] == "sparse-trace" for step in p.steps)
+    due, first = pl.value_and_grad(likelihood(Z, y), tuple(range(len(at))))(*at)
+    close(value, due, 1e-12)
+    close(np.array(grad), np.array(first), 1e-9)
+
+
+WHOLE = [np.bool_, np.int8, np.uint8, np.int16, np.int32, np.int64, np.uint64]
+
+
+def of_integers(r, n, k, dtype, largest=1):
+    """As many entries a row as a design has, up to ``largest``."""
+    z = sp.random_array((n, k), density=2 / k, rng=r)
+    z.data = r.integers(1, largest + 1, z.nnz).astype(float)
+    return sp.csr_array(z.astype(dtype))
+
+
+@pytest.mark.parametrize("dtype", WHOLE)
+@pytest.mark.parametrize("n", [15, 70, 399, 500])
+@pytest.mark.parametrize("largest", [1, 90])
+def test_integers_and_truth_values(dtype, n, largest):
+    """They count as float64 from their leaves on: none wraps, and none is "or"."""
+    r = np.random.default_rng([n, largest, np.dtype(dtype).itemsize])
+    z, w, s = (of_integers(r, *mk, dtype, largest) for mk in ((n, 15), (15, n), (n, n)))
+    (Z, W, S), (a, b, c) = map(pl.Sparse, (z, w, s)), (x.toarray().astype(float) for x in (z, w, s))
+    y, I, few = r.standard_normal(n), np.eye(n), 3000.0 * np.eye(n) * largest**2
+    for V, v in (
+        (0.5 * Z @ Z.T + pl.Identity(n), 0.5 * a @ a.T + I),
+        (Z @ (0.5 * Z.T) + pl.Identity(n), 0.5 * a @ a.T + I),
+        (0.5 * (Z @ Z.T) + pl.Identity(n), 0.5 * a @ a.T + I),
+        (0.25 * (S + S.T) + pl.Diag(np.diag(few)), 0.25 * (c + c.T) + few),
+        (0.25 * (S @ S.T + S) + pl.Diag(np.diag(few)), 0.25 * (c @ c.T + c) + few),
+    ):
+        inv = np.linalg.inv(v)
+        close(pl.slogdet(V)[1], np.linalg.slogdet(v)[1], 1e-9)
+        close(pl.solve(V, y), inv @ y, 1e-7)
+        size = np.abs(inv).sum() * float(largest) ** 2
+        for got, due in (
+            (pl.trace(pl.inv(V) @ Z @ W), np.trace(inv @ a @ b)),
+            (pl.trace(W @ pl.inv(V) @ Z), np.trace(b @ inv @ a)),
+            (pl.trace(pl.inv(V) @ (Z @ W)), np.trace(inv @ a @ b)),
+            (pl.trace(pl.inv(V) @ (Z @ W).T), np.trace(inv @ (a @ b).T)),
+            (pl.trace(S @ pl.inv(V) @ S), np.trace(c @ inv @ c)),
+            (pl.trace(pl.inv(V) @ (S @ S)), np.trace(inv @ c @ c)),
+            (pl.diagonal(Z.T @ pl.inv(V) @ Z).sum(), np.trace(a.T @ inv @ a)),
+        ):
+            assert abs(got - due) <= 1e-9 * size, (got, due)
+
+
+@pytest.mark.parametrize("dtype", WHOLE)
+def test_gradients_of_integers(dtype):
+    r = np.random.default_rng(3)
+    n, at = 300, [np.array(0.4), np.array(1.1)]
+    z = groups(r, n, 20)
+    y = r.standard_normal(n)
+    for term in TERMS.values():
+        got = pl.value_and_grad(likelihood([pl.Sparse(z.astype(dtype))], y, term), (0, 1))(*at)
+        due = pl.value_and_grad(likelihood([pl.Sparse(z)], y, term), (0, 1))(*at)
+        close(got[0], due[0], 1e-12)
+        close(np.array(got[1]), np.array(due[1]), 1e-10)
 
 
 def test_designs_by_parameters_of_their_own():

@@ -194,6 +194,7 @@ LOP_BUILD(covered_trace);
 LOP_BUILD(solve_sparse_update);
 LOP_BUILD(inverse_sparse_update);
 LOP_BUILD(pushed_inverse);
+LOP_BUILD(views_opened);
 LOP_BUILD(pushed_field);
 LOP_BUILD(det_sparse_update);
 /* parallel_sums.c */
@@ -228,8 +229,8 @@ lop_status lop_is_between_update(const lop_maker *mk, const lop_node *p,
  * sparse? */
 bool lop_turns_to_inverse(const lop_node *const *f, int n);
 /* product_values.c: the factors of a product in order, borrowed; 0: there are more than `room`, or
- * a part of it has another dtype than the whole, whose numbers may wrap. And their product, owned.
- */
+ * a part of it has another dtype than the whole, whose numbers may wrap. */
+int lop_product_factors(const lop_node *p, const lop_node **f, int room);
 enum { LOP_FACTORS = 12 };
 /* What a is a multiple of, by whose number *c is multiplied, or a itself. Borrowed. */
 const lop_node *lop_peeled(const lop_node *a, lop_coef *c);
@@ -240,7 +241,7 @@ const lop_node *lop_inverse_seen(const lop_node *f, int64_t *mode);
 /* solve_woodbury.c: `a` seen through the mode, of what is a view itself one view. Owned. */
 lop_status lop_view_once(const lop_maker *mk, int mode, const lop_node *a,
                          const lop_node **out) LOP_MUST_CHECK;
-int lop_product_factors(const lop_node *p, const lop_node **f, int room);
+/* Their product. Owned. */
 lop_status lop_product_of(const lop_maker *mk, const lop_node *const *f, int n,
                           const lop_node **out) LOP_MUST_CHECK;
 /* low_rank.c: base + `low`, a lowrank or a lowrankupdate, whose own base is added to it; base NULL:

@@ -2,6 +2,7 @@
  * a Block. The product is not formed, nor is a dense form of its factors. */
 #include "builds.h"
 #include "expr/properties.h"
+#include "ops/shared/sparse_solver.h"
 #include "thin_sum.h"
 
 enum { PARTS = 64 }; /* blocks of one row: more are left to the planner */
@@ -45,6 +46,65 @@ int lop_factors_times(const lop_node *a, const lop_node **f, lop_coef *c) {
         }
     }
     return n;
+}
+
+/* A factor of a product, seen through a view. */
+typedef struct seen {
+    const lop_node *node; /* borrowed */
+    int mode;
+} seen;
+
+/* The factors of a product, of those it is a view of too, and of multiples of them, by whose
+ * numbers *c is multiplied; 0: there are too many, or integers. *opened: a view of a product of
+ * sparse ones was met. */
+static int seen_factors(const lop_node *a, seen *f, lop_coef *c, bool *opened) {
+    seen todo[LOP_FACTORS + 1] = {{a, 0}};
+    int waiting = 1, n = 0;
+    while (waiting > 0) {
+        const seen t = todo[--waiting];
+        const lop_node *x = t.node;
+        if (x->op == &lop_op_scaled) {
+            const lop_coef by = lop_coef_of(&x->attr);
+            *c = lop_coef_times(x->ctx, *c, t.mode & LOP_C ? lop_coef_conj(x->ctx, by) : by);
+            todo[waiting++] = (seen){x->child[0], t.mode};
+        } else if (x->op == &lop_op_view) {
+            todo[waiting++] = (seen){x->child[0], t.mode ^ (int)x->attr.i[0]};
+        } else if (x->op == &lop_op_prod && waiting + 2 <= LOP_FACTORS) {
+            const int first = t.mode & LOP_T ? 1 : 0;
+            *opened |= t.mode && (lop_sparse_entries(x->child[0]) >= 0 ||
+                                  lop_sparse_entries(x->child[1]) >= 0);
+            todo[waiting++] = (seen){x->child[1 - first], t.mode};
+            todo[waiting++] = (seen){x->child[first], t.mode};
+        } else if (x->op == &lop_op_prod || n == LOP_FACTORS || !lop_is_blas(x->dtype)) {
+            return 0; /* products of integers stay in their order */
+        } else {
+            f[n++] = t;
+        }
+    }
+    return n;
+}
+
+/* X (Y Z)^H = X Z^H Y^H, that ways by what stands beside an inverse see the factors. */
+LOP_BUILD(views_opened) {
+    const lop_node *p = m->root->child[0], *f[LOP_FACTORS] = {NULL}, *all = NULL, *times = NULL;
+    seen s[LOP_FACTORS];
+    lop_coef c = lop_coef_const(1, 0);
+    bool opened = false;
+    const int n = lop_nbatch(p) == 0 && p->dtype == m->root->dtype && lop_is_blas(p->dtype)
+                      ? seen_factors(p, s, &c, &opened)
+                      : 0;
+    if (!n || !opened) return LOP_NOMATCH;
+    const lop_attr by = lop_coef_attr(c);
+    lop_status st = LOP_OK;
+    for (int i = 0; st == LOP_OK && i < n; i++) st = lop_view_once(mk, s[i].mode, s[i].node, &f[i]);
+    if (st == LOP_OK) st = lop_product_of(mk, f, n, &all);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_scaled, &by, all, &times);
+    if (st == LOP_OK && times->dtype != p->dtype) st = LOP_NOMATCH;
+    if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, times, out);
+    for (int i = 0; i < n; i++) lop_node_unref(f[i]);
+    lop_node_unref(all);
+    lop_node_unref(times);
+    return st;
 }
 
 /* A of A^-1, borrowed, and the mode in which it is seen; NULL: f is no inverse. */

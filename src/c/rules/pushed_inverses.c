@@ -60,7 +60,9 @@ static lop_status read_term(pushed *p, const lop_node *term, const lop_node *con
     if (n < 2 || i == TERMS || !lop_coef_test(p->mk->ctx, c, LOP_COEF_NEAR)) return LOP_NOMATCH;
     if (is_full(g[0]) || is_full(g[n - 1])) return LOP_NOMATCH; /* Woodbury's formula is for it */
     for (int j = 0; j < n; j++)
-        if (lop_sparse_entries(g[j]) < 0 || g[j]->dtype != p->sum->dtype) return LOP_NOMATCH;
+        if (lop_sparse_entries(g[j]) < 0 ||
+            (lop_is_blas(g[j]->dtype) && g[j]->dtype != p->sum->dtype))
+            return LOP_NOMATCH; /* integers count as floats from their leaves on */
     for (int j = 2; j < n; j++)
         if (lop_rows(g[j]) < lop_rows(g[cut])) cut = j;
     if (p->own < 0 && follows(f, all, at, cyclic, g, cut)) {

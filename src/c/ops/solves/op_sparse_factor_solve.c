@@ -136,11 +136,9 @@ static bool only_diagonal(const lop_node *a) {
     return a->op != &lop_op_sparse && a->op != &lop_op_laplacian && a->op != &lop_op_difference &&
            a->op != &lop_op_convolution && !is_composite(a->op);
 }
-/* Integers wrap where they meet others of such: a sparse matrix of them is taken beside floats, as
- * a design of zeros and ones is, and whatever only moves its entries. */
+/* A sparse matrix of integers, as a design of zeros and ones is, is one of floats here: what is
+ * factored counts as such from its leaves on. */
 static bool floats(const lop_node *a) {
-    const bool moves = a->op == &lop_op_view || a->op == &lop_op_sliced;
-    if (is_composite(a->op) && !moves && !a->weak && !lop_is_blas(a->dtype)) return false;
     if (a->op == &lop_op_sparse) return true;
     if (a->n == 0) return a->weak || lop_is_blas(a->dtype);
     const bool indexed =
