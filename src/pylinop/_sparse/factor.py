@@ -331,14 +331,17 @@ def _by_columns(A: Any) -> Any:
 
 
 def _with_mirror(A: Any) -> Any:
-    """[B X; 0 C] with zeros where X^T has entries: of a symmetric pattern where B and C
-    have one, which is factored with less fill."""
-    C = A.tocoo()
-    on = (C.coords[0] < A.shape[0] // 2) & (C.coords[1] >= A.shape[0] // 2)
-    row = np.concatenate([C.coords[0], C.coords[1][on]])
-    col = np.concatenate([C.coords[1], C.coords[0][on]])
-    data = np.concatenate([C.data, np.zeros(int(on.sum()), A.dtype)])
-    return scipy_sparse().csc_array((data, (row, col)), shape=A.shape)
+    """[B X; 0 C] with zeros where any of B, X, C or their transposes has entries, in all four
+    blocks: what is checked, [B X] times the columns on the right of the inverse, is of the pattern
+    then. So ordered, the factor has four times the entries of that of B + X + C."""
+    C, half = A.tocoo(), A.shape[0] // 2
+    row, col = C.coords
+    one = scipy_sparse().csr_array((np.ones(len(row)), (row % half, col % half)), (half, half))
+    at = scipy_sparse().coo_array(one + one.T).coords
+    rows = [row, at[0], at[0], at[0] + half, at[0] + half]
+    cols = [col, at[1], at[1] + half, at[1], at[1] + half]
+    data = np.concatenate([C.data, np.zeros(4 * len(at[0]), A.dtype)])
+    return scipy_sparse().csc_array((data, (np.concatenate(rows), np.concatenate(cols))), A.shape)
 
 
 def _widths(row: Any, col: Any) -> tuple[int, int]:
