@@ -192,13 +192,17 @@ static const lop_node *of_inverses(int which) {
                                        "scaledet-sparse-update",
                                        "diagonal-covered-inverse",
                                        "trace-pushed-inverse",
-                                       "trace-field-pushed"};
+                                       "trace-field-pushed",
+                                       "trace-pushed-pair",
+                                       "trace-distributed"};
     const lop_node *a = NULL;
     gen g = {.w = &w, .dtype = LOP_f64, .solves = true, .largest = 3};
     for (int i = 0; i < 40 && !a; i++) {
         world_leaves(&w);
-        a = which < OF_SPARSE               ? gen_identity_of_inverses(&g, rule[which])
-            : strstr(rule[which], "field")  ? gen_field(&g, rule[which])
+        a = which < OF_SPARSE              ? gen_identity_of_inverses(&g, rule[which])
+            : strstr(rule[which], "field") ? gen_field(&g, rule[which])
+            : strstr(rule[which], "pair") || strstr(rule[which], "distributed")
+                ? gen_pushed_pair(&g, rule[which])
             : strstr(rule[which], "pushed") ? gen_pushed(&g, rule[which])
                                             : gen_sparse_update(&g, rule[which]);
     }
@@ -472,7 +476,7 @@ int main(int argc, char **argv) {
         cotangents_alone();
         tests_of_assumptions();
         kinds_as_declared();
-        fixed_scenes(0, 42);
+        fixed_scenes(0, 44);
         w.ctx.mixed = true; /* solves by a factor, and a batch in which it fails */
         fixed_scenes(1, 3);
         w.ctx.mixed = false;

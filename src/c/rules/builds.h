@@ -195,7 +195,10 @@ LOP_BUILD(solve_sparse_update);
 LOP_BUILD(inverse_sparse_update);
 LOP_BUILD(pushed_inverse);
 LOP_BUILD(pushed_field);
+LOP_BUILD(pushed_pair);
 LOP_BUILD(det_sparse_update);
+/* distributed_traces.c */
+LOP_BUILD(trace_distributed);
 /* parallel_sums.c */
 LOP_BUILD(solve_parallel_sum);
 LOP_BUILD(parallel_inverse);
