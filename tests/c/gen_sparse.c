@@ -209,8 +209,8 @@ const lop_node *gen_pushed_pair(gen *g, const char *rule) {
     one.exprs = 0;
     one.dtype = pick(g, 2) ? LOP_f64 : LOP_c128;
     g = &one;
-    const bool field = pick(g, 2), plain = pick(g, 2), sums = strstr(rule, "distributed") != NULL;
-    const int64_t k = 1 + pick(g, 2), n = field && plain ? 2 + pick(g, 3) : 4 + pick(g, 3);
+    const bool field = pick(g, 2), sums = strstr(rule, "distributed") != NULL;
+    const int64_t k = 1 + pick(g, 2), n = field ? 2 + pick(g, 4) : 4 + pick(g, 3);
     const lop_attr turn = t_ints(LOP_T, 0, 0, 0);
     const lop_node *e = NULL, *u = NULL, *term = NULL, *front = NULL;
     do { /* of complex numbers, a diagonal need not be Hermitian */
@@ -218,12 +218,8 @@ const lop_node *gen_pushed_pair(gen *g, const char *rule) {
         e = noise(g, n);
     } while (e && e->op == &lop_op_diag && one.dtype == LOP_c128);
     if (field) {
-        const int64_t m = plain ? n : k;
-        term = inverse(g, two(g, "sum", sparse(g, m, m), noise(g, m)));
+        term = inverse(g, two(g, "sum", sparse(g, n, n), noise(g, n)));
         front = keep(term);
-        u = plain ? NULL : side(g, n, k);
-        if (u) front = two(g, "prod", keep(u), front);
-        if (u) term = two(g, "prod", two(g, "prod", keep(u), term), adjoint(g, keep(u)));
     } else {
         u = side(g, n, k);
         front = keep(u);
