@@ -245,6 +245,7 @@ static const lop_node *by_name(gen *g, const char *rule) {
     if (strstr(rule, "sparse-update") || strstr(rule, "sparse-rows") ||
         strstr(rule, "covered-inverse"))
         return gen_sparse_update(g, rule);
+    if (strstr(rule, "pushed-pair") || strstr(rule, "distributed")) return gen_pushed_pair(g, rule);
     if (strstr(rule, "field-pushed")) return gen_field(g, rule);
     if (strstr(rule, "views-opened")) return gen_views_opened(g, rule);
     if (strstr(rule, "pushed")) return gen_pushed(g, rule);

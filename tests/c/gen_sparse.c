@@ -199,3 +199,61 @@ const lop_node *gen_field(gen *g, const char *rule) {
     lop_node_unref(vh);
     return asked(g, rule, a, m);
 }
+
+/* -- two inverses */
+
+/* What stands between them, of noise E, of a term T, and of U in front of others: U T' of any T'.
+ */
+static const lop_node *part_of(gen *g, const lop_node *e, const lop_node *term, const lop_node *u,
+                               int64_t n) {
+    const lop_node *eye = t_one_of(g->w, "scaled", &(lop_attr){.re = 0.5}, keep(e));
+    switch (pick(g, 5)) {
+    case 0: return eye;
+    case 1: lop_node_unref(eye); return keep(term);
+    case 2: lop_node_unref(eye); return two(g, "prod", keep(u), full(g, lop_cols(u), n));
+    case 3: return two(g, "sum", eye, keep(term));
+    default: lop_node_unref(eye); return two(g, "sum", keep(term), times(g, 0.5, keep(term)));
+    }
+}
+
+/* tr(A^-1 X A^-1 Y), A a sum with sides or a field, as it is, turned, or cut elsewhere; of the rule
+ * on sums tr(L (A^-1 X A^-1 + T) R). */
+const lop_node *gen_pushed_pair(gen *g, const char *rule) {
+    gen one = *g;
+    one.batch = (lop_shape){0};
+    one.exprs = 0;
+    one.dtype = pick(g, 2) ? LOP_f64 : LOP_c128;
+    g = &one;
+    const bool field = pick(g, 2), sums = strstr(rule, "distributed") != NULL;
+    const int64_t k = 1 + pick(g, 2), n = field ? 2 + pick(g, 4) : 4 + pick(g, 3);
+    const lop_attr turn = t_ints(LOP_T, 0, 0, 0);
+    const lop_node *e = NULL, *u = NULL, *term = NULL, *front = NULL;
+    do { /* of complex numbers, a diagonal need not be Hermitian */
+        lop_node_unref(e);
+        e = noise(g, n);
+    } while (e && e->op == &lop_op_diag && one.dtype == LOP_c128);
+    if (field) {
+        term = inverse(g, two(g, "sum", sparse(g, n, n), noise(g, n)));
+        front = keep(term);
+    } else {
+        u = side(g, n, k);
+        front = keep(u);
+        term = two(g, "prod", keep(u), adjoint(g, keep(u)));
+    }
+    const lop_node *in = inverse(g, two(g, "sum", keep(e), times(g, 0.5, keep(term)))),
+                   *x = part_of(g, e, term, front, n), *y = part_of(g, e, term, front, n), *all;
+    if (sums) {
+        all = two(g, "prod", two(g, "prod", keep(in), x), keep(in));
+        all = two(g, "sum", all,
+                  two(g, "prod", two(g, "prod", full(g, n, 1), full(g, 1, n)), keep(in)));
+        if (pick(g, 2)) all = t_one_of(g->w, "view", &turn, all);
+        all = two(g, "prod", sparse(g, n, n), all);
+        lop_node_unref(y);
+    } else {
+        all = two(g, "prod", two(g, "prod", keep(in), x), two(g, "prod", keep(in), y));
+        if (pick(g, 2)) all = t_one_of(g->w, "view", &turn, all);
+    }
+    const lop_node *gone[] = {e, u, term, front, in};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return asked(g, rule, all, n);
+}

@@ -193,7 +193,9 @@ static const lop_node *of_inverses(int which) {
                                        "diagonal-covered-inverse",
                                        "trace-pushed-inverse",
                                        "trace-field-pushed",
-                                       "trace-views-opened"};
+                                       "trace-views-opened",
+                                       "trace-pushed-pair",
+                                       "trace-distributed"};
     const lop_node *a = NULL;
     gen g = {.w = &w, .dtype = LOP_f64, .solves = true, .largest = 3};
     for (int i = 0; i < 40 && !a; i++) {
@@ -201,6 +203,8 @@ static const lop_node *of_inverses(int which) {
         a = which < OF_SPARSE               ? gen_identity_of_inverses(&g, rule[which])
             : strstr(rule[which], "field")  ? gen_field(&g, rule[which])
             : strstr(rule[which], "opened") ? gen_views_opened(&g, rule[which])
+            : strstr(rule[which], "pair") || strstr(rule[which], "distributed")
+                ? gen_pushed_pair(&g, rule[which])
             : strstr(rule[which], "pushed") ? gen_pushed(&g, rule[which])
                                             : gen_sparse_update(&g, rule[which]);
     }
@@ -474,7 +478,7 @@ int main(int argc, char **argv) {
         cotangents_alone();
         tests_of_assumptions();
         kinds_as_declared();
-        fixed_scenes(0, 42);
+        fixed_scenes(0, 45);
         w.ctx.mixed = true; /* solves by a factor, and a batch in which it fails */
         fixed_scenes(1, 3);
         w.ctx.mixed = false;

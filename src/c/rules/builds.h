@@ -196,7 +196,10 @@ LOP_BUILD(inverse_sparse_update);
 LOP_BUILD(pushed_inverse);
 LOP_BUILD(views_opened);
 LOP_BUILD(pushed_field);
+LOP_BUILD(pushed_pair);
 LOP_BUILD(det_sparse_update);
+/* distributed_traces.c */
+LOP_BUILD(trace_distributed);
 /* parallel_sums.c */
 LOP_BUILD(solve_parallel_sum);
 LOP_BUILD(parallel_inverse);

@@ -32,8 +32,7 @@ static void drop(covered *k) {
     lop_node_unref(k->rest);
 }
 
-/* Is f what a is, seen through a mode? */
-static bool is_view_of(const lop_node *f, const lop_node *a, int mode) {
+bool lop_is_view_of(const lop_node *f, const lop_node *a, int mode) {
     int own = LOP_N, other = LOP_N;
     if (f->op == &lop_op_view) {
         own = (int)f->attr.i[0];
@@ -59,7 +58,7 @@ static bool is_product(const lop_node *const *f, int from, int to, const lop_nod
     if (to - from != n) return false;
     for (int i = 0; i < n; i++) {
         const lop_node *own = g[mode & LOP_T ? n - 1 - i : i];
-        if (!is_view_of(f[from + i], own, mode)) return false;
+        if (!lop_is_view_of(f[from + i], own, mode)) return false;
     }
     return true;
 }

@@ -13,21 +13,20 @@
 #include "builds.h"
 #include "expr/properties.h"
 #include "ops/shared/sparse_solver.h"
+#include "pushed_inverses.h"
 #include "rewrite/cheap_to_solve.h"
 #include "sparse_updates.h"
 #include "thin_sum.h"
 
-enum { TERMS = 8, FEWEST = 64 };
+enum { TERMS = LOP_PUSHED_TERMS, FEWEST = 64 };
 
+/* A, and which U_i follows A^-1, and how many factors that takes; -1: none does. */
 typedef struct pushed {
-    const lop_maker *mk;
-    const lop_node *sum;                         /* borrowed: A */
-    const lop_node *side[TERMS], *across[TERMS]; /* owned: U_i, V_i^H with its multiple */
-    const lop_node *e, *over, *u, *vh, *s;       /* owned: E, E^-1, U, V^H, S */
-    int terms, own, taken; /* which U_i follows A^-1, and how many factors it takes */
+    lop_pushed all;
+    int own, taken;
 } pushed;
 
-static void drop(pushed *p) {
+void lop_pushed_close(lop_pushed *p) {
     const lop_node *gone[] = {p->e, p->over, p->u, p->vh, p->s};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     for (int i = 0; i < p->terms; i++) {
@@ -51,8 +50,7 @@ static bool is_full(const lop_node *a) {
 }
 
 /* c U_i V_i^H of sparse factors, cut where the fewest columns meet. NOMATCH: it is none. */
-static lop_status read_term(pushed *p, const lop_node *term, const lop_node *const *f, int all,
-                            int at, bool cyclic) {
+static lop_status read_term(lop_pushed *p, const lop_node *term) {
     const lop_node *g[LOP_FACTORS], *vh = NULL;
     lop_coef c = lop_coef_const(1, 0);
     const int n = lop_factors_times(term, g, &c), i = p->terms;
@@ -65,10 +63,6 @@ static lop_status read_term(pushed *p, const lop_node *term, const lop_node *con
             return LOP_NOMATCH; /* integers count as floats from their leaves on */
     for (int j = 2; j < n; j++)
         if (lop_rows(g[j]) < lop_rows(g[cut])) cut = j;
-    if (p->own < 0 && follows(f, all, at, cyclic, g, cut)) {
-        p->own = i;
-        p->taken = cut;
-    }
     lop_status st = lop_product_of(p->mk, g, cut, &p->side[i]);
     if (st == LOP_OK) st = lop_product_of(p->mk, g + cut, n - cut, &vh);
     if (st == LOP_OK) st = lop_thin_multiple(p->mk, c, vh, &p->across[i]);
@@ -77,15 +71,14 @@ static lop_status read_term(pushed *p, const lop_node *term, const lop_node *con
     return st;
 }
 
-static int64_t columns(const pushed *p) {
+static int64_t columns(const lop_pushed *p) {
     int64_t all = 0;
     for (int i = 0; i < p->terms; i++) all += lop_cols(p->side[i]);
     return all;
 }
 
-/* The operators as a Block of so many rows and columns of them. */
-static lop_status joined(const pushed *p, const lop_node *const *part, int rows, int cols,
-                         const lop_node **out) {
+lop_status lop_pushed_joined(const lop_pushed *p, const lop_node *const *part, int rows, int cols,
+                             const lop_node **out) {
     const lop_attr shape = {.i = {rows, cols, 0, 0}};
     if (rows * cols > 1)
         return lop_make_op(p->mk, &lop_op_block, &shape, rows * cols, part, NULL, out);
@@ -94,7 +87,7 @@ static lop_status joined(const pushed *p, const lop_node *const *part, int rows,
 }
 
 /* x E^-1 U_j. */
-static lop_status meets(const pushed *p, const lop_node *x, int j, const lop_node **out) {
+static lop_status meets(const lop_pushed *p, const lop_node *x, int j, const lop_node **out) {
     const lop_node *eu = NULL;
     lop_status st = lop_make2(p->mk, &lop_op_prod, NULL, p->over, p->side[j], &eu);
     if (st == LOP_OK) st = lop_make2(p->mk, &lop_op_prod, NULL, x, eu, out);
@@ -103,7 +96,7 @@ static lop_status meets(const pushed *p, const lop_node *x, int j, const lop_nod
 }
 
 /* Part i, j of I, or of zeros where i is not j. */
-static lop_status plain(const pushed *p, int i, int j, const lop_node **out) {
+static lop_status plain(const lop_pushed *p, int i, int j, const lop_node **out) {
     const lop_node like = {
         .shape = {.ndim = 2, .dim = {lop_cols(p->side[i]), lop_cols(p->side[j])}},
         .dtype = LOP_f64,
@@ -113,7 +106,7 @@ static lop_status plain(const pushed *p, int i, int j, const lop_node **out) {
 }
 
 /* S, by the sides. */
-static lop_status make_small(pushed *p) {
+static lop_status make_small(lop_pushed *p) {
     const lop_node *part[TERMS * TERMS] = {NULL};
     lop_status st = lop_noise_inverse(p->mk, p->e, &p->over);
     for (int i = 0; st == LOP_OK && i < p->terms; i++)
@@ -125,79 +118,98 @@ static lop_status make_small(pushed *p) {
             lop_node_unref(x);
             lop_node_unref(eye);
         }
-    if (st == LOP_OK) st = joined(p, part, p->terms, p->terms, &p->s);
+    if (st == LOP_OK) st = lop_pushed_joined(p, part, p->terms, p->terms, &p->s);
     for (int i = 0; i < p->terms * p->terms; i++) lop_node_unref(part[i]);
-    if (st == LOP_OK) st = joined(p, p->side, 1, p->terms, &p->u);
-    if (st == LOP_OK) st = joined(p, p->across, p->terms, 1, &p->vh);
+    if (st == LOP_OK) st = lop_pushed_joined(p, p->side, 1, p->terms, &p->u);
+    if (st == LOP_OK) st = lop_pushed_joined(p, p->across, p->terms, 1, &p->vh);
     return st == LOP_OK && p->s->dtype != p->sum->dtype ? LOP_NOMATCH : st;
 }
 
-/* A of the inverse at `at`, and the side of it that follows. To be dropped whatever comes back. */
-static lop_status read(const lop_match *m, const lop_maker *mk, const lop_node *const *f, int n,
-                       int at, pushed *p) {
+lop_status lop_pushed_read(const lop_maker *mk, const lop_node *sum, lop_dtype dt, lop_pushed *p) {
     const lop_node *term[TERMS];
-    int64_t mode;
     const lop_sparse *outside = mk->ctx->sparse;
-    const lop_node *sum = lop_inverse_seen(f[at], &mode);
-    *p = (pushed){.mk = mk, .sum = sum, .own = -1};
-    if (!sum || sum->op != &lop_op_sum || lop_nbatch(sum) > 0 || sum->dtype != m->root->dtype ||
-        !outside || (!outside->fewest && lop_rows(sum) < FEWEST))
-        return LOP_NOMATCH;
-    if (!lop_infer_hermitian(sum) || (lop_is_complex(sum->dtype) && mode != LOP_N && mode != LOP_H))
+    *p = (lop_pushed){.mk = mk, .sum = sum};
+    if (sum->op != &lop_op_sum || lop_nbatch(sum) > 0 || sum->dtype != dt || !outside ||
+        (!outside->fewest && lop_rows(sum) < FEWEST) || !lop_infer_hermitian(sum))
         return LOP_NOMATCH;
     const int terms = lop_terms_of(sum, term, TERMS);
     lop_status st = terms ? LOP_OK : LOP_NOMATCH;
     for (int i = 0; st == LOP_OK && i < terms; i++)
-        st = lop_is_noise(term[i]) ? lop_plus(mk, term[i], &p->e)
-                                   : read_term(p, term[i], f, n, at, m->root->op == &lop_op_trace);
+        st = lop_is_noise(term[i]) ? lop_plus(mk, term[i], &p->e) : read_term(p, term[i]);
     if (st != LOP_OK) return st;
-    const bool whole = n == 1; /* the trace of A^-1 */
-    if ((p->own < 0 && !whole) || !p->terms || !p->e || !lop_is_noise(p->e) ||
-        !lop_noise_is_exact(p->e, sum) || 2 * columns(p) > lop_rows(sum))
+    if (!p->terms || !p->e || !lop_is_noise(p->e) || !lop_noise_is_exact(p->e, sum) ||
+        2 * columns(p) > lop_rows(sum))
         return LOP_NOMATCH;
-    for (int i = 0; i < n; i++) /* what passes through fewer columns does less */
-        if (2 * lop_rows(f[i]) <= lop_cols(p->side[p->own < 0 ? 0 : p->own]) ||
-            2 * lop_cols(f[i]) <= lop_cols(p->side[p->own < 0 ? 0 : p->own]))
-            return LOP_NOMATCH;
     return make_small(p);
 }
 
-/* Y, or the identity, in the rows of U_1, in all of U's; of a trace times E^-1 U. */
-static lop_status in_rows(const pushed *p, bool trace, const lop_node *y, const lop_node **out) {
+/* Which U_i, by its factors, follows the inverse at `at`; -1: none does. */
+static int own_side(const lop_pushed *p, const lop_node *const *f, int all, int at, bool cyclic,
+                    int *taken) {
+    for (int i = 0; i < p->terms; i++) {
+        const lop_node *g[LOP_FACTORS];
+        lop_coef c = lop_coef_const(1, 0);
+        *taken = lop_factors_times(p->side[i], g, &c);
+        if (follows(f, all, at, cyclic, g, *taken)) return i;
+    }
+    return -1;
+}
+
+/* A of the inverse at `at`, and the side of it that follows. To be closed whatever comes back. */
+static lop_status read(const lop_match *m, const lop_maker *mk, const lop_node *const *f, int n,
+                       int at, pushed *p) {
+    int64_t mode;
+    const lop_node *sum = lop_inverse_seen(f[at], &mode);
+    *p = (pushed){.own = -1};
+    if (!sum || (lop_is_complex(sum->dtype) && mode != LOP_N && mode != LOP_H)) return LOP_NOMATCH;
+    lop_status st = lop_pushed_read(mk, sum, m->root->dtype, &p->all);
+    if (st != LOP_OK) return st;
+    p->own = own_side(&p->all, f, n, at, m->root->op == &lop_op_trace, &p->taken);
+    const bool whole = n == 1; /* the trace of A^-1 */
+    if (p->own < 0 && !whole) return LOP_NOMATCH;
+    const int64_t most = lop_cols(p->all.side[p->own < 0 ? 0 : p->own]);
+    for (int i = 0; i < n; i++) /* what passes through fewer columns does less */
+        if (2 * lop_rows(f[i]) <= most || 2 * lop_cols(f[i]) <= most) return LOP_NOMATCH;
+    return LOP_OK;
+}
+
+lop_status lop_pushed_rows(const lop_pushed *p, int own, bool through, const lop_node *y,
+                           const lop_node **out) {
     const lop_node *part[TERMS * TERMS] = {NULL}, *eye = NULL;
-    const int cols = trace ? p->terms : 1;
-    lop_status st = y ? LOP_OK : plain(p, p->own, p->own, &eye);
+    const int cols = through ? p->terms : 1;
+    lop_status st = y ? LOP_OK : plain(p, own, own, &eye);
     for (int i = 0; st == LOP_OK && i < p->terms; i++)
         for (int j = 0; st == LOP_OK && j < cols; j++) {
-            const lop_node *own = y ? y : eye, **to = &part[i * cols + j];
+            const lop_node *given = y ? y : eye, **to = &part[i * cols + j];
             const lop_node like = {
                 .shape = {.ndim = 2,
-                          .dim = {lop_cols(p->side[i]), lop_cols(trace ? p->side[j] : own)}},
+                          .dim = {lop_cols(p->side[i]), lop_cols(through ? p->side[j] : given)}},
                 .dtype = LOP_f64,
                 .weak = LOP_WEAK,
                 .core = 2};
-            if (i != p->own)
+            if (i != own)
                 st = lop_make(p->mk, "zeros", NULL, 0, NULL, &like, to);
-            else if (trace)
-                st = meets(p, own, j, to);
+            else if (through)
+                st = meets(p, given, j, to);
             else
-                *to = lop_node_ref(own);
+                *to = lop_node_ref(given);
         }
-    if (st == LOP_OK) st = joined(p, part, p->terms, cols, out);
+    if (st == LOP_OK) st = lop_pushed_joined(p, part, p->terms, cols, out);
     for (int i = 0; i < p->terms * cols; i++) lop_node_unref(part[i]);
     lop_node_unref(eye);
     return st;
 }
 
 /* L E^-1 U S^-1 [Y; 0], or of a trace S^-1 [Y; 0] E^-1 U. */
-static lop_status product(const pushed *p, bool trace, const lop_node *const *f, int n, int at,
+static lop_status product(const pushed *own, bool trace, const lop_node *const *f, int n, int at,
                           const lop_node **out) {
     const lop_node *part[LOP_FACTORS + 4], *rest[LOP_FACTORS], *y = NULL, *in = NULL, *rows = NULL;
+    const lop_pushed *p = &own->all;
     const int last = trace ? n : n - at;
     int k = 0, behind = 0;
-    for (int i = 1 + p->taken; i < last; i++) rest[behind++] = f[(at + i) % n];
+    for (int i = 1 + own->taken; i < last; i++) rest[behind++] = f[(at + i) % n];
     lop_status st = behind ? lop_product_of(p->mk, rest, behind, &y) : LOP_OK;
-    if (st == LOP_OK) st = in_rows(p, trace, y, &rows);
+    if (st == LOP_OK) st = lop_pushed_rows(p, own->own, trace, y, &rows);
     if (st == LOP_OK) st = lop_inverse_closed(p->mk, p->s, &in);
     if (!trace) {
         for (int i = 0; i < at; i++) part[k++] = f[i];
@@ -213,9 +225,8 @@ static lop_status product(const pushed *p, bool trace, const lop_node *const *f,
     return st;
 }
 
-/* E^-1 (v - U S^-1 V^H E^-1 v). */
-static lop_status solution(const void *of, const lop_node *v, const lop_node **out) {
-    const pushed *p = of;
+lop_status lop_pushed_solution(const void *of, const lop_node *v, const lop_node **out) {
+    const lop_pushed *p = of;
     const lop_maker *mk = p->mk;
     const lop_node *w = NULL, *g = NULL, *z = NULL, *uz = NULL, *y = NULL;
     lop_status st = lop_make2(mk, &lop_op_solve, NULL, p->e, v, &w);
@@ -242,7 +253,7 @@ lop_status lop_product_by_dense(const lop_maker *mk, const lop_node *root, const
 }
 
 /* tr(E^-1) - tr(S^-1 V^H E^-2 U). */
-static lop_status trace_alone(const pushed *p, const lop_node *root, const lop_node **out) {
+static lop_status trace_alone(const lop_pushed *p, const lop_node *root, const lop_node **out) {
     const lop_maker *mk = p->mk;
     const lop_attr *k = &root->attr;
     const lop_node *part[TERMS * TERMS] = {NULL}, *all = NULL, *in = NULL, *both = NULL,
@@ -255,7 +266,7 @@ static lop_status trace_alone(const pushed *p, const lop_node *root, const lop_n
             if (st == LOP_OK) st = meets(p, x, j, &part[i * p->terms + j]);
             lop_node_unref(x);
         }
-    if (st == LOP_OK) st = joined(p, part, p->terms, p->terms, &all);
+    if (st == LOP_OK) st = lop_pushed_joined(p, part, p->terms, p->terms, &all);
     if (st == LOP_OK) st = lop_inverse_closed(mk, p->s, &in);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_prod, NULL, in, all, &both);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_trace, k, both, &low);
@@ -282,18 +293,18 @@ LOP_BUILD(pushed_inverse) {
     for (; at < n; at++) {
         st = read(m, mk, f, n, at, &own);
         if (st != LOP_NOMATCH) break;
-        drop(&own);
+        lop_pushed_close(&own.all);
         own = (pushed){.own = -1};
     }
     if (st == LOP_OK && n > 1) st = product(&own, trace, f, n, at, &all);
     if (st == LOP_OK && n > 1) st = lop_make1(mk, root->op, &root->attr, all, &value);
-    if (st == LOP_OK && n == 1) st = trace_alone(&own, root, &value);
+    if (st == LOP_OK && n == 1) st = trace_alone(&own.all, root, &value);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_scale, &by, value, &times);
     if (st == LOP_OK && times->dtype != root->dtype) st = LOP_NOMATCH;
     if (st == LOP_OK) st = lop_product_by_dense(mk, root, &alt);
-    const lop_noise_check k = {mk, own.sum, own.e, solution, &own};
+    const lop_noise_check k = {mk, own.all.sum, own.all.e, lop_pushed_solution, &own.all};
     if (st == LOP_OK) st = lop_noise_checked(&k, times, alt, out);
-    drop(&own);
+    lop_pushed_close(&own.all);
     const lop_node *gone[] = {all, value, times, alt};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     return st;

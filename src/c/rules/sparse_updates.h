@@ -44,6 +44,9 @@ lop_status lop_noise_checked(const lop_noise_check *n, const lop_node *value, co
 lop_status lop_product_by_dense(const lop_maker *mk, const lop_node *root,
                                 const lop_node **out) LOP_MUST_CHECK;
 
+/* covered_inverses.c: is f what a is, seen through a mode? */
+bool lop_is_view_of(const lop_node *f, const lop_node *a, int mode);
+
 /* A determinant of A, `rows` of them, in which det H / det M stands, as op_checked_quotient.c
  * accepts it, else alt: M moves log det A by M^-1 - by H^-1. All borrowed. */
 typedef struct lop_quotient {

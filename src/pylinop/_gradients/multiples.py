@@ -73,8 +73,8 @@ def _holds_inverse(g: Any) -> bool:
             x = x._args[0]
         if x._head == "inverse" and within:
             return True
-        if x._head == "matmul" or (x._head == "add" and not within):
-            waiting += [(part, x._head == "matmul") for part in x._args]
+        if x._head in ("matmul", "add"):
+            waiting += [(part, within or x._head == "matmul") for part in x._args]
     return False
 
 

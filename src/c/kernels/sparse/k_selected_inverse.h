@@ -17,10 +17,15 @@ void lopk_select_rows(int64_t n, const int64_t *start, const int64_t *col, const
 /* The order of the largest dense matrix that lopk_select needs. */
 int64_t lopk_select_front(int64_t n, const int64_t *at, const int64_t *row);
 
+/* How many numbers of work it takes beside. */
+enum { LOPK_SELECT_PANEL = 48 };
+int64_t lopk_select_work(int64_t order);
+
 /* A = L D U with unit triangles on such a pattern: lo[p] = L[i, j], up[p] = U[j, i], d[j] = 1 / D_j
- * become the entries of A^-1 at the same places. place: n of -1; front: the order squared; work:
- * twice the order. Floats only. */
-void lopk_select(lop_dtype dt, int64_t n, const int64_t *at, const int64_t *row, void *lo, void *up,
-                 void *d, int64_t *place, void *front, void *work);
+ * become the entries of A^-1 at the same places. place: n of -1,
+ * and as many as the order; front: twice the order squared; work: lopk_select_work. Floats only.
+ * NOMEM: they are not. */
+lop_status lopk_select(lop_dtype dt, int64_t n, const int64_t *at, const int64_t *row, void *lo,
+                       void *up, void *d, int64_t *place, void *front, void *work) LOP_MUST_CHECK;
 
 #endif

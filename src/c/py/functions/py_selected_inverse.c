@@ -114,16 +114,18 @@ PyObject *py_select(PyObject *module, PyObject *args) {
     int64_t *place = NULL, order = 0, count, bytes;
     if (fits) {
         order = lopk_select_front(n, b[0].buf, b[1].buf);
-        const bool small = lop_mul_ok(order, order, &count) && lop_mul_ok(count, size, &bytes);
-        place = PyMem_Malloc(((size_t)n + 1) * sizeof *place);
+        const bool small =
+            lop_mul_ok(order, order, &count) && lop_mul_ok(count, 2 * (int64_t)size, &bytes);
+        place = PyMem_Malloc(((size_t)n + (size_t)order + 1) * sizeof *place);
         front = small ? PyMem_Malloc((size_t)bytes + 1) : NULL;
-        work = PyMem_Malloc(2 * ((size_t)order + 1) * (size_t)size);
+        work = small ? PyMem_Malloc(((size_t)lopk_select_work(order) + 1) * (size_t)size) : NULL;
     }
-    const bool room = place && front && work;
+    bool room = place && front && work;
     Py_BEGIN_ALLOW_THREADS;
     if (room) {
         for (int64_t i = 0; i < n; i++) place[i] = -1;
-        lopk_select(dt, n, b[0].buf, b[1].buf, b[2].buf, b[3].buf, b[4].buf, place, front, work);
+        room = lopk_select(dt, n, b[0].buf, b[1].buf, b[2].buf, b[3].buf, b[4].buf, place, front,
+                           work) == LOP_OK;
     }
     Py_END_ALLOW_THREADS;
     PyMem_Free(place);

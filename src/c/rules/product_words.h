@@ -1,0 +1,28 @@
+/* product_words.h: products as lists of their factors, which are taken apart and put together
+ * anew: the terms of a sum seen through a mode, each a list. */
+#ifndef LOP_PRODUCT_WORDS_H
+#define LOP_PRODUCT_WORDS_H
+
+#include "builds.h"
+
+/* c f[0] f[1] .., the factors owned, none of them the identity; n 0: c times the identity. */
+typedef struct lop_word {
+    const lop_node *f[LOP_FACTORS];
+    int n;
+    lop_coef c;
+} lop_word;
+
+void lop_word_close(lop_word *w);
+/* The product a seen through the mode. To be closed whatever comes back. NOMATCH: it has more
+ * factors than there is room. */
+lop_status lop_word_read(const lop_maker *mk, const lop_node *a, int mode,
+                         lop_word *w) LOP_MUST_CHECK;
+/* Factors from.. to - 1 of f, which are retained, put behind those of w; likewise one. */
+lop_status lop_word_add(lop_word *w, const lop_node *const *f, int from, int to) LOP_MUST_CHECK;
+lop_status lop_word_one(lop_word *w, const lop_node *f) LOP_MUST_CHECK;
+
+/* A sum, or what is one behind a multiple, a view or both; borrowed, with the mode it is seen in
+ * and *c multiplied by its number. NULL: f is none. */
+const lop_node *lop_sum_seen(const lop_node *f, int *mode, lop_coef *c);
+
+#endif
