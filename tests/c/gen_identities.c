@@ -333,11 +333,40 @@ static const lop_node *similar(gen *g, bool picks, bool shifted) {
     return shifted ? sum(g, a, times(g, 0.5, identity(g, n))) : a;
 }
 
+/* What is an update of low rank when it is multiplied out. */
+static const lop_node *few(gen *g, int64_t n, bool based) {
+    const lop_node *u = dense(g, n, 1), *low = prod(g, keep(u), adjoint(g, u));
+    if (!based && !pick(g, 3)) return low;
+    return sum(g, t_one_of(g->w, "diag", NULL, gen_array(g, 1, n, 1)), low);
+}
+static const lop_node *cut(gen *g, const lop_node *a) {
+    const int64_t step = 1 + pick(g, 2), start = pick(g, 3), count = (lop_rows(a) - start) / step;
+    const lop_attr rows = t_ints(0, start, step, count), columns = t_ints(1, start, step, count);
+    const bool first = pick(g, 2);
+    return t_one_of(g->w, "sliced", first ? &columns : &rows,
+                    t_one_of(g->w, "sliced", first ? &rows : &columns, a));
+}
+static const lop_node *expanded(gen *g, const char *rule) {
+    const lop_attr two = t_ints(2 + pick(g, 2), 0, 0, 0), turn = t_ints(1 + pick(g, 3), 0, 0, 0);
+    const int64_t n = strstr(rule, "slice") ? 8 + pick(g, 4) : 32 + pick(g, 4), way = pick(g, 4);
+    const lop_node *p = few(g, n, true), *a;
+    if (strstr(rule, "slice")) return cut(g, p);
+    if (strstr(rule, "product")) return prod(g, p, few(g, n, true));
+    a = way == 0   ? prod(g, p, few(g, n, false))
+        : way == 1 ? t_one_of(g->w, "power", &two, p)
+        : way == 2 ? inverse(g, p)
+                   : prod(g, adjoint(g, keep(p)), p);
+    a = sum(g, pick(g, 2) ? times(g, 0.5, a) : a,
+            pick(g, 2) ? identity(g, n) : t_one_of(g->w, "diag", NULL, gen_array(g, 1, n, 1)));
+    return strstr(rule, "view") ? t_one_of(g->w, "view", &turn, a) : a;
+}
+
 const lop_node *gen_identity_of_inverses(gen *g, const char *rule) {
     gen one = *g;
     one.batch = (lop_shape){0};
     one.exprs = 0;
     one.dtype = pick(g, 3) || strstr(rule, "thin") ? LOP_c128 : LOP_f64; /* where it pays */
+    if (strstr(rule, "expanded")) return asked(&one, rule, expanded(&one, rule));
     if (!strcmp(rule, "scaledet-beside-band") || strstr(rule, "-weighted")) one.dtype = LOP_f64;
     return asked(
         &one, rule,
