@@ -138,8 +138,8 @@ static const lop_node *shifted_pair(gen *g, const char *rule) {
     return sum(g, inverse(g, k), times(g, -1, inverse(g, y)));
 }
 
-/* A diagonal block of the inverse of [A B; C D], A or D a diagonal. */
-static const lop_node *corner(gen *g) {
+/* A diagonal block of the inverse of [A B; C D], A or D a diagonal, or of what has no blocks. */
+static const lop_node *corner(gen *g, bool any) {
     const int64_t p = 2 + pick(g, 2), q = 1 + pick(g, 2), at = pick(g, 2), last = pick(g, 2);
     const lop_attr shape = t_ints(2, 2, 0, 0), rows = t_ints(0, at ? p : 0, 1, at ? q : p),
                    columns = t_ints(1, at ? p : 0, 1, at ? q : p);
@@ -147,8 +147,9 @@ static const lop_node *corner(gen *g) {
         last ? dense(g, p, p) : t_one_of(g->w, "diag", NULL, gen_array(g, 1, p, 1)), dense(g, p, q),
         dense(g, q, p),
         last ? t_one_of(g->w, "diag", NULL, gen_array(g, 1, q, 1)) : dense(g, q, q)};
-    const lop_node *block =
-        f[0] && f[1] && f[2] && f[3] ? t_node(g->w, "block", &shape, 4, f) : NULL;
+    const lop_node *block = any                            ? dense(g, p + q, p + q)
+                            : f[0] && f[1] && f[2] && f[3] ? t_node(g->w, "block", &shape, 4, f)
+                                                           : NULL;
     for (int i = 0; i < 4; i++) lop_node_unref(f[i]);
     const lop_node *cut =
         t_one_of(g->w, "sliced", pick(g, 2) ? &rows : &columns, inverse(g, block));
@@ -381,8 +382,9 @@ const lop_node *gen_identity_of_inverses(gen *g, const char *rule) {
         : strstr(rule, "circulants")    ? circulants(&one)
         : strstr(rule, "-weighted")     ? weighted(&one)
         : strstr(rule, "inverse-update") && rule[0] == 't' ? beside_update(&one)
-        : strstr(rule, "-kinds")          ? one_toeplitz(&one, strstr(rule, "view"))
-        : strstr(rule, "corner")          ? corner(&one)
+        : strstr(rule, "-kinds") ? one_toeplitz(&one, strstr(rule, "view"))
+        : strstr(rule, "corner") ? corner(&one, pick(g, 2) && strcmp(rule, "diagonal-corner") &&
+                                                    strcmp(rule, "dense-corner"))
         : strstr(rule, "spelled-product") ? spelled_product(&one)
         : strstr(rule, "difference") || strstr(rule, "shifted") || strstr(rule, "quadratic")
             ? shifted_pair(&one, rule)
