@@ -254,3 +254,18 @@ def test_numbers_that_change_in_place():
         assert abs(pl.logdet(A) - np.linalg.slogdet(p @ a["T"] @ p + a["G"])[1]) < 1e-9
         u[:] = values(r, u.shape, "float64") / 9
         d[:] = r.uniform(1, 3, N)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128", "float32"])
+@pytest.mark.parametrize("signs", [(0.5, 1.5), (0.5, -0.2), (-0.1, 2.0)])
+def test_two_low_ranks_and_their_multiples(signs, dtype):
+    """a U U^H + b V V^H + D: half a product for the small matrix."""
+    r, o, a = given(dtype, 11)
+    c, d = (np.float32(s) if dtype == "float32" else s for s in signs)
+    A = o["D"] + c * (o["U"] @ o["Uh"]) + d * pl.LowRank(o["V"])
+    x = a["D"] + float(c) * a["U"] @ a["Uh"] + float(d) * a["V"] @ a["Vh"]
+    looked_at(A, x, values(r, (N, 3), dtype), 2e-2 if dtype == "float32" else 1e-9)
+    n, k = 800, 40
+    _, o, _ = given("float64", 12, n, k)
+    A = o["D"] + 0.5 * (o["U"] @ o["Uh"]) + 1.5 * pl.LowRank(o["V"])
+    assert A.explain("solve", np.ones(n)).flops < 1.5 * n * (2 * k) ** 2

@@ -62,7 +62,7 @@ static lop_status real_diagonal(const lop_maker *mk, const lop_node *a, lop_dtyp
     return st == LOP_OK ? times(mk, c, d, out) : st;
 }
 
-/* C is a real diagonal. */
+/* C is a real diagonal, in one or block by block, as in a U U^H + b V V^H. */
 static bool weighted_middle(const lop_node *c) {
     if (c && c->op == &lop_op_view) c = c->child[0];
     if (c && c->op == &lop_op_scaled) {
@@ -71,6 +71,13 @@ static bool weighted_middle(const lop_node *c) {
     }
     if (c && c->op == &lop_op_view) c = c->child[0];
     return c && c->op == &lop_op_diag && !lop_is_complex(c->dtype);
+}
+static bool weighted_middles(const lop_node *c) {
+    lop_coef by;
+    if (!c || c->op != &lop_op_blockdiag) return weighted_middle(c);
+    for (int i = 0; i < c->n; i++)
+        if (!plain_middle(c->child[i], &by) && !weighted_middle(c->child[i])) return false;
+    return true;
 }
 
 /* C V^H W, W = B^-1 U: in one triangle where V^H W is known to be Hermitian, without W where B is a
@@ -81,7 +88,7 @@ static lop_status inner_matrix(woodbury *s, const lop_node *w, const lop_node **
         lop_node_alike(s->p.u, s->p.v, LOP_INFER_DEPTH) && lop_infer_hermitian(s->p.base);
     s->own = mirrored && plain_middle(s->p.c, &s->c);
     lop_status st = LOP_OK;
-    if (!s->apart && (s->own || (mirrored && weighted_middle(s->p.c))))
+    if (!s->apart && (s->own || (mirrored && weighted_middles(s->p.c))))
         st = real_diagonal(s->mk, s->p.base, (lop_dtype)(s->dt.i[3] - 1), &s->d);
     if (st == LOP_OK && s->d) {
         st = lop_make2(s->mk, &lop_op_weighted_gram, NULL, s->u, s->d, &s->gram);
