@@ -244,6 +244,18 @@ def test_fewer_digits_beside_doubles(narrow):
         assert abs(pl.logdet(A) - np.linalg.slogdet(x)[1]) < 1e-10
 
 
+def test_thin_factors_of_fewer_digits():
+    """U C of single precision beside a V of double: their product is one of doubles."""
+    r, o, a = given("float64", 13)
+    u, c = a["U"].astype(np.float32), a["C"].astype(np.float32)
+    P = o["D"] + pl.Dense(u) @ pl.Dense(c) @ o["Vh"]
+    p = a["D"] + u.astype(float) @ c.astype(float) @ a["Vh"]
+    for A, x in ((P @ P + o["G"], p @ p + a["G"]), (P[:90, :90], p[:90, :90])):
+        b = values(r, (len(x), 2), "float64")
+        np.testing.assert_allclose(pl.solve(A, b), np.linalg.solve(x, b), rtol=1e-11, atol=1e-12)
+        assert abs(pl.logdet(A) - np.linalg.slogdet(x)[1]) < 1e-11
+
+
 def test_numbers_that_change_in_place():
     r, o, a = given("float64", 10)
     u, d = a["U"].copy(), np.diagonal(a["D"]).copy()

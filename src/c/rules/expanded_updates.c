@@ -57,6 +57,16 @@ static sketch of_two(sketch x, sketch y, bool product) {
     return s;
 }
 
+/* Are all numbers in it as exact as the whole? What is made of thin factors is made in their own
+ * precision. */
+static bool as_exact(const lop_node *a, lop_dtype real, int depth) {
+    if (a->weak) return true;
+    if (depth == 0 || (lop_is_blas(a->dtype) && lop_dtype_real(a->dtype) != real)) return false;
+    for (int i = 0; i < a->n; i++)
+        if (!as_exact(a->child[i], real, depth - 1)) return false;
+    return true;
+}
+
 static sketch sketched(const lop_node *a, lop_dtype real, int depth) {
     const lop_node *x = a->n > 0 ? a->child[0] : NULL;
     sketch s;
@@ -76,12 +86,12 @@ static sketch sketched(const lop_node *a, lop_dtype real, int depth) {
         s.opened = s.opened || s.rank > 0;
         return s;
     }
-    if (!a->weak && lop_dtype_real(a->dtype) != real) return UNREAD;
     if (a->op == &lop_op_inverse) {
         s = sketched(x, real, depth - 1);
         if (s.rank > 0) s.opened = s.rounded = true;
         return s.based ? s : UNREAD;
     }
+    if (!as_exact(a, real, DEPTH)) return UNREAD;
     if (a->op == &lop_op_lowrankupdate)
         return (sketch){.based = true, .rank = lop_cols(a->child[1])};
     const int64_t own = lop_infer_rank(a);
