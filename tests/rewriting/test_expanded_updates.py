@@ -139,6 +139,23 @@ def test_slices_beside_dense(name, dtype):
     looked_at(A, x, values(r, (len(x), 3), dtype), 2e-2 if dtype == "float32" else 1e-9)
 
 
+def test_what_stands_beside_as_it_is():
+    """Slices that are square though they are no principal ones, and high powers."""
+    r, o, a = given("float64", 14, 2 * N)
+    wide = np.vstack([a["T"], a["T"]])
+    _, p, q = given("float64", 15)
+    b = values(r, (N, 2), "float64")
+    for S, s in (
+        (o["T"][:N, 30 : N + 30], a["T"][:N, 30 : N + 30]),
+        (o["T"][N:, 1 : N + 1], a["T"][N:, 1 : N + 1]),
+        (o["P"][:N, N:], a["P"][:N, N:]),
+        (pl.Block([[o["T"]], [o["T"]]])[: 2 * N][5 : N + 5, :N], wide[5 : N + 5, :N]),
+        ((0.1 * p["P"]) ** 7, np.linalg.matrix_power(0.1 * q["P"], 7)),
+    ):
+        A, x = S + p["P"] @ p["P"] + p["G"], s + q["P"] @ q["P"] + q["G"]
+        looked_at(A, x, b, 1e-9)
+
+
 @pytest.mark.parametrize("n", [6, 31, 32, 33, 40])
 @pytest.mark.parametrize("name", ["square", "an inverse beside", "centred sparse", "left"])
 def test_few_rows(name, n):

@@ -34,7 +34,7 @@ static const sketch UNREAD = {.rank = -1};
 
 /* Both axes of a square matrix cut alike. */
 static bool is_principal(const lop_node *a) {
-    const lop_node *in = a->child[0];
+    const lop_node *in = a->n > 0 ? a->child[0] : a;
     if (a->op != &lop_op_sliced || in->op != &lop_op_sliced || a->n != in->n ||
         !lop_is_square(in->child[0]) || a->attr.i[0] + in->attr.i[0] != 1 ||
         a->attr.i[0] * in->attr.i[0] != 0)
@@ -42,6 +42,10 @@ static bool is_principal(const lop_node *a) {
     if (a->n > 1) return a->child[1] == in->child[1];
     return a->attr.i[1] == in->attr.i[1] && a->attr.i[2] == in->attr.i[2] &&
            a->attr.i[3] == in->attr.i[3];
+}
+
+static bool is_power(const lop_node *a) {
+    return a->op == &lop_op_power && a->attr.i[0] > 1 && a->attr.i[0] <= POWERS;
 }
 
 static sketch of_two(sketch x, sketch y, bool product) {
@@ -75,13 +79,13 @@ static sketch sketched(const lop_node *a, lop_dtype real, int depth) {
         return of_two(sketched(x, real, depth - 1), sketched(a->child[1], real, depth - 1),
                       a->op == &lop_op_prod);
     if (a->op == &lop_op_scaled || a->op == &lop_op_view) return sketched(x, real, depth - 1);
-    if (a->op == &lop_op_power && a->attr.i[0] > 1 && a->attr.i[0] <= POWERS) {
+    if (is_power(a)) {
         s = sketched(x, real, depth - 1);
         if (s.rank > 0) s.opened = s.rounded = true;
         if (s.rank > 0 && s.based) s.rank *= a->attr.i[0];
         return s;
     }
-    if (a->op == &lop_op_sliced && is_principal(a)) {
+    if (is_principal(a)) {
         s = sketched(x->child[0], real, depth - 1);
         s.opened = s.opened || s.rank > 0;
         return s;
@@ -380,9 +384,9 @@ static lop_status read(const lop_maker *mk, const lop_node *a, int depth, form *
     if (a->op == &lop_op_sum) return read_sum(mk, a, depth, f);
     if (a->op == &lop_op_prod && lop_is_square(a->child[0]))
         return product(mk, a->child[0], a->child[1], depth, f);
-    if (a->op == &lop_op_power && a->attr.i[0] > 1) return read_power(mk, a, depth, f);
+    if (is_power(a)) return read_power(mk, a, depth, f);
     if (a->op == &lop_op_inverse) return read_inverse(mk, a, depth, f);
-    if (a->op == &lop_op_sliced) return read_slice(mk, a, depth, f);
+    if (is_principal(a)) return read_slice(mk, a, depth, f);
     if (a->op == &lop_op_view) return read_view(mk, a, depth, f);
     return a->op == &lop_op_scaled ? read_scaled(mk, a, depth, f) : read_leaf(mk, a, f);
 }
