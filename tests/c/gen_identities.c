@@ -340,19 +340,29 @@ static const lop_node *few(gen *g, int64_t n, bool based) {
     if (!based && !pick(g, 3)) return low;
     return sum(g, t_one_of(g->w, "diag", NULL, gen_array(g, 1, n, 1)), low);
 }
+static const lop_node *as_kind(gen *g, int64_t n) {
+    const lop_node *u = dense(g, n, 1),
+                   *child[3] = {t_one_of(g->w, "diag", NULL, gen_array(g, 1, n, 1)), u, u},
+                   *all = child[0] && u ? t_node(g->w, "lowrankupdate", NULL, 3, child) : NULL;
+    lop_node_unref(child[0]);
+    lop_node_unref(u);
+    return all;
+}
+/* Neither from the first row on nor to the last: a corner is another row's. */
 static const lop_node *cut(gen *g, const lop_node *a) {
-    const int64_t step = 1 + pick(g, 2), start = pick(g, 3), count = (lop_rows(a) - start) / step;
-    const lop_attr rows = t_ints(0, start, step, count), columns = t_ints(1, start, step, count);
+    const int64_t start = 1 + pick(g, 2), count = lop_rows(a) - 3;
+    const lop_attr rows = t_ints(0, start, 1, count), columns = t_ints(1, start, 1, count);
     const bool first = pick(g, 2);
     return t_one_of(g->w, "sliced", first ? &columns : &rows,
                     t_one_of(g->w, "sliced", first ? &rows : &columns, a));
 }
 static const lop_node *expanded(gen *g, const char *rule) {
     const lop_attr two = t_ints(2 + pick(g, 2), 0, 0, 0), turn = t_ints(1 + pick(g, 3), 0, 0, 0);
-    const int64_t n = strstr(rule, "slice") ? 8 + pick(g, 4) : 32 + pick(g, 4), way = pick(g, 4);
+    const bool sliced = strstr(rule, "slice") != NULL, small = sliced && pick(g, 2);
+    const int64_t n = (small ? 8 : 36) + pick(g, 4), way = pick(g, 4);
+    if (strstr(rule, "product")) return prod(g, as_kind(g, n), as_kind(g, n));
     const lop_node *p = few(g, n, true), *a;
-    if (strstr(rule, "slice")) return cut(g, p);
-    if (strstr(rule, "product")) return prod(g, p, few(g, n, true));
+    if (sliced) return cut(g, small ? p : inverse(g, p));
     a = way == 0   ? prod(g, p, few(g, n, false))
         : way == 1 ? t_one_of(g->w, "power", &two, p)
         : way == 2 ? inverse(g, p)
