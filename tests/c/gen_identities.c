@@ -367,7 +367,7 @@ static const lop_node *expanded(gen *g, const char *rule) {
         : way == 1 ? t_one_of(g->w, "power", &two, p)
         : way == 2 ? inverse(g, p)
                    : prod(g, adjoint(g, keep(p)), p);
-    a = sum(g, pick(g, 2) ? times(g, 0.5, a) : a,
+    a = sum(g, pick(g, 2) ? times(g, pick(g, 3) ? 0.5 : -2, a) : a,
             pick(g, 2) ? identity(g, n) : t_one_of(g->w, "diag", NULL, gen_array(g, 1, n, 1)));
     return strstr(rule, "view") ? t_one_of(g->w, "view", &turn, a) : a;
 }
