@@ -136,6 +136,13 @@ PARTS = {
         "its own",
     ),
     "diagonal-inverse-householder-tau": ONTO,
+    "diagonal-inverse-expanded": (
+        "sums of products, powers and inverses of what is a structure and a low rank",
+        "multiplied out, by Woodbury's formula; checked against what is written",
+        "as of a `LowRankUpdate`",
+    ),
+    "diagonal-inverse-expanded-product": ONTO,
+    "diagonal-inverse-expanded-slice": ONTO,
     "diagonal-inverse-scaled": ("multiples", "over the number", "O(n) more"),
     "diagonal-inverse-blockdiag": ("`BlockDiag` of square blocks", "block by block", "theirs"),
     "diagonal-inverse-of-blocks": (

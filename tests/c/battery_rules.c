@@ -256,7 +256,7 @@ static const lop_node *by_name(gen *g, const char *rule) {
     if (strstr(rule, "spelled") || strstr(rule, "parallel") || strstr(rule, "beside-") ||
         strstr(rule, "-circulants") || strstr(rule, "-kinds") || strstr(rule, "resolvent") ||
         strstr(rule, "smoother") || strstr(rule, "inverse-difference") || strstr(rule, "shifted") ||
-        strstr(rule, "quadratic") || strstr(rule, "corner") ||
+        strstr(rule, "quadratic") || strstr(rule, "corner") || strstr(rule, "expanded") ||
         !strcmp(rule, "diagonal-plus-identity") || !strcmp(rule, "trace-plus-identity") ||
         !strcmp(rule, "diagonal-inverse-block") || !strcmp(rule, "dense-inverse-update") ||
         !strcmp(rule, "dense-inverse-thin-sum") || !strcmp(rule, "trace-inverse-update") ||

@@ -138,8 +138,8 @@ static const lop_node *shifted_pair(gen *g, const char *rule) {
     return sum(g, inverse(g, k), times(g, -1, inverse(g, y)));
 }
 
-/* A diagonal block of the inverse of [A B; C D], A or D a diagonal. */
-static const lop_node *corner(gen *g) {
+/* A diagonal block of the inverse of [A B; C D], A or D a diagonal, or of what has no blocks. */
+static const lop_node *corner(gen *g, bool any) {
     const int64_t p = 2 + pick(g, 2), q = 1 + pick(g, 2), at = pick(g, 2), last = pick(g, 2);
     const lop_attr shape = t_ints(2, 2, 0, 0), rows = t_ints(0, at ? p : 0, 1, at ? q : p),
                    columns = t_ints(1, at ? p : 0, 1, at ? q : p);
@@ -147,8 +147,9 @@ static const lop_node *corner(gen *g) {
         last ? dense(g, p, p) : t_one_of(g->w, "diag", NULL, gen_array(g, 1, p, 1)), dense(g, p, q),
         dense(g, q, p),
         last ? t_one_of(g->w, "diag", NULL, gen_array(g, 1, q, 1)) : dense(g, q, q)};
-    const lop_node *block =
-        f[0] && f[1] && f[2] && f[3] ? t_node(g->w, "block", &shape, 4, f) : NULL;
+    const lop_node *block = any                            ? dense(g, p + q, p + q)
+                            : f[0] && f[1] && f[2] && f[3] ? t_node(g->w, "block", &shape, 4, f)
+                                                           : NULL;
     for (int i = 0; i < 4; i++) lop_node_unref(f[i]);
     const lop_node *cut =
         t_one_of(g->w, "sliced", pick(g, 2) ? &rows : &columns, inverse(g, block));
@@ -333,11 +334,50 @@ static const lop_node *similar(gen *g, bool picks, bool shifted) {
     return shifted ? sum(g, a, times(g, 0.5, identity(g, n))) : a;
 }
 
+/* What is an update of low rank when it is multiplied out. */
+static const lop_node *few(gen *g, int64_t n, bool based) {
+    const lop_node *u = dense(g, n, 1), *low = prod(g, keep(u), adjoint(g, u));
+    if (!based && !pick(g, 3)) return low;
+    return sum(g, t_one_of(g->w, "diag", NULL, gen_array(g, 1, n, 1)), low);
+}
+static const lop_node *as_kind(gen *g, int64_t n) {
+    const lop_node *u = dense(g, n, 1),
+                   *child[3] = {t_one_of(g->w, "diag", NULL, gen_array(g, 1, n, 1)), u, u},
+                   *all = child[0] && u ? t_node(g->w, "lowrankupdate", NULL, 3, child) : NULL;
+    lop_node_unref(child[0]);
+    lop_node_unref(u);
+    return all;
+}
+/* Neither from the first row on nor to the last: a corner is another row's. */
+static const lop_node *cut(gen *g, const lop_node *a) {
+    const int64_t start = 1 + pick(g, 2), count = lop_rows(a) - 3;
+    const lop_attr rows = t_ints(0, start, 1, count), columns = t_ints(1, start, 1, count);
+    const bool first = pick(g, 2);
+    return t_one_of(g->w, "sliced", first ? &columns : &rows,
+                    t_one_of(g->w, "sliced", first ? &rows : &columns, a));
+}
+static const lop_node *expanded(gen *g, const char *rule) {
+    const lop_attr two = t_ints(2 + pick(g, 2), 0, 0, 0), turn = t_ints(1 + pick(g, 3), 0, 0, 0);
+    const bool sliced = strstr(rule, "slice") != NULL, small = sliced && pick(g, 2);
+    const int64_t n = (small ? 8 : 36) + pick(g, 4), way = pick(g, 4);
+    if (strstr(rule, "product")) return prod(g, as_kind(g, n), as_kind(g, n));
+    const lop_node *p = few(g, n, true), *a;
+    if (sliced) return cut(g, small ? p : inverse(g, p));
+    a = way == 0   ? prod(g, p, few(g, n, false))
+        : way == 1 ? t_one_of(g->w, "power", &two, p)
+        : way == 2 ? inverse(g, p)
+                   : prod(g, adjoint(g, keep(p)), p);
+    a = sum(g, pick(g, 2) ? times(g, pick(g, 3) ? 0.5 : -2, a) : a,
+            pick(g, 2) ? identity(g, n) : t_one_of(g->w, "diag", NULL, gen_array(g, 1, n, 1)));
+    return strstr(rule, "view") ? t_one_of(g->w, "view", &turn, a) : a;
+}
+
 const lop_node *gen_identity_of_inverses(gen *g, const char *rule) {
     gen one = *g;
     one.batch = (lop_shape){0};
     one.exprs = 0;
     one.dtype = pick(g, 3) || strstr(rule, "thin") ? LOP_c128 : LOP_f64; /* where it pays */
+    if (strstr(rule, "expanded")) return asked(&one, rule, expanded(&one, rule));
     if (!strcmp(rule, "scaledet-beside-band") || strstr(rule, "-weighted")) one.dtype = LOP_f64;
     return asked(
         &one, rule,
@@ -352,8 +392,9 @@ const lop_node *gen_identity_of_inverses(gen *g, const char *rule) {
         : strstr(rule, "circulants")    ? circulants(&one)
         : strstr(rule, "-weighted")     ? weighted(&one)
         : strstr(rule, "inverse-update") && rule[0] == 't' ? beside_update(&one)
-        : strstr(rule, "-kinds")          ? one_toeplitz(&one, strstr(rule, "view"))
-        : strstr(rule, "corner")          ? corner(&one)
+        : strstr(rule, "-kinds") ? one_toeplitz(&one, strstr(rule, "view"))
+        : strstr(rule, "corner") ? corner(&one, pick(g, 2) && strcmp(rule, "diagonal-corner") &&
+                                                    strcmp(rule, "dense-corner"))
         : strstr(rule, "spelled-product") ? spelled_product(&one)
         : strstr(rule, "difference") || strstr(rule, "shifted") || strstr(rule, "quadratic")
             ? shifted_pair(&one, rule)

@@ -163,7 +163,7 @@ static const lop_node *two_krons(bool solve) {
 
 /* Formulas that spell out an inverse, and a covariance by its precision. */
 static const lop_node *of_inverses(int which) {
-    enum { OF_SPARSE = 24 }; /* these are last */
+    enum { OF_SPARSE = 26 }; /* these are last */
     static const char *const rule[] = {"solve-spelled-inverse",
                                        "scaledet-resolvent",
                                        "solve-beside-inverse",
@@ -188,6 +188,8 @@ static const lop_node *of_inverses(int which) {
                                        "solve-of-parallel-sum",
                                        "scaledet-of-parallel-sum",
                                        "scaledet-parallel",
+                                       "solve-expanded",
+                                       "diagonal-inverse-expanded-slice",
                                        "solve-sparse-update",
                                        "scaledet-sparse-update",
                                        "diagonal-covered-inverse",
@@ -478,7 +480,7 @@ int main(int argc, char **argv) {
         cotangents_alone();
         tests_of_assumptions();
         kinds_as_declared();
-        fixed_scenes(0, 45);
+        fixed_scenes(0, 47);
         w.ctx.mixed = true; /* solves by a factor, and a batch in which it fails */
         fixed_scenes(1, 3);
         w.ctx.mixed = false;

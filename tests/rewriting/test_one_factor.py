@@ -49,6 +49,8 @@ PARTS = {
     # solutions by a band; of the determinant det(T + D^-1) / det T would lose cond(T)
     "inverse + LowRank": {"gbtrf": 1, "getrf": 1},
     "product of Dense": {"getrf": 2},
+    # both small: solves go by P alone, the diagonal of the inverse by P^2 multiplied out
+    "power": {"getrf": 2},
 }
 
 

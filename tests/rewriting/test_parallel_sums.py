@@ -129,3 +129,22 @@ def test_singular_ones():
         pl.solve(A, np.ones(N))
     D = inv(P) + inv(-1.0 * P)  # 0
     assert pl.slogdet(D)[1] < -20 * N or pl.slogdet(D)[0] == 0
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128", "float32"])
+@pytest.mark.parametrize("kinds", ["band", "two bands", "toeplitz", "two toeplitz", "diagonal"])
+def test_sums_that_closed(kinds, dtype):
+    """P + Q is one kind with P: Q is what was added."""
+    r = np.random.default_rng(11)
+    P, p = one(kinds.split()[-1].removesuffix("s"), dtype, r)
+    other = {"band": "diagonal", "toeplitz": "number", "diagonal": "number"}
+    Q, q = one(other.get(kinds, kinds.split()[-1].removesuffix("s")), dtype, r, 0.5)
+    assert type(P + Q) is type(P)
+    b = values(r, (N, 3), dtype)
+    for A, D in zip(spelled(P, Q), written(p, q), strict=True):
+        looked_at(A, D, b, 5e-3 if dtype == "float32" else 1e-9)
+    if dtype == "float64":
+        A, most = P - P @ inv(P + Q) @ P, N**3
+        assert A.explain("logdet").flops < most
+        assert A.explain("solve", b[:, 0]).flops < most
+        assert inv(A).explain("diagonal").flops < most

@@ -3,6 +3,7 @@ steps that run, and where it is not to be done."""
 
 import numpy as np
 import pytest
+from drawn import values
 
 import pylinop as pl
 
@@ -157,3 +158,41 @@ def test_not_where_it_is_no_adjoint(rng):
         np.testing.assert_allclose(
             pl.trace(pl.inv(A)), np.linalg.inv(dense).trace(), rtol=1e-8, atol=1e-9
         )
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128", "float32"])
+def test_between_an_inverse_and_its_matrix(dtype):
+    """A^-1 X A + c I is solved with, and has a determinant, by X + c I."""
+    r = np.random.default_rng(6)
+    n = 90
+    a = (values(r, (n, n), dtype) / 9 + 2 * np.eye(n)).astype(dtype)
+    d = r.uniform(1, 2, n).astype(a.real.dtype)
+    p = (a @ a.conj().T / n + np.eye(n)).astype(dtype)
+    digits = 1e-2 if dtype == "float32" else 1e-9
+    for M, m in ((pl.Dense(a), a), (pl.Dense(p, "pos"), p)):
+        wide = m.astype(np.result_type(m, np.float64))
+        for S, s in (
+            (pl.inv(M) @ pl.Diag(d) @ M, np.linalg.solve(wide, d[:, None] * wide)),
+            (M @ pl.Diag(d) @ pl.inv(M), wide @ (d[:, None] * np.linalg.inv(wide))),
+        ):
+            S, s = 2 * S + 0.5 * pl.Identity(n), 2 * s + 0.5 * np.eye(n)
+            b = values(r, (n, 2), dtype)
+            x = np.linalg.solve(s, b)
+            np.testing.assert_allclose(
+                pl.solve(S, b), x, rtol=digits, atol=digits * np.abs(x).max()
+            )
+            assert abs(pl.slogdet(S)[0] - 1) < digits
+            assert abs(pl.slogdet(S)[1] - np.log(2 * d + 0.5).sum()) < n * digits
+            i = np.diagonal(np.linalg.inv(s))
+            np.testing.assert_allclose(
+                pl.inv(S).diagonal(), i, rtol=digits, atol=digits * np.abs(i).max()
+            )
+            assert S.explain("logdet").flops < 0.8 * n**3 * (4 if dtype == "complex128" else 1)
+
+
+def test_a_matrix_without_an_inverse_says_so():
+    a = np.diag([1.0, 0.0, 2.0, 3.0])
+    S = pl.inv(pl.Dense(a)) @ pl.Diag([1.0, 2.0, 3.0, 4.0]) @ pl.Dense(a) + pl.Identity(4)
+    for ask in (pl.logdet, lambda A: pl.solve(A, np.ones(4)), lambda A: pl.inv(A).diagonal()):
+        with pytest.raises(np.linalg.LinAlgError):
+            ask(S)

@@ -300,6 +300,8 @@ LOP_BUILD(plus_lowrank);
 LOP_BUILD(solve_update);
 LOP_BUILD(det_update);
 LOP_BUILD(update_inverse_diagonal);
+/* expanded_updates.c */
+LOP_BUILD(expanded_update);
 /* low_rank_inverse_between.c */
 LOP_BUILD(between_update_diagonal);
 LOP_BUILD(between_update_trace);

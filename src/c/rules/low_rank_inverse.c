@@ -62,7 +62,7 @@ static lop_status real_diagonal(const lop_maker *mk, const lop_node *a, lop_dtyp
     return st == LOP_OK ? times(mk, c, d, out) : st;
 }
 
-/* C is a real diagonal. */
+/* C is a real diagonal, in one or block by block, as in a U U^H + b V V^H. */
 static bool weighted_middle(const lop_node *c) {
     if (c && c->op == &lop_op_view) c = c->child[0];
     if (c && c->op == &lop_op_scaled) {
@@ -71,6 +71,13 @@ static bool weighted_middle(const lop_node *c) {
     }
     if (c && c->op == &lop_op_view) c = c->child[0];
     return c && c->op == &lop_op_diag && !lop_is_complex(c->dtype);
+}
+static bool weighted_middles(const lop_node *c) {
+    lop_coef by;
+    if (!c || c->op != &lop_op_blockdiag) return weighted_middle(c);
+    for (int i = 0; i < c->n; i++)
+        if (!plain_middle(c->child[i], &by) && !weighted_middle(c->child[i])) return false;
+    return true;
 }
 
 /* C V^H W, W = B^-1 U: in one triangle where V^H W is known to be Hermitian, without W where B is a
@@ -81,7 +88,7 @@ static lop_status inner_matrix(woodbury *s, const lop_node *w, const lop_node **
         lop_node_alike(s->p.u, s->p.v, LOP_INFER_DEPTH) && lop_infer_hermitian(s->p.base);
     s->own = mirrored && plain_middle(s->p.c, &s->c);
     lop_status st = LOP_OK;
-    if (s->own || (mirrored && weighted_middle(s->p.c)))
+    if (!s->apart && (s->own || (mirrored && weighted_middles(s->p.c))))
         st = real_diagonal(s->mk, s->p.base, (lop_dtype)(s->dt.i[3] - 1), &s->d);
     if (st == LOP_OK && s->d) {
         st = lop_make2(s->mk, &lop_op_weighted_gram, NULL, s->u, s->d, &s->gram);
@@ -270,18 +277,27 @@ static lop_status diagonal_solve(const woodbury *s, const lop_node *b, const lop
     return st;
 }
 
+static woodbury opened_by(const lop_maker *mk, const lop_node *a, const lop_node *update,
+                          lop_dtype dt) {
+    return (woodbury){.mk = mk,
+                      .a = a,
+                      .p = parts_of(update),
+                      .apart = a != update,
+                      .dt = {.i = {0, 0, 0, (int64_t)dt + 1}}};
+}
+
 /* Refined once, checked by a probe, else by LU of the dense form. Where the first solution was not
  * looked at by its own check it is here. */
-LOP_BUILD(solve_update) {
-    woodbury s = {.mk = mk, .a = m->root->child[0], .p = parts_of(m->root->child[0])};
+lop_status lop_solve_by_update(const lop_match *m, const lop_maker *mk, const lop_node *a,
+                               const lop_node *update, const lop_node **out) {
+    woodbury s = opened_by(mk, a, update, m->root->dtype);
     lop_check k = {.mk = mk, .a = s.a};
     const lop_node *b = NULL, *x = NULL, *r = NULL, *dx = NULL, *x2 = NULL, *dense = NULL,
                    *alt = NULL, *second = NULL, *w = NULL;
-    s.dt = (lop_attr){.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
     lop_attr cast = {.i = {1, 0, 0, s.dt.i[3]}};
     const lop_node *rhs = m->root->child[1];
     const int64_t many = rhs->shape.ndim > 1 ? lop_cols(rhs) : 1;
-    lop_status st = sparse_whole(mk, s.a, many, &w);
+    lop_status st = s.apart ? LOP_NOMATCH : sparse_whole(mk, s.a, many, &w);
     if (st == LOP_OK) {
         st = lop_make2(mk, &lop_op_solve, NULL, w, rhs, &x);
         lop_node_unref(w);
@@ -307,6 +323,10 @@ LOP_BUILD(solve_update) {
     lop_check_close(&k);
     lop_woodbury_close(&s);
     return st;
+}
+
+LOP_BUILD(solve_update) {
+    return lop_solve_by_update(m, mk, m->root->child[0], m->root->child[0], out);
 }
 
 /* B^H: B where it is its own adjoint. */
@@ -459,16 +479,16 @@ lop_status lop_woodbury_checked(const woodbury *s, const lop_op *op, const lop_n
 
 /* Diagonal k of (B + U C V^H)^-1; Hager 1989, eq. 2. Of a diagonal B + c U U^H the result itself
  * shows whether it lost anything. */
-LOP_BUILD(update_inverse_diagonal) {
-    const lop_node *a = m->root->child[0]->child[0], *own = NULL, *value = NULL, *alt = NULL,
-                   *probed = NULL;
-    woodbury s = {.mk = mk, .a = a, .p = parts_of(a)};
+lop_status lop_diagonal_by_update(const lop_match *m, const lop_maker *mk, const lop_node *a,
+                                  const lop_node *update, const lop_node **out) {
+    const lop_node *own = NULL, *value = NULL, *alt = NULL, *probed = NULL;
+    woodbury s = opened_by(mk, a, update, m->root->dtype);
     lop_coef c;
-    const bool plain = lop_is_diagonal_matrix(s.p.base) && lop_infer_hermitian(s.p.base) &&
-                       s.p.u == s.p.v && plain_middle(s.p.c, &c) && m->root->attr.i[0] == 0;
-    s.dt = (lop_attr){.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
+    const bool plain = !s.apart && lop_is_diagonal_matrix(s.p.base) &&
+                       lop_infer_hermitian(s.p.base) && s.p.u == s.p.v && plain_middle(s.p.c, &c) &&
+                       m->root->attr.i[0] == 0;
     if (!lop_is_blas(m->root->dtype) || better_whole(&s, 1)) return LOP_NOMATCH;
-    lop_status st = sparse_whole(mk, a, 1, &own);
+    lop_status st = s.apart ? LOP_NOMATCH : sparse_whole(mk, a, 1, &own);
     if (st == LOP_OK) {
         st = lop_make1(mk, &lop_op_inverse, NULL, own, &value);
         if (st == LOP_OK) st = lop_make1(mk, &lop_op_diagonal, &m->root->attr, value, &alt);
@@ -490,13 +510,18 @@ LOP_BUILD(update_inverse_diagonal) {
     return st;
 }
 
+LOP_BUILD(update_inverse_diagonal) {
+    const lop_node *a = m->root->child[0]->child[0];
+    return lop_diagonal_by_update(m, mk, a, a, out);
+}
+
 /* det(B + U C V^H) = det B det(I + C V^H B^-1 U), else LU of the dense form. */
-LOP_BUILD(det_update) {
-    woodbury s = {.mk = mk, .a = m->root->child[0], .p = parts_of(m->root->child[0])};
+lop_status lop_det_by_update(const lop_match *m, const lop_maker *mk, const lop_node *a,
+                             const lop_node *update, const lop_node **out) {
+    woodbury s = opened_by(mk, a, update, (lop_dtype)(m->root->attr.i[3] - 1));
     const lop_node *base = NULL, *small = NULL, *det = NULL, *dense = NULL, *alt = NULL,
                    *probed = NULL;
-    s.dt = (lop_attr){.i = {0, 0, 0, m->root->attr.i[3]}};
-    lop_status st = sparse_whole(mk, s.a, 1, &base);
+    lop_status st = s.apart ? LOP_NOMATCH : sparse_whole(mk, s.a, 1, &base);
     if (st == LOP_OK) {
         st = lop_make1(mk, &lop_op_scaledet, &m->root->attr, base, &det);
         lop_node_unref(base);
@@ -518,4 +543,8 @@ LOP_BUILD(det_update) {
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     lop_woodbury_close(&s);
     return st;
+}
+
+LOP_BUILD(det_update) {
+    return lop_det_by_update(m, mk, m->root->child[0], m->root->child[0], out);
 }

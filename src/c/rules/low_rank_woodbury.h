@@ -13,6 +13,7 @@ typedef struct woodbury {
     const lop_node *w, *cap, *vh; /* owned: B^-1 U as an operator; I + C V^H W; V^H */
     const lop_node *u, *inner;    /* owned: U as an array; C V^H W */
     const lop_node *covariance;   /* owned: of B = P^-1, P as solves with it take it; else NULL */
+    bool apart;                   /* a is the update of p but for rounding */
     bool own;                     /* the small matrix is Hermitian: B is, V is U, C is c I */
     lop_coef c;
     /* owned, where B is a real diagonal, V is U and C c I or a real diagonal, else NULL: that as a
@@ -39,6 +40,17 @@ lop_status lop_woodbury_through(const woodbury *s, const lop_node *x,
                                 const lop_node **out) LOP_MUST_CHECK;
 lop_status lop_woodbury_inner(const woodbury *s, const lop_node *t,
                               const lop_node **out) LOP_MUST_CHECK;
+
+/* low_rank_inverse.c, precision.c. What the root asks of a, or of its inverse, by the update, which
+ * is a itself or a but for rounding: checked against a, else by its dense form. Owned in *out. */
+lop_status lop_solve_by_update(const lop_match *m, const lop_maker *mk, const lop_node *a,
+                               const lop_node *update, const lop_node **out) LOP_MUST_CHECK;
+lop_status lop_det_by_update(const lop_match *m, const lop_maker *mk, const lop_node *a,
+                             const lop_node *update, const lop_node **out) LOP_MUST_CHECK;
+lop_status lop_diagonal_by_update(const lop_match *m, const lop_maker *mk, const lop_node *a,
+                                  const lop_node *update, const lop_node **out) LOP_MUST_CHECK;
+lop_status lop_inverse_by_update(const lop_match *m, const lop_maker *mk, const lop_node *a,
+                                 const lop_node *update, const lop_node **out) LOP_MUST_CHECK;
 
 /* low_rank_inverse_trace.c: a as an update of a diagonal by few columns, also where it is written
  * as a sum. Owned in *out; NOMATCH: it is none. */

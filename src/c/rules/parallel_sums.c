@@ -1,6 +1,8 @@
 /* parallel_sums.c: what P^-1 + Q^-1 is the inverse of, A = c P (P + Q)^-1 Q, also as it is written
  * c (P - P (P + Q)^-1 P): the covariance that is left of P when what has noise Q is seen.
  *
+ * P + Q may have closed to one kind, as a band and a diagonal do: Q is what was added then.
+ *
  *   A^-1 = (P^-1 + Q^-1) / c
  *     Of definite P and Q nothing cancels in the diagonal. Solves, and diagonals of others, are
  *     checked: by the residual, and for diagonals where Q^-1 is not much larger than A^-1
@@ -20,23 +22,71 @@ static bool is_definite(const lop_node *a) {
     return lop_nbatch(a) == 0 && lop_infer_semidefinite(a) && lop_infer_regular(a) == LOP_TRUE;
 }
 
-/* Q of a sum P + Q that holds p; NULL: it does not. */
-static const lop_node *beside(const lop_node *sum, const lop_node *p) {
-    if (sum->op != &lop_op_sum) return NULL;
+/* y of (add x y); NULL: it is none. */
+static const lop_node *added(const lop_node *both, const lop_node *x) {
+    if (both->op != &lop_op_add) return NULL;
     for (int i = 0; i < 2; i++)
-        if (lop_node_alike(sum->child[i], p, LOP_INFER_DEPTH)) return sum->child[1 - i];
+        if (lop_node_alike(both->child[i], x, LOP_INFER_DEPTH)) return both->child[1 - i];
     return NULL;
 }
 
+/* c I of a Toeplitz with c added to the first element of its column. Owned. */
+static lop_status shift_of(const lop_maker *mk, const lop_node *unit, int64_t n,
+                           const lop_node **out) {
+    const bool times = unit->op == &lop_op_scale;
+    const lop_node *eye = NULL, *first = times ? unit->child[0] : unit;
+    if (first->op != &lop_op_first_unit) return LOP_NOMATCH;
+    lop_status st = lop_thin_identity(mk, n, &eye);
+    if (st == LOP_OK)
+        st = lop_thin_multiple(mk, times ? lop_coef_of(&unit->attr) : lop_coef_const(1, 0), eye,
+                               out);
+    lop_node_unref(eye);
+    return st;
+}
+
+/* Q of P + Q that closed to one kind with P, whose parameters are sums. Owned. */
+static lop_status unclosed(const lop_maker *mk, const lop_node *h, const lop_node *p,
+                           const lop_node **out) {
+    const lop_node *y[3] = {NULL};
+    bool same[3] = {false};
+    const bool three = h->op == &lop_op_tridiagonal;
+    if (h->op != p->op || h->n != p->n || h->n > 3 || lop_nbatch(h) > 0 ||
+        !(three || h->op == &lop_op_toeplitz || h->op == &lop_op_diag))
+        return LOP_NOMATCH;
+    for (int i = 0; i < h->n; i++) {
+        y[i] = added(h->child[i], p->child[i]);
+        same[i] = !y[i] && lop_node_alike(h->child[i], p->child[i], LOP_INFER_DEPTH);
+        if (!y[i] && !same[i]) return LOP_NOMATCH;
+    }
+    if (three && same[0] && same[2] && y[1]) return lop_make1(mk, &lop_op_diag, NULL, y[1], out);
+    if (h->op == &lop_op_toeplitz && y[0] && same[1]) return shift_of(mk, y[0], lop_rows(h), out);
+    for (int i = 0; i < h->n; i++)
+        if (same[i]) return LOP_NOMATCH;
+    return lop_make_op(mk, h->op, NULL, h->n, y, NULL, out);
+}
+
+/* Q of a sum P + Q that holds p, also where it closed. Owned; NOMATCH: it does not. */
+static lop_status beside(const lop_maker *mk, const lop_node *sum, const lop_node *p,
+                         const lop_node **q) {
+    if (sum->op != &lop_op_sum) return unclosed(mk, sum, p, q);
+    for (int i = 0; i < 2; i++)
+        if (lop_node_alike(sum->child[i], p, LOP_INFER_DEPTH)) {
+            *q = lop_node_ref(sum->child[1 - i]);
+            return LOP_OK;
+        }
+    return LOP_NOMATCH;
+}
+
 typedef struct parallel {
-    const lop_node *p, *q, *h; /* borrowed; H = P + Q */
+    const lop_node *p, *h; /* borrowed; H = P + Q */
+    const lop_node *q;     /* owned */
     lop_coef c;
 } parallel;
 
-/* P (P + Q)^-1 Q, or P (P + Q)^-1 P with `own`, however they are nested? */
-static bool read_product(const lop_node *a, bool own, parallel *s) {
+/* P (P + Q)^-1 Q, or P (P + Q)^-1 P with `own`, however they are nested? NOMATCH: it is not. */
+static lop_status read_product(const lop_maker *mk, const lop_node *a, bool own, parallel *s) {
     const lop_node *left, *last, *inverse;
-    if (a->op != &lop_op_prod) return false;
+    if (a->op != &lop_op_prod) return LOP_NOMATCH;
     left = a->child[0];
     last = a->child[1];
     if (left->op != &lop_op_prod && last->op == &lop_op_prod) { /* P ((P + Q)^-1 Q) */
@@ -46,31 +96,45 @@ static bool read_product(const lop_node *a, bool own, parallel *s) {
         inverse = left->child[1];
         left = left->child[0];
     } else {
-        return false;
+        return LOP_NOMATCH;
     }
-    if (inverse->op != &lop_op_inverse) return false;
+    if (inverse->op != &lop_op_inverse) return LOP_NOMATCH;
     s->h = inverse->child[0];
     s->p = left;
-    s->q = beside(s->h, left);
-    return s->q && lop_node_alike(last, own ? left : s->q, LOP_INFER_DEPTH);
+    lop_status st = beside(mk, s->h, left, &s->q);
+    if (st == LOP_OK && !lop_node_alike(last, own ? left : s->q, LOP_INFER_DEPTH)) {
+        lop_node_unref(s->q);
+        s->q = NULL;
+        st = LOP_NOMATCH;
+    }
+    return st;
 }
 
-/* A as it is written. false: it is not so, or Q is known to have no inverse. */
-static bool read_parallel(const lop_maker *mk, const lop_node *a, lop_dtype dt, parallel *s) {
-    bool found = false;
-    if (a->dtype != dt || lop_nbatch(a) > 0 || !lop_is_blas(dt)) return false;
-    s->c = lop_coef_const(1, 0);
-    if (a->op == &lop_op_prod) found = read_product(a, false, s);
-    for (int i = 0; !found && a->op == &lop_op_sum && i < 2; i++) {
+/* A as it is written; NOMATCH: it is not so, or Q is known to have no inverse. What s owns is to be
+ * given up whatever comes back. */
+static lop_status read_parallel(const lop_maker *mk, const lop_node *a, lop_dtype dt, parallel *s) {
+    lop_status st = LOP_NOMATCH;
+    *s = (parallel){.c = lop_coef_const(1, 0)};
+    if (a->dtype != dt || lop_nbatch(a) > 0 || !lop_is_blas(dt)) return LOP_NOMATCH;
+    if (a->op == &lop_op_prod) st = read_product(mk, a, false, s);
+    for (int i = 0; st == LOP_NOMATCH && a->op == &lop_op_sum && i < 2; i++) {
         lop_coef less = lop_coef_const(1, 0);
         s->c = lop_coef_const(1, 0);
-        found = read_product(lop_peeled(a->child[i], &less), true, s) &&
-                lop_node_alike(s->p, lop_peeled(a->child[1 - i], &s->c), LOP_INFER_DEPTH) &&
-                lop_coef_test(mk->ctx, lop_coef_plus(mk->ctx, s->c, less), LOP_COEF_ZERO);
+        st = read_product(mk, lop_peeled(a->child[i], &less), true, s);
+        if (st == LOP_OK &&
+            (!lop_node_alike(s->p, lop_peeled(a->child[1 - i], &s->c), LOP_INFER_DEPTH) ||
+             !lop_coef_test(mk->ctx, lop_coef_plus(mk->ctx, s->c, less), LOP_COEF_ZERO))) {
+            lop_node_unref(s->q);
+            s->q = NULL;
+            st = LOP_NOMATCH;
+        }
     }
-    return found && s->p->dtype == dt && s->q->dtype == dt && s->h->dtype == dt &&
-           lop_coef_test(mk->ctx, s->c, LOP_COEF_NEAR) && lop_infer_regular(s->p) != LOP_FALSE &&
-           lop_infer_regular(s->q) != LOP_FALSE;
+    if (st != LOP_OK) return st;
+    return s->p->dtype == dt && s->q->dtype == dt && s->h->dtype == dt &&
+                   lop_coef_test(mk->ctx, s->c, LOP_COEF_NEAR) &&
+                   lop_infer_regular(s->p) != LOP_FALSE && lop_infer_regular(s->q) != LOP_FALSE
+               ? LOP_OK
+               : LOP_NOMATCH;
 }
 
 /* z / c. */
@@ -104,8 +168,8 @@ LOP_BUILD(solve_parallel_sum) {
                    tried = {.i = {1, 0, 0, 0}};
     lop_check k = {.mk = mk, .a = a};
     parallel s;
-    if (!read_parallel(mk, a, m->root->dtype, &s)) return LOP_NOMATCH;
-    lop_status st = lop_make1(mk, &lop_op_cast, &cast, m->root->child[1], &b);
+    lop_status st = read_parallel(mk, a, m->root->dtype, &s);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_cast, &cast, m->root->child[1], &b);
     if (st == LOP_OK) st = solution(mk, &s, b, &half, &x);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &dt, a, &dense);
     if (st == LOP_OK)
@@ -114,7 +178,7 @@ LOP_BUILD(solve_parallel_sum) {
     if (st == LOP_OK) st = lop_check_open(&k, a->dtype);
     if (st == LOP_OK) st = lop_check_instead(&k, x, b, alt, out);
     lop_check_close(&k);
-    const lop_node *gone[] = {b, x, half, dense, alt};
+    const lop_node *gone[] = {b, x, half, dense, alt, s.q};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     return st;
 }
@@ -138,17 +202,21 @@ LOP_BUILD(parallel_inverse) {
                    *alt = NULL;
     lop_check k = {.mk = mk, .a = a};
     parallel s;
-    if (!read_parallel(mk, a, m->root->dtype, &s)) return LOP_NOMATCH;
-    if (is_definite(s.p) && is_definite(s.q)) return diagonals(mk, &s, m->root, out);
-    lop_status st = diagonals(mk, &s, m->root, &value);
-    if (st == LOP_OK) st = lop_check_open(&k, a->dtype);
+    lop_status st = read_parallel(mk, a, m->root->dtype, &s);
+    if (st == LOP_OK) st = diagonals(mk, &s, m->root, &value);
+    if (st != LOP_OK || (is_definite(s.p) && is_definite(s.q))) {
+        *out = value;
+        lop_node_unref(s.q);
+        return st;
+    }
+    st = lop_check_open(&k, a->dtype);
     if (st == LOP_OK) st = solution(mk, &s, k.v, &w, &x);
     if (st == LOP_OK) st = lop_check_residual(&k, x, k.v, &r);
     if (st == LOP_OK) st = lop_inverse_diagonal(mk, a, &m->root->attr, m->root->dtype, &alt);
     const lop_node *child[9] = {value, x, r, k.v, k.q, k.u, w, k.v, alt};
     if (st == LOP_OK) st = lop_make_op(mk, &lop_op_checked_value, NULL, 9, child, NULL, out);
     lop_check_close(&k);
-    const lop_node *gone[] = {value, x, w, r, alt};
+    const lop_node *gone[] = {value, x, w, r, alt, s.q};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     return st;
 }
@@ -187,9 +255,12 @@ static lop_status checked_det(const lop_match *m, const lop_maker *mk, const par
 LOP_BUILD(det_parallel_sum) {
     const lop_coef one = lop_coef_const(1, 0), by[2] = {one, one};
     parallel s;
-    if (!read_parallel(mk, m->root->child[0], m->root->dtype, &s) || s.p->op == &lop_op_inverse)
-        return LOP_NOMATCH; /* of an inverse: Woodbury's formula, inverse_identities.c */
-    return checked_det(m, mk, &s, by, false, out);
+    lop_status st = read_parallel(mk, m->root->child[0], m->root->dtype, &s);
+    if (st == LOP_OK && s.p->op == &lop_op_inverse)
+        st = LOP_NOMATCH; /* of an inverse: Woodbury's formula, inverse_identities.c */
+    if (st == LOP_OK) st = checked_det(m, mk, &s, by, false, out);
+    lop_node_unref(s.q);
+    return st;
 }
 
 /* Of a P^-1 + b Q^-1. */
@@ -211,7 +282,7 @@ LOP_BUILD(det_two_inverses) {
     if (st == LOP_OK) st = lop_sum_closed(mk, first, second, &h);
     if (st == LOP_OK && h->dtype != sum->dtype) st = LOP_NOMATCH;
     const lop_coef by[2] = {c[1], c[0]};
-    const parallel s = {part[0], part[1], h, lop_coef_const(1, 0)};
+    const parallel s = {.p = part[0], .q = part[1], .h = h, .c = lop_coef_const(1, 0)};
     if (st == LOP_OK) st = checked_det(m, mk, &s, by, true, out);
     lop_node_unref(first);
     lop_node_unref(second);

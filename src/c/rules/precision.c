@@ -107,10 +107,11 @@ lop_status lop_precision_solve(const woodbury *s, const lop_node *b, const lop_n
 
 /* The dense form of (B + U C V^H)^-1 by B^-1 - W cap^-1 C V^H B^-1 and 2 n^2 k flops, where U has
  * at most a quarter as many columns. */
-LOP_BUILD(update_inverse_dense) {
-    const lop_node *a = m->root->child[0]->child[0], *inverse = NULL, *own = NULL, *vb = NULL,
-                   *t = NULL, *y = NULL, *wy = NULL, *value = NULL, *alt = NULL;
-    woodbury s = {.mk = mk, .a = a, .p = parts_of(a)};
+lop_status lop_inverse_by_update(const lop_match *m, const lop_maker *mk, const lop_node *a,
+                                 const lop_node *update, const lop_node **out) {
+    const lop_node *inverse = NULL, *own = NULL, *vb = NULL, *t = NULL, *y = NULL, *wy = NULL,
+                   *value = NULL, *alt = NULL;
+    woodbury s = {.mk = mk, .a = a, .p = parts_of(update), .apart = a != update};
     s.dt = (lop_attr){.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
     if (!lop_is_blas(m->root->dtype) || lop_nbatch(a) > 0 || 4 * lop_cols(s.p.u) > lop_rows(a) ||
         (s.p.base->op == &lop_op_inverse && lop_infer_regular(s.p.base->child[0]) == LOP_FALSE))
@@ -134,6 +135,11 @@ LOP_BUILD(update_inverse_dense) {
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     lop_woodbury_close(&s);
     return st;
+}
+
+LOP_BUILD(update_inverse_dense) {
+    const lop_node *a = m->root->child[0]->child[0];
+    return lop_inverse_by_update(m, mk, a, a, out);
 }
 
 /* -- b P^-1 + D of a diagonal D */

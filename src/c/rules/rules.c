@@ -509,7 +509,7 @@ const lop_rule lop_rule_table[] = {
      lop_build_det_block, "det [A 0; C D] = det A det D"},
     {"scaledet-bordered", LOP_PUSH, "(scaledet@k (block))", NULL, lop_when_bordered,
      lop_build_det_bordered, "det [A B; C D] = det A det(D - C A^-1 B); checked, else LU"},
-    {"scaledet-corner", LOP_PUSH, "(scaledet@k (sliced@s (sliced@t (inverse (block)))))", NULL,
+    {"scaledet-corner", LOP_PUSH, "(scaledet@k (sliced@s (sliced@t (inverse ?a))))", NULL,
      lop_when_inexact, lop_build_det_corner, "det (M^-1)_DD = det A / det M"},
     {"scaledet-diag-mul", LOP_PUSH, "(scaledet@k (diag (mul ?a ?b)))",
      "(mul_det (scaledet@k (diag ?a)) (scaledet@k (diag ?b)))", NULL, NULL,

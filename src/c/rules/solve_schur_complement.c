@@ -15,6 +15,12 @@
  *   their inverses: S = D - C A^-1 B, which has an A that may be singular, as the corner then is;
  *   their determinants: det A / det M. These two for any blocks.
  *
+ * Likewise the first rows and columns, or the last, of the inverse of any M that has no blocks as
+ * it is written: its own parts are the blocks, a band's bands, a dense one's dense. As of those
+ * that are written nothing is checked: S b has errors of some u cond(A) |C| |A^-1| |B| |b|, and
+ * solving with the corner as it is written, an inverse of M that is cut, of u cond(M) |M^-1| |S|^2
+ * |b|, which is more: |S| is |C A^-1 B| where that is large, and |M^-1| |S| is 1 at least.
+ *
  * Where the blocks are circulants of one size, so are W and S: they are made by their first columns
  * (circulant_sums.c), in a few FFTs.
  *
@@ -220,36 +226,85 @@ LOP_BUILD(det_bordered) {
 /* -- corners of the inverse */
 
 typedef struct corner {
-    const lop_node *block, *own, *other, *right, *down; /* borrowed: own = P, of P - R O^-1 D */
-    int at;                                             /* the first or the second of the two */
+    const lop_node *whole;                      /* borrowed: what is inverted */
+    const lop_node *own, *other, *right, *down; /* owned: own = P, of P - R O^-1 D */
+    int at;                                     /* the first or the second of the two */
+    bool written;                               /* they stand so in a Block */
 } corner;
 
-/* Of the block of 2 x 2 whose inverse is cut, the diagonal block that is left. */
-static bool read_corner(const lop_node *a, corner *c) {
+static void drop_corner(corner *c) {
+    const lop_node *gone[] = {c->own, c->other, c->right, c->down};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+}
+
+/* Rows r and columns c of a, closed. */
+static lop_status part_of(const lop_maker *mk, const lop_node *a, const int64_t r[2],
+                          const int64_t c[2], const lop_node **out) {
+    const lop_attr at[2] = {{.i = {0, r[0], 1, r[1]}}, {.i = {1, c[0], 1, c[1]}}};
+    const lop_node *in = lop_node_ref(a);
+    for (int i = 0; i < 2; i++) {
+        const lop_node *cut = NULL, *kind = NULL;
+        lop_status st = lop_make1(mk, &lop_op_sliced, &at[i], in, &cut);
+        lop_node_unref(in);
+        if (st == LOP_OK) st = lop_close_once(mk, cut, &kind);
+        in = st == LOP_OK ? kind : lop_node_ref(cut);
+        lop_node_unref(cut);
+        if (st == LOP_NOMATCH) st = LOP_OK;
+        if (st != LOP_OK) return st;
+    }
+    *out = in;
+    return LOP_OK;
+}
+
+/* The parts of a Block of 2 x 2, borrowed in part; false: it is none, or is cut elsewhere. */
+static bool parts_as_written(const lop_node *b, int64_t start, int64_t count, corner *c) {
+    if (b->op != &lop_op_block || b->attr.i[0] != 2 || b->attr.i[1] != 2 ||
+        !lop_is_square(b->child[0]) || !lop_is_square(b->child[3]))
+        return false;
+    const int64_t p = lop_rows(b->child[0]), q = lop_rows(b->child[3]);
+    const bool second = start == p;
+    if (start != (second ? p : 0) || count != (second ? q : p)) return false;
+    c->own = lop_node_ref(b->child[second ? 3 : 0]);
+    c->other = lop_node_ref(b->child[second ? 0 : 3]);
+    c->right = lop_node_ref(b->child[second ? 2 : 1]);
+    c->down = lop_node_ref(b->child[second ? 1 : 2]);
+    c->at = second;
+    return true;
+}
+
+/* Of few rows the whole is factored at about the same price, once for all that asks it. */
+static bool corner_pays(const lop_node *b, int64_t count) {
+    enum { PART = 6 };
+    return PART * count >= lop_rows(b) || lop_cheap_to_solve(b) || lop_solved_as_update(b);
+}
+
+/* Of what is inverted and cut to its first rows or its last: those, and the others. To be dropped
+ * whatever comes back. */
+static lop_status read_corner(const lop_maker *mk, const lop_node *a, corner *c) {
+    *c = (corner){NULL};
     if (a->op != &lop_op_sliced || a->n != 1 || a->child[0]->op != &lop_op_sliced ||
         a->child[0]->n != 1)
-        return false;
+        return LOP_NOMATCH;
     const lop_node *in = a->child[0], *inverse = in->child[0];
     const lop_attr *x = &a->attr, *y = &in->attr;
     if (inverse->op != &lop_op_inverse || x->i[0] + y->i[0] != 1 || x->i[0] < 0 || y->i[0] < 0)
-        return false;
+        return LOP_NOMATCH;
     const lop_node *b = inverse->child[0];
-    if (b->op != &lop_op_block || b->attr.i[0] != 2 || b->attr.i[1] != 2 || lop_nbatch(b) > 0 ||
-        b->dtype != a->dtype || !lop_is_blas(a->dtype) || !lop_is_square(b->child[0]) ||
-        !lop_is_square(b->child[3]))
-        return false;
-    const int64_t p = lop_rows(b->child[0]), q = lop_rows(b->child[3]);
-    const bool second = x->i[1] == p;
-    if (p == 0 || q == 0 || x->i[1] != y->i[1] || x->i[2] != 1 || y->i[2] != 1 ||
-        x->i[3] != y->i[3] || x->i[1] != (second ? p : 0) || x->i[3] != (second ? q : p))
-        return false;
-    *c = (corner){.block = b,
-                  .own = b->child[second ? 3 : 0],
-                  .other = b->child[second ? 0 : 3],
-                  .right = b->child[second ? 2 : 1],
-                  .down = b->child[second ? 1 : 2],
-                  .at = second};
-    return true;
+    const int64_t n = lop_rows(b), own[2] = {x->i[1], x->i[3]},
+                  rest[2] = {own[0] > 0 ? 0 : own[1], n - own[1]};
+    if (lop_nbatch(b) > 0 || b->dtype != a->dtype || !lop_is_blas(a->dtype) || own[1] == 0 ||
+        rest[1] == 0 || own[0] != y->i[1] || own[1] != y->i[3] || x->i[2] != 1 || y->i[2] != 1)
+        return LOP_NOMATCH;
+    c->whole = b;
+    c->written = parts_as_written(b, own[0], own[1], c);
+    if (c->written) return LOP_OK;
+    if ((own[0] > 0 && own[0] + own[1] != n) || !corner_pays(b, own[1])) return LOP_NOMATCH;
+    c->at = own[0] > 0;
+    lop_status st = part_of(mk, b, own, own, &c->own);
+    if (st == LOP_OK) st = part_of(mk, b, rest, rest, &c->other);
+    if (st == LOP_OK) st = part_of(mk, b, own, rest, &c->right);
+    if (st == LOP_OK) st = part_of(mk, b, rest, own, &c->down);
+    return st;
 }
 
 /* P - R O^-1 D as an operator. */
@@ -263,7 +318,7 @@ static lop_status complement_of(const lop_maker *mk, const corner *c, const lop_
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_sum, NULL, c->own, less, out);
     const lop_node *gone[] = {in, left, low, less};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
-    if (st == LOP_OK && (*out)->dtype != c->block->dtype) {
+    if (st == LOP_OK && (*out)->dtype != c->whole->dtype) {
         lop_node_unref(*out);
         *out = NULL;
         st = LOP_NOMATCH;
@@ -274,21 +329,25 @@ static lop_status complement_of(const lop_maker *mk, const corner *c, const lop_
 LOP_BUILD(solve_corner) {
     corner c;
     const lop_node *s = NULL, *b = NULL;
-    if (!read_corner(m->root->child[0], &c)) return LOP_NOMATCH;
-    lop_status st = complement_of(mk, &c, &s);
+    lop_status st = read_corner(mk, m->root->child[0], &c);
+    if (st == LOP_OK) st = complement_of(mk, &c, &s);
     if (st == LOP_OK) st = lop_build_cast_x(m, mk, &b);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, s, b, out);
+    drop_corner(&c);
     lop_node_unref(s);
     lop_node_unref(b);
     return st;
 }
 
+/* An update of low rank keeps one: expanded_updates.c. */
 LOP_BUILD(inverse_corner) {
     corner c;
     const lop_node *s = NULL;
-    if (!read_corner(m->root->child[0]->child[0], &c)) return LOP_NOMATCH;
-    lop_status st = complement_of(mk, &c, &s);
+    lop_status st = read_corner(mk, m->root->child[0]->child[0], &c);
+    if (st == LOP_OK && !c.written && lop_solved_as_update(c.whole)) st = LOP_NOMATCH;
+    if (st == LOP_OK) st = complement_of(mk, &c, &s);
     if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, s, out);
+    drop_corner(&c);
     lop_node_unref(s);
     return st;
 }
@@ -297,11 +356,12 @@ LOP_BUILD(det_corner) {
     corner c;
     const lop_attr power = {.i = {-1, 0, 0, 0}};
     const lop_node *all = NULL, *under = NULL, *over = NULL;
-    if (!read_corner(m->root->child[0], &c)) return LOP_NOMATCH;
-    lop_status st = lop_make1(mk, m->root->op, &m->root->attr, c.block, &all);
+    lop_status st = read_corner(mk, m->root->child[0], &c);
+    if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, c.whole, &all);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_pow_det, &power, all, &under);
     if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, c.other, &over);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_mul_det, NULL, over, under, out);
+    drop_corner(&c);
     lop_node_unref(all);
     lop_node_unref(under);
     lop_node_unref(over);
@@ -328,11 +388,11 @@ static lop_status corner_by(const bordered *t, bool pivot, const lop_node **out)
 /* The same of the inverse of the dense form. */
 static lop_status corner_of_dense(const lop_match *m, const lop_maker *mk, const corner *c,
                                   const lop_node **out) {
-    const int64_t p = lop_rows(c->block->child[0]), n = lop_rows(c->own), from = c->at ? p : 0;
+    const int64_t p = lop_rows(c->whole->child[0]), n = lop_rows(c->own), from = c->at ? p : 0;
     const lop_attr at = {.i = {from, n, from, n}}, k = {.i = {m->root->attr.i[0], 0, 0, 0}};
     const bool dense = m->root->op == &lop_op_todense;
     const lop_node *all = NULL, *cut = NULL;
-    lop_status st = lop_inverse_array(mk, c->block, m->root->dtype, &all);
+    lop_status st = lop_inverse_array(mk, c->whole, m->root->dtype, &all);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_slice, &at, all, dense ? out : &cut);
     if (st == LOP_OK && !dense) st = lop_make1(mk, &lop_op_array_diagonal, &k, cut, out);
     lop_node_unref(all);
@@ -387,19 +447,21 @@ LOP_BUILD(bordered_inverse_diagonal) {
 /* The root, diagonal or dense form, of a corner. */
 LOP_BUILD(value_corner) {
     corner c;
-    if (!read_corner(m->root->child[0], &c) || m->root->dtype != c.block->dtype ||
-        lop_bordered_pivot(c.block, false) < 0)
-        return LOP_NOMATCH;
-    bordered t = bordered_of(mk, c.block, m->root->dtype);
     const lop_node *op = NULL, *value = NULL, *alt = NULL;
-    lop_status st = bordered_open(&t);
+    bordered t = {.w = NULL};
+    lop_status st = read_corner(mk, m->root->child[0], &c);
+    if (st == LOP_OK &&
+        (!c.written || m->root->dtype != c.whole->dtype || lop_bordered_pivot(c.whole, false) < 0))
+        st = LOP_NOMATCH;
+    if (st == LOP_OK) t = bordered_of(mk, c.whole, m->root->dtype);
+    if (st == LOP_OK) st = bordered_open(&t);
     if (st == LOP_OK) st = corner_by(&t, t.first == c.at, &op);
     if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, op, &value);
     if (st == LOP_OK) st = corner_of_dense(m, mk, &c, &alt);
     if (st == LOP_OK) st = or_dense(&t, value, alt, out);
-    lop_node_unref(op);
-    lop_node_unref(value);
-    lop_node_unref(alt);
+    const lop_node *gone[] = {op, value, alt};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    drop_corner(&c);
     bordered_close(&t);
     return st;
 }

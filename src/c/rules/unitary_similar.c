@@ -3,12 +3,17 @@
  *   Q X Q^H + c I = Q (X + c I) Q^H      solves, determinants, inverses: a prior by its spectrum,
  * as F^H D F, plus noise is as diagonal as D det(Q X Q^H) = det X,   tr((Q X Q^H)^-1) = tr(X^-1)
  *   diag((Q X Q^H)^-1) = diag(Q X^-1 Q^H)
+ *   A^-1 X A + c I = A^-1 (X + c I) A   likewise, where the inverse of A stands in the formula
+ * already
  *
- * No check: |X + c I| = |Q X Q^H + c I|, so that what is backward stable for the one is for the
- * other, and c is added to the numbers of X themselves. Not for products: there c x would be
- * rounded as Q (c I) Q^H x is. Q may be several factors, P F; each is unitary by its kind, by how
- * it is written or by assumption (unitary.c), and the last one its adjoint as views go to the
- * parts. */
+ * No check of a unitary Q: |X + c I| = |Q X Q^H + c I|, so that what is backward stable for the one
+ * is for the other, and c is added to the numbers of X themselves. Not for products: there c x
+ * would be rounded as Q (c I) Q^H x is. Q may be several factors, P F; each is unitary by its kind,
+ * by how it is written or by assumption (unitary.c), and the last one its adjoint as views go to
+ * the parts. Of A^-1 X A, formed, the errors are some u cond(A) |A^-1| |X| |A| beside c; of the
+ * product that it is for solves with it some u cond(A) for each of A^-1, (X + c I)^-1 and A, which
+ * is no more. Whether A has an inverse at all solves with the product see, as A is solved with; its
+ * determinant is that of X + c I alone where A is known to have one. */
 #include "builds.h"
 #include "expr/properties.h"
 #include "rewrite/cheap_to_solve.h"
@@ -56,12 +61,20 @@ static bool permutes_back(const lop_node *a, const lop_node *b) {
             lop_node_alike(p->child[0], q, LOP_INFER_DEPTH));
 }
 
-/* NOMATCH: b is not the adjoint of a unitary a, as far as is seen; or a is unitary in fewer digits
- * than those of dt. */
-static lop_status undoes(const lop_maker *mk, lop_dtype dt, const lop_node *a, const lop_node *b) {
-    const lop_node *adjoint = NULL, *other = NULL;
+/* A of A^-1 and A, in either order; NULL: they are not that. */
+static const lop_node *inverted_by(const lop_node *a, const lop_node *b) {
+    if (a->op == &lop_op_inverse && lop_node_alike(a->child[0], b, LOP_INFER_DEPTH)) return b;
+    return b->op == &lop_op_inverse && lop_node_alike(b->child[0], a, LOP_INFER_DEPTH) ? a : NULL;
+}
+
+/* NOMATCH: b is not the adjoint of a unitary a, as far as is seen, nor an inverse, of what is known
+ * to have one but with `any`; or in fewer digits than those of dt. */
+static lop_status undoes(const lop_maker *mk, lop_dtype dt, bool any, const lop_node *a,
+                         const lop_node *b) {
+    const lop_node *adjoint = NULL, *other = NULL, *in = inverted_by(a, b);
     const bool as_exact = a->weak || lop_dtype_real(a->dtype) == lop_dtype_real(dt);
     if (permutes_back(a, b)) return LOP_OK;
+    if (in && as_exact && (any || lop_infer_regular(in) == LOP_TRUE)) return LOP_OK;
     if (!as_exact || !lop_infer_unitary(a)) return LOP_NOMATCH;
     lop_status st = seen_as(mk, LOP_H, a, &adjoint);
     if (st == LOP_OK) st = seen_as(mk, LOP_N, b, &other);
@@ -71,7 +84,7 @@ static lop_status undoes(const lop_maker *mk, lop_dtype dt, const lop_node *a, c
     return st;
 }
 
-static lop_status read_similar(const lop_maker *mk, const lop_node *a, similar *s) {
+static lop_status read_similar(const lop_maker *mk, const lop_node *a, bool any, similar *s) {
     s->c = lop_coef_const(1, 0);
     s->outer = 0;
     if (a->op == &lop_op_scaled) {
@@ -83,7 +96,7 @@ static lop_status read_similar(const lop_maker *mk, const lop_node *a, similar *
     s->n = lop_product_factors(a, s->f, FACTORS);
     lop_status st = LOP_OK;
     while (st == LOP_OK && s->n - 2 * s->outer > 2) {
-        st = undoes(mk, a->dtype, s->f[s->outer], s->f[s->n - 1 - s->outer]);
+        st = undoes(mk, a->dtype, any, s->f[s->outer], s->f[s->n - 1 - s->outer]);
         s->outer += st == LOP_OK;
     }
     if (st == LOP_NOMATCH) st = LOP_OK;
@@ -120,7 +133,7 @@ lop_status lop_shifted_similar(const lop_maker *mk, const lop_node *sum, const l
     const lop_node *k = NULL, *x = NULL, *shifted = NULL;
     lop_status st = lop_read_shift(mk, sum, &k, &c);
     if (st == LOP_OK && lop_coef_test(mk->ctx, c, LOP_COEF_ZERO)) st = LOP_NOMATCH;
-    if (st == LOP_OK) st = read_similar(mk, k, &s);
+    if (st == LOP_OK) st = read_similar(mk, k, true, &s);
     if (st == LOP_OK) st = between(mk, &s, &x);
     if (st == LOP_OK) st = lop_shifted(mk, x, c, &shifted);
     if (st == LOP_OK) st = around(mk, &s, shifted, out);
@@ -138,7 +151,7 @@ lop_status lop_shifted_similar(const lop_maker *mk, const lop_node *sum, const l
 LOP_BUILD(det_similar) {
     similar s;
     const lop_node *x = NULL;
-    lop_status st = read_similar(mk, m->root->child[0], &s);
+    lop_status st = read_similar(mk, m->root->child[0], false, &s);
     if (st == LOP_OK) st = between(mk, &s, &x);
     if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, x, out);
     lop_node_unref(x);
@@ -154,7 +167,7 @@ LOP_BUILD(trace_inverse_similar) {
         st = lop_nbatch(a) > 0 ? LOP_NOMATCH : lop_shifted_similar(mk, a, &whole);
     else
         whole = lop_node_ref(a);
-    if (st == LOP_OK) st = read_similar(mk, whole, &s);
+    if (st == LOP_OK) st = read_similar(mk, whole, false, &s);
     if (st == LOP_OK) st = between(mk, &s, &x);
     if (st == LOP_OK) st = lop_inverse_closed(mk, x, &inverse);
     if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, inverse, out);
@@ -168,7 +181,7 @@ LOP_BUILD(trace_inverse_similar) {
 LOP_BUILD(diagonal_inverse_similar) {
     similar s;
     const lop_node *x = NULL, *inverse = NULL, *whole = NULL;
-    lop_status st = read_similar(mk, m->root->child[0]->child[0], &s);
+    lop_status st = read_similar(mk, m->root->child[0]->child[0], false, &s);
     if (st == LOP_OK && !lop_has(s.f[0], LOP_FLAG_one_entry)) st = LOP_NOMATCH;
     if (st == LOP_OK) st = between(mk, &s, &x);
     if (st == LOP_OK) st = lop_inverse_closed(mk, x, &inverse);
