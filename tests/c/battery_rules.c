@@ -299,6 +299,16 @@ static const lop_node *by_name(gen *g, const char *rule) {
     return NULL;
 }
 
+/* Is there a sum or product of whole numbers in what is inverted? It counts as floats from its
+ * leaves on, which it does not where it is evaluated as it is written. */
+static bool inverts_whole(const lop_node *a, bool within) {
+    within |= a->op == &lop_op_inverse;
+    if (within && a->op->cls != LOP_OPERATOR && a->n > 0 && !lop_is_blas(a->dtype)) return true;
+    for (int i = 0; i < a->n; i++)
+        if (inverts_whole(a->child[i], within)) return true;
+    return false;
+}
+
 /* One attempt at a well-formed left side; NULL when shapes did not meet. */
 static const lop_node *a_left(const lop_rule *rule, const lop_text *text, bool views) {
     static const int64_t pool[] = {1, 2, 3, 2, 4, 0};
@@ -317,7 +327,9 @@ static const lop_node *a_left(const lop_rule *rule, const lop_text *text, bool v
     const lop_node *out = by_name(&d.g, rule->name);
     if (!out) out = fill(&d, text->n - 1, NULL, 0);
     for (int i = 0; i < LOP_HOLES; i++) lop_node_unref(d.hole[i]);
-    return out;
+    if (!out || !inverts_whole(out, false)) return out;
+    lop_node_unref(out);
+    return NULL;
 }
 
 /* -- one row */
@@ -460,7 +472,9 @@ static int battery(const lop_rule *rule, bool quiet, bool *agreed) {
                    left->core == right->core &&
                    (left->op->cls != LOP_OPERATOR || left->weak == right->weak);
         }
-        if (!quiet && st < 0) say("the right side is not well-formed", rule, left, NULL);
+        /* alone a row need not come to an end: with all of them it must, see below */
+        if (!quiet && st < 0 && st != LOP_LIMIT)
+            say("the right side is not well-formed", rule, left, NULL);
         if (!quiet && !same) say("the sides differ", rule, left, right);
         if (!quiet && !type) say("shape or dtype changed", rule, left, right);
         if (left && st < 0) *agreed = false;
