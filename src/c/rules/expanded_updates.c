@@ -62,9 +62,9 @@ static sketch of_two(sketch x, sketch y, bool product) {
 }
 
 /* Are all numbers in it as exact as the whole? What is made of thin factors is made in their own
- * precision. */
+ * precision; the inverse of what has none is made in double precision. */
 static bool as_exact(const lop_node *a, lop_dtype real, int depth) {
-    if (a->weak) return true;
+    if (a->weak) return a->op != &lop_op_inverse || real == LOP_f64;
     if (depth == 0 || (lop_is_blas(a->dtype) && lop_dtype_real(a->dtype) != real)) return false;
     for (int i = 0; i < a->n; i++)
         if (!as_exact(a->child[i], real, depth - 1)) return false;
@@ -424,7 +424,8 @@ static lop_status expanded(const lop_maker *mk, const lop_node *a, lop_dtype dt,
         const lop_node *child[4] = {f.base, u, v, p.c};
         if (st == LOP_OK) st = lop_make(mk, "lowrankupdate", NULL, p.c ? 4 : 3, child, NULL, out);
     }
-    if (st == LOP_OK && ((*out)->dtype != dt || (*out)->weak != a->weak)) {
+    if (st == LOP_OK && ((*out)->dtype != dt || (*out)->weak != a->weak ||
+                         !as_exact(*out, lop_dtype_real(dt), 2 * DEPTH))) {
         lop_node_unref(*out);
         *out = NULL;
         st = LOP_NOMATCH;

@@ -293,7 +293,7 @@ lop_status lop_solve_by_update(const lop_match *m, const lop_maker *mk, const lo
     woodbury s = opened_by(mk, a, update, m->root->dtype);
     lop_check k = {.mk = mk, .a = s.a};
     const lop_node *b = NULL, *x = NULL, *r = NULL, *dx = NULL, *x2 = NULL, *dense = NULL,
-                   *alt = NULL, *second = NULL, *w = NULL;
+                   *alt = NULL, *bordered = NULL, *second = NULL, *w = NULL;
     lop_attr cast = {.i = {1, 0, 0, s.dt.i[3]}};
     const lop_node *rhs = m->root->child[1];
     const int64_t many = rhs->shape.ndim > 1 ? lop_cols(rhs) : 1;
@@ -313,12 +313,13 @@ lop_status lop_solve_by_update(const lop_match *m, const lop_maker *mk, const lo
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_add, NULL, x, dx, &x2);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &s.dt, s.a, &dense);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_lu_solve, NULL, dense, b, &alt);
-    if (st == LOP_OK) st = lop_check_instead(&k, x2, b, alt, &second);
+    if (st == LOP_OK) st = lop_border_solve(&k, update, LOP_N, b, alt, &bordered);
+    if (st == LOP_OK) st = lop_check_instead(&k, x2, b, bordered, &second);
     if (st == LOP_OK)
         st = s.gram                        ? diagonal_solve(&s, b, w, second, out)
              : lop_is_precision(s.a) && !w ? lop_precision_solve(&s, b, alt, out)
                                            : lop_check_instead(&k, x, b, second, out);
-    const lop_node *gone[] = {b, x, r, dx, x2, dense, alt, second, w};
+    const lop_node *gone[] = {b, x, r, dx, x2, dense, alt, bordered, second, w};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     lop_check_close(&k);
     lop_woodbury_close(&s);
@@ -368,7 +369,8 @@ static lop_status adjoint_solve(const woodbury *s, const lop_node *b, const lop_
 /* Of a view what solve_update does, with the same small matrix and the same bound of the norm. */
 LOP_BUILD(solve_update_view) {
     const lop_node *view = m->root->child[0], *rhs = m->root->child[1], *b = NULL, *x = NULL,
-                   *r = NULL, *dx = NULL, *x2 = NULL, *dense = NULL, *alt = NULL, *second = NULL;
+                   *r = NULL, *dx = NULL, *x2 = NULL, *dense = NULL, *alt = NULL, *bordered = NULL,
+                   *second = NULL;
     woodbury s = {.mk = mk, .a = view->child[0], .p = parts_of(view->child[0])}, turned = s;
     lop_check k = {.mk = mk, .a = s.a};
     const lop_attr h = {.i = {LOP_H, 0, 0, 0}},
@@ -393,9 +395,10 @@ LOP_BUILD(solve_update_view) {
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_add, NULL, x, dx, &x2);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &s.dt, s.a, &dense);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_lu_solve, &h, dense, b, &alt);
-    if (st == LOP_OK) st = lop_check_instead(&k, x2, b, alt, &second);
+    if (st == LOP_OK) st = lop_border_solve(&k, s.a, LOP_H, b, alt, &bordered);
+    if (st == LOP_OK) st = lop_check_instead(&k, x2, b, bordered, &second);
     if (st == LOP_OK) st = lop_check_instead(&k, x, b, second, out);
-    const lop_node *gone[] = {b, x, r, dx, x2, dense, alt, second};
+    const lop_node *gone[] = {b, x, r, dx, x2, dense, alt, bordered, second};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     lop_check_close(&k);
     lop_woodbury_close(&s);
@@ -519,8 +522,8 @@ LOP_BUILD(update_inverse_diagonal) {
 lop_status lop_det_by_update(const lop_match *m, const lop_maker *mk, const lop_node *a,
                              const lop_node *update, const lop_node **out) {
     woodbury s = opened_by(mk, a, update, (lop_dtype)(m->root->attr.i[3] - 1));
-    const lop_node *base = NULL, *small = NULL, *det = NULL, *dense = NULL, *alt = NULL,
-                   *probed = NULL;
+    const lop_node *base = NULL, *small = NULL, *det = NULL, *dense = NULL, *whole = NULL,
+                   *alt = NULL, *probed = NULL;
     lop_status st = s.apart ? LOP_NOMATCH : sparse_whole(mk, s.a, 1, &base);
     if (st == LOP_OK) {
         st = lop_make1(mk, &lop_op_scaledet, &m->root->attr, base, &det);
@@ -532,14 +535,15 @@ lop_status lop_det_by_update(const lop_match *m, const lop_maker *mk, const lop_
     if (st == LOP_OK) st = det_inner(&s, &small);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_mul_det, NULL, base, small, &det);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &s.dt, s.a, &dense);
-    if (st == LOP_OK) st = lop_make1(mk, &lop_op_lu_det, NULL, dense, &alt);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_lu_det, NULL, dense, &whole);
+    if (st == LOP_OK) st = lop_border_det(mk, update, &s.dt, whole, &alt);
     if (st == LOP_OK)
         st = lop_woodbury_checked(&s, &lop_op_checked_det, det, alt,
                                   s.own && s.gram ? &probed : out);
     const lop_node *child[5] = {det, s.gram, s.inner, s.d, probed};
     if (st == LOP_OK && s.own && s.gram)
         st = lop_make_op(mk, &lop_op_checked_update_det, NULL, 5, child, NULL, out);
-    const lop_node *gone[] = {base, small, det, dense, alt, probed};
+    const lop_node *gone[] = {base, small, det, dense, whole, alt, probed};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     lop_woodbury_close(&s);
     return st;

@@ -15,11 +15,9 @@
  *   their inverses: S = D - C A^-1 B, which has an A that may be singular, as the corner then is;
  *   their determinants: det A / det M. These two for any blocks.
  *
- * Likewise the first rows and columns, or the last, of the inverse of any M that has no blocks as
- * it is written: its own parts are the blocks, a band's bands, a dense one's dense. As of those
- * that are written nothing is checked: S b has errors of some u cond(A) |C| |A^-1| |B| |b|, and
- * solving with the corner as it is written, an inverse of M that is cut, of u cond(M) |M^-1| |S|^2
- * |b|, which is more: |S| is |C A^-1 B| where that is large, and |M^-1| |S| is 1 at least.
+ * Likewise solves and determinants of the first rows and columns, or the last, of the inverse of
+ * an M of structure that has no blocks as it is written: its own parts are the blocks, a band's
+ * bands. What comes out is looked at by M^-1 itself, which a singular M has none of.
  *
  * Where the blocks are circulants of one size, so are W and S: they are made by their first columns
  * (circulant_sums.c), in a few FFTs.
@@ -27,6 +25,7 @@
  * Cost: q columns through A, 2 p q^2, 2/3 q^3 for q rows of D. */
 #include "builds.h"
 #include "expr/properties.h"
+#include "ops/shared/sparse_solver.h"
 #include "rewrite/cheap_to_solve.h"
 #include "rewrite/guards.h"
 #include "thin_sum.h"
@@ -272,10 +271,12 @@ static bool parts_as_written(const lop_node *b, int64_t start, int64_t count, co
     return true;
 }
 
-/* Of few rows the whole is factored at about the same price, once for all that asks it. */
+/* Is what is inverted itself factored at once, so that the answer can be looked at by its inverse?
+ */
 static bool corner_pays(const lop_node *b, int64_t count) {
     enum { PART = 6 };
-    return PART * count >= lop_rows(b) || lop_cheap_to_solve(b) || lop_solved_as_update(b);
+    const bool quick = lop_cheap_to_solve(b) || lop_sparse_pays(b);
+    return lop_solved_as_update(b) || (quick && PART * count >= lop_rows(b));
 }
 
 /* Of what is inverted and cut to its first rows or its last: those, and the others. To be dropped
@@ -326,29 +327,55 @@ static lop_status complement_of(const lop_maker *mk, const corner *c, const lop_
     return st;
 }
 
-LOP_BUILD(solve_corner) {
-    corner c;
-    const lop_node *s = NULL, *b = NULL;
-    lop_status st = read_corner(mk, m->root->child[0], &c);
-    if (st == LOP_OK) st = complement_of(mk, &c, &s);
-    if (st == LOP_OK) st = lop_build_cast_x(m, mk, &b);
-    if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, s, b, out);
-    drop_corner(&c);
-    lop_node_unref(s);
-    lop_node_unref(b);
+/* x, or what LU of the corner gives, where x is not accurate enough: the inverse is applied to it.
+ */
+static lop_status checked_corner(const lop_match *m, const lop_maker *mk, const lop_node *x,
+                                 const lop_node *b, const lop_node **out) {
+    const lop_attr dt = {.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
+    lop_check k = {.mk = mk, .a = m->root->child[0]};
+    const lop_node *dense = NULL, *alt = NULL;
+    lop_status st = lop_check_open(&k, m->root->dtype);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &dt, k.a, &dense);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_lu_solve, NULL, dense, b, &alt);
+    if (st == LOP_OK) st = lop_check_instead(&k, x, b, alt, out);
+    lop_node_unref(dense);
+    lop_node_unref(alt);
+    lop_check_close(&k);
     return st;
 }
 
-/* An update of low rank keeps one: expanded_updates.c. */
-LOP_BUILD(inverse_corner) {
+LOP_BUILD(solve_corner) {
     corner c;
-    const lop_node *s = NULL;
-    lop_status st = read_corner(mk, m->root->child[0]->child[0], &c);
-    if (st == LOP_OK && !c.written && lop_solved_as_update(c.whole)) st = LOP_NOMATCH;
+    const lop_node *s = NULL, *b = NULL, *x = NULL;
+    lop_status st = read_corner(mk, m->root->child[0], &c);
     if (st == LOP_OK) st = complement_of(mk, &c, &s);
-    if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, s, out);
+    if (st == LOP_OK) st = lop_build_cast_x(m, mk, &b);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, s, b, c.written ? out : &x);
+    if (st == LOP_OK && !c.written) st = checked_corner(m, mk, x, b, out);
     drop_corner(&c);
     lop_node_unref(s);
+    lop_node_unref(b);
+    lop_node_unref(x);
+    return st;
+}
+
+/* Of blocks that are written; by the dense form, whose columns are solutions: the diagonal of
+ * R O^-1 D by itself may be made of O^-1, which is less accurate. */
+LOP_BUILD(inverse_corner) {
+    corner c;
+    const lop_attr *k = &m->root->attr, dt = {.i = {0, 0, 0, k->i[3]}};
+    const lop_node *s = NULL, *dense = NULL;
+    lop_status st = read_corner(mk, m->root->child[0]->child[0], &c);
+    if (st == LOP_OK && !c.written) st = LOP_NOMATCH;
+    if (st == LOP_OK) st = complement_of(mk, &c, &s);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &dt, s, &dense);
+    if (st == LOP_OK && m->root->op == &lop_op_diagonal)
+        st = lop_make1(mk, &lop_op_array_diagonal, k, dense, out);
+    else if (st == LOP_OK)
+        *out = lop_node_ref(dense);
+    drop_corner(&c);
+    lop_node_unref(s);
+    lop_node_unref(dense);
     return st;
 }
 

@@ -1,0 +1,91 @@
+/* sparse_borders.c: solves with B + U C V^H, and its determinant, of a sparse B that is singular or
+ * next to it, as the Laplacian of a graph is beside a constant. Woodbury's formula has no answer
+ * then, but
+ *
+ *   K = [B U C; -V^H I],   K [x; y] = [b; 0]  gives  (B + U C V^H) x = b,   det K = det(B + U C
+ * V^H)
+ *
+ * (Bunch and Rose 1974). K is sparse where U is thin, and factored with pivots from among all its
+ * rows. What is lost where U is large shows in the backward error of x, which is looked at as that
+ * of the formula is; the dense form else. */
+#include "builds.h"
+#include "low_rank_parts.h"
+#include "ops/shared/sparse_solver.h"
+
+/* K; NOMATCH: it is not sparse. Owned. */
+static lop_status border(const lop_maker *mk, const parts *p, const lop_node **out) {
+    const lop_attr two = {.i = {2, 2, 0, 0}}, minus = lop_attr_coef(-1, 0);
+    const int64_t k = lop_cols(p->v);
+    const lop_node *uc = NULL, *vh = NULL, *less = NULL, *eye = NULL;
+    if (!lop_is_blas(p->base->dtype) || !lop_sparse_selects(p->base)) return LOP_NOMATCH;
+    const lop_node like = {
+        .shape = {.ndim = 2, .dim = {k, k}}, .dtype = LOP_f64, .weak = LOP_WEAK, .core = 2};
+    lop_status st = lop_view_once(mk, LOP_H, p->v, &vh);
+    if (st == LOP_OK && p->c) st = lop_make2(mk, &lop_op_prod, NULL, p->u, p->c, &uc);
+    if (st == LOP_OK) st = lop_make(mk, "identity", NULL, 0, NULL, &like, &eye);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_scaled, &minus, vh, &less);
+    const lop_node *child[4] = {p->base, uc ? uc : p->u, less, eye};
+    if (st == LOP_OK) st = lop_make_op(mk, &lop_op_block, &two, 4, child, NULL, out);
+    const lop_node *gone[] = {uc, vh, less, eye};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    if (st != LOP_OK || lop_sparse_pays(*out)) return st;
+    lop_node_unref(*out);
+    *out = NULL;
+    return LOP_NOMATCH;
+}
+
+/* mode(B + U C V^H)^-1 b by K. */
+static lop_status solution(const lop_maker *mk, const lop_node *k, int mode, const lop_node *b,
+                           const lop_node **out) {
+    const int64_t n = lop_rows(b), more = lop_rows(k) - n;
+    const lop_attr dt = {.i = {0, 0, 0, (int64_t)b->dtype + 1}}, below = {.i = {2, 1, 0, 0}},
+                   how = {.i = {mode, 0, 0, 0}}, top = {.i = {0, n, 0, lop_cols(b)}};
+    const lop_node like = {
+        .shape = {.ndim = 2, .dim = {more, lop_cols(b)}}, .dtype = b->dtype, .core = 2};
+    const lop_node *zeros = NULL, *none = NULL, *all = NULL, *dense = NULL, *alt = NULL,
+                   *both = NULL;
+    lop_status st = lop_make(mk, "zeros", NULL, 0, NULL, &like, &zeros);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &dt, zeros, &none);
+    const lop_node *part[2] = {b, none};
+    if (st == LOP_OK) st = lop_make_op(mk, &lop_op_grid, &below, 2, part, NULL, &all);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &dt, k, &dense);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_lu_solve, &how, dense, all, &alt);
+    const lop_node *child[3] = {k, all, alt};
+    if (st == LOP_OK) st = lop_make_op(mk, &lop_op_sparse_solve, &how, 3, child, NULL, &both);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_slice, &top, both, out);
+    const lop_node *gone[] = {zeros, none, all, dense, alt, both};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
+lop_status lop_border_solve(const lop_check *c, const lop_node *update, int mode, const lop_node *b,
+                            const lop_node *alt, const lop_node **out) {
+    const parts p = parts_of(update);
+    const lop_node *k = NULL, *x = NULL;
+    lop_status st = lop_nbatch(b) == 0 && b->core == 2 ? border(c->mk, &p, &k) : LOP_NOMATCH;
+    if (st == LOP_OK) st = solution(c->mk, k, mode, b, &x);
+    if (st == LOP_OK) st = lop_check_instead(c, x, b, alt, out);
+    lop_node_unref(k);
+    lop_node_unref(x);
+    if (st != LOP_NOMATCH) return st;
+    *out = lop_node_ref(alt);
+    return LOP_OK;
+}
+
+/* det K, in place of alt where there is a K. */
+lop_status lop_border_det(const lop_maker *mk, const lop_node *update, const lop_attr *how,
+                          const lop_node *alt, const lop_node **out) {
+    const parts p = parts_of(update);
+    const lop_node *k = NULL, *dense = NULL, *by_dense = NULL;
+    lop_status st = border(mk, &p, &k);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, how, k, &dense);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_lu_det, NULL, dense, &by_dense);
+    const lop_node *child[2] = {k, by_dense};
+    if (st == LOP_OK) st = lop_make_op(mk, &lop_op_sparse_det, NULL, 2, child, NULL, out);
+    lop_node_unref(k);
+    lop_node_unref(dense);
+    lop_node_unref(by_dense);
+    if (st != LOP_NOMATCH) return st;
+    *out = lop_node_ref(alt);
+    return LOP_OK;
+}
