@@ -161,6 +161,17 @@ static const lop_node *two_krons(bool solve) {
     return solve ? t_two_of(&w, "solve", a, operand(4)) : t_one_of(&w, "scaledet", NULL, a);
 }
 
+/* A sparse matrix beside a low rank: its border stands by. */
+static const lop_node *beside_thin(bool solve) {
+    const lop_node *f[3] = {NULL};
+    if (t_op("sparse")->random(&w.rand, 4, 4, LOP_f64, &f[0]) != LOP_OK) return NULL;
+    for (int i = 1; i < 3; i++)
+        f[i] = t_one_of(&w, "dense", NULL, t_array(&w, LOP_f64, 2, 2, (int64_t[]){4, 1}));
+    const lop_node *a = t_node(&w, "lowrankupdate", NULL, 3, f);
+    for (int i = 0; i < 3; i++) lop_node_unref(f[i]);
+    return solve ? t_two_of(&w, "solve", a, operand(4)) : t_one_of(&w, "scaledet", NULL, a);
+}
+
 /* Formulas that spell out an inverse, and a covariance by its precision. */
 static const lop_node *of_inverses(int which) {
     enum { OF_SPARSE = 26 }; /* these are last */
@@ -249,7 +260,9 @@ static const lop_node *fixed(int which) {
     case 12: return two_krons(which == 11);
     case 8:
     case 9: return bordered(which == 8);
-    default: return of_inverses(which - 13);
+    case 13:
+    case 14: return beside_thin(which == 13);
+    default: return of_inverses(which - 15);
     }
 }
 
@@ -480,7 +493,7 @@ int main(int argc, char **argv) {
         cotangents_alone();
         tests_of_assumptions();
         kinds_as_declared();
-        fixed_scenes(0, 47);
+        fixed_scenes(0, 49);
         w.ctx.mixed = true; /* solves by a factor, and a batch in which it fails */
         fixed_scenes(1, 3);
         w.ctx.mixed = false;
