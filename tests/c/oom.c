@@ -260,9 +260,9 @@ static const lop_node *fixed(int which) {
     case 12: return two_krons(which == 11);
     case 8:
     case 9: return bordered(which == 8);
-    case 13:
-    case 14: return beside_thin(which == 13);
-    default: return of_inverses(which - 15);
+    case 47:
+    case 48: return beside_thin(which == 47);
+    default: return of_inverses(which - 13);
     }
 }
 
