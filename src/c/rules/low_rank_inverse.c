@@ -536,7 +536,9 @@ lop_status lop_det_by_update(const lop_match *m, const lop_maker *mk, const lop_
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_mul_det, NULL, base, small, &det);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &s.dt, s.a, &dense);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_lu_det, NULL, dense, &whole);
-    if (st == LOP_OK) st = lop_border_det(mk, update, &s.dt, whole, &alt);
+    if (st == LOP_OK) /* nothing looks at that of what is a but for rounding */
+        st = s.apart ? (alt = lop_node_ref(whole), LOP_OK)
+                     : lop_border_det(mk, update, &s.dt, whole, &alt);
     if (st == LOP_OK)
         st = lop_woodbury_checked(&s, &lop_op_checked_det, det, alt,
                                   s.own && s.gram ? &probed : out);

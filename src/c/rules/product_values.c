@@ -3,6 +3,7 @@
 #include "builds.h"
 #include "expr/properties.h"
 #include "ops/shared/sparse_solver.h"
+#include "sparse_updates.h"
 #include "thin_sum.h"
 
 enum { PARTS = 64 }; /* blocks of one row: more are left to the planner */
@@ -48,35 +49,35 @@ int lop_factors_times(const lop_node *a, const lop_node **f, lop_coef *c) {
     return n;
 }
 
-/* A factor of a product, seen through a view. */
+/* A factor of a product, seen through a view, and whether that is one of a product. */
 typedef struct seen {
     const lop_node *node; /* borrowed */
     int mode;
+    bool within;
 } seen;
 
 /* The factors of a product, of those it is a view of too, and of multiples of them, by whose
- * numbers *c is multiplied; 0: there are too many, or integers. *opened: a view of a product of
- * sparse ones was met. */
-static int seen_factors(const lop_node *a, seen *f, lop_coef *c, bool *opened) {
-    seen todo[LOP_FACTORS + 1] = {{a, 0}};
+ * numbers *c is multiplied; 0: there are too many. */
+static int seen_factors(const lop_node *a, seen *f, lop_coef *c) {
+    seen todo[LOP_FACTORS + 1] = {{.node = a}};
     int waiting = 1, n = 0;
     while (waiting > 0) {
-        const seen t = todo[--waiting];
+        seen t = todo[--waiting];
         const lop_node *x = t.node;
         if (x->op == &lop_op_scaled) {
             const lop_coef by = lop_coef_of(&x->attr);
             *c = lop_coef_times(x->ctx, *c, t.mode & LOP_C ? lop_coef_conj(x->ctx, by) : by);
-            todo[waiting++] = (seen){x->child[0], t.mode};
+            t.node = x->child[0];
+            todo[waiting++] = t;
         } else if (x->op == &lop_op_view) {
-            todo[waiting++] = (seen){x->child[0], t.mode ^ (int)x->attr.i[0]};
+            todo[waiting++] = (seen){x->child[0], t.mode ^ (int)x->attr.i[0], t.within};
         } else if (x->op == &lop_op_prod && waiting + 2 <= LOP_FACTORS) {
             const int first = t.mode & LOP_T ? 1 : 0;
-            *opened |= t.mode && (lop_sparse_entries(x->child[0]) >= 0 ||
-                                  lop_sparse_entries(x->child[1]) >= 0);
-            todo[waiting++] = (seen){x->child[1 - first], t.mode};
-            todo[waiting++] = (seen){x->child[first], t.mode};
-        } else if (x->op == &lop_op_prod || n == LOP_FACTORS || !lop_is_blas(x->dtype)) {
-            return 0; /* products of integers stay in their order */
+            const bool within = t.within || t.mode;
+            todo[waiting++] = (seen){x->child[1 - first], t.mode, within};
+            todo[waiting++] = (seen){x->child[first], t.mode, within};
+        } else if (x->op == &lop_op_prod || n == LOP_FACTORS) {
+            return 0;
         } else {
             f[n++] = t;
         }
@@ -84,16 +85,28 @@ static int seen_factors(const lop_node *a, seen *f, lop_coef *c, bool *opened) {
     return n;
 }
 
+/* Are they of floats, whose products may be taken in another order, and is there a sparse one that
+ * is not diagonal within a view of a product? */
+static bool worth_opening(const seen *f, int n) {
+    bool found = false;
+    for (int i = 0; i < n; i++) {
+        const lop_node *a = f[i].node;
+        if (!lop_is_blas(a->dtype)) return false;
+        found |=
+            f[i].within && a->op != &lop_op_dense && !lop_is_noise(a) && lop_sparse_entries(a) >= 0;
+    }
+    return found;
+}
+
 /* X (Y Z)^H = X Z^H Y^H, that ways by what stands beside an inverse see the factors. */
 LOP_BUILD(views_opened) {
     const lop_node *p = m->root->child[0], *f[LOP_FACTORS] = {NULL}, *all = NULL, *times = NULL;
     seen s[LOP_FACTORS];
     lop_coef c = lop_coef_const(1, 0);
-    bool opened = false;
     const int n = lop_nbatch(p) == 0 && p->dtype == m->root->dtype && lop_is_blas(p->dtype)
-                      ? seen_factors(p, s, &c, &opened)
+                      ? seen_factors(p, s, &c)
                       : 0;
-    if (!n || !opened) return LOP_NOMATCH;
+    if (!worth_opening(s, n)) return LOP_NOMATCH;
     const lop_attr by = lop_coef_attr(c);
     lop_status st = LOP_OK;
     for (int i = 0; st == LOP_OK && i < n; i++) st = lop_view_once(mk, s[i].mode, s[i].node, &f[i]);
