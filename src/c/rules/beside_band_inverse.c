@@ -228,13 +228,10 @@ static lop_status next(const lop_maker *mk, const lop_op *op, const lop_node *a,
 }
 
 LOP_BUILD(solve_beside_band_inverse) {
-    const lop_node *sum = m->root->child[0], *b = NULL, *x = NULL, *seen = NULL, *dense = NULL,
-                   *alt = NULL;
-    const lop_attr dt = {.i = {0, 0, 0, (int64_t)sum->dtype + 1}}, cast = {.i = {1, 0, 0, dt.i[3]}},
-                   tried = {.i = {1, 0, 0, 0}};
+    const lop_node *sum = m->root->child[0], *b = NULL, *x = NULL, *seen = NULL;
+    const lop_attr cast = {.i = {1, 0, 0, (int64_t)sum->dtype + 1}};
     beside s = {NULL};
     ways w = {NULL};
-    lop_check k = {.mk = mk, .a = sum};
     lop_status st =
         m->root->dtype == sum->dtype && lop_rows(sum) > 0 ? read_beside(mk, sum, &s) : LOP_NOMATCH;
     if (st == LOP_OK) st = find_way(mk, &s, &w);
@@ -246,15 +243,8 @@ LOP_BUILD(solve_beside_band_inverse) {
     if (st == LOP_OK) st = next(mk, &lop_op_solve, w.h, &x);
     if (st == LOP_OK && !w.times_first) st = next(mk, &lop_op_apply, seen, &x);
     if (st == LOP_OK && w.after) st = next(mk, &lop_op_solve, s.g, &x);
-    if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &dt, sum, &dense);
-    if (st == LOP_OK)
-        st = lop_infer_hermitian(sum)
-                 ? lop_make2(mk, &lop_op_cholesky_solve, &tried, dense, b, &alt)
-                 : lop_make2(mk, &lop_op_lu_solve, NULL, dense, b, &alt);
-    if (st == LOP_OK) st = lop_check_open(&k, sum->dtype);
-    if (st == LOP_OK) st = lop_check_instead(&k, x, b, alt, out);
-    lop_check_close(&k);
-    const lop_node *gone[] = {s.g, w.h, b, x, seen, dense, alt};
+    if (st == LOP_OK) st = lop_check_or_dense(mk, sum, x, b, out);
+    const lop_node *gone[] = {s.g, w.h, b, x, seen};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     return st;
 }

@@ -1,6 +1,7 @@
 /* checked_solution.c: a solution that is checked before it is accepted: with residual r = b - A x
  * the backward error must be small, else the fallback branch runs (op_checked_or_fallback.c). */
 #include "builds.h"
+#include "expr/properties.h"
 
 /* a - b. */
 lop_status lop_build_minus(const lop_maker *mk, const lop_node *a, const lop_node *b,
@@ -58,5 +59,22 @@ lop_status lop_check_instead(const lop_check *k, const lop_node *x, const lop_no
     if (st != LOP_OK) return st;
     st = lop_check_by(k, x, r, b, alt, out);
     lop_node_unref(r);
+    return st;
+}
+
+lop_status lop_check_or_dense(const lop_maker *mk, const lop_node *a, const lop_node *x,
+                              const lop_node *b, const lop_node **out) {
+    const lop_attr dt = {.i = {0, 0, 0, (int64_t)a->dtype + 1}}, tried = {.i = {1, 0, 0, 0}};
+    const lop_node *dense = NULL, *alt = NULL;
+    lop_check k = {.mk = mk, .a = a};
+    lop_status st = lop_make1(mk, &lop_op_todense, &dt, a, &dense);
+    if (st == LOP_OK)
+        st = lop_infer_hermitian(a) ? lop_make2(mk, &lop_op_cholesky_solve, &tried, dense, b, &alt)
+                                    : lop_make2(mk, &lop_op_lu_solve, NULL, dense, b, &alt);
+    if (st == LOP_OK) st = lop_check_open(&k, a->dtype);
+    if (st == LOP_OK) st = lop_check_instead(&k, x, b, alt, out);
+    lop_check_close(&k);
+    lop_node_unref(dense);
+    lop_node_unref(alt);
     return st;
 }

@@ -130,21 +130,16 @@ LOP_BUILD(circulant_value) {
 
 lop_status lop_solve_circulant(const lop_maker *mk, const lop_node *root, const lop_node *one,
                                const lop_node **out) {
-    const lop_node *a = root->child[0], *b = NULL, *x = NULL, *dense = NULL, *alt = NULL;
-    const lop_attr dt = {.i = {0, 0, 0, (int64_t)a->dtype + 1}}, cast = {.i = {1, 0, 0, dt.i[3]}};
-    lop_check k = {.mk = mk, .a = a};
+    const lop_node *a = root->child[0], *b = NULL, *x = NULL;
+    const lop_attr cast = {.i = {1, 0, 0, (int64_t)a->dtype + 1}};
     if (!lop_holds_inverse(a, LOP_CIRCULANT_DEPTH))
         return lop_make2(mk, &lop_op_solve, NULL, one, root->child[1], out);
     if (root->dtype != a->dtype || lop_rows(a) == 0) return LOP_NOMATCH;
     lop_status st = lop_make1(mk, &lop_op_cast, &cast, root->child[1], &b);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_solve, NULL, one, b, &x);
-    if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &dt, a, &dense);
-    if (st == LOP_OK) st = lop_make2(mk, &lop_op_lu_solve, NULL, dense, b, &alt);
-    if (st == LOP_OK) st = lop_check_open(&k, a->dtype);
-    if (st == LOP_OK) st = lop_check_instead(&k, x, b, alt, out);
-    lop_check_close(&k);
-    const lop_node *gone[] = {b, x, dense, alt};
-    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    if (st == LOP_OK) st = lop_check_or_dense(mk, a, x, b, out);
+    lop_node_unref(b);
+    lop_node_unref(x);
     return st;
 }
 

@@ -111,27 +111,20 @@ LOP_BUILD(det_weighted) {
 }
 
 LOP_BUILD(solve_weighted) {
-    const lop_node *a = m->root->child[0], *t = NULL, *back = NULL, *b = NULL, *z = NULL, *x = NULL,
-                   *dense = NULL, *alt = NULL;
-    const lop_attr dt = {.i = {0, 0, 0, (int64_t)m->root->dtype + 1}},
-                   cast = {.i = {1, 0, 0, dt.i[3]}};
-    lop_check k = {.mk = mk, .a = a};
+    const lop_node *a = m->root->child[0], *t = NULL, *back = NULL, *b = NULL, *z = NULL, *x = NULL;
+    const lop_attr cast = {.i = {1, 0, 0, (int64_t)m->root->dtype + 1}};
     weighted w;
     const lop_node *rhs = m->root->child[1];
     if (a->dtype != m->root->dtype || (rhs->core > 1 && 4 * lop_cols(rhs) > lop_rows(a)) ||
         !read(a, &w))
         return LOP_NOMATCH; /* of many columns the check takes more than half a factor */
     lop_status st = symmetric(mk, &w, &t, &back);
-    if (st == LOP_OK) st = lop_check_open(&k, m->root->dtype);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_cast, &cast, rhs, &b);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_solve, NULL, w.left ? w.d : t, b, &z);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_solve, NULL, w.left ? t : w.d, z, &x);
-    if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &dt, a, &dense);
-    if (st == LOP_OK) st = lop_make2(mk, &lop_op_lu_solve, NULL, dense, b, &alt);
-    if (st == LOP_OK) st = lop_check_instead(&k, x, b, alt, out);
-    const lop_node *gone[] = {t, back, b, z, x, dense, alt};
+    if (st == LOP_OK) st = lop_check_or_dense(mk, a, x, b, out);
+    const lop_node *gone[] = {t, back, b, z, x};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
-    lop_check_close(&k);
     return st;
 }
 

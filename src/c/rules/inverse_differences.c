@@ -185,11 +185,8 @@ LOP_BUILD(det_quadratic) {
 }
 
 LOP_BUILD(solve_quadratic) {
-    const lop_node *sum = m->root->child[0], *b = NULL, *z = NULL, *x = NULL, *dense = NULL,
-                   *alt = NULL;
-    const lop_attr dt = {.i = {0, 0, 0, (int64_t)sum->dtype + 1}}, cast = {.i = {1, 0, 0, dt.i[3]}},
-                   tried = {.i = {1, 0, 0, 0}};
-    lop_check k = {.mk = mk, .a = sum};
+    const lop_node *sum = m->root->child[0], *b = NULL, *z = NULL, *x = NULL;
+    const lop_attr cast = {.i = {1, 0, 0, (int64_t)sum->dtype + 1}};
     pair p = {NULL};
     lop_status st = m->root->dtype == sum->dtype && !lop_cheap_to_solve(sum) ? LOP_OK : LOP_NOMATCH;
     if (st == LOP_OK) st = read_quadratic(mk, sum, &p);
@@ -208,15 +205,8 @@ LOP_BUILD(solve_quadratic) {
         drop(&p);
         return st;
     }
-    if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &dt, sum, &dense);
-    if (st == LOP_OK)
-        st = lop_infer_hermitian(sum)
-                 ? lop_make2(mk, &lop_op_cholesky_solve, &tried, dense, b, &alt)
-                 : lop_make2(mk, &lop_op_lu_solve, NULL, dense, b, &alt);
-    if (st == LOP_OK) st = lop_check_open(&k, sum->dtype);
-    if (st == LOP_OK) st = lop_check_instead(&k, x, b, alt, out);
-    lop_check_close(&k);
-    const lop_node *gone[] = {b, z, x, dense, alt};
+    st = lop_check_or_dense(mk, sum, x, b, out);
+    const lop_node *gone[] = {b, z, x};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     drop(&p);
     return st;

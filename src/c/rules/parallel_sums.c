@@ -162,23 +162,14 @@ static lop_status solution(const lop_maker *mk, const parallel *s, const lop_nod
 }
 
 LOP_BUILD(solve_parallel_sum) {
-    const lop_node *a = m->root->child[0], *b = NULL, *x = NULL, *half = NULL, *dense = NULL,
-                   *alt = NULL;
-    const lop_attr dt = {.i = {0, 0, 0, (int64_t)a->dtype + 1}}, cast = {.i = {1, 0, 0, dt.i[3]}},
-                   tried = {.i = {1, 0, 0, 0}};
-    lop_check k = {.mk = mk, .a = a};
+    const lop_node *a = m->root->child[0], *b = NULL, *x = NULL, *half = NULL;
+    const lop_attr cast = {.i = {1, 0, 0, (int64_t)a->dtype + 1}};
     parallel s;
     lop_status st = read_parallel(mk, a, m->root->dtype, &s);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_cast, &cast, m->root->child[1], &b);
     if (st == LOP_OK) st = solution(mk, &s, b, &half, &x);
-    if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &dt, a, &dense);
-    if (st == LOP_OK)
-        st = lop_infer_hermitian(a) ? lop_make2(mk, &lop_op_cholesky_solve, &tried, dense, b, &alt)
-                                    : lop_make2(mk, &lop_op_lu_solve, NULL, dense, b, &alt);
-    if (st == LOP_OK) st = lop_check_open(&k, a->dtype);
-    if (st == LOP_OK) st = lop_check_instead(&k, x, b, alt, out);
-    lop_check_close(&k);
-    const lop_node *gone[] = {b, x, half, dense, alt, s.q};
+    if (st == LOP_OK) st = lop_check_or_dense(mk, a, x, b, out);
+    const lop_node *gone[] = {b, x, half, s.q};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     return st;
 }

@@ -29,26 +29,6 @@ const lop_node *lop_peeled(const lop_node *a, lop_coef *c) {
     return a->child[0];
 }
 
-int lop_factors_times(const lop_node *a, const lop_node **f, lop_coef *c) {
-    const lop_node *todo[LOP_FACTORS + 1] = {a};
-    int waiting = 1, n = 0;
-    while (waiting > 0) {
-        const lop_node *t = todo[--waiting];
-        if (t->op == &lop_op_scaled) {
-            *c = lop_coef_times(t->ctx, *c, lop_coef_of(&t->attr));
-            todo[waiting++] = t->child[0];
-        } else if (t->op == &lop_op_prod && waiting + 2 <= LOP_FACTORS) {
-            todo[waiting++] = t->child[1];
-            todo[waiting++] = t->child[0];
-        } else if (t->op == &lop_op_prod || n == LOP_FACTORS) {
-            return 0;
-        } else {
-            f[n++] = t;
-        }
-    }
-    return n;
-}
-
 /* A factor of a product, seen through a view, and whether that is one of a product. */
 typedef struct seen {
     const lop_node *node; /* borrowed */
@@ -56,9 +36,9 @@ typedef struct seen {
     bool within;
 } seen;
 
-/* The factors of a product, of those it is a view of too, and of multiples of them, by whose
- * numbers *c is multiplied; 0: there are too many. */
-static int seen_factors(const lop_node *a, seen *f, lop_coef *c) {
+/* The factors of a product and of multiples of one, by whose numbers *c is multiplied, where
+ * `views` of those it is a view of too; 0: there are too many. */
+static int seen_factors(const lop_node *a, bool views, seen *f, lop_coef *c) {
     seen todo[LOP_FACTORS + 1] = {{.node = a}};
     int waiting = 1, n = 0;
     while (waiting > 0) {
@@ -69,7 +49,7 @@ static int seen_factors(const lop_node *a, seen *f, lop_coef *c) {
             *c = lop_coef_times(x->ctx, *c, t.mode & LOP_C ? lop_coef_conj(x->ctx, by) : by);
             t.node = x->child[0];
             todo[waiting++] = t;
-        } else if (x->op == &lop_op_view) {
+        } else if (views && x->op == &lop_op_view) {
             todo[waiting++] = (seen){x->child[0], t.mode ^ (int)x->attr.i[0], t.within};
         } else if (x->op == &lop_op_prod && waiting + 2 <= LOP_FACTORS) {
             const int first = t.mode & LOP_T ? 1 : 0;
@@ -82,6 +62,13 @@ static int seen_factors(const lop_node *a, seen *f, lop_coef *c) {
             f[n++] = t;
         }
     }
+    return n;
+}
+
+int lop_factors_times(const lop_node *a, const lop_node **f, lop_coef *c) {
+    seen s[LOP_FACTORS];
+    const int n = seen_factors(a, false, s, c);
+    for (int i = 0; i < n; i++) f[i] = s[i].node;
     return n;
 }
 
@@ -104,7 +91,7 @@ LOP_BUILD(views_opened) {
     seen s[LOP_FACTORS];
     lop_coef c = lop_coef_const(1, 0);
     const int n = lop_nbatch(p) == 0 && p->dtype == m->root->dtype && lop_is_blas(p->dtype)
-                      ? seen_factors(p, s, &c)
+                      ? seen_factors(p, true, s, &c)
                       : 0;
     if (!worth_opening(s, n)) return LOP_NOMATCH;
     const lop_attr by = lop_coef_attr(c);

@@ -327,23 +327,7 @@ static lop_status complement_of(const lop_maker *mk, const corner *c, const lop_
     return st;
 }
 
-/* x, or what LU of the corner gives, where x is not accurate enough: the inverse is applied to it.
- */
-static lop_status checked_corner(const lop_match *m, const lop_maker *mk, const lop_node *x,
-                                 const lop_node *b, const lop_node **out) {
-    const lop_attr dt = {.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
-    lop_check k = {.mk = mk, .a = m->root->child[0]};
-    const lop_node *dense = NULL, *alt = NULL;
-    lop_status st = lop_check_open(&k, m->root->dtype);
-    if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &dt, k.a, &dense);
-    if (st == LOP_OK) st = lop_make2(mk, &lop_op_lu_solve, NULL, dense, b, &alt);
-    if (st == LOP_OK) st = lop_check_instead(&k, x, b, alt, out);
-    lop_node_unref(dense);
-    lop_node_unref(alt);
-    lop_check_close(&k);
-    return st;
-}
-
+/* Of what is not written in blocks looked at by the inverse, which is applied to it. */
 LOP_BUILD(solve_corner) {
     corner c;
     const lop_node *s = NULL, *b = NULL, *x = NULL;
@@ -351,7 +335,7 @@ LOP_BUILD(solve_corner) {
     if (st == LOP_OK) st = complement_of(mk, &c, &s);
     if (st == LOP_OK) st = lop_build_cast_x(m, mk, &b);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, s, b, c.written ? out : &x);
-    if (st == LOP_OK && !c.written) st = checked_corner(m, mk, x, b, out);
+    if (st == LOP_OK && !c.written) st = lop_check_or_dense(mk, m->root->child[0], x, b, out);
     drop_corner(&c);
     lop_node_unref(s);
     lop_node_unref(b);

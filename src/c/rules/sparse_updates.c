@@ -180,28 +180,20 @@ lop_status lop_seen_solution(const void *of, const lop_node *b, const lop_node *
 
 LOP_BUILD(solve_sparse_update) {
     const lop_node *sum = m->root->child[0], *b = NULL, *x = NULL, *r = NULL, *more = NULL,
-                   *again = NULL, *dense = NULL, *alt = NULL;
-    const lop_attr dt = {.i = {0, 0, 0, (int64_t)sum->dtype + 1}}, cast = {.i = {1, 0, 0, dt.i[3]}},
-                   tried = {.i = {1, 0, 0, 0}};
+                   *again = NULL;
+    const lop_attr cast = {.i = {1, 0, 0, (int64_t)sum->dtype + 1}};
     lop_seen s;
-    lop_check k = {.mk = mk, .a = sum};
+    const lop_check k = {.mk = mk, .a = sum};
     lop_status st = lop_seen_read(mk, sum, m->root->dtype, &s);
     if (st == LOP_OK && s.factored && MANY * lop_cols(m->root->child[1]) > lop_rows(sum))
         st = LOP_NOMATCH;
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_cast, &cast, m->root->child[1], &b);
     if (st == LOP_OK) st = lop_seen_solution(&s, b, &x);
-    if (st == LOP_OK) st = lop_check_open(&k, sum->dtype);
     if (st == LOP_OK) st = lop_check_residual(&k, x, b, &r);
     if (st == LOP_OK) st = lop_seen_solution(&s, r, &more);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_add, NULL, x, more, &again);
-    if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &dt, sum, &dense);
-    if (st == LOP_OK)
-        st = lop_infer_hermitian(sum)
-                 ? lop_make2(mk, &lop_op_cholesky_solve, &tried, dense, b, &alt)
-                 : lop_make2(mk, &lop_op_lu_solve, NULL, dense, b, &alt);
-    if (st == LOP_OK) st = lop_check_instead(&k, again, b, alt, out);
-    lop_check_close(&k);
-    const lop_node *gone[] = {b, x, r, more, again, dense, alt};
+    if (st == LOP_OK) st = lop_check_or_dense(mk, sum, again, b, out);
+    const lop_node *gone[] = {b, x, r, more, again};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     lop_seen_close(&s);
     return st;
