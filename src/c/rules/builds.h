@@ -531,7 +531,7 @@ lop_status lop_check_by(const lop_check *k, const lop_node *x, const lop_node *r
                         const lop_node *alt, const lop_node **out);
 lop_status lop_check_instead(const lop_check *k, const lop_node *x, const lop_node *b,
                              const lop_node *alt, const lop_node **out);
-/* x of A x = b likewise, of A's dtype, else by Cholesky or LU of the dense form. */
+/* x of A x = b likewise, in b's dtype, else by Cholesky or LU of the dense form. */
 lop_status lop_check_or_dense(const lop_maker *mk, const lop_node *a, const lop_node *x,
                               const lop_node *b, const lop_node **out);
 /* sparse_borders.c: mode(`update`)^-1 b, checked, and det(`update`) by [B U C; -V^H I] of a sparse

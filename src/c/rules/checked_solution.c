@@ -64,14 +64,14 @@ lop_status lop_check_instead(const lop_check *k, const lop_node *x, const lop_no
 
 lop_status lop_check_or_dense(const lop_maker *mk, const lop_node *a, const lop_node *x,
                               const lop_node *b, const lop_node **out) {
-    const lop_attr dt = {.i = {0, 0, 0, (int64_t)a->dtype + 1}}, tried = {.i = {1, 0, 0, 0}};
+    const lop_attr dt = {.i = {0, 0, 0, (int64_t)b->dtype + 1}}, tried = {.i = {1, 0, 0, 0}};
     const lop_node *dense = NULL, *alt = NULL;
     lop_check k = {.mk = mk, .a = a};
     lop_status st = lop_make1(mk, &lop_op_todense, &dt, a, &dense);
     if (st == LOP_OK)
         st = lop_infer_hermitian(a) ? lop_make2(mk, &lop_op_cholesky_solve, &tried, dense, b, &alt)
                                     : lop_make2(mk, &lop_op_lu_solve, NULL, dense, b, &alt);
-    if (st == LOP_OK) st = lop_check_open(&k, a->dtype);
+    if (st == LOP_OK) st = lop_check_open(&k, b->dtype);
     if (st == LOP_OK) st = lop_check_instead(&k, x, b, alt, out);
     lop_check_close(&k);
     lop_node_unref(dense);
