@@ -36,7 +36,8 @@ def test_multiples_cost_what_the_matrix_does(c, dtype):
     ):
         got, steps = asked(A)
         np.testing.assert_allclose(got, want, rtol=0, atol=tol * np.abs(want).max())
-        assert sum(s["flops"] for s in steps) < 1.15 * price, [s["name"] for s in steps]
+        more = sum(s["flops"] for s in steps) - price
+        assert more < 8 * N, [s["name"] for s in steps]  # a multiple or two of what is N long
 
 
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
