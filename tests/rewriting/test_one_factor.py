@@ -27,27 +27,22 @@ PARTS = {
     "own KronSum": {"heevd": 2},
     "sum of own Krons": {"hegvd": 2},
     "BlockDiag of composites": {"getrf": 4},
-    "Block": {"getrf": 3},  # Schur complements: of solves, of the adjoint, of the determinant
-    "BlockTridiagonal": {"gbtrf": 1, "block-lu": 1},  # blocks of the inverse have their own
-    "BlockTridiagonal + Diag": {"gbtrf": 1, "block-lu": 1},
+    "Block": {"getrf": 2},  # a block, and its Schur complement
     # many columns and the whole by a dense factor; diagonals of the inverse, for which that factor
     # would take n^3 more, by the recursion
     "Toeplitz(c)": {"toeplitz-factor": 1, "potrf": 1, "getrf": 1},
     "Sliced": {"toeplitz-factor": 1, "potrf": 1, "getrf": 1},  # likewise
+    "Toeplitz + Toeplitz^T": {"toeplitz-factor": 1, "getrf": 1},
     "Toeplitz o Toeplitz": {"toeplitz-factor": 1, "getrf": 1},
     "Hankel o Hankel": {"toeplitz-factor": 1, "getrf": 1, "potrf": 1},
-    # the small matrix again, where the plan holds more than 64 values to be kept
-    "Toeplitz + LowRank": {"getrf": 3, "toeplitz-factor": 1},
-    # a pencil is tried, then LU and Schur forms; again where the plan holds more than 64 values
-    "Kron + Kron": {"hegvd": 1, "getrf": 2, "gees": 4},
+    "Toeplitz + LowRank": {"getrf": 2, "toeplitz-factor": 1},
+    "Kron + Kron": {"hegvd": 1, "getrf": 2, "gees": 2},  # a pencil is tried, then Schur forms
     "Kron + LowRank": {"getrf": 3},
     "Toeplitz + LowRankUpdate": {"potrf": 2, "getrf": 2, "toeplitz-factor": 1},
-    "mixed model": {"potrf": 2, "gbtrf": 1, "pbtrf": 1, "getrf": 2},
+    "mixed model": {"potrf": 1, "gbtrf": 1, "getrf": 1},
     "BlockDiag + LowRank": {"getrf": 3},
-    "Sparse + LowRank": {"SuperLU": 1, "getrf": 2},
+    "Sparse + LowRank": {"SuperLU": 1, "getrf": 1},
     "Kron of composites": {"getrf": 1, "potrf": 1},
-    # solutions by a band; of the determinant det(T + D^-1) / det T would lose cond(T)
-    "inverse + LowRank": {"gbtrf": 1, "getrf": 1},
     "product of Dense": {"getrf": 2},
     # both small: solves go by P alone, the diagonal of the inverse by P^2 multiplied out
     "power": {"getrf": 2},

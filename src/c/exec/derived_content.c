@@ -67,7 +67,7 @@ static lop_fingerprint fingerprint_leaf(const lop_frame *f, int leaf) {
 
 uint64_t lop_found_by(const lop_frame *f, int derived) {
     const lop_derive *d = &f->plan->derive[derived];
-    if (d->leaves || derived >= LOP_KEEP) return d->leaves;
+    if (d->leaves) return d->leaves;
     return d->rests & ~f->frozen ? 0 : d->rests;
 }
 

@@ -106,21 +106,21 @@ static lop_status find_again(lop_plan *p) {
         while (first[h] && p->key[first[h] - 1] != p->key[i]) h = (h + 1) & (room - 1);
         lop_derive *d = &p->derive[i];
         d->again = first[h] != 0;
-        d->served = d->again && d->leaves && p->derive[first[h] - 1].leaves == d->leaves;
+        d->served = i < LOP_KEEP && d->again && d->leaves &&
+                    p->derive[first[h] - 1].leaves == d->leaves;
         if (!first[h] && p->step[p->derive[i].step].late < 0) first[h] = i + 1;
     }
     lop_free(p->ctx, first);
     return first ? LOP_OK : LOP_NOMEM;
 }
 
-static lop_status name_derived(lop_plan *p, lop_err *err) {
+static lop_status name_derived(lop_plan *p) {
     p->key = lop_calloc(p->ctx, (size_t)lop_plan_nkeys(p), sizeof *p->key);
     uint64_t *serial = lop_calloc(p->ctx, (size_t)p->nleaf, sizeof *serial);
     for (int i = 0; serial && i < p->nleaf; i++) serial[i] = p->leaf[i].serial;
     lop_status st = p->key && serial ? lop_plan_keys(p, serial, NULL, p->key) : LOP_NOMEM;
     lop_free(p->ctx, serial);
-    if (st == LOP_OK) st = find_again(p);
-    return st == LOP_OK ? st : lop_fail(err, st, NULL);
+    return st;
 }
 
 /* -- what saves what */
@@ -203,28 +203,29 @@ static void find_leaves(const lop_plan *p, lop_derive *d, bool *read) {
     if (made && leaves <= steps) d->leaves = found;
 }
 
-/* Is the same made of the same again by a step beyond those that may go by leaves? Both go by what
- * they read then, or neither would be found by the other; it is read for the second anyway. */
-static bool has_twin_beyond(const lop_plan *p, const lop_derive *d) {
-    const lop_step *s = &p->step[d->step];
-    for (int i = LOP_KEEP; i < p->nderive; i++) {
-        const lop_step *t = &p->step[p->derive[i].step];
-        bool same = t->run == s->run && t->n == s->n && lop_attr_equal(&t->attr, &s->attr);
-        for (int j = 1; same && j < s->n; j++) same = t->arg[j] == s->arg[j];
-        if (same) return true;
+/* Of values beyond those with a bit of their own only such as an earlier one of the same key may
+ * serve go by leaves, as that does; FEW of them, so that plans are made in linear time. */
+static lop_status find_all_leaves(lop_plan *p) {
+    enum { FEW = 8 * LOP_KEEP };
+    bool *read = lop_calloc(p->ctx, (size_t)p->nslot, sizeof *read);
+    if (!read) return LOP_NOMEM;
+    for (int i = 0; i < p->nderive && i < FEW; i++) {
+        bool asked = i < LOP_KEEP;
+        for (int j = 0; j < i && !asked; j++) asked = p->key[j] == p->key[i];
+        if (asked) find_leaves(p, &p->derive[i], read);
     }
-    return false;
+    lop_free(p->ctx, read);
+    return LOP_OK;
 }
 
 lop_status lop_keep_plan(lop_plan *p, lop_err *err) {
     if (!p->nderive) return LOP_OK;
     use *of = lop_calloc(p->ctx, (size_t)p->nslot, sizeof *of);
-    bool *read = lop_calloc(p->ctx, (size_t)p->nslot, sizeof *read);
-    lop_status st = of && read ? LOP_OK : lop_fail(err, LOP_NOMEM, NULL);
+    lop_status st = of ? LOP_OK : LOP_NOMEM;
     if (st == LOP_OK) find_servants(p, of);
-    for (int i = 0; st == LOP_OK && i < p->nderive && i < LOP_KEEP; i++)
-        if (!has_twin_beyond(p, &p->derive[i])) find_leaves(p, &p->derive[i], read);
     lop_free(p->ctx, of);
-    lop_free(p->ctx, read);
-    return st == LOP_OK ? name_derived(p, err) : st;
+    if (st == LOP_OK) st = name_derived(p);
+    if (st == LOP_OK) st = find_all_leaves(p);
+    if (st == LOP_OK) st = find_again(p);
+    return st == LOP_OK ? st : lop_fail(err, st, NULL);
 }
