@@ -47,9 +47,41 @@ const lop_node *gen_blocktri_blocks(gen *g, const char *rule) {
     return out;
 }
 
+enum { MOST = 3 };
+
+/* A BlockDiag of k dense blocks of b rows. */
+static const lop_node *dense_blocks(gen *one, int64_t k, int64_t b) {
+    world *w = one->w;
+    const lop_node *part[MOST] = {NULL}, *all = NULL;
+    bool good = true;
+    for (int64_t i = 0; i < k; i++) {
+        part[i] = t_one_of(w, "dense", NULL, gen_array(one, 2, b, b));
+        good = good && part[i];
+    }
+    if (good) all = t_node(w, "blockdiag", NULL, (int)k, part);
+    for (int i = 0; i < MOST; i++) lop_node_unref(part[i]);
+    return all;
+}
+
+/* Likewise as part of what the rule reads: a product, a sum with a diagonal, a view, an update. */
+static const lop_node *among_blocks(gen *one, const char *rule, int64_t k, int64_t b) {
+    world *w = one->w;
+    const lop_node *all = dense_blocks(one, k, b);
+    const lop_attr mode = t_ints(1 + pick(one, 3), 0, 0, 0);
+    if (!strcmp(rule, "entries-by-blocks"))
+        return t_two_of(w, "prod", all, dense_blocks(one, k, b));
+    if (!strcmp(rule, "entries-inverse-by-blocks"))
+        return t_two_of(w, "sum", all, t_one_of(w, "diag", NULL, gen_array(one, 1, k * b, 0)));
+    if (strstr(rule, "view-update")) {
+        const lop_node *child[3] = {all, gen_array(one, 2, k * b, 1), gen_array(one, 2, k * b, 1)};
+        all = child[0] && child[1] && child[2] ? t_node(w, "lowrankupdate", NULL, 3, child) : NULL;
+        for (int i = 0; i < 3; i++) lop_node_unref(child[i]);
+    }
+    return strstr(rule, "inverse-view") ? t_one_of(w, "view", &mode, all) : all;
+}
+
 /* The blocks on the diagonal of a BlockDiag of two and more of one size, or of its inverse. */
 const lop_node *gen_own_blocks(gen *g, const char *rule) {
-    enum { MOST = 3 };
     world *w = g->w;
     gen one = *g;
     one.batch = (lop_shape){0};
@@ -57,19 +89,12 @@ const lop_node *gen_own_blocks(gen *g, const char *rule) {
     const int64_t b = 1 + pick(g, 3), k = 2 + pick(g, 2);
     const lop_attr at = t_ints(3, 0, 0, 0); /* LOP_AT_BLOCKS */
     const lop_node like = {.shape = {.ndim = 1, .dim = {b}}, .dtype = LOP_f64, .weak = LOP_WEAK};
-    const lop_node *part[MOST] = {NULL}, *size = NULL, *all = NULL, *out = NULL;
-    bool good = true;
-    for (int64_t i = 0; i < k; i++) {
-        part[i] = t_one_of(w, "dense", NULL, gen_array(&one, 2, b, b));
-        good = good && part[i];
-    }
+    const lop_node *size = NULL, *all = among_blocks(&one, rule, k, b), *out = NULL;
     if (lop_node_make(&w->ctx, &lop_op_sizes, NULL, 0, NULL, &like, &size, &w->err) != LOP_OK)
         size = NULL;
-    if (good) all = t_node(w, "blockdiag", NULL, (int)k, part);
     if (all && strstr(rule, "inverse")) all = t_one_of(w, "inverse", NULL, all);
     const lop_node *child[3] = {all, size, size};
     if (all && size) out = t_node(w, "entry_sums", &at, 3, child);
-    for (int i = 0; i < MOST; i++) lop_node_unref(part[i]);
     lop_node_unref(all);
     lop_node_unref(size);
     return out;

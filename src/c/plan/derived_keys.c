@@ -106,8 +106,8 @@ static lop_status find_again(lop_plan *p) {
         while (first[h] && p->key[first[h] - 1] != p->key[i]) h = (h + 1) & (room - 1);
         lop_derive *d = &p->derive[i];
         d->again = first[h] != 0;
-        d->served = i < LOP_KEEP && d->again && d->leaves &&
-                    p->derive[first[h] - 1].leaves == d->leaves;
+        d->served =
+            i < LOP_KEEP && d->again && d->leaves && p->derive[first[h] - 1].leaves == d->leaves;
         if (!first[h] && p->step[p->derive[i].step].late < 0) first[h] = i + 1;
     }
     lop_free(p->ctx, first);

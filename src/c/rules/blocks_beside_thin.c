@@ -165,15 +165,17 @@ static lop_status pile_of(const lop_maker *mk, const lop_node *kind, bool invers
     return st;
 }
 
+bool lop_are_blocks_of(const lop_node *sums, const lop_node *kind) {
+    return sums->attr.i[0] == LOP_AT_BLOCKS && !sums->attr.i[1] && of_one_size(kind) &&
+           lop_is_square(kind->child[0]) && lop_rows(kind->child[0]) == lop_cols(sums->child[1]);
+}
+
 /* The blocks on the diagonal of a BlockDiag, or of its inverse. */
 LOP_BUILD(entries_blocks) {
     const lop_node *top = m->root->child[0];
     const bool inverse = top->op == &lop_op_inverse;
     const lop_node *kind = inverse ? top->child[0] : top, *batch = NULL;
-    const int64_t *at = m->root->attr.i;
-    if (!lop_is_blas(m->root->dtype) || lop_nbatch(kind) > 0 || at[0] != LOP_AT_BLOCKS || at[1] ||
-        !of_one_size(kind) || !lop_is_square(kind->child[0]) ||
-        lop_rows(kind->child[0]) != lop_cols(m->root->child[1]))
+    if (!lop_is_blas(m->root->dtype) || lop_nbatch(kind) > 0 || !lop_are_blocks_of(m->root, kind))
         return LOP_NOMATCH;
     if (block_at(kind, (lop_span){0, lop_rows(kind->child[0])}) != 0) return LOP_NOMATCH;
     lop_status st = lop_blocks_alike_array(m, mk, &batch);

@@ -69,6 +69,7 @@ LOP_BUILD(solve_update_view);
 LOP_BUILD(solve_view_update);
 LOP_BUILD(solve_view);
 LOP_BUILD(settle_view);
+LOP_BUILD(entries_inverse_view);
 LOP_BUILD(settle_views);
 LOP_BUILD(solve_inverse);
 /* powers.c */

@@ -36,6 +36,20 @@ LOP_BUILD(view_update) {
     return st;
 }
 
+/* That of the update of which it is the view. */
+LOP_BUILD(entries_inverse_view) {
+    const lop_node *root = m->root, *inverse = NULL, *update = NULL;
+    lop_match own = *m;
+    own.root = root->child[0]->child[0];
+    lop_status st = lop_build_view_update(&own, mk, &update);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_inverse, NULL, update, &inverse);
+    const lop_node *child[3] = {inverse, root->child[1], root->child[2]};
+    if (st == LOP_OK) st = lop_make_op(mk, root->op, &root->attr, 3, child, NULL, out);
+    lop_node_unref(update);
+    lop_node_unref(inverse);
+    return st;
+}
+
 /* apply, todense, diagonal, element: that of base plus that of the rest. */
 LOP_BUILD(update_value) {
     parts all = parts_of(m->root->child[0]), rest = all;

@@ -11,6 +11,7 @@
  * whole. */
 #include "slices_of_blocks.h"
 #include "expr/properties.h"
+#include "ops/projections/projections.h"
 
 enum { ROWS, COLUMNS, DEPTH = 64 };
 
@@ -254,9 +255,10 @@ static bool goes_as_a_band(const lop_node *root, const lop_node *kind) {
 LOP_BUILD(value_of_blocks) {
     const lop_node *p = m->root->child[0], *all = NULL;
     const lop_node *kind = lop_is_blas(p->dtype) ? blocks_within(p, DEPTH) : NULL;
-    if (!kind || lop_rows(kind) != lop_rows(p) || !lop_is_square(p) ||
-        goes_as_a_band(m->root, kind))
-        return LOP_NOMATCH;
+    const lop_node *root = m->root;
+    const bool entries = root->op == &lop_op_entry_sums;
+    if (!kind || lop_rows(kind) != lop_rows(p) || !lop_is_square(p)) return LOP_NOMATCH;
+    if (entries ? !lop_are_blocks_of(root, kind) : goes_as_a_band(root, kind)) return LOP_NOMATCH;
     const lop_node **part = lop_calloc(mk->ctx, (size_t)kind->n, sizeof *part);
     if (!part) return lop_fail(mk->err, LOP_NOMEM, NULL);
     lop_span w = {0, 0};
@@ -266,9 +268,8 @@ LOP_BUILD(value_of_blocks) {
         st = own_part(mk, p, w, &part[i]);
     }
     if (st == LOP_OK) st = lop_make(mk, "blockdiag", NULL, kind->n, part, NULL, &all);
-    const lop_node *child[2] = {all, m->root->n > 1 ? m->root->child[1] : NULL};
-    if (st == LOP_OK)
-        st = lop_make_op(mk, m->root->op, &m->root->attr, m->root->n, child, NULL, out);
+    const lop_node *child[3] = {all, root->child[root->n > 1], root->child[root->n - 1]};
+    if (st == LOP_OK) st = lop_make_op(mk, root->op, &root->attr, root->n, child, NULL, out);
     for (int i = 0; i < kind->n; i++) lop_node_unref(part[i]);
     lop_free(mk->ctx, (void *)part);
     lop_node_unref(all);

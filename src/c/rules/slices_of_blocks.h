@@ -16,5 +16,7 @@ lop_status lop_slice_of_blocks(const lop_maker *mk, const lop_node *a, lop_span 
  * rank, where they are those of a block. Owned in *out; NOMATCH. */
 lop_status lop_block_beside_thin(const lop_maker *mk, const lop_node *inverse, lop_span w,
                                  const lop_node **out) LOP_MUST_CHECK;
+/* Likewise: are entry sums those of the blocks on the diagonal of a BlockDiag of such? */
+bool lop_are_blocks_of(const lop_node *sums, const lop_node *kind);
 
 #endif

@@ -19,9 +19,8 @@ from .._lazy.kinds import FORM, filled, lazily, parameters
 from .._lazy.leaves import lazy
 from .._lazy.numpy_functions import diagonal
 from . import slices
-from .pieces import Through, call, real_of
+from .pieces import Through, real_of
 from .reflections import BY_FORMULA
-from .shapes import scattered
 
 _RAVELED = heads("raveled")
 TOGETHER = (-1, 0)
@@ -83,6 +82,12 @@ class Cotangent:
         arrays = [x.diagonal() if is_diagonal else x.toarray() for x in parts]
         whole = np.stack(arrays).reshape(*batch, *arrays[0].shape)
         return _core.Diag(whole) if is_diagonal else _core.Dense(whole)
+
+    def tangent_of(self, y: Any, h: Any) -> tuple[Any, Any]:
+        """The cotangent h of y, which this made, in the shape of the parameter, and the operator's
+        tangent."""
+        part = _as_parameter(y, h)
+        return part, lazy(tangent(y._args[0], self.key, part, self.child))
 
     def __reduce__(self) -> Any:
         return Cotangent, (self.child, self.key)
@@ -251,7 +256,8 @@ def of_kind(a: Any, g: Any, position: int) -> Any:
     """The cotangent of argument `position` of a kind of LazyArrays."""
     made = a._more[0]
     number, place = made.holes[position]
-    held = _given(a)
+    listed = parameters(made.cls)[number][1] == "operators"  # of many, each by its place alone
+    held = {} if listed else _given(a)
     head = head_of(made.cls)
     if head in BY_FORMULA:
         return BY_FORMULA[head](held, g, number)
@@ -444,15 +450,6 @@ def _halves(head: str, name: str, values: dict[str, Any], child: int) -> str:
     return name
 
 
-def _at_entries(A: Any, h: Any) -> Any:
-    """Rows of numbers at the entries of one sparse matrix, as a stack of dense matrices: there are
-    no stacks of sparse ones."""
-    entries = A.tocoo()
-    shape = (*h.shape[:-1], *A.shape)
-    key = (..., entries.coords[0], entries.coords[1])
-    return call(scattered, (h,), shape, h.dtype, key=key, shape=shape)
-
-
 def _of_list(op: Any, grown: dict[int, Any]) -> Any:
     """The tangent of an operator that is linear in its list of operands, which grow at these
     places."""
@@ -489,7 +486,7 @@ def tangent(op: Any, key: Any, h: Any, child: int = 0) -> Any:
         n = m if values.get("r") is None else values["r"].shape[-1]
         return cls(h[..., :m], h[..., m - 1 : m + n - 1])
     if head == "sparse":
-        return cls(values["A"], h) if h.ndim == 1 else _at_entries(values["A"], h)
+        return cls(values["A"], h) if h.ndim == 1 else slices.at_entries(values["A"], h)
     if head == "sparsetriangular":
         n = h.shape[-1]
         half = _core.Triangular(np.broadcast_to(1.0, (n, n)), lower=values.get("lower", True))
@@ -560,8 +557,7 @@ def _tangent_of(y: Any, h: Any) -> tuple[Any, Any]:
     held = [ref() for ref in _last]
     if held and held[0] is y and held[1] is h and held[2] is not None and held[3] is not None:
         return held[2], held[3]
-    part = _as_parameter(y, h)
-    grown = lazy(tangent(y._args[0], y._more[0].key, part, y._more[0].child))
+    part, grown = y._more[0].tangent_of(y, h)
     _last = tuple(weakref.ref(x) for x in (y, h, part, grown))
     return part, grown
 
@@ -580,7 +576,7 @@ def list_of(y: Any) -> Any:
     """What cotangents have in common whose own cotangents make one tangent of their operator: that
     by operands of one list, which it is linear in, for one cotangent of it. None of others."""
     f = y._more[0] if is_lazy(y) and y._head == "made" else None
-    if not isinstance(f, Cotangent):
+    if type(f) is not Cotangent:
         return None
     op, g = y._args
     if not is_lazy(op) and op._init is None:

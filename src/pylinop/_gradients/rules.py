@@ -25,6 +25,7 @@ from .._lazy.leaves import lazy
 from .._lazy.matrix_functions import OfForm
 from .._structured import determinants
 from . import (
+    blocks_together,
     contractions,
     decompositions,
     estimates,
@@ -452,7 +453,8 @@ class Formula(Differentiated):
 def _made(y: Any, g: Any, k: int) -> Any:
     f = y._more[0]
     if isinstance(f, Kind):
-        return matrices.of_kind(y, g, k)
+        found = blocks_together.of_block(y, g, k)
+        return matrices.of_kind(y, g, k) if found is None else found
     if isinstance(f, matrices.Cotangent):
         return matrices.of_cotangent(y, g, k, kernels.grown(y, g))
     if isinstance(f, OfForm):

@@ -97,6 +97,46 @@ def scattered(g: Any, key: Any, shape: Any) -> Any:
     return out
 
 
+def _element(g: Any) -> int | None:
+    """The place along the first axis of the one element that g holds; None of another one."""
+    if not is_lazy(g) or g._head != "call" or g._more[0] is not scattered:
+        return None
+    key = g._more[1]["key"]
+    one = isinstance(key, (int, np.integer)) and not isinstance(key, bool)
+    return int(key) % g.shape[0] if one else None
+
+
+def _stacked(parts: list[Any]) -> Any:
+    """As one array, which they may be the elements of."""
+    held = parts[0]._args[0] if is_lazy(parts[0]) and parts[0]._head == "index" else None
+    if held is not None and held.shape == (len(parts), *parts[0].shape):
+        here = [is_lazy(x) and x._head == "index" and x._args[0] is held for x in parts]
+        if all(here) and [x._more for x in parts] == [*range(len(parts))]:
+            return held
+    return np.stack(parts)
+
+
+def elements_together(terms: list[Any]) -> list[Any]:
+    """Terms of a sum, of which those that hold an element along the first axis each are one: as
+    many sums of all take time by their square."""
+    at: dict[int, Any] = {}
+    rest = []
+    for g in terms:
+        k = _element(g)
+        if k is None or k in at or g.dtype != terms[0].dtype:
+            rest.append(g)
+        else:
+            at[k] = g
+    if len(at) < 2:
+        return terms
+    first = at[min(at)]
+    stack = _stacked([at[k]._args[0] for k in sorted(at)])
+    if len(at) < first.shape[0]:
+        key = np.asarray(sorted(at))
+        stack = call(scattered, (stack,), first.shape, first.dtype, key=key, shape=first.shape)
+    return [stack, *rest]
+
+
 def _scattered(y: Any, h: Any, k: int) -> Any:
     return h[y._more[1]["key"]]
 

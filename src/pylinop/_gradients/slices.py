@@ -120,3 +120,12 @@ def of_operator(op: Any, g: Any) -> Any:
     key = np.ix_(*at)
     g = np.reshape(unbroadcast(g, op), tuple(a.shape[0] for a in at))
     return call(scattered, (g,), A.shape, g.dtype, key=key, shape=tuple(A.shape))
+
+
+def at_entries(A: Any, h: Any) -> Any:
+    """Rows of numbers at the entries of one sparse matrix, as a stack of dense matrices: there are
+    no stacks of sparse ones."""
+    entries = A.tocoo()
+    shape = (*h.shape[:-1], *A.shape)
+    key = (..., entries.coords[0], entries.coords[1])
+    return call(scattered, (h,), shape, h.dtype, key=key, shape=shape)

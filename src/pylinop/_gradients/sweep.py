@@ -15,7 +15,7 @@ from . import matrices
 from .held import is_apart
 from .pieces import Through, ThroughGradient, one, real_of
 from .rules import RULES, Formula, sources
-from .shapes import unbroadcast
+from .shapes import elements_together, unbroadcast
 
 _Order = list[tuple[Any, list[tuple[Any, Any]]]]
 
@@ -202,10 +202,10 @@ def _parted(parts: list[tuple[Any, Any]], due: list[tuple[Any, Any]]) -> Iterato
 def swept(order: _Order, value: Any, wanted: dict[int, Any], cotangent: Any) -> dict[int, Any]:
     """Likewise, of what depends on it, in order."""
     found: dict[int, Any] = {}
-    gathered: dict[int, Any] = {id(value): cotangent}
+    gathered: dict[int, list[Any]] = {id(value): [cotangent]}
     lists = _Lists(order)
     for x, parts in reversed(order):
-        g = gathered.pop(id(x), None)
+        g = _sum_of(gathered.pop(id(x), []), x)
         if g is not None and is_lazy(x) and x._head == "leaf":
             g = _assumed(g, x)
         if g is not None and id(x) in wanted:
@@ -213,8 +213,19 @@ def swept(order: _Order, value: Any, wanted: dict[int, Any], cotangent: Any) -> 
         for part, more in _parted(parts, lists.with_others(x, g)):
             if id(part) in wanted or not _takes_stacks(part):
                 more = unbroadcast(more, part)
-            gathered[id(part)] = both(gathered.get(id(part)), more, part)
+            gathered.setdefault(id(part), []).append(more)
     return found
+
+
+def _sum_of(terms: list[Any], part: Any) -> Any:
+    """The sum of the cotangents of one part; those of its elements along the first axis, of which
+    there may be as many as that is long, side by side."""
+    if len(terms) > 8:
+        terms = elements_together(terms)
+    total = None
+    for g in terms:
+        total = both(total, g, part)
+    return total
 
 
 def along(value: Any, wanted: dict[int, Any], vector: Callable[[Any], Any]) -> dict[int, Any]:

@@ -136,7 +136,7 @@ def _hollow(x: Any, takes: int) -> Any:
     """Something of the shape and dtype of x, without memory."""
     if takes == FORM and x._head == "operator":
         return x._args[0]
-    if takes == FORM and x._head == "made" and isinstance(x._more[0], Kind):
+    if takes == FORM and _is_kind(x):
         made, inner = x._more  # a kind that takes another takes no other
         return made(*(_hollow(y, t) for y, t in zip(x._args, inner, strict=True)))
     array = np.broadcast_to(np.ones((), x.dtype), x.shape)
@@ -175,9 +175,33 @@ def _column(name: str, x: Any) -> Any:
     return np.reshape(x, (-1, 1)) if thin and is_lazy(x) and x.ndim == 1 else x
 
 
-def _as_parameters(rows: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
+def _is_array(x: Any, ndim: int) -> bool:
+    """Is x a LazyArray whose value is an array of so many dimensions, as it is of arrays alone?"""
+    stack, seen = [x], set()
+    if not is_lazy(x) or x.ndim != ndim or not x.shape[0]:
+        return False
+    while stack:
+        y = stack.pop()
+        if isinstance(y, _core.Operator) or (is_lazy(y) and _is_kind(y)):
+            return False
+        if is_lazy(y) and id(y) not in seen and y._head in _LINEAR:
+            seen.add(id(y))
+            stack += y._args
+    return True
+
+
+_LINEAR = frozenset(("add", "matmul", "scale", "view", "over", "operator"))
+
+
+def _is_kind(x: Any) -> bool:
+    return x._head == "made" and isinstance(x._more[0], Kind)
+
+
+def _as_parameters(cls: Any, rows: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
     """The arguments, of which nested lists are arrays, and vectors of thin factors columns."""
     if len(rows) == 1 and rows[0][1] == "operators":
+        if len(args) == 1 and issubclass(cls, _core.BlockDiag) and _is_array(args[0], 3):
+            args = ([args[0][k] for k in range(args[0].shape[0])],)
         return tuple(_stacked(x, len(args) == 1) for x in args), kwargs
     lists = {name: 2 for name, role in rows if role == "blocks"}
     names = [name for name, _ in rows] + [""] * len(args)
@@ -219,7 +243,7 @@ def kind(cls: Any, args: Any, kwargs: Any) -> Any:
     reader = _Reader(cls)
     rows = reader.rows
     listed = len(rows) == 1 and rows[0][1] == "operators"
-    given, named = _as_parameters(rows, args, kwargs)
+    given, named = _as_parameters(cls, rows, args, kwargs)
     if not (_same(given, args) and _same(named.values(), kwargs.values())):
         return cls(*given, **named)  # of these it may have been built before
     if len(rows) > 1:

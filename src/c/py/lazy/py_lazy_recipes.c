@@ -197,6 +197,14 @@ static int remember(const py_state *s, PyObject *key, PyObject *recipe) {
     return PyDict_SetItem(s->recipes, key, recipe);
 }
 
+/* A BlockDiag of one LazyArray of three dimensions: how that is made says whether its matrices are
+ * the blocks, or it is a batch of one. */
+static bool is_of_stack(const py_state *s, PyTypeObject *type, PyObject *args) {
+    PyObject *one = PyTuple_GET_SIZE(args) == 1 ? PyTuple_GET_ITEM(args, 0) : NULL;
+    return one && Py_TYPE(one) == s->lazy && ((py_lazy *)one)->nd == 3 &&
+           PyType_IsSubtype(type, s->type[LOP_ID_blockdiag]);
+}
+
 PyObject *py_lazy_kind(py_state *s, PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     reading r;
     r.s = s;
@@ -205,8 +213,8 @@ PyObject *py_lazy_kind(py_state *s, PyTypeObject *type, PyObject *args, PyObject
     r.lazy = false;
     PyObject *key = NULL, *made = NULL, *recipe;
     if (!s->recipes && !(s->recipes = PyDict_New())) return NULL;
-    if (read_all(&r, type, args, kwargs) && !(key = PyBytes_FromStringAndSize(r.key, r.used)))
-        return NULL;
+    const bool known = !is_of_stack(s, type, args) && read_all(&r, type, args, kwargs);
+    if (known && !(key = PyBytes_FromStringAndSize(r.key, r.used))) return NULL;
     if (key && (recipe = PyDict_GetItemWithError(s->recipes, key))) {
         Py_INCREF(recipe); /* what is collected meanwhile may build others */
         made = again(s, &r, recipe);

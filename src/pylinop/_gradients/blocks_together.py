@@ -1,0 +1,73 @@
+"""Cotangents of blocks of one size along the diagonal, found together: the entries of the
+operator's own cotangent in these places, as one stack. Apart each would be a plan of its own."""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from .._lazy.kinds import FORM, lazily
+from .._lazy.leaves import lazy
+from .._lazy.numpy_functions import diagonal
+from .matrices import Cotangent
+
+MANY, LARGE = 16, 64  # from so many blocks on, of at most so many rows
+
+_whole: weakref.WeakValueDictionary[tuple[int, int], Any] = weakref.WeakValueDictionary()
+
+
+@functools.lru_cache(maxsize=16)
+def _places(count: int, rows: int, dtype: Any) -> Any:
+    """What has such blocks on its diagonal as an array of its own, the second of three."""
+    zero = np.zeros((), dtype)
+    off, on = (np.broadcast_to(zero, (k, rows, rows)) for k in (count - 1, count))
+    return _core.BlockTridiagonal(off, on, off)
+
+
+class Blocks(Cotangent):
+    """The cotangents of so many square blocks of so many rows, raveled; of blocks of this dtype."""
+
+    def __init__(self, count: int, rows: int, dtype: Any) -> None:
+        super().__init__(1, (1, 0))
+        self.sizes, self.dtype = (count, rows), np.dtype(dtype)
+
+    def __call__(self, op: Any, g: Any) -> Any:
+        return super().__call__(_places(*self.sizes, self.dtype), g)
+
+    def tangent_of(self, y: Any, h: Any) -> tuple[Any, Any]:
+        part = diagonal(h)
+        count, rows = self.sizes
+        stack = part.reshape((count, rows, rows))
+        return part, lazy(_core.BlockDiag([stack[k] for k in range(count)]))
+
+    def __reduce__(self) -> Any:
+        return Blocks, (*self.sizes, self.dtype)
+
+
+def of_block(a: Any, g: Any, place: int) -> Any:
+    """The cotangent of an operand of a kind of LazyArrays; None where it is no block that is to be
+    found with the others."""
+    made, count, shape = a._more[0], len(a._args), tuple(a._args[0].shape)
+    if count < MANY or not issubclass(made.cls, _core.BlockDiag):
+        return None
+    blocks = made.args[0] if type(made.args[0]) in (list, tuple) else made.args
+    together = (
+        len(blocks) == count
+        and (a.ndim, g.ndim) == (2, 2)
+        and len(shape) == 2
+        and shape[0] == shape[1] <= LARGE
+        and all(tuple(x.shape) == shape for x in a._args)
+    )
+    if not together:
+        return None
+    whole = _whole.get((id(a), id(g)))
+    if whole is None:
+        size, dtype = count * shape[0] * shape[1], np.result_type(g.dtype, a.dtype)
+        made = Blocks(count, shape[0], a.dtype)
+        found = lazily(made, (a, g), bytes((FORM, FORM)), (size, size), dtype)
+        whole = _whole[id(a), id(g)] = diagonal(found).reshape((count, *shape))
+    return whole[place]
