@@ -5,6 +5,8 @@ form of a determinant's."""
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -23,6 +25,7 @@ from . import matrices
 
 __all__ = ["ALONG_PAIR", "SLOPES", "THIN", "inner"]
 
+_SPECTRAL = (_core.Kron, _core.KronSum)
 _TERMS = 8  # of a cotangent, each by itself
 _MOST = 64  # sums, multiples and views within each other that are taken apart
 
@@ -36,9 +39,10 @@ _IN_SOME = {"quasiseparable": (0, 2), "sparse": (1,)}  # linear in these, the ot
 
 def inner(a: Any, g: Any) -> Any:
     """Re sum(conj(a) g) of two matrices: of each term of a sum by itself, where they are few."""
-    commuted = _under_function(a, g)
-    if commuted is not None:
-        return commuted
+    apart = [_under_function(a, x) for x in _terms(g)]
+    if any(x is not None for x in apart):
+        own = zip(apart, _terms(g), strict=True)
+        return sum(inner(a, h) if x is None else x for x, h in own)
     found: list[Any] = []
     stack: list[tuple[Any, Any, list[Any]]] = [(a, g, [])]
     for _ in range(_MOST):
@@ -53,12 +57,29 @@ def inner(a: Any, g: Any) -> Any:
             stack.append((x._args[0], h, [*numbers, x._args[1]]))
         else:
             beside = kind_of(x) is _core.Sparse and _holds_inverse(h)
-            term = None if beside else _by_parameters(x, h)
+            spectral = kind_of(x) in _SPECTRAL or kind_of(x) is _core.Identity
+            term = _by_spectrum(x, h) if spectral else None
+            term = term if beside or term is not None else _by_parameters(x, h)
             term = _trace(x, h) if term is None else term
             for c in numbers:
                 term = term * c
             found.append(term)
     return _trace(a, g) if stack else sum(found[1:], found[0])
+
+
+def _terms(g: Any) -> list[Any]:
+    """The terms of a sum, and of multiples of sums, where they are few."""
+    found: list[Any] = []
+    waiting = [g]
+    while waiting and len(found) < _TERMS:
+        x = waiting.pop()
+        if x._head == "add":
+            waiting += x._args[::-1]
+        elif x._head == "scale" and _is_real(x._args[1]) and _holds_sum(x):
+            waiting += [scaled(y, x._args[1]) for y in _terms(x._args[0])[::-1]]
+        else:
+            found.append(x)
+    return [g] if waiting else found
 
 
 def _holds_inverse(g: Any) -> bool:
@@ -76,6 +97,84 @@ def _holds_inverse(g: Any) -> bool:
         if x._head in ("matmul", "add"):
             waiting += [(part, within or x._head == "matmul") for part in x._args]
     return False
+
+
+def _chains(g: Any) -> list[list[tuple[Any, int]]] | None:
+    """The products that g is the sum of, each as its factors and how they are seen; None: many."""
+    done: list[list[tuple[Any, int]]] = []
+    waiting: list[tuple[list[tuple[Any, int]], list[tuple[Any, int]]]] = [([], [(g, 0)])]
+    for _ in range(8 * _MOST):
+        if not waiting:
+            return done
+        before, rest = waiting.pop()
+        if not rest:
+            done.append(before)
+            continue
+        (x, mode), *rest = rest
+        if x._head == "view":
+            waiting.append((before, [(x._args[0], mode ^ x._more), *rest]))
+        elif x._head == "matmul":
+            two = [(y, mode) for y in x._args]
+            waiting.append((before, two[:: -1 if mode & 1 else 1] + rest))
+        elif x._head == "add":
+            waiting += [(before, [(y, mode), *rest]) for y in x._args[::-1]]
+        elif x._head == "scale" and _bare(x)._head in ("add", "matmul") and _is_real(x._args[1]):
+            number = scaled(lazy(_core.Identity(x.shape[-1])), x._args[1])
+            waiting.append((before, [(x._args[0], mode), (number, 0), *rest]))
+        else:
+            waiting.append(([*before, (x, mode)], rest))
+        if len(waiting) + len(done) > 4 * _TERMS:
+            return None
+    return None
+
+
+def _bare(x: Any) -> Any:
+    """Without multiples and views."""
+    while x._head in ("scale", "view"):
+        x = x._args[0]
+    return x
+
+
+def _of_spectrum(a: Any, factors: list[tuple[Any, int]]) -> bool:
+    """Are these sums of a and the identity alone, and inverses of such?"""
+    held = (_bare(x) for x, _ in factors)
+    return all(_commutes(a, x._args[0] if x._head == "inverse" else x) for x in held)
+
+
+def _spectral_in(chains: list[list[tuple[Any, int]]]) -> Any:
+    """The Kron or KronSum in the first inverse there is; None: it has none."""
+    inverses = (_bare(x) for factors in chains for x, _ in factors)
+    M = next((x._args[0] for x in inverses if x._head == "inverse"), None)
+    held = (terms(M) if M is not None else None) or []
+    return next((x for x, _, _ in held if kind_of(x) in _SPECTRAL), None)
+
+
+def _by_spectrum(a: Any, g: Any) -> Any:
+    """Of what is a sum of products of sums of K and the identity, and inverses of such, and of
+    pairs, a being K or the identity: the traces of those beside a are sums over the eigenvalues of
+    K, and so are further derivatives; partial traces take dense forms. None of another one."""
+    chains = _chains(g)
+    K = a if kind_of(a) in _SPECTRAL else _spectral_in(chains or [])
+    if (
+        K is None
+        or not chains
+        or not all(
+            _of_spectrum(K, factors) or min(x.shape[-1] for x, _ in factors) * THIN <= a.shape[-1]
+            for factors in chains
+        )
+    ):
+        return None
+    found = [_trace_of_chain([view(a, 3), *(view(x, m) for x, m in chain)]) for chain in chains]
+    return sum(found[1:], found[0])
+
+
+def _trace_of_chain(factors: list[Any]) -> Any:
+    """Round to the first thin factor, if there is one: thin products alone, and a sum."""
+    thin = next((k for k, x in enumerate(factors) if x.shape[-1] < x.shape[-2]), None)
+    if thin is None:
+        return np.real(numpy_functions.trace(functools.reduce(operator.matmul, factors)))
+    rows = functools.reduce(operator.matmul, [*factors[thin + 1 :], *factors[:thin]])
+    return np.real(np.sum(rows * factors[thin].T))
 
 
 # f'(M), of M and f(M)
