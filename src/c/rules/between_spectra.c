@@ -1,7 +1,8 @@
-/* between_spectra.c: what second derivatives read off S^-1 X S^-1, where S = V D V^H is a sum of
- * Krons that one unitary Kron V makes diagonal, and X a sum of Krons of the same places and of c I.
- * In the basis V it is V^H X V over the products of D's numbers, so that no matrix of S's size is
- * made. */
+/* between_spectra.c: what second derivatives read off S^-1 X S^-1, where S is a sum of Krons that
+ * one Kron V makes diagonal, V^H S V = D, and X a sum of Krons of the same places and of c I. As
+ * S^-1 = V D^-1 V^H it is V^H X V over the products of D's numbers in the basis V, so that no matrix
+ * of S's size is made. Where V is not unitary, of pencils, this holds of S^-1 alone, not of its
+ * powers. */
 #include "sum_of_krons.h"
 #include "expr/properties.h"
 
@@ -227,10 +228,14 @@ static lop_status turned(const lop_kron_sum *s, const lop_op *what, int from, in
     const bool vector = what == &lop_op_diagonal;
     const lop_node like = {
         .shape = {.ndim = vector ? 1 : 2, .dim = {n, n}}, .dtype = s->dt, .core = vector ? 1 : 2};
-    if (!a) return lop_make(s->mk, vector ? "ones" : "eye", NULL, 0, NULL, &like, out);
-    lop_status st = basis_of(s, false, from, to, &v);
+    if (!a && s->unitary)
+        return lop_make(s->mk, vector ? "ones" : "eye", NULL, 0, NULL, &like, out);
+    const lop_node *one = NULL; /* V^H V */
+    lop_status st = a ? LOP_OK : identity_of(s->mk, n, &one);
+    if (st == LOP_OK) st = basis_of(s, false, from, to, &v);
     if (st == LOP_OK) st = basis_of(s, true, from, to, &vh);
-    if (st == LOP_OK) st = value_of(s, what, vh, a, v, out);
+    if (st == LOP_OK) st = value_of(s, what, vh, a ? a : one, v, out);
+    lop_node_unref(one);
     lop_node_unref(v);
     lop_node_unref(vh);
     return st;

@@ -520,7 +520,7 @@ LOP_BUILD(between_partial_spectral) {
     lop_status st = lop_read_between_or_twice(mk, m->root->child[0], &sum, &x);
     if (st == LOP_OK &&
         (!lop_is_blas(m->root->dtype) || !lop_kron_sum_read(&s, mk, m->root->dtype, sum) ||
-         !s.unitary || !lop_kron_terms_read(&terms, &s, x)))
+         (!s.unitary && m->root->child[1]->shape.ndim > 2) || !lop_kron_terms_read(&terms, &s, x)))
         st = LOP_NOMATCH;
     if (st != LOP_OK) {
         lop_node_unref(x);
@@ -529,7 +529,7 @@ LOP_BUILD(between_partial_spectral) {
     st = open(&s);
     if (st == LOP_OK) st = lop_partial_between(&s, &terms, m->root, &value);
     if (st == LOP_OK) st = lop_partial_of_dense(mk, m->root, &alt);
-    if (st == LOP_OK) st = if_sound(&s, value, alt, out);
+    if (st == LOP_OK) st = sound_value(&s, &lop_op_checked_value, value, alt, out);
     const lop_node *gone[] = {value, alt, x};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     close(&s);
