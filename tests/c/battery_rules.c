@@ -253,6 +253,9 @@ static const lop_node *by_name(gen *g, const char *rule) {
     if (strstr(rule, "-beside-deficient")) return gen_beside_deficient(g, rule);
     if (!strcmp(rule, "solve-thin-sum"))
         return world_pick(&w, 0, 3) ? gen_thin_solve(g) : gen_identity_of_inverses(g, rule);
+    if (!strncmp(rule, "entries", 7) &&
+        (strstr(rule, "-blocks") || strstr(rule, "view-update") || strstr(rule, "-expanded")))
+        return gen_own_blocks(g, rule);
     if (strstr(rule, "spelled") || strstr(rule, "parallel") || strstr(rule, "beside-") ||
         strstr(rule, "-circulants") || strstr(rule, "-kinds") || strstr(rule, "resolvent") ||
         strstr(rule, "smoother") || strstr(rule, "inverse-difference") || strstr(rule, "shifted") ||
@@ -278,8 +281,6 @@ static const lop_node *by_name(gen *g, const char *rule) {
     if (strstr(rule, "-line")) return gen_line(g, rule);
     if (strstr(rule, "-between-sparse") && world_pick(&w, 0, 2)) return gen_between_sparse(g, rule);
     if (strstr(rule, "-between")) return gen_between(g, rule);
-    if (!strncmp(rule, "entries", 7) && (strstr(rule, "-blocks") || strstr(rule, "view-update")))
-        return gen_own_blocks(g, rule);
     if (strstr(rule, "entries-inverse-blocktri")) return gen_blocktri_blocks(g, rule);
     if (strstr(rule, "spectral-sum") || !strcmp(rule, "solve-kronsum") ||
         !strcmp(rule, "scaledet-kronsum") || !strncmp(rule, "partial-inverse", 15))

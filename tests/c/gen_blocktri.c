@@ -47,7 +47,7 @@ const lop_node *gen_blocktri_blocks(gen *g, const char *rule) {
     return out;
 }
 
-enum { MOST = 3 };
+enum { MOST = 12 };
 
 /* A BlockDiag of k dense blocks of b rows. */
 static const lop_node *dense_blocks(gen *one, int64_t k, int64_t b) {
@@ -63,6 +63,25 @@ static const lop_node *dense_blocks(gen *one, int64_t k, int64_t b) {
     return all;
 }
 
+static const lop_node *thin_factor(gen *one, int64_t n) {
+    return t_one_of(one->w, "dense", NULL, gen_array(one, 2, n, 1));
+}
+
+/* (B + u v^H)^-1 X (B + u v^H)^-1 of B, which it takes over, and X = B or an update. */
+static const lop_node *gen_between_updates(gen *one, const lop_node *b) {
+    world *w = one->w;
+    const int64_t n = b ? lop_rows(b) : 0;
+    const lop_node *child[3] = {b, thin_factor(one, n), thin_factor(one, n)}, *a = NULL;
+    if (child[0] && child[1] && child[2]) a = t_node(w, "lowrankupdate", NULL, 3, child);
+    const lop_node *x = a && pick(one, 2) ? lop_node_ref(a)
+                        : b               ? lop_node_ref(b)
+                                          : NULL,
+                   *left = t_one_of(w, "inverse", NULL, a ? lop_node_ref(a) : NULL),
+                   *right = t_one_of(w, "inverse", NULL, a);
+    for (int i = 0; i < 3; i++) lop_node_unref(child[i]);
+    return t_two_of(w, "prod", t_two_of(w, "prod", left, x), right);
+}
+
 /* Likewise as part of what the rule reads: a product, a sum with a diagonal, a view, an update. */
 static const lop_node *among_blocks(gen *one, const char *rule, int64_t k, int64_t b) {
     world *w = one->w;
@@ -70,10 +89,11 @@ static const lop_node *among_blocks(gen *one, const char *rule, int64_t k, int64
     const lop_attr mode = t_ints(1 + pick(one, 3), 0, 0, 0);
     if (!strcmp(rule, "entries-by-blocks"))
         return t_two_of(w, "prod", all, dense_blocks(one, k, b));
+    if (!strcmp(rule, "entries-expanded")) return gen_between_updates(one, all);
     if (!strcmp(rule, "entries-inverse-by-blocks"))
         return t_two_of(w, "sum", all, t_one_of(w, "diag", NULL, gen_array(one, 1, k * b, 0)));
     if (strstr(rule, "view-update")) {
-        const lop_node *child[3] = {all, gen_array(one, 2, k * b, 1), gen_array(one, 2, k * b, 1)};
+        const lop_node *child[3] = {all, thin_factor(one, k * b), thin_factor(one, k * b)};
         all = child[0] && child[1] && child[2] ? t_node(w, "lowrankupdate", NULL, 3, child) : NULL;
         for (int i = 0; i < 3; i++) lop_node_unref(child[i]);
     }
@@ -86,13 +106,14 @@ const lop_node *gen_own_blocks(gen *g, const char *rule) {
     gen one = *g;
     one.batch = (lop_shape){0};
     one.exprs = 0;
-    const int64_t b = 1 + pick(g, 3), k = 2 + pick(g, 2);
+    const bool many = !strcmp(rule, "entries-expanded"); /* 32 rows and more */
+    const int64_t b = many ? 3 : 1 + pick(g, 3), k = many ? MOST : 2 + pick(g, 2);
     const lop_attr at = t_ints(3, 0, 0, 0); /* LOP_AT_BLOCKS */
     const lop_node like = {.shape = {.ndim = 1, .dim = {b}}, .dtype = LOP_f64, .weak = LOP_WEAK};
     const lop_node *size = NULL, *all = among_blocks(&one, rule, k, b), *out = NULL;
     if (lop_node_make(&w->ctx, &lop_op_sizes, NULL, 0, NULL, &like, &size, &w->err) != LOP_OK)
         size = NULL;
-    if (all && strstr(rule, "inverse")) all = t_one_of(w, "inverse", NULL, all);
+    if (all && strstr(rule, "-inverse")) all = t_one_of(w, "inverse", NULL, all);
     const lop_node *child[3] = {all, size, size};
     if (all && size) out = t_node(w, "entry_sums", &at, 3, child);
     lop_node_unref(all);

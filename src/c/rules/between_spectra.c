@@ -1,8 +1,8 @@
 /* between_spectra.c: what second derivatives read off S^-1 X S^-1, where S is a sum of Krons that
  * one Kron V makes diagonal, V^H S V = D, and X a sum of Krons of the same places and of c I. As
- * S^-1 = V D^-1 V^H it is V^H X V over the products of D's numbers in the basis V, so that no matrix
- * of S's size is made. Where V is not unitary, of pencils, this holds of S^-1 alone, not of its
- * powers. */
+ * S^-1 = V D^-1 V^H it is V^H X V over the products of D's numbers in the basis V, so that no
+ * matrix of S's size is made. Where V is not unitary, of pencils, this holds of S^-1 alone, not of
+ * its powers. */
 #include "sum_of_krons.h"
 #include "expr/properties.h"
 

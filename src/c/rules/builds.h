@@ -303,6 +303,7 @@ LOP_BUILD(det_update);
 LOP_BUILD(update_inverse_diagonal);
 /* expanded_updates.c */
 LOP_BUILD(expanded_update);
+LOP_BUILD(entries_expanded);
 /* low_rank_inverse_between.c */
 LOP_BUILD(between_update_diagonal);
 LOP_BUILD(between_update_trace);

@@ -19,7 +19,13 @@
 #include "rewrite/guards.h"
 #include "thin_sum.h"
 
-enum { DEPTH = 12, POWERS = 4, PART = 4 }; /* rows for a column of U */
+enum {
+    DEPTH = 12,
+    POWERS = 4,
+    PART = 4,
+    NODES = 1 << 18,
+    DEEPEST = 256
+};                  /* PART: rows for a column of U */
 enum { ROWS = 32 }; /* fewer are sooner factored whole; 2026-11-28, P P + D of rank 1 to 6 */
 
 /* How much of low rank there would be in it, asked of how it is written alone. */
@@ -63,12 +69,17 @@ static sketch of_two(sketch x, sketch y, bool product) {
 
 /* Are all numbers in it as exact as the whole? What is made of thin factors is made in their own
  * precision; the inverse of what has none is made in double precision. */
-static bool as_exact(const lop_node *a, lop_dtype real, int depth) {
+static bool exact_within(const lop_node *a, lop_dtype real, int depth, int *left) {
     if (a->weak) return a->op != &lop_op_inverse || real == LOP_f64;
-    if (depth == 0 || (lop_is_blas(a->dtype) && lop_dtype_real(a->dtype) != real)) return false;
+    if (--*left < 0 || depth == 0 || (lop_is_blas(a->dtype) && lop_dtype_real(a->dtype) != real))
+        return false;
     for (int i = 0; i < a->n; i++)
-        if (!as_exact(a->child[i], real, depth - 1)) return false;
+        if (!exact_within(a->child[i], real, depth - 1, left)) return false;
     return true;
+}
+static bool as_exact(const lop_node *a, lop_dtype real) {
+    int left = NODES;
+    return exact_within(a, real, DEEPEST, &left);
 }
 
 static sketch sketched(const lop_node *a, lop_dtype real, int depth) {
@@ -95,7 +106,7 @@ static sketch sketched(const lop_node *a, lop_dtype real, int depth) {
         if (s.rank > 0) s.opened = s.rounded = true;
         return s.based ? s : UNREAD;
     }
-    if (!as_exact(a, real, DEPTH)) return UNREAD;
+    if (!as_exact(a, real)) return UNREAD;
     if (a->op == &lop_op_lowrankupdate)
         return (sketch){.based = true, .rank = lop_cols(a->child[1])};
     const int64_t own = lop_infer_rank(a);
@@ -405,9 +416,10 @@ static lop_status held(const lop_maker *mk, const lop_node *a, const lop_node **
     return st;
 }
 
-/* a multiplied out, as a LowRankUpdate, and whether that is rounded. Owned; NOMATCH. */
-static lop_status expanded(const lop_maker *mk, const lop_node *a, lop_dtype dt, bool *rounded,
-                           const lop_node **out) {
+/* a multiplied out, as a LowRankUpdate, and whether that is rounded; `solved`: it is solved with.
+ * Owned; NOMATCH. */
+static lop_status expanded(const lop_maker *mk, const lop_node *a, lop_dtype dt, bool solved,
+                           bool *rounded, const lop_node **out) {
     const lop_node *u = NULL, *v = NULL;
     form f = {NULL, NULL};
     if (a->dtype != dt || !lop_is_blas(dt) || lop_nbatch(a) > 0) return LOP_NOMATCH;
@@ -416,7 +428,8 @@ static lop_status expanded(const lop_maker *mk, const lop_node *a, lop_dtype dt,
         (s.rounded && lop_rows(a) < ROWS))
         return LOP_NOMATCH;
     lop_status st = read(mk, a, DEPTH, &f);
-    if (st == LOP_OK && (!f.base || !f.low || !lop_cheap_to_solve(f.base))) st = LOP_NOMATCH;
+    if (st == LOP_OK && (!f.base || !f.low || (solved && !lop_cheap_to_solve(f.base))))
+        st = LOP_NOMATCH;
     if (st == LOP_OK) {
         const parts p = parts_of(f.low);
         st = held(mk, p.u, &u);
@@ -424,8 +437,8 @@ static lop_status expanded(const lop_maker *mk, const lop_node *a, lop_dtype dt,
         const lop_node *child[4] = {f.base, u, v, p.c};
         if (st == LOP_OK) st = lop_make(mk, "lowrankupdate", NULL, p.c ? 4 : 3, child, NULL, out);
     }
-    if (st == LOP_OK && ((*out)->dtype != dt || (*out)->weak != a->weak ||
-                         !as_exact(*out, lop_dtype_real(dt), 2 * DEPTH))) {
+    if (st == LOP_OK &&
+        ((*out)->dtype != dt || (*out)->weak != a->weak || !as_exact(*out, lop_dtype_real(dt)))) {
         lop_node_unref(*out);
         *out = NULL;
         st = LOP_NOMATCH;
@@ -443,7 +456,7 @@ LOP_BUILD(expanded_update) {
     const bool below = inner_one->op == &lop_op_inverse;
     const lop_node *a = below ? inner_one->child[0] : inner_one;
     bool rounded = false;
-    lop_status st = expanded(mk, a, root->dtype, &rounded, &update);
+    lop_status st = expanded(mk, a, root->dtype, true, &rounded, &update);
     if (st == LOP_OK && rounded) {
         st = root->op == &lop_op_solve      ? lop_solve_by_update(m, mk, a, update, out)
              : root->op == &lop_op_scaledet ? lop_det_by_update(m, mk, a, update, out)
@@ -456,5 +469,47 @@ LOP_BUILD(expanded_update) {
     }
     lop_node_unref(update);
     lop_node_unref(inverse);
+    return st;
+}
+
+/* What the first inverse in it is of, however that is seen. Borrowed; NULL: there is none. */
+static const lop_node *first_inverted(const lop_node *a, int depth) {
+    if (a->op == &lop_op_inverse) return a->child[0];
+    const bool two = a->op == &lop_op_prod || a->op == &lop_op_sum;
+    if (depth == 0 || (!two && a->op != &lop_op_view && a->op != &lop_op_scaled)) return NULL;
+    const lop_node *found = first_inverted(a->child[0], depth - 1);
+    return found || !two ? found : first_inverted(a->child[1], depth - 1);
+}
+
+/* The blocks on the diagonal of a product with inverses of one B + U C V^H, block diagonal but for
+ * what is thin: those of the base and of the low rank, where solving by Woodbury's formula is as
+ * accurate as by a factor of the whole; else of the dense form. */
+LOP_BUILD(entries_expanded) {
+    const lop_node *root = m->root, *a = root->child[0], *update = NULL, *own = NULL, *low = NULL,
+                   *thin = NULL, *value = NULL, *alt = NULL;
+    const lop_node *inverted = first_inverted(a, DEPTH);
+    woodbury s = {.mk = mk};
+    bool rounded = false;
+    lop_match base = *m;
+    if (!inverted || inverted->dtype != root->dtype) return LOP_NOMATCH;
+    lop_status st = lop_woodbury_of_sum(mk, root->dtype, inverted, &s.a);
+    if (st == LOP_OK) st = expanded(mk, a, root->dtype, false, &rounded, &update);
+    const lop_node *child[3] = {update ? update->child[0] : NULL, root->child[1], root->child[2]};
+    if (st == LOP_OK) st = lop_make_op(mk, root->op, &root->attr, 3, child, NULL, &base.root);
+    if (st == LOP_OK) st = lop_build_value_of_blocks(&base, mk, &own);
+    if (st == LOP_OK)
+        st = lop_make(mk, "lowrank", NULL, update->n - 1, update->child + 1, NULL, &thin);
+    child[0] = thin;
+    if (st == LOP_OK) st = lop_make_op(mk, root->op, &root->attr, 3, child, NULL, &low);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_add, NULL, own, low, &value);
+    if (st == LOP_OK) st = lop_entries_of_dense(mk, root, &alt);
+    s.p = s.a ? parts_of(s.a) : s.p;
+    s.dt = (lop_attr){.i = {0, 0, 0, (int64_t)root->dtype + 1}};
+    if (st == LOP_OK) st = lop_woodbury_open(&s);
+    if (st == LOP_OK) st = lop_woodbury_checked(&s, &lop_op_checked_value, value, alt, out);
+    lop_woodbury_close(&s);
+    const lop_node *gone[] = {update, own, low, thin,
+                              value,  alt, s.a, base.root == root ? NULL : base.root};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     return st;
 }
