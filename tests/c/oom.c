@@ -224,6 +224,12 @@ static const lop_node *of_inverses(int which) {
     return a;
 }
 
+/* Sums of products with three inverses, between inverses. */
+static const lop_node *between_sums(bool entries) {
+    gen g = {.w = &w, .dtype = LOP_f64, .solves = true, .largest = 3};
+    return gen_between_sparse(&g, entries ? "entries-between-sums" : "trace-between-sums");
+}
+
 /* Spectrum; factor; a batch that falls back; Kron; a workspace beyond the frame's own room. */
 static const lop_node *fixed(int which) {
     const lop_node *f[3], *a = NULL;
@@ -262,6 +268,8 @@ static const lop_node *fixed(int which) {
     case 9: return bordered(which == 8);
     case 47:
     case 48: return beside_thin(which == 47);
+    case 49:
+    case 50: return between_sums(which == 49);
     default: return of_inverses(which - 13);
     }
 }
@@ -493,7 +501,7 @@ int main(int argc, char **argv) {
         cotangents_alone();
         tests_of_assumptions();
         kinds_as_declared();
-        fixed_scenes(0, 49);
+        fixed_scenes(0, 51);
         w.ctx.mixed = true; /* solves by a factor, and a batch in which it fails */
         fixed_scenes(1, 3);
         w.ctx.mixed = false;
