@@ -1,7 +1,7 @@
-/* between_sums.c: entries, diagonals and traces of L (T_1 + T_2 + ..) R, where each term, multiplied
- * out and views of products opened, is A^-1 X A^-1 or A^-1 X A^-1 Y A^-1 of sparse A, X and Y
- * (between_sparse.c): the second derivatives of traces and diagonals of A^-1. A sum of such terms
- * between inverses has no way but the dense form. */
+/* between_sums.c: entries, diagonals and traces of L (T_1 + T_2 + ..) R, where each term,
+ * multiplied out and views of products opened, is A^-1 X A^-1 or A^-1 X A^-1 Y A^-1 of sparse A, X
+ * and Y (between_sparse.c): the second derivatives of traces and diagonals of A^-1. A sum of such
+ * terms between inverses has no way but the dense form. */
 #include "ops/shared/sparse_solver.h"
 #include "product_words.h"
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import _core
 from .._base import conditioning, config, errors
-from . import cholmod, fill, selected_inverse
+from . import block_lu, cholmod, fill, selected_inverse
 from .checked import DECLINED, EPS, SINGULAR, Checked, probe, scipy_sparse
 
 _BAND = 16  # up to so many diagonals the solver of bands is quicker
@@ -124,6 +124,9 @@ class Factor(Checked):
     def _factor(self) -> None:
         """Factors by Cholesky where possible, else by LU; with diagonal pivots where the pattern is
         symmetric, which keeps the fill small."""
+        if self.blocks > 1:
+            self._factor_blocks()
+            return
         A = self.A
         d = A.diagonal()
         symmetric = not self.pivoted and self.alike and bool(np.all(d != 0))
@@ -157,6 +160,14 @@ class Factor(Checked):
                 self._factor()
             else:
                 self.singular = True
+
+    def _factor_blocks(self) -> None:
+        small = _small_indices(self.A)
+        self.lu = block_lu.factored(small, self.blocks, self.pivoted)
+        if self.lu is None and not self.pivoted:
+            self.pivoted = True
+            self.lu = block_lu.factored(small, self.blocks, True)
+        self.singular = self.lu is None
 
     def again(self) -> Factor | None:
         """The factor with full pivoting, beside this one, which stays as it is: what comes after

@@ -18,9 +18,9 @@ import numpy as np
 
 from .._base.lengths import length
 from . import assemble_program
+from .blocks import factor_of_blocks
 from .checked import DECLINED, Checked, probe, scipy_sparse
 from .factor import Factor, factor_of_matrix, product_of
-from .turned_blocks import factor_of_blocks
 
 _GAIN = 2.0  # so many times fewer pairs
 _GRADED = 1e8  # the largest of D over the least, at most
