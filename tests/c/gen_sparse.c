@@ -87,6 +87,19 @@ static const lop_node *precision(gen *g, int64_t n, bool plain) {
     return two(g, "sum", a, two(g, "prod", low[0], adjoint(g, low[1])));
 }
 
+const lop_node *gen_sparse_product(gen *g, const char *rule) {
+    gen one = *g;
+    one.batch = (lop_shape){0};
+    one.exprs = 0;
+    one.dtype = LOP_c128;
+    g = &one;
+    const int64_t n = 2 + pick(g, 3);
+    const lop_node *a = two(g, "sum", sparse(g, n, n), noise(g, n)),
+                   *b = two(g, "sum", noise(g, n), times(g, -0.5, sparse(g, n, n)));
+    if (pick(g, 2)) b = two(g, "prod", b, sparse(g, n, n));
+    return asked(g, rule, two(g, "prod", pick(g, 2) ? adjoint(g, a) : a, b), n);
+}
+
 const lop_node *gen_sparse_update(gen *g, const char *rule) {
     gen one = *g;
     one.batch = (lop_shape){0};

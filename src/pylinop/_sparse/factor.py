@@ -53,6 +53,7 @@ class Factor(Checked):
         self._looked_at()
         at = A.indices, np.repeat(np.arange(self.n), np.diff(A.indptr))
         size = np.abs(A.data)
+        self.diagonal_alone = np.array_equal(*at)
         self.norms = [float(np.bincount(i, size).max(initial=0)) for i in at]  # inf, 1
         if self.finite and not self._as_band(*at):
             self._factor()
@@ -305,6 +306,9 @@ class Factor(Checked):
         """Entries of the inverse."""
         if not self.finite:
             return DECLINED
+        if self.diagonal_alone:
+            d = self.A.diagonal()
+            return SINGULAR if np.any(d == 0) else np.where(row == col, 1 / d[row], 0)
         by = self.believed()
         return by if isinstance(by, bool) else selected_inverse.entries(by, row, col)
 
