@@ -85,6 +85,12 @@ lop_status lop_word_opened(const lop_maker *mk, const lop_node *a, int mode, lop
     return st;
 }
 
+bool lop_has_few_entries(const lop_node *a) {
+    if (lop_sparse_entries(a) >= 0) return true;
+    while (a->op == &lop_op_view || a->op == &lop_op_scaled) a = a->child[0];
+    return a->op == &lop_op_blockdiag;
+}
+
 /* Are they of floats, whose products may be taken in another order, and is there a sparse one that
  * is not diagonal within a view of a product? */
 static bool worth_opening(const seen *f, int n) {
@@ -93,7 +99,7 @@ static bool worth_opening(const seen *f, int n) {
         const lop_node *a = f[i].node;
         if (!lop_is_blas(a->dtype)) return false;
         found |=
-            f[i].within && a->op != &lop_op_dense && !lop_is_noise(a) && lop_sparse_entries(a) >= 0;
+            f[i].within && a->op != &lop_op_dense && !lop_is_noise(a) && lop_has_few_entries(a);
     }
     return found;
 }

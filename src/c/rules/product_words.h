@@ -28,6 +28,10 @@ lop_status lop_reads_between_sparse(const lop_maker *mk, const lop_word *w,
 lop_status lop_word_add(lop_word *w, const lop_node *const *f, int from, int to) LOP_MUST_CHECK;
 lop_status lop_word_one(lop_word *w, const lop_node *f) LOP_MUST_CHECK;
 
+/* product_values.c: sparse by how it is written, or a BlockDiag of any length, multiples and views
+ * of one. */
+bool lop_has_few_entries(const lop_node *a);
+
 /* A sum, or what is one behind a multiple, a view or both; borrowed, with the mode it is seen in
  * and *c multiplied by its number. NULL: f is none. */
 const lop_node *lop_sum_seen(const lop_node *f, int *mode, lop_coef *c);

@@ -21,7 +21,7 @@ from .._lazy.leaves import lazy
 from .._lazy.matrix_functions import made
 from . import matrices
 
-__all__ = ["ALONG_PAIR", "SLOPES", "THIN", "inner"]
+__all__ = ["ALONG_PAIR", "SLOPES", "THIN", "inner", "traced"]
 
 _TERMS = 8  # of a cotangent, each by itself
 _MOST = 64  # sums, multiples and views within each other that are taken apart
@@ -54,11 +54,11 @@ def inner(a: Any, g: Any) -> Any:
         else:
             beside = kind_of(x) is _core.Sparse and _holds_inverse(h)
             term = None if beside else _by_parameters(x, h)
-            term = _trace(x, h) if term is None else term
+            term = traced(x, h) if term is None else term
             for c in numbers:
                 term = term * c
             found.append(term)
-    return _trace(a, g) if stack else sum(found[1:], found[0])
+    return traced(a, g) if stack else sum(found[1:], found[0])
 
 
 def _holds_inverse(g: Any) -> bool:
@@ -102,7 +102,7 @@ def _under_function(a: Any, g: Any) -> Any:
         return None
     along = SLOPES[name](M, made(name, function, M, M.shape, **more))
     if len(P) == 1:
-        return _trace(a @ along, P[0])
+        return traced(a @ along, P[0])
     u, v = P  # a function that is only applied need not be made
     return np.real(np.sum(np.conjugate(u) * (a @ (along @ v))))
 
@@ -123,8 +123,8 @@ def _is_same(x: Any, y: Any) -> bool:
     return x is y
 
 
-def _trace(a: Any, g: Any) -> Any:
-    """Term by term of g, a pair, an inverse: each has a way of its own."""
+def traced(a: Any, g: Any) -> Any:
+    """By the trace of a^H g, term by term of g, a pair, an inverse: each has a way of its own."""
     found: list[Any] = []
     stack: list[tuple[Any, list[Any]]] = [(g, [])]
     while stack:
