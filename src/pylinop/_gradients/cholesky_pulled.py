@@ -15,6 +15,7 @@ import numpy as np
 
 from .. import _core
 from .._base.checks import is_lazy
+from .._base.kind_flags import heads
 from .._lazy.build import inverse, view
 from .._lazy.kinds import Kind
 from . import inverses, matrices
@@ -23,6 +24,7 @@ from .pieces import Through, call
 _BLOCK = 96
 _LEAST = 128  # rows
 _DEEPEST = 16
+_DENSE = heads("columns")  # kinds without zeros
 
 
 def _solved(D: Any, b: Any, mode: int) -> Any:
@@ -99,9 +101,9 @@ def _is_dense(A: Any, depth: int = _DEEPEST) -> bool:
     if A._head in ("leaf", "call", "index"):
         return True
     if A._head == "operator":
-        return A._args[0]._head in ("dense", "kernel")
+        return A._args[0]._head in _DENSE
     kind = A._more[0] if A._head == "made" else None
-    return isinstance(kind, Kind) and matrices.head_of(kind.cls) in ("dense", "kernel")
+    return isinstance(kind, Kind) and matrices.head_of(kind.cls) in _DENSE
 
 
 def by_triangles(L: Any, g: Any) -> Any:
