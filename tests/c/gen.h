@@ -75,6 +75,7 @@ const lop_node *gen_pushed_pair(gen *g, const char *rule); /* and distributed */
 const lop_node *gen_field(gen *g, const char *rule);       /* field-pushed */
 const lop_node *gen_views_opened(gen *g, const char *rule);
 const lop_node *gen_between_sparse(gen *g, const char *rule);
+const lop_node *gen_sparse_product(gen *g, const char *rule);
 /* gen_products.c: for the rows named picked, of-rows, of-terms and turned. */
 const lop_node *gen_product_value(gen *g, const char *rule);
 const lop_node *gen_column(gen *g, const char *rule);

@@ -52,7 +52,14 @@ static const lop_node *asked(gen *g, const char *rule, const lop_node *a, int64_
     return out;
 }
 
-/* A^-1 X A^-1 of sparse A and X, in a trace perhaps beside Y. */
+/* X A^-1 Y, or its adjoint. */
+static const lop_node *within(gen *g, const lop_node *in, int64_t n) {
+    const lop_node *p = two(g, "prod", two(g, "prod", sparse(g, n, n), keep(in)), sparse(g, n, n));
+    return pick(g, 2) ? p : adjoint(g, p);
+}
+
+/* A^-1 X A^-1 of sparse A and X, or A^-1 X A^-1 Y A^-1, or a sum of those between inverses; in a
+ * trace perhaps beside another. */
 const lop_node *gen_between_sparse(gen *g, const char *rule) {
     gen one = *g;
     one.batch = (lop_shape){0};
@@ -60,8 +67,14 @@ const lop_node *gen_between_sparse(gen *g, const char *rule) {
     one.dtype = LOP_c128;
     g = &one;
     const int64_t n = 2 + pick(g, 3);
-    const lop_node *in = inverse(g, two(g, "sum", sparse(g, n, n), noise(g, n))),
-                   *all = two(g, "prod", two(g, "prod", keep(in), sparse(g, n, n)), in);
+    const bool sums = strstr(rule, "sums") != NULL;
+    const lop_node *in = inverse(g, two(g, "sum", sparse(g, n, n), noise(g, n))), *x = NULL;
+    if (sums)
+        x = two(g, "sum", within(g, in, n), times(g, -2, within(g, in, n)));
+    else
+        x = pick(g, 2) ? sparse(g, n, n) : within(g, in, n);
+    if (sums && pick(g, 2)) x = adjoint(g, x);
+    const lop_node *all = two(g, "prod", two(g, "prod", keep(in), x), in);
     if (!strncmp(rule, "trace", 5)) all = two(g, "prod", all, sparse(g, n, n));
     return asked(g, rule, all, n);
 }
@@ -72,6 +85,19 @@ static const lop_node *precision(gen *g, int64_t n, bool plain) {
     if (!plain || pick(g, 2)) return a;
     for (int i = 0; i < 2; i++) low[i] = t_one_of(g->w, "dense", NULL, gen_array(g, 2, n, 1));
     return two(g, "sum", a, two(g, "prod", low[0], adjoint(g, low[1])));
+}
+
+const lop_node *gen_sparse_product(gen *g, const char *rule) {
+    gen one = *g;
+    one.batch = (lop_shape){0};
+    one.exprs = 0;
+    one.dtype = LOP_c128;
+    g = &one;
+    const int64_t n = 2 + pick(g, 3);
+    const lop_node *a = two(g, "sum", sparse(g, n, n), noise(g, n)),
+                   *b = two(g, "sum", noise(g, n), times(g, -0.5, sparse(g, n, n)));
+    if (pick(g, 2)) b = two(g, "prod", b, sparse(g, n, n));
+    return asked(g, rule, two(g, "prod", pick(g, 2) ? adjoint(g, a) : a, b), n);
 }
 
 const lop_node *gen_sparse_update(gen *g, const char *rule) {

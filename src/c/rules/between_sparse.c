@@ -1,11 +1,14 @@
-/* between_sparse.c: entries of A^-1 X A^-1 of sparse A and X, which gradients of traces and
- * diagonals of inverses read, and second derivatives of determinants.
+/* between_sparse.c: entries of A^-1 X A^-1 and A^-1 X A^-1 Y A^-1 of sparse A, X and Y, which
+ * gradients of traces and diagonals of inverses read, and second derivatives of determinants; their
+ * second derivatives read those with three inverses.
  *
  *   [A X; 0 A]^-1 = [A^-1, -A^-1 X A^-1; 0, A^-1]
+ *   [A X 0; 0 A Y; 0 0 A]^-1 has A^-1 X A^-1 Y A^-1 in its corner
  *
- * whose factor is sparse, too, and whose inverse's entries are selected as any (solve_sparse.c);
- * the solver adds what the block on the right has to be to what it checks. The dense form else. */
-#include "builds.h"
+ * whose factors are sparse, too, and whose inverses' entries are selected as any (solve_sparse.c);
+ * the solver adds what the blocks above the diagonal have to be to what it checks. The dense form
+ * else. */
+#include "product_words.h"
 #include "expr/properties.h"
 #include "ops/projections/projections.h"
 #include "ops/shared/sparse_solver.h"
@@ -35,17 +38,6 @@ static lop_status square_like(const lop_maker *mk, const char *kind, int64_t n,
     return lop_make(mk, kind, NULL, 0, NULL, &like, out);
 }
 
-lop_status lop_two_by_two(const lop_maker *mk, const lop_node *a, const lop_node *b,
-                          const lop_node *c, const lop_node *d, const lop_node **out) {
-    const lop_attr two = {.i = {2, 2, 0, 0}};
-    const lop_node *zeros = NULL;
-    lop_status st = square_like(mk, "zeros", lop_rows(b ? b : c), &zeros);
-    const lop_node *child[4] = {a ? a : zeros, b ? b : zeros, c ? c : zeros, d ? d : zeros};
-    if (st == LOP_OK) st = lop_make_op(mk, &lop_op_block, &two, 4, child, NULL, out);
-    lop_node_unref(zeros);
-    return st;
-}
-
 /* Of fuller rows than FULL the dense inverse, which serves all uses at once, is quicker up to PER
  * rows for an entry in a row: measured 2026-11-28 with Laplacians of grids and their squares, 900
  * to 2,500 rows. */
@@ -55,80 +47,61 @@ static bool is_dear(const lop_node *a) {
     return some > FULL * n && PER * some > n * n;
 }
 
-static lop_status doubled(const lop_maker *mk, const lop_node *a, const lop_node *x,
-                          const lop_node **out) {
+/* A^-1 X A^-1 or A^-1 X A^-1 Y A^-1, times a number. */
+enum { MOST = 3 };
+typedef struct between {
+    const lop_node *a, *x[MOST - 1]; /* owned */
+    int count;                       /* of inverses */
+    lop_coef by;
+} between;
+
+static void drop(between *b) {
+    lop_node_unref(b->a);
+    for (int i = 0; i < MOST - 1; i++) lop_node_unref(b->x[i]);
+}
+
+/* k times k blocks, zeros where there are none. */
+static lop_status blocks_of(const lop_maker *mk, int k, int64_t n, const lop_node **child,
+                            const lop_node **out) {
+    const lop_attr sides = {.i = {k, k, 0, 0}};
+    const lop_node *zeros = NULL;
+    lop_status st = square_like(mk, "zeros", n, &zeros);
+    for (int i = 0; i < k * k; i++) child[i] = child[i] ? child[i] : zeros;
+    if (st == LOP_OK) st = lop_make_op(mk, &lop_op_block, &sides, k * k, child, NULL, out);
+    lop_node_unref(zeros);
+    return st;
+}
+
+lop_status lop_two_by_two(const lop_maker *mk, const lop_node *a, const lop_node *b,
+                          const lop_node *c, const lop_node *d, const lop_node **out) {
+    const lop_node *child[4] = {a, b, c, d};
+    return blocks_of(mk, 2, lop_rows(b ? b : c), child, out);
+}
+
+/* What meets the corner on the right under a trace. */
+static lop_status in_corner(const lop_maker *mk, int k, const lop_node *y, const lop_node **out) {
+    const lop_node *child[MOST * MOST] = {NULL};
+    child[(k - 1) * k] = y;
+    return blocks_of(mk, k, lop_rows(y), child, out);
+}
+
+/* A on the diagonal, X and Y above it. Owned; NOMATCH. */
+static lop_status chained(const lop_maker *mk, const between *b, const lop_node **out) {
+    const int k = b->count;
+    const lop_node *child[MOST * MOST] = {NULL};
     int64_t all;
-    if (lop_sparse_entries(x) < 0 || lop_rows(x) != lop_rows(a) || !lop_is_square(x) ||
-        is_dear(a) || !lop_mul_ok(2, lop_rows(a), &all))
-        return LOP_NOMATCH;
-    lop_status st = lop_two_by_two(mk, a, x, NULL, a, out);
+    for (int i = 0; i < k - 1; i++)
+        if (lop_sparse_entries(b->x[i]) < 0 || lop_rows(b->x[i]) != lop_rows(b->a) ||
+            !lop_is_square(b->x[i]))
+            return LOP_NOMATCH;
+    if (is_dear(b->a) || !lop_mul_ok(k, lop_rows(b->a), &all)) return LOP_NOMATCH;
+    for (int i = 0; i < k; i++) child[i * k + i] = b->a;
+    for (int i = 0; i < k - 1; i++) child[i * k + i + 1] = b->x[i];
+    lop_status st = blocks_of(mk, k, lop_rows(b->a), child, out);
     if (st != LOP_OK || lop_sparse_selects(*out)) return st;
     lop_node_unref(*out);
     *out = NULL;
     return LOP_NOMATCH;
-}
-
-/* [A X; 0 A] of the product A^-1 X A^-1. Owned; NOMATCH. */
-static lop_status read_between(const lop_maker *mk, const lop_node *p, const lop_node **out) {
-    const lop_node *left, *right, *x, *a = NULL, *eye = NULL;
-    if (p->op != &lop_op_prod || lop_nbatch(p) > 0 || !lop_factors_between(p, &left, &x, &right))
-        return LOP_NOMATCH;
-    lop_status st = one_of_both(mk, left, right, &a);
-    if (st == LOP_OK && !x) st = square_like(mk, "identity", lop_rows(a), &eye);
-    if (st == LOP_OK) st = doubled(mk, a, x ? x : eye, out);
-    lop_node_unref(a);
-    lop_node_unref(eye);
-    return st;
-}
-
-/* The parts of the inverse of the whole are those of -A^-1 X A^-1. */
-static lop_status turned(const lop_maker *mk, const lop_node *value, const lop_node **out) {
-    const lop_attr minus = lop_attr_coef(-1, 0);
-    return lop_make1(mk, &lop_op_scale, &minus, value, out);
-}
-
-LOP_BUILD(diagonal_between_sparse) {
-    const lop_node *p = m->root->child[0], *all = NULL, *alt = NULL, *less = NULL, *value = NULL;
-    const lop_attr at = {.i = {lop_rows(p), 0, 0, 0}};
-    if (!lop_is_blas(m->root->dtype) || m->root->attr.i[0] != 0) return LOP_NOMATCH;
-    lop_status st = read_between(mk, p, &all);
-    if (st == LOP_OK) st = lop_diagonal_of_dense(mk, m->root->dtype, p, &alt);
-    if (st == LOP_OK) st = turned(mk, alt, &less);
-    const lop_node *child[2] = {all, less};
-    if (st == LOP_OK) st = lop_make_op(mk, &lop_op_sparsediag, &at, 2, child, NULL, &value);
-    if (st == LOP_OK) st = turned(mk, value, out);
-    const lop_node *gone[] = {all, alt, less, value};
-    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
-    return st;
-}
-
-LOP_BUILD(entries_between_sparse) {
-    const lop_node *p = m->root->child[0], *all = NULL, *alt = NULL, *less = NULL, *value = NULL;
-    const lop_attr at = {.i = {m->root->attr.i[0], 1, 0, 0}}; /* of the block on the right */
-    if (!lop_is_blas(m->root->dtype) || m->root->n != 3 || at.i[0] > LOP_AT_COO ||
-        m->root->attr.i[1] != 0)
-        return LOP_NOMATCH;
-    lop_status st = read_between(mk, p, &all);
-    if (st == LOP_OK) st = lop_entries_of_dense(mk, m->root, &alt);
-    if (st == LOP_OK) st = turned(mk, alt, &less);
-    const lop_node *child[4] = {all, m->root->child[1], m->root->child[2], less};
-    if (st == LOP_OK) st = lop_make_op(mk, &lop_op_sparseentries, &at, 4, child, NULL, &value);
-    if (st == LOP_OK) st = turned(mk, value, out);
-    const lop_node *gone[] = {all, alt, less, value};
-    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
-    return st;
-}
-
-/* Which two factors are inverses; the others are sparse. */
-static bool two_inverses(const lop_node *const *f, int n, int *first, int *second) {
-    int64_t mode;
-    int found = 0;
-    for (int i = 0; i < n; i++) {
-        const lop_node *s = found < 3 ? inverted(f[i], &mode) : NULL;
-        if (s) *(found++ ? second : first) = i;
-        if (!s && lop_sparse_entries(f[i]) < 0) return false;
-    }
-    return found == 2;
 }
 
 /* The factors from..to, those behind the last one the first ones again; I where there are none. */
@@ -141,32 +114,157 @@ static lop_status some_of(const lop_maker *mk, const lop_node *const *f, int n, 
              : square_like(mk, "identity", lop_rows(f[from % n]), out);
 }
 
-/* tr(A^-1 X A^-1 Y), whatever stands first. */
+/* Which factors are inverses, where the others are sparse; how many, 0: not two or three. */
+static int inverses(const lop_node *const *f, int n, int at[MOST]) {
+    int64_t mode;
+    int found = 0;
+    for (int i = 0; i < n; i++) {
+        const lop_node *s = inverted(f[i], &mode);
+        if (s && found == MOST) return 0;
+        if (s)
+            at[found++] = i;
+        else if (lop_sparse_entries(f[i]) < 0)
+            return 0;
+    }
+    return found > 1 ? found : 0;
+}
+
+/* What stands between the inverses at[0], at[1]... among n factors. NOMATCH: they are of several
+ * matrices. */
+static lop_status read_factors(const lop_maker *mk, const lop_node *const *f, int n, const int *at,
+                               between *b) {
+    lop_status st = LOP_OK;
+    for (int i = 0; st == LOP_OK && i < b->count - 1; i++) {
+        const lop_node *a = NULL;
+        st = one_of_both(mk, f[at[i]], f[at[i + 1]], i ? &a : &b->a);
+        lop_node_unref(a);
+        if (st == LOP_OK) st = some_of(mk, f, n, at[i] + 1, at[i + 1], &b->x[i]);
+    }
+    return st;
+}
+
+lop_status lop_reads_between_sparse(const lop_maker *mk, const lop_word *w, bool under_trace) {
+    between b = {.by = lop_coef_const(1, 0)};
+    const lop_node *all = NULL;
+    int at[MOST];
+    b.count = inverses(w->f, w->n, at);
+    const bool ends = b.count && at[0] == 0 && at[b.count - 1] == w->n - 1;
+    lop_status st = b.count && (ends || under_trace) ? LOP_OK : LOP_NOMATCH;
+    if (st == LOP_OK) st = read_factors(mk, w->f, w->n, at, &b);
+    if (st == LOP_OK) st = chained(mk, &b, &all);
+    lop_node_unref(all);
+    drop(&b);
+    return st;
+}
+
+/* Of a product that begins and ends with inverses the matrix of blocks, and the product without its
+ * number. Owned; NOMATCH. */
+static lop_status read_between(const lop_maker *mk, const lop_node *p, between *b,
+                               const lop_node **plain, const lop_node **out) {
+    lop_word w;
+    int at[MOST];
+    if (lop_nbatch(p) > 0) return LOP_NOMATCH;
+    lop_status st = lop_word_opened(mk, p, LOP_N, &w);
+    b->by = w.c;
+    b->count = st == LOP_OK ? inverses(w.f, w.n, at) : 0;
+    if (st == LOP_OK && (b->count == 0 || at[0] != 0 || at[b->count - 1] != w.n - 1))
+        st = LOP_NOMATCH;
+    if (st == LOP_OK) st = read_factors(mk, w.f, w.n, at, b);
+    if (st == LOP_OK) st = chained(mk, b, out);
+    if (st == LOP_OK) st = lop_product_of(mk, w.f, w.n, plain);
+    lop_word_close(&w);
+    return st;
+}
+
+/* The parts of the inverse of the whole are those of -A^-1 X A^-1 and of A^-1 X A^-1 Y A^-1. */
+static lop_status turned(const lop_maker *mk, const between *b, const lop_node *value,
+                         const lop_node **out) {
+    const lop_attr sign = lop_attr_coef(b->count == 2 ? -1 : 1, 0);
+    return lop_make1(mk, &lop_op_scale, &sign, value, out);
+}
+/* What has been found of the whole, times the number of the product. */
+static lop_status numbered(const lop_maker *mk, const between *b, const lop_node *value,
+                           const lop_node **out) {
+    const lop_coef sign = lop_coef_const(b->count == 2 ? -1 : 1, 0);
+    const lop_attr by = lop_coef_attr(lop_coef_times(mk->ctx, b->by, sign));
+    return lop_make1(mk, &lop_op_scale, &by, value, out);
+}
+
+LOP_BUILD(diagonal_between_sparse) {
+    const lop_node *p = m->root->child[0], *plain = NULL, *all = NULL, *alt = NULL, *less = NULL,
+                   *value = NULL;
+    between b = {.by = lop_coef_const(1, 0)};
+    if (!lop_is_blas(m->root->dtype) || m->root->attr.i[0] != 0) return LOP_NOMATCH;
+    lop_status st = read_between(mk, p, &b, &plain, &all);
+    const lop_attr at = {.i = {(b.count - 1) * lop_rows(p), 0, 0, 0}};
+    if (st == LOP_OK) st = lop_diagonal_of_dense(mk, m->root->dtype, plain, &alt);
+    if (st == LOP_OK) st = turned(mk, &b, alt, &less);
+    const lop_node *child[2] = {all, less};
+    if (st == LOP_OK) st = lop_make_op(mk, &lop_op_sparsediag, &at, 2, child, NULL, &value);
+    if (st == LOP_OK) st = numbered(mk, &b, value, out);
+    const lop_node *gone[] = {plain, all, alt, less, value};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    drop(&b);
+    return st;
+}
+
+/* The root's action on the product without its number, by the dense form. */
+static lop_status entries_of_plain(const lop_maker *mk, const lop_node *root, const lop_node *plain,
+                                   const lop_node **out) {
+    const lop_node *child[3] = {plain, root->child[1], root->child[2]}, *again = NULL;
+    lop_status st = lop_make_op(mk, &lop_op_entry_sums, &root->attr, 3, child, NULL, &again);
+    if (st == LOP_OK) st = lop_entries_of_dense(mk, again, out);
+    lop_node_unref(again);
+    return st;
+}
+
+LOP_BUILD(entries_between_sparse) {
+    const lop_node *root = m->root, *plain = NULL, *all = NULL, *alt = NULL, *less = NULL,
+                   *value = NULL;
+    between b = {.by = lop_coef_const(1, 0)};
+    if (!lop_is_blas(root->dtype) || root->n != 3 || root->attr.i[0] > LOP_AT_COO ||
+        root->attr.i[1] != 0)
+        return LOP_NOMATCH;
+    lop_status st = read_between(mk, root->child[0], &b, &plain, &all);
+    const lop_attr at = {.i = {root->attr.i[0], b.count, 0, 0}}; /* of the block in the corner */
+    if (st == LOP_OK) st = entries_of_plain(mk, root, plain, &alt);
+    if (st == LOP_OK) st = turned(mk, &b, alt, &less);
+    const lop_node *child[4] = {all, root->child[1], root->child[2], less};
+    if (st == LOP_OK) st = lop_make_op(mk, &lop_op_sparseentries, &at, 4, child, NULL, &value);
+    if (st == LOP_OK) st = numbered(mk, &b, value, out);
+    const lop_node *gone[] = {plain, all, alt, less, value};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    drop(&b);
+    return st;
+}
+
+/* tr(A^-1 X A^-1 Y) and tr(A^-1 X A^-1 Y A^-1 Z), whatever stands first. */
 LOP_BUILD(trace_between_sparse) {
-    const lop_node *p = m->root->child[0], *a = NULL, *x = NULL, *y = NULL, *all = NULL, *z = NULL,
-                   *d = NULL, *alt = NULL, *less = NULL, *value = NULL, *plain = NULL;
-    const lop_node *f[LOP_FACTORS];
-    lop_coef by = lop_coef_const(-1, 0); /* turned, too */
-    int i = 0, j = 0;
-    const int n =
-        lop_nbatch(p) == 0 && lop_is_blas(m->root->dtype) ? lop_factors_times(p, f, &by) : 0;
-    if (n < 2 || !two_inverses(f, n, &i, &j)) return LOP_NOMATCH;
-    const lop_attr times = lop_coef_attr(by);
-    lop_status st = one_of_both(mk, f[i], f[j], &a);
-    if (st == LOP_OK) st = some_of(mk, f, n, i + 1, j, &x);
-    if (st == LOP_OK) st = some_of(mk, f, n, j + 1, n + i, &y);
-    if (st == LOP_OK) st = doubled(mk, a, x, &all);
-    if (st == LOP_OK && (!lop_is_square(y) || lop_rows(y) != lop_rows(a))) st = LOP_NOMATCH;
-    if (st == LOP_OK) st = lop_two_by_two(mk, NULL, NULL, y, NULL, &z);
+    const lop_node *p = m->root->child[0], *last = NULL, *all = NULL, *z = NULL, *d = NULL,
+                   *alt = NULL, *less = NULL, *value = NULL, *plain = NULL;
+    lop_word w;
+    int at[MOST];
+    if (lop_nbatch(p) > 0 || !lop_is_blas(m->root->dtype)) return LOP_NOMATCH;
+    lop_status st = lop_word_opened(mk, p, LOP_N, &w);
+    between b = {.by = w.c};
+    b.count = st == LOP_OK ? inverses(w.f, w.n, at) : 0;
+    if (st == LOP_OK && b.count == 0) st = LOP_NOMATCH;
+    if (st == LOP_OK) st = read_factors(mk, w.f, w.n, at, &b);
+    if (st == LOP_OK) st = some_of(mk, w.f, w.n, at[b.count - 1] + 1, w.n + at[0], &last);
+    if (st == LOP_OK) st = chained(mk, &b, &all);
+    if (st == LOP_OK && (!lop_is_square(last) || lop_rows(last) != lop_rows(b.a))) st = LOP_NOMATCH;
+    if (st == LOP_OK) st = in_corner(mk, b.count, last, &z);
     if (st == LOP_OK && lop_sparse_entries(z) < 0) st = LOP_NOMATCH;
-    if (st == LOP_OK) st = lop_product_of(mk, f, n, &plain);
+    if (st == LOP_OK) st = lop_product_of(mk, w.f, w.n, &plain);
     if (st == LOP_OK) st = lop_diagonal_of_dense(mk, m->root->dtype, plain, &d);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_sumall, NULL, d, &alt);
-    if (st == LOP_OK) st = turned(mk, alt, &less);
+    if (st == LOP_OK) st = turned(mk, &b, alt, &less);
     const lop_node *child[3] = {all, z, less};
     if (st == LOP_OK) st = lop_make_op(mk, &lop_op_sparsetrace, NULL, 3, child, NULL, &value);
-    if (st == LOP_OK) st = lop_make1(mk, &lop_op_scale, &times, value, out);
-    const lop_node *gone[] = {a, x, y, all, z, d, alt, less, value, plain};
+    if (st == LOP_OK) st = numbered(mk, &b, value, out);
+    const lop_node *gone[] = {last, all, z, d, alt, less, value, plain};
     for (size_t k = 0; k < sizeof gone / sizeof gone[0]; k++) lop_node_unref(gone[k]);
+    lop_word_close(&w);
+    drop(&b);
     return st;
 }

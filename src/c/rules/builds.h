@@ -502,6 +502,9 @@ LOP_BUILD(entries_sparse_inverse);
 LOP_BUILD(entries_blocks);
 LOP_BUILD(diagonal_between_sparse);
 LOP_BUILD(entries_between_sparse);
+LOP_BUILD(between_sums);
+LOP_BUILD(diagonal_sparse_product);
+LOP_BUILD(trace_sparse_product);
 LOP_BUILD(trace_between_sparse);
 /* [a b; c d], NULL of zeros. Owned. */
 lop_status lop_two_by_two(const lop_maker *mk, const lop_node *a, const lop_node *b,

@@ -222,7 +222,7 @@ static lop_status of_block(const lop_match *m, const covered *k, const lop_node 
     const lop_node *root = m->root, *all = NULL, *eye = NULL, *z = NULL, *less = NULL,
                    *value = NULL;
     const int64_t n = lop_rows(k->s.m);
-    const lop_attr entries = {.i = {root->attr.i[0], 1, 0, 0}}, main = {.i = {n, 0, 0, 0}};
+    const lop_attr entries = {.i = {root->attr.i[0], 2, 0, 0}}, main = {.i = {n, 0, 0, 0}};
     lop_coef e = lop_coef_over(mk->ctx, k->s.with, k->s.c);
     if (k->mode & LOP_C) e.im = -e.im;
     const lop_coef by = lop_coef_times(mk->ctx, lop_coef_const(-1, 0),

@@ -4,15 +4,19 @@
  * have ways of their own (pushed_pairs.c, between_sparse.c, those of bands, the chain of a thin
  * product), while a sum of them has none but the dense form. None is dearer alone. */
 #include "expr/properties.h"
-#include "ops/shared/sparse_solver.h"
 #include "product_words.h"
 
 enum { TERMS = 8, THIN = 8 };
 
-static int inverses(const lop_node *const *f, int n) {
+/* That of a BlockDiag is one of inverses. */
+static bool is_inverse(const lop_node *f) {
     int64_t mode;
+    if (f->op == &lop_op_view && f->child[0]->op == &lop_op_blockdiag) f = f->child[0];
+    return lop_inverse_seen(f->op == &lop_op_blockdiag && f->n > 0 ? f->child[0] : f, &mode);
+}
+static int inverses(const lop_node *const *f, int n) {
     int found = 0;
-    for (int i = 0; i < n; i++) found += lop_inverse_seen(f[i], &mode) != NULL;
+    for (int i = 0; i < n; i++) found += is_inverse(f[i]);
     return found;
 }
 
@@ -50,7 +54,7 @@ static int sum_among(const lop_node *const *f, int n, const lop_node **term, int
             *terms = count;
             *mode = seen;
             *c = lop_coef_times(f[i]->ctx, *c, own);
-        } else if (lop_sparse_entries(f[i]) < 0 && !lop_inverse_seen(f[i], &other)) {
+        } else if (!lop_has_few_entries(f[i]) && !lop_inverse_seen(f[i], &other)) {
             return -1;
         }
     }

@@ -19,13 +19,8 @@
 #include "rewrite/guards.h"
 #include "thin_sum.h"
 
-enum {
-    DEPTH = 12,
-    POWERS = 4,
-    PART = 4,
-    NODES = 1 << 18,
-    DEEPEST = 256
-};                  /* PART: rows for a column of U */
+enum { DEPTH = 12, POWERS = 4, PART = 4 }; /* rows for a column of U */
+enum { NODES = 1 << 18, DEEPEST = 256 };   /* that are looked at for their precision */
 enum { ROWS = 32 }; /* fewer are sooner factored whole; 2026-11-28, P P + D of rank 1 to 6 */
 
 /* How much of low rank there would be in it, asked of how it is written alone. */

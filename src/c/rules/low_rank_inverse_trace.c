@@ -14,7 +14,7 @@
 #include "low_rank_woodbury.h"
 #include "thin_sum.h"
 
-enum { FACTORS = 8, PART = 4 }; /* as for the inverse, formed */
+enum { PART = 4 }; /* as for the inverse, formed */
 
 lop_status lop_woodbury_of_diagonal(const lop_maker *mk, lop_dtype dt, const lop_node *a,
                                     const lop_node **out) {
@@ -36,7 +36,7 @@ lop_status lop_woodbury_of_diagonal(const lop_maker *mk, lop_dtype dt, const lop
 /* The product of all but the one at `at`, from behind it round to before it. Owned. */
 static lop_status turned_round(const lop_maker *mk, const lop_node *const *f, int n, int at,
                                const lop_node **out) {
-    const lop_node *rest[FACTORS];
+    const lop_node *rest[LOP_FACTORS];
     for (int i = 1; i < n; i++) rest[i - 1] = f[(at + i) % n];
     return lop_product_of(mk, rest, n - 1, out);
 }
@@ -122,12 +122,13 @@ static bool is_thin(const lop_node *a, int64_t n) {
     return 2 * lop_rows(a) <= n || 2 * lop_cols(a) <= n;
 }
 
-/* The factors and which of them is such an inverse: `a`, owned, seen in `mode`. */
+/* The factors, *c times which the product is, and which of them is such an inverse: `a`, owned,
+ * seen in `mode`. */
 static lop_status read(const lop_match *m, const lop_maker *mk, const lop_node **f, int *n, int *at,
-                       int64_t *mode, const lop_node **a) {
+                       int64_t *mode, const lop_node **a, lop_coef *c) {
     const lop_node *p = m->root->child[0];
     if (!lop_is_blas(m->root->dtype) || lop_nbatch(p) > 0) return LOP_NOMATCH;
-    *n = lop_product_factors(p, f, FACTORS);
+    *n = lop_factors_times(p, f, c);
     for (int i = 0; i < *n; i++) /* those that wrap stay as they are written */
         if (lop_nbatch(f[i]) > 0 || !lop_is_blas(f[i]->dtype)) return LOP_NOMATCH;
     for (*at = 0; *at < *n; ++*at) {
@@ -144,11 +145,14 @@ static lop_status read(const lop_match *m, const lop_maker *mk, const lop_node *
 
 /* Of A^-1 in a view: tr(A^-T X) = tr(A^-1 X^T), and conjugates. */
 LOP_BUILD(trace_inverse_update) {
-    const lop_node *f[FACTORS], *a = NULL, *x = NULL, *turned = NULL, *value = NULL;
+    const lop_node *f[LOP_FACTORS], *a = NULL, *x = NULL, *turned = NULL, *value = NULL,
+                                    *plain = NULL;
     int n, at;
     int64_t mode = 0;
-    lop_status st = read(m, mk, f, &n, &at, &mode, &a);
+    lop_coef c = lop_coef_const(1, 0);
+    lop_status st = read(m, mk, f, &n, &at, &mode, &a, &c);
     if (st != LOP_OK) return st;
+    const lop_attr by = lop_coef_attr(c);
     woodbury s = {.mk = mk, .a = a, .p = parts_of(a)};
     s.dt = (lop_attr){.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
     if (mode == LOP_H && lop_infer_hermitian(a)) mode = 0;
@@ -156,10 +160,11 @@ LOP_BUILD(trace_inverse_update) {
     if (st == LOP_OK) st = seen(mk, mode, x, &turned);
     if (st == LOP_OK) st = checked_trace(&s, turned, &value);
     if (st == LOP_OK && (mode & LOP_C))
-        st = lop_make1(mk, &lop_op_conjugate, NULL, value, out);
+        st = lop_make1(mk, &lop_op_conjugate, NULL, value, &plain);
     else if (st == LOP_OK)
-        *out = lop_node_ref(value);
-    const lop_node *gone[] = {a, x, turned, value};
+        plain = lop_node_ref(value);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_scale, &by, plain, out);
+    const lop_node *gone[] = {a, x, turned, value, plain};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     return st;
 }

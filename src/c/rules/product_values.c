@@ -1,6 +1,6 @@
 /* product_values.c: diagonals and traces of products whose parts fit: Kron by Kron, and a Block by
  * a Block. The product is not formed, nor is a dense form of its factors. */
-#include "builds.h"
+#include "product_words.h"
 #include "expr/properties.h"
 #include "ops/shared/sparse_solver.h"
 #include "sparse_updates.h"
@@ -38,8 +38,8 @@ typedef struct seen {
 
 /* The factors of a product and of multiples of one, by whose numbers *c is multiplied, where
  * `views` of those it is a view of too; 0: there are too many. */
-static int seen_factors(const lop_node *a, bool views, seen *f, lop_coef *c) {
-    seen todo[LOP_FACTORS + 1] = {{.node = a}};
+static int seen_factors(const lop_node *a, int mode, bool views, seen *f, lop_coef *c) {
+    seen todo[LOP_FACTORS + 1] = {{.node = a, .mode = mode}};
     int waiting = 1, n = 0;
     while (waiting > 0) {
         seen t = todo[--waiting];
@@ -67,9 +67,28 @@ static int seen_factors(const lop_node *a, bool views, seen *f, lop_coef *c) {
 
 int lop_factors_times(const lop_node *a, const lop_node **f, lop_coef *c) {
     seen s[LOP_FACTORS];
-    const int n = seen_factors(a, false, s, c);
+    const int n = seen_factors(a, LOP_N, false, s, c);
     for (int i = 0; i < n; i++) f[i] = s[i].node;
     return n;
+}
+
+lop_status lop_word_opened(const lop_maker *mk, const lop_node *a, int mode, lop_word *w) {
+    seen s[LOP_FACTORS];
+    *w = (lop_word){.c = lop_coef_const(1, 0)};
+    const int n = seen_factors(a, mode, true, s, &w->c);
+    lop_status st = n ? LOP_OK : LOP_NOMATCH;
+    for (int i = 0; st == LOP_OK && i < n; i++) {
+        if (s[i].node->op == &lop_op_identity) continue;
+        st = lop_view_once(mk, s[i].mode, s[i].node, &w->f[w->n]);
+        if (st == LOP_OK) w->n++;
+    }
+    return st;
+}
+
+bool lop_has_few_entries(const lop_node *a) {
+    if (lop_sparse_entries(a) >= 0) return true;
+    while (a->op == &lop_op_view || a->op == &lop_op_scaled) a = a->child[0];
+    return a->op == &lop_op_blockdiag;
 }
 
 /* Are they of floats, whose products may be taken in another order, and is there a sparse one that
@@ -80,7 +99,7 @@ static bool worth_opening(const seen *f, int n) {
         const lop_node *a = f[i].node;
         if (!lop_is_blas(a->dtype)) return false;
         found |=
-            f[i].within && a->op != &lop_op_dense && !lop_is_noise(a) && lop_sparse_entries(a) >= 0;
+            f[i].within && a->op != &lop_op_dense && !lop_is_noise(a) && lop_has_few_entries(a);
     }
     return found;
 }
@@ -91,7 +110,7 @@ LOP_BUILD(views_opened) {
     seen s[LOP_FACTORS];
     lop_coef c = lop_coef_const(1, 0);
     const int n = lop_nbatch(p) == 0 && p->dtype == m->root->dtype && lop_is_blas(p->dtype)
-                      ? seen_factors(p, true, s, &c)
+                      ? seen_factors(p, LOP_N, true, s, &c)
                       : 0;
     if (!worth_opening(s, n)) return LOP_NOMATCH;
     const lop_attr by = lop_coef_attr(c);

@@ -279,19 +279,61 @@ LOP_BUILD(det_resolvent) {
     return st;
 }
 
+/* The square of the diagonal of a^-1. */
+static lop_status squared_diagonal(const lop_maker *mk, const lop_node *root, const lop_node *a,
+                                   const lop_node **out) {
+    const lop_attr main = {.i = {0, 0, 0, root->attr.i[3]}};
+    const lop_node *in = NULL, *d = NULL;
+    lop_status st = lop_inverse_closed(mk, a, &in);
+    if (st == LOP_OK) st = lop_make1(mk, root->op, &main, in, &d);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_mul, NULL, d, d, out);
+    lop_node_unref(in);
+    lop_node_unref(d);
+    return st;
+}
+
+/* Numbers that are positive where m is regular, and that cannot be had where it is singular: of a
+ * product of sparse matrices by the inverse of each, whose factors there are, where the diagonal of
+ * the product's inverse takes them whole. */
+static lop_status shown_regular(const lop_maker *mk, const lop_node *root, const lop_node *m,
+                                const lop_node **out) {
+    const lop_node *f[LOP_FACTORS], *sum = NULL;
+    lop_coef c = lop_coef_const(1, 0);
+    const int n = lop_factors_times(m, f, &c);
+    bool all = n > 1 && lop_coef_test(mk->ctx, c, LOP_COEF_ONE);
+    for (int i = 0; i < n; i++) {
+        if (f[i]->op == &lop_op_view) f[i] = f[i]->child[0];
+        all = all && lop_rows(f[i]) == lop_rows(m) && lop_sparse_selects(f[i]);
+    }
+    if (!all) return squared_diagonal(mk, root, m, out);
+    const lop_node like = {
+        .shape = {.ndim = 1, .dim = {lop_rows(m)}}, .dtype = root->dtype, .core = 1};
+    lop_status st = lop_make(mk, "ones", NULL, 0, NULL, &like, &sum);
+    for (int i = 0; st == LOP_OK && i < n; i++) {
+        const lop_node *one = NULL, *before = sum;
+        st = squared_diagonal(mk, root, f[i], &one);
+        if (st == LOP_OK) st = lop_make2(mk, &lop_op_add, NULL, before, one, &sum);
+        if (sum != before) lop_node_unref(before);
+        lop_node_unref(one);
+    }
+    if (st == LOP_OK)
+        *out = sum;
+    else
+        lop_node_unref(sum);
+    return st;
+}
+
 lop_status lop_where_regular(const lop_maker *mk, const lop_node *root, const lop_node *m,
                              const lop_node *all, const lop_node **out) {
-    const lop_attr own = {.i = {0, 1, 0, 0}}, main = {.i = {0, 0, 0, root->attr.i[3]}};
-    const lop_node *in = NULL, *d = NULL, *dd = NULL, *value = NULL, *alt = NULL;
-    lop_status st = lop_inverse_closed(mk, m, &in);
-    if (st == LOP_OK) st = lop_make1(mk, root->op, &main, in, &d);
-    if (st == LOP_OK) st = lop_make2(mk, &lop_op_mul, NULL, d, d, &dd);
+    const lop_attr own = {.i = {0, 1, 0, 0}};
+    const lop_node *dd = NULL, *value = NULL, *alt = NULL;
+    lop_status st = shown_regular(mk, root, m, &dd);
     if (st == LOP_OK) st = lop_make1(mk, root->op, &root->attr, all, &value);
     if (st == LOP_OK)
         st = lop_inverse_diagonal(mk, root->child[0]->child[0], &root->attr, root->dtype, &alt);
     const lop_node *child[3] = {value, dd, alt};
     if (st == LOP_OK) st = lop_make_op(mk, &lop_op_spectral, &own, 3, child, NULL, out);
-    const lop_node *gone[] = {in, d, dd, value, alt};
+    const lop_node *gone[] = {dd, value, alt};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     return st;
 }

@@ -1,7 +1,11 @@
 /* sparse_pairs.c: dense forms and diagonals of products of two sparse matrices, with or without a
- * diagonal between them, from their stored entries (op_sparse_pair.c). */
+ * diagonal between them, from their stored entries (op_sparse_pair.c); diagonals of products of
+ * what is sparse by how it is written, sums and products, from the entries of the two as the sparse
+ * solver puts them together: as of U I^-1 W^T (op_sparse_factor_solve.c). */
 #include "builds.h"
+#include "ops/shared/sparse_solver.h"
 #include "rewrite/guards.h"
+#include "thin_sum.h"
 
 /* A D B of the root's operand; d may be NULL. False where it is not of that form. */
 static bool factors(const lop_node *p, const lop_node **a, const lop_node **d, const lop_node **b) {
@@ -53,5 +57,38 @@ LOP_BUILD(sparse_pair) {
     if (st != LOP_OK) return st;
     st = lop_make(mk, "sparsepair", &attr, 3, child, NULL, out);
     lop_node_unref(child[2]);
+    return st;
+}
+
+/* diag(A B) where an entry of A meets few of B. */
+LOP_BUILD(diagonal_sparse_product) {
+    enum { ROOM = 16 };
+    const lop_node *p = m->root->child[0], *a = p->child[0], *b = p->child[1], *turned = NULL,
+                   *both = NULL, *eye = NULL, *alt = NULL;
+    const lop_attr row = {.i = {1, 2, 0, 0}}, turn = {.i = {LOP_T, 0, 0, 0}};
+    const double n = (double)lop_rows(p);
+    if (lop_nbatch(p) > 0 || !lop_is_blas(m->root->dtype) || p->dtype != m->root->dtype ||
+        !lop_sparse_pays(a) || !lop_sparse_pays(b) || lop_sparse_entries(p) < 0 ||
+        (!mk->ctx->sparse->fewest && ROOM * lop_sparse_entries(p) > n * n))
+        return LOP_NOMATCH;
+    lop_status st = lop_make1(mk, &lop_op_view, &turn, b, &turned);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_block, &row, a, turned, &both);
+    if (st == LOP_OK) st = lop_thin_identity(mk, lop_rows(p), &eye);
+    if (st == LOP_OK) st = lop_diagonal_of_dense(mk, m->root->dtype, p, &alt);
+    const lop_node *child[3] = {eye, both, alt};
+    if (st == LOP_OK) st = lop_make_op(mk, &lop_op_sparserows, NULL, 3, child, NULL, out);
+    const lop_node *gone[] = {turned, both, eye, alt};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+LOP_BUILD(trace_sparse_product) {
+    const lop_node *p = m->root->child[0], *d = NULL;
+    const lop_attr main = {.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
+    if (lop_nbatch(p) > 0 || !lop_is_blas(m->root->dtype) || p->dtype != m->root->dtype ||
+        !lop_sparse_pays(p->child[0]) || !lop_sparse_pays(p->child[1]))
+        return LOP_NOMATCH;
+    lop_status st = lop_make1(mk, &lop_op_diagonal, &main, p, &d);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_sumall, NULL, d, out);
+    lop_node_unref(d);
     return st;
 }

@@ -19,13 +19,8 @@ from .._lazy.build import inverse, view
 from .._lazy.decompositions import Result
 from .._lazy.matrix_functions import Piece
 from .._lazy.numpy_functions import diagonal
-from . import inverses, pseudo_inverses
+from . import cholesky_pulled, pseudo_inverses
 from .pieces import Through, call, times
-
-
-def _inverse_of_triangle(L: Any) -> Any:
-    triangle: Any = _core.Triangular(L)
-    return inverse(triangle)
 
 
 def _rows(v: Any) -> Any:
@@ -38,18 +33,11 @@ def _columns(v: Any) -> Any:
     return np.reshape(v, (*v.shape, 1))
 
 
-def _hermitian(g: Any) -> Any:
-    return (g + view(g, 3)) / 2
-
-
 def cholesky(y: Any, g: Any, upper: Any = False) -> Any:
-    """L^-H phi(L^H G) L^-1, phi the lower triangle with half the diagonal."""
+    """Block by block where A is dense, else by the triangles."""
     L, g = (view(y, 3), view(g, 3)) if upper else (y, g)
-    n = y.shape[-1]
-    phi = np.tril(np.ones((n, n))) - 0.5 * np.eye(n)
-    back = _inverse_of_triangle(L)
-    found = _hermitian(view(back, 3) @ ((view(L, 3) @ g) * phi) @ back)
-    return inverses.value(found)  # once, for all parameters of the matrix
+    found = cholesky_pulled.cotangent(y._args[0], L, g)
+    return cholesky_pulled.by_triangles(L, g) if found is None else found
 
 
 def eigvalsh(y: Any, g: Any) -> Any:

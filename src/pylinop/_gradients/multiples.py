@@ -23,7 +23,7 @@ from .._lazy.leaves import lazy
 from .._lazy.matrix_functions import made
 from . import matrices
 
-__all__ = ["ALONG_PAIR", "SLOPES", "THIN", "inner"]
+__all__ = ["ALONG_PAIR", "SLOPES", "THIN", "inner", "traced"]
 
 _SPECTRAL = (_core.Kron, _core.KronSum)
 _TERMS = 8  # of a cotangent, each by itself
@@ -60,11 +60,11 @@ def inner(a: Any, g: Any) -> Any:
             spectral = kind_of(x) in _SPECTRAL or kind_of(x) is _core.Identity
             term = _by_spectrum(x, h) if spectral else None
             term = term if beside or term is not None else _by_parameters(x, h)
-            term = _trace(x, h) if term is None else term
+            term = traced(x, h) if term is None else term
             for c in numbers:
                 term = term * c
             found.append(term)
-    return _trace(a, g) if stack else sum(found[1:], found[0])
+    return traced(a, g) if stack else sum(found[1:], found[0])
 
 
 def _terms(g: Any) -> list[Any]:
@@ -201,7 +201,7 @@ def _under_function(a: Any, g: Any) -> Any:
         return None
     along = SLOPES[name](M, made(name, function, M, M.shape, **more))
     if len(P) == 1:
-        return _trace(a @ along, P[0])
+        return traced(a @ along, P[0])
     u, v = P  # a function that is only applied need not be made
     return np.real(np.sum(np.conjugate(u) * (a @ (along @ v))))
 
@@ -222,8 +222,8 @@ def _is_same(x: Any, y: Any) -> bool:
     return x is y
 
 
-def _trace(a: Any, g: Any) -> Any:
-    """Term by term of g, a pair, an inverse: each has a way of its own."""
+def traced(a: Any, g: Any) -> Any:
+    """By the trace of a^H g, term by term of g, a pair, an inverse: each has a way of its own."""
     found: list[Any] = []
     stack: list[tuple[Any, list[Any]]] = [(g, [])]
     while stack:

@@ -26,6 +26,7 @@ from .._lazy.matrix_functions import OfForm
 from .._structured import determinants
 from . import (
     blocks_together,
+    cholesky_pulled,
     contractions,
     decompositions,
     estimates,
@@ -383,7 +384,7 @@ def _call(y: Any, g: Any, k: int) -> Any:
         return times(view(inverse(a), 3), phase)
     if decompositions.is_part(y):
         return decompositions.part(y, g)
-    if isinstance(f, (Differentiated, decompositions.OfValues)):
+    if isinstance(f, (Differentiated, decompositions.OfValues, cholesky_pulled.Pulled)):
         return f.cotangent(y, g, k)
     if isinstance(f, Deferred):
         return contractions.cotangent(y, g, k)

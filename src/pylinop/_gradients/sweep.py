@@ -12,6 +12,7 @@ from .._base import errors
 from .._base.checks import is_lazy
 from .._lazy.kinds import Kind
 from . import matrices
+from .folded import Numbers
 from .held import is_apart
 from .pieces import Through, ThroughGradient, one, real_of
 from .rules import RULES, Formula, sources
@@ -187,10 +188,14 @@ class _Lists:
         return [] if at is not None and self.first.get(at) != id(x) else due
 
 
-def _parted(parts: list[tuple[Any, Any]], due: list[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
-    """The parts of what is due, and the cotangent of each that has one."""
+def _parted(
+    parts: list[tuple[Any, Any]], due: list[tuple[Any, Any]], numbers: Numbers
+) -> Iterator[tuple[Any, Any]]:
+    """The parts of what is due, and the cotangent of each that has one now."""
     for key, part in parts if due else ():
         x, g = due[0]
+        if len(due) == 1 and numbers.take(x, g, key, part):
+            continue
         if len(due) == 1:
             more = _cotangent(x, g, key, part)
         else:
@@ -203,14 +208,16 @@ def swept(order: _Order, value: Any, wanted: dict[int, Any], cotangent: Any) -> 
     """Likewise, of what depends on it, in order."""
     found: dict[int, Any] = {}
     gathered: dict[int, list[Any]] = {id(value): [cotangent]}
-    lists = _Lists(order)
+    lists, numbers = _Lists(order), Numbers(order)
     for x, parts in reversed(order):
         g = _sum_of(gathered.pop(id(x), []), x)
+        if (folded := numbers.due(x)) is not None:
+            g = both(g, folded, x)
         if g is not None and is_lazy(x) and x._head == "leaf":
             g = _assumed(g, x)
         if g is not None and id(x) in wanted:
             found[id(x)] = g
-        for part, more in _parted(parts, lists.with_others(x, g)):
+        for part, more in _parted(parts, lists.with_others(x, g), numbers):
             if id(part) in wanted or not _takes_stacks(part):
                 more = unbroadcast(more, part)
             gathered.setdefault(id(part), []).append(more)

@@ -59,20 +59,26 @@ def has_thin_product(program: Any) -> bool:
     return {"sum", "prod"} <= heads and bool(operators[:, 9].min() < operators[-1, 8])
 
 
-def is_doubled(program: Any) -> bool:
-    """Is it written as a Block [B X; 0 C] of halves?"""
+def blocks_of(program: Any) -> int:
+    """How many a side of [B X; 0 C] of halves and [A X 0; 0 A Y; 0 0 A], as they are written; 1 of
+    others."""
     words = _words(program)
     top = words[-1]
-    if top[0] < 0 or _HEADS[top[0]] != "block" or tuple(top[2:4]) != (2, 2):
-        return False
+    b = int(top[2])
+    if top[0] < 0 or _HEADS[top[0]] != "block" or top[3] != b or b not in (2, 3):
+        return 1
     starts: list[int] = []  # of what is on the stack
     for k, w in enumerate(words[:-1]):
         n = int(w[1]) if w[0] >= 0 else 0
         below = starts[len(starts) - n :]
         starts[len(starts) - n :] = [below[0] if n else k]
-    zeros = words[starts[3] - 1]
-    square = zeros[8] == zeros[9] and 2 * zeros[8] == top[8]
-    return bool(square and zeros[0] >= 0 and _HEADS[zeros[0]] == "zeros")
+    ends = [*starts[1:], len(words) - 1]
+    one = [words[i:j] for i, j in zip(starts, ends, strict=True)]
+    zeros = [i * b + j for i in range(b) for j in range(b) if j < i or j > i + 1]
+    square = all(w[-1, 8] == w[-1, 9] and b * w[-1, 8] == top[8] for w in one)
+    empty = all(one[k][-1, 0] >= 0 and _HEADS[one[k][-1, 0]] == "zeros" for k in zeros)
+    alike = b == 2 or all(np.array_equal(one[0], one[k]) for k in (4, 8))
+    return b if square and empty and alike else 1
 
 
 def terms_of(program: Any, arrays: Any) -> list[tuple[complex | float, list[Any]]]:

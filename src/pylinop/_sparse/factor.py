@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import _core
 from .._base import conditioning, config, errors
-from . import cholmod, fill, selected_inverse
+from . import block_lu, cholmod, fill, selected_inverse
 from .checked import DECLINED, EPS, SINGULAR, Checked, probe, scipy_sparse
 
 _BAND = 16  # up to so many diagonals the solver of bands is quicker
@@ -33,10 +33,10 @@ _ROOM = 20  # what SuperLU sets aside at first, in entries of the matrix
 class Factor(Checked):
     """A square sparse matrix and the factor that solves with it, made when first needed."""
 
-    def __init__(self, A: Any, doubled: bool = False) -> None:
+    def __init__(self, A: Any, blocks: int = 1) -> None:
         super().__init__()
-        self.doubled = doubled  # [B X; 0 C], by how it is written
-        self.A = A = _with_mirror(A) if doubled else _by_columns(A)
+        self.blocks = blocks  # 2 of [B X; 0 C], 3 of [A X 0; 0 A Y; 0 0 A]
+        self.A = A = _with_mirror(A, blocks) if blocks > 1 else _by_columns(A)
         self.dtype = A.dtype
         self.n = A.shape[0]
         self.finite = bool(np.isfinite(A.data).all())
@@ -49,10 +49,11 @@ class Factor(Checked):
         self.tried: Factor | bool | str | None = None  # what `believed` found; "own": this one
         self.safer: Factor | None = None  # the same with full pivoting, where it was needed
         self.unbanded: Factor | None = None
-        self.halves: list[Factor] = []  # of [B X; 0 C] those of B and C, where that has been asked
+        self.parts: list[Factor] = []  # of several blocks those on the diagonal, once asked for
         self._looked_at()
         at = A.indices, np.repeat(np.arange(self.n), np.diff(A.indptr))
         size = np.abs(A.data)
+        self.diagonal_alone = np.array_equal(*at)
         self.norms = [float(np.bincount(i, size).max(initial=0)) for i in at]  # inf, 1
         if self.finite and not self._as_band(*at):
             self._factor()
@@ -61,7 +62,7 @@ class Factor(Checked):
     def nbytes(self) -> int:
         A = self.A
         kept = A.data.nbytes + A.indices.nbytes + A.indptr.nbytes
-        for one in (self, self.safer, self.unbanded, *self.halves):
+        for one in (self, self.safer, self.unbanded, *self.parts):
             if one is None or one.lu is None:
                 continue
             entries = one.lu.nnz
@@ -124,6 +125,9 @@ class Factor(Checked):
     def _factor(self) -> None:
         """Factors by Cholesky where possible, else by LU; with diagonal pivots where the pattern is
         symmetric, which keeps the fill small."""
+        if self.blocks > 1:
+            self._factor_blocks()
+            return
         A = self.A
         d = A.diagonal()
         symmetric = not self.pivoted and self.alike and bool(np.all(d != 0))
@@ -158,6 +162,14 @@ class Factor(Checked):
             else:
                 self.singular = True
 
+    def _factor_blocks(self) -> None:
+        small = _small_indices(self.A)
+        self.lu = block_lu.factored(small, self.blocks, self.pivoted)
+        if self.lu is None and not self.pivoted:
+            self.pivoted = True
+            self.lu = block_lu.factored(small, self.blocks, True)
+        self.singular = self.lu is None
+
     def again(self) -> Factor | None:
         """The factor with full pivoting, beside this one, which stays as it is: what comes after
         is solved as if nothing had been before. None where this one is it."""
@@ -183,12 +195,13 @@ class Factor(Checked):
     def near(self, eps: Any, asked: str = "") -> Any:
         """Of parts of the inverse of [B X; 0 C] as of B and C, since those are what is inverted:
         its own is as their product."""
-        if self.doubled and asked in ("diagonal", "trace", "entries"):
-            if not self.halves:
-                h = self.n // 2
-                self.halves = [factor_of_matrix(self.A[k, k]) for k in (slice(h), slice(h, None))]
-            singular = any(f.believed() is SINGULAR for f in self.halves)
-            return 0.0 if singular else min(f.near(eps) for f in self.halves)
+        if self.blocks > 1 and asked in ("diagonal", "trace", "entries"):
+            if not self.parts:
+                h = self.n // self.blocks
+                at = [slice(k * h, (k + 1) * h) for k in range(self.blocks)]
+                self.parts = [factor_of_matrix(self.A[k, k]) for k in at[:2]]  # of three A is one
+            singular = any(f.believed() is SINGULAR for f in self.parts)
+            return 0.0 if singular else min(f.near(eps) for f in self.parts)
         return super().near(eps) if self.safer is None else self.safer.near(eps)
 
     def solves(self, eps: Any) -> bool:
@@ -293,6 +306,9 @@ class Factor(Checked):
         """Entries of the inverse."""
         if not self.finite:
             return DECLINED
+        if self.diagonal_alone:
+            d = self.A.diagonal()
+            return SINGULAR if np.any(d == 0) else np.where(row == col, 1 / d[row], 0)
         by = self.believed()
         return by if isinstance(by, bool) else selected_inverse.entries(by, row, col)
 
@@ -310,17 +326,17 @@ class Factor(Checked):
 _living: weakref.WeakValueDictionary[Any, Factor] = weakref.WeakValueDictionary()
 
 
-def factor_of_matrix(A: Any, doubled: bool = False) -> Factor:
+def factor_of_matrix(A: Any, blocks: int = 1) -> Factor:
     """The factor of a sparse matrix: that of the same numbers at the same places, as long as
     another expression holds it. A covariance and its derivatives spell one matrix in several ways,
     with views and casts that are none."""
     A = _by_columns(A)
     parts = A.indptr, A.indices, A.data
     prints = ((a.dtype.char, _core._printed(np.ascontiguousarray(a).view(np.uint8))) for a in parts)
-    key = (doubled, A.shape, *prints)
+    key = (blocks, A.shape, *prints)
     found = _living.get(key)
     if found is None:
-        found = _living[key] = Factor(A, doubled)
+        found = _living[key] = Factor(A, blocks)
     return found
 
 
@@ -330,17 +346,19 @@ def _by_columns(A: Any) -> Any:
     return A
 
 
-def _with_mirror(A: Any) -> Any:
+def _with_mirror(A: Any, blocks: int) -> Any:
     """[B X; 0 C] with zeros where any of B, X, C or their transposes has entries, in all four
     blocks: what is checked, [B X] times the columns on the right of the inverse, is of the pattern
-    then. So ordered, the factor has four times the entries of that of B + X + C."""
-    C, half = A.tocoo(), A.shape[0] // 2
+    then. So ordered, the factor has four times the entries of that of B + X + C; of three blocks
+    nine times."""
+    C, part = A.tocoo(), A.shape[0] // blocks
     row, col = C.coords
-    one = scipy_sparse().csr_array((np.ones(len(row)), (row % half, col % half)), (half, half))
+    one = scipy_sparse().csr_array((np.ones(len(row)), (row % part, col % part)), (part, part))
     at = scipy_sparse().coo_array(one + one.T).coords
-    rows = [row, at[0], at[0], at[0] + half, at[0] + half]
-    cols = [col, at[1], at[1] + half, at[1], at[1] + half]
-    data = np.concatenate([C.data, np.zeros(4 * len(at[0]), A.dtype)])
+    each = [k * part for k in range(blocks)]
+    rows = [row, *(at[0] + i for i in each for _ in each)]
+    cols = [col, *(at[1] + j for _ in each for j in each)]
+    data = np.concatenate([C.data, np.zeros(blocks**2 * len(at[0]), A.dtype)])
     return scipy_sparse().csc_array((data, (np.concatenate(rows), np.concatenate(cols))), A.shape)
 
 

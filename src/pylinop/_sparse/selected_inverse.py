@@ -80,14 +80,15 @@ def _checked_places(factor: Any, lu: Any) -> list[tuple[Any, Any, Any, Any, int]
     at_row, at_col = lu.perm_c.astype(np.int64), lu.perm_r.astype(np.int64)
     (r, c), data = A.coords, A.data
     found = [(at_row[c], at_col[r], r, data, 0)]
-    if factor.doubled:  # [B X; 0 C]: the block on the right has a check of its own
-        on = r < n // 2
-        found.append((at_row[c[on]], at_col[r[on] + n // 2], r[on], data[on], n // 2))
+    h = n // factor.blocks
+    for off in range(h, n, h) if h else ():  # each block above the diagonal has a check of its own
+        on = r < n - off
+        found.append((at_row[c[on]], at_col[r[on] + off], r[on], data[on], off))
     return found
 
 
 def _is_inverse(factor: Any, pattern: Any, checked: list[tuple[Any, Any, Any, Any, int]]) -> bool:
-    """Is A A^-1 the identity on its diagonal, and zero on that of the block on the right?"""
+    """Is A A^-1 the identity on its diagonal, and zero on those of blocks above it?"""
     n = factor.n
     for i, j, r, data, off in checked:
         values = pattern.at_places(i, j)

@@ -36,11 +36,11 @@ def _rows(factor: Any, program: Any, arrays: Any) -> Any:
 
 
 def _entries(factor: Any, program: Any, arrays: Any) -> Any:
-    """Of the inverse, or of its block on the right, where a sparse matrix has numbers; places out
+    """Of the inverse, or of its corner on the right, where a sparse matrix has numbers; places out
     of range are declined."""
     index, other = (a.ravel().astype(np.int64) for a in arrays)
-    kind, right = np.frombuffer(program, np.int64)[:2]
-    n = factor.n // 2 if right else factor.n
+    kind, blocks = (int(k) for k in np.frombuffer(program, np.int64)[:2])
+    n = factor.n // max(1, blocks)
     if kind != _COO:
         count = np.diff(other)
         if other[0] != 0 or other[-1] != len(index) or (count < 0).any():
@@ -49,7 +49,7 @@ def _entries(factor: Any, program: Any, arrays: Any) -> Any:
     if not all(((x >= 0) & (x < n)).all() for x in (index, other)):
         return DECLINED
     row, col = (other, index) if kind == _CSR else (index, other)
-    return factor.entries(row, col + n if right else col)
+    return factor.entries(row, col + max(0, blocks - 1) * n)
 
 
 _CSR, _COO = 0, 2

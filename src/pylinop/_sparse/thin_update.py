@@ -18,6 +18,7 @@ import numpy as np
 
 from .._base.lengths import length
 from . import assemble_program
+from .blocks import factor_of_blocks
 from .checked import DECLINED, Checked, probe, scipy_sparse
 from .factor import Factor, factor_of_matrix, product_of
 
@@ -28,8 +29,8 @@ _GRADED = 1e8  # the largest of D over the least, at most
 def factor_of(program: Any, arrays: Any) -> Checked:
     """The factor of what the core wrote down: of an update where that is sooner."""
     update = _read(program, arrays) if assemble_program.has_thin_product(program) else None
-    doubled = assemble_program.is_doubled(program)
-    return update or factor_of_matrix(assemble_program.form_of(program, arrays), doubled)
+    blocks = assemble_program.blocks_of(program)
+    return update or factor_of_blocks(assemble_program.form_of(program, arrays), blocks)
 
 
 class _Thin(NamedTuple):

@@ -6,7 +6,8 @@
  *
  * Of a product of a column and a row it is a product of both, reshaped, with conj(X) between; of a
  * Kron, or the inverse of one, that of its other factors times a number, so of the identity and,
- * term by term, of a KronSum; of a diagonal it is one. Van
+ * term by term, of a KronSum; of a diagonal it is one; of a product with a Kron it is that of the
+ * other factor with X times the Kron's, times the rest of the Kron. Van
  * Loan and Pitsianis, Approximation with Kronecker products (1993). */
 #include "projections.h"
 #include "expr/coefficients.h"
@@ -281,6 +282,31 @@ static const lop_node *view_inside(lop_vjp *v, const lop_node *g) {
 }
 
 static const lop_node *by_form(lop_vjp *v, const lop_node *g, const lop_node *x, bool after,
+                               int depth);
+
+/* Of G (E (x) F), X in the place of F: what G means for X F^H, times E; likewise of a Kron on the
+ * left. A sum of pairs and inverses is then that, where its product with the Kron is dense. */
+static const lop_node *beside_kron(lop_vjp *v, const lop_node *g, const lop_node *x, bool after,
+                                   int depth) {
+    if (g->op != &lop_op_prod || g->shape.ndim != 2 || x->shape.ndim != 2) return NULL;
+    for (int side = 1; side >= 0; side--) {
+        factors f;
+        const int k = read_kron(g->child[side], &f) ? place_of(&f, x, after) : 0;
+        if (k == 0) continue;
+        const int n = f.kron->n, cut = after ? n - k : k;
+        const lop_node *rest = after ? some_of(v, &f, 0, cut) : some_of(v, &f, cut, n),
+                       *there = after ? some_of(v, &f, cut, n) : some_of(v, &f, 0, cut);
+        if (v->st != LOP_OK || !rest || !there) return NULL;
+        const lop_node *turned = lop_vjp_view(v, there, LOP_H),
+                       *inner = side ? lop_vjp_prod(v, x, turned) : lop_vjp_prod(v, turned, x),
+                       *part = inner ? by_form(v, g->child[1 - side], inner, after, depth) : NULL;
+        if (!part) return NULL;
+        return side ? lop_vjp_prod(v, part, rest) : lop_vjp_prod(v, rest, part);
+    }
+    return NULL;
+}
+
+static const lop_node *by_form(lop_vjp *v, const lop_node *g, const lop_node *x, bool after,
                                int depth) {
     enum { FEW = 8 };
     const lop_node *a, *b, *sum = NULL;
@@ -305,6 +331,7 @@ static const lop_node *by_form(lop_vjp *v, const lop_node *g, const lop_node *x,
     if (!closed && v->st == LOP_OK) closed = of_identity(v, g, x);
     if (!closed && v->st == LOP_OK) closed = of_diagonal(v, g, x, after);
     if (!closed && v->st == LOP_OK) closed = of_kronsum(v, g, x, after);
+    if (!closed && v->st == LOP_OK && depth > 0) closed = beside_kron(v, g, x, after, depth - 1);
     if (closed || v->st != LOP_OK) return closed;
     const lop_attr attr = {.i = {!after, 0, 0, (int64_t)lop_promote(g->dtype, x->dtype) + 1}};
     const lop_node *factor = lop_vjp_dense(v, x);

@@ -23,7 +23,7 @@ typedef enum lop_asked {
     LOP_SPARSE_TRACE,    /* a[0] = tr(A^-1 B), B the program's on a[2...] */
     LOP_SPARSE_ROWS,     /* a[0] = u_i A^-1 w_i, [U W] the program's on a[2...] */
     LOP_SPARSE_ENTRIES   /* a[0] = the entries of A^-1 at the places that a[2], a[3] name; which of
-                            lop_places, in the step's data, and whether of the block on the right */
+                            lop_places, in the step's data, and of the corner of how many blocks */
 } lop_asked;
 
 /* `run` is called with no lock held and takes what it needs. SINGULAR: it has no answer that is

@@ -415,7 +415,8 @@ const lop_op lop_op_sparserows = {LOP_NAMED(sparserows),
                                   .lower = lop_lower_arms,
                                   .check = check_trace};
 
-/* -- sparseentries: attr.i[1]: 1 of the block on the right of a matrix of two by two */
+/* -- sparseentries: attr.i[1]: of the corner on the right of a matrix of so many blocks a side; 0:
+ * of the whole */
 
 static lop_status infer_entries(lop_node *n, lop_err *err) {
     const lop_node *a = n->child[0], *alt = n->child[3];
