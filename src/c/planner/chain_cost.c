@@ -9,6 +9,7 @@
  * O(n^3) prices for n factors; ties go to the form as written, right to left. A group within a
  * chain is applied term by term, or made dense and multiplied; a shared one is there. */
 #include "chain.h"
+#include "expr/properties.h"
 
 #include <math.h>
 
@@ -192,8 +193,7 @@ static bool keeps_rows(const lop_chain *ch, lop_sym s) {
     if (s == LOP_CH_PROXY || lop_sym_is_group(s)) return false;
     const lop_node *a = ch->atom[lop_sym_number(s)].node;
     return !ch->atom[lop_sym_number(s)].array &&
-           (a->op == &lop_op_diag || a->op == &lop_op_permutation || a->op == &lop_op_selection ||
-            a->op == &lop_op_identity || lop_node_trait(a, LOP_DIAGONAL) == LOP_TRUE);
+           (lop_has(a, LOP_FLAG_one_entry) || lop_node_trait(a, LOP_DIAGONAL) == LOP_TRUE);
 }
 
 /* Rows or columns of an inverse, too. */
@@ -206,7 +206,38 @@ static bool is_solved(const lop_chain *ch, lop_sym s) {
     return a->op == &lop_op_inverse;
 }
 
-static void mark_solved(const lop_chain *ch, lop_chdp *d) {
+/* Is X^H X, or X X^H, of this factor a term of the sum that is inverted? Then it is no larger than
+ * that sum, and may be formed beside it as it was within. */
+static bool has_gram(const lop_node *sum, const lop_node *x) {
+    for (; sum->op == &lop_op_sum; sum = sum->child[0])
+        if (has_gram(sum->child[1], x)) return true;
+    if (sum->op == &lop_op_scaled) sum = sum->child[0];
+    if (sum->op != &lop_op_prod) return false;
+    const lop_node *a = sum->child[0], *b = sum->child[1];
+    const bool left = a->op == &lop_op_view;
+    const lop_node *seen = left ? a : b, *own = left ? b : a;
+    return seen->op == &lop_op_view && lop_node_alike(seen->child[0], own, 4) &&
+           lop_node_alike(own, x, 4);
+}
+/* tr((X^H X + Q)^-1 X^H X), and what is written so. */
+static bool is_ridge(const lop_chmemo *m, const lop_chdp *d) {
+    const lop_atom *inverse = NULL, *x[2] = {NULL, NULL};
+    int n = 0;
+    for (int i = 0; i < d->n / 2; i++) {
+        if (d->light[i]) continue;
+        const lop_atom *a = lop_chain_atom(m->ch, m->st, d->s[i]);
+        if (d->solved[i] && !inverse)
+            inverse = a;
+        else if (a && !a->array && n < 2)
+            x[n++] = a;
+        else
+            return false;
+    }
+    return inverse && n == 2 && x[0] == x[1] && has_gram(inverse->node, x[0]->node);
+}
+
+static void mark_solved(const lop_chmemo *m, lop_chdp *d) {
+    const lop_chain *ch = m->ch;
     int wide = 0, others = 0;
     for (int i = 0; i < d->n; i++) {
         d->light[i] = keeps_rows(ch, d->s[i]);
@@ -215,7 +246,7 @@ static void mark_solved(const lop_chain *ch, lop_chdp *d) {
         wide += !d->light[i];
         others += !d->light[i] && !d->solved[i];
     }
-    d->by_solves = d->ring && others > 1 && wide > others;
+    d->by_solves = d->ring && others > 1 && wide > others && !is_ridge(m, d);
 }
 
 static bool all_light(const lop_chdp *d, int from, int to) {
@@ -246,7 +277,8 @@ static bool solves(const lop_chdp *d, int i, int j, bool left) {
 }
 
 bool lop_chain_by_rows(const lop_chdp *d, int i) {
-    return !d->ring && d->n > 1 && d->solved[i] && all_light(d, 0, i) && !all_light(d, i + 1, d->n);
+    return !d->ring && d->n > 1 && d->p[i] <= d->p[i + 1] && d->solved[i] && all_light(d, 0, i) &&
+           !all_light(d, i + 1, d->n);
 }
 
 typedef struct choice {
@@ -312,7 +344,7 @@ static bool is_matrix(const lop_chain *ch, lop_sym s) {
 
 void lop_chain_dp(lop_chmemo *m, lop_chdp *d) {
     d->lean[0] = 0;
-    mark_solved(m->ch, d);
+    mark_solved(m, d);
     for (int i = 0; i < d->n; i++)
         d->lean[i + 1] = (uint8_t)(d->lean[i] + lop_chain_lean(m->ch, m->st, d->s[i]));
     for (int i = 0; i < d->n; i++) {
