@@ -88,6 +88,13 @@ static bool forbidden(const lop_frame *f, const lop_step *s, int64_t first, int6
     return true;
 }
 
+/* What a fast branch solves with may be singular where what was asked about is not. */
+static lop_status outcome(const lop_step *s, lop_status st, lop_err *err) {
+    if (st != LOP_RANK || !(s->flags & LOP_STEP_HUSHED) || (s->flags & LOP_STEP_WHOLE)) return st;
+    if (err) lop_err_open(err);
+    return LOP_SINGULAR;
+}
+
 static void count_fallbacks(lop_frame *f, const lop_step *s, const unsigned char *flag,
                             int64_t first, int64_t n) {
     for (int64_t i = 0; i < n && !(s->flags & LOP_STEP_QUIET); i++) {
@@ -112,7 +119,7 @@ static lop_status guarded(lop_frame *f, const lop_step *s, lop_call *call, int64
         call->only = one_by_one(f, s) ? (unsigned char *)f->mat[s->when].p + element : NULL;
         call->only_set = s->when_set;
     }
-    lop_status st = s->run(call);
+    lop_status st = outcome(s, s->run(call), err);
     if (flag) {
         if (!call->failed) memset(flag + element, st == LOP_SINGULAR, (size_t)some);
         count_fallbacks(f, s, flag, element, some);
@@ -198,7 +205,7 @@ static lop_status run_step(lop_frame *f, const lop_step *s, void *scratch, lop_e
         call.a[j] = &f->mat[s->arg[j]];
     }
     if (s->fail >= 0 || s->when >= 0) return guarded(f, s, &call, 0, err);
-    return s->run(&call);
+    return outcome(s, s->run(&call), err);
 }
 
 enum {

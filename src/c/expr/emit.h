@@ -84,7 +84,9 @@ enum {
     /* Of argument 1 the upper triangle alone is read where it succeeds; attr.i[1] is 1, of a
      * Hermitian matrix 2, where nothing else of it is there to be read. */
     LOP_STEP_HALVES = 65536,
-    LOP_STEP_GATE = 131072, /* it escapes where the mask that is argument 1 is set */
+    LOP_STEP_GATE = 131072,    /* it escapes where the mask that is argument 1 is set */
+    LOP_STEP_OUTWARD = 262144, /* of a check: it escapes from the fast branch around that one */
+    LOP_STEP_WHOLE = 524288,   /* what it finds singular was asked about, in a fast branch too */
     LOP_STEP_GROUP = 32, /* it always comes so, of arguments 0 to 2; run sets call->failed itself */
     LOP_STEP_ACCUMULATES = 512, /* adds to argument 0, which something has written: see `adds` */
     /* Writes a block of argument 0 alone: what argument 1 has, at row attr.i[0], column attr.i[1]
@@ -209,6 +211,8 @@ void lop_emit_halves(lop_emit *e, int slot); /* the factor reads a triangle: LOP
 void lop_emit_blocked(lop_emit *e, int slot, int64_t n);
 enum { LOP_BLOCKED = 64 };                                /* rows from which LAPACK's blocks pay */
 int lop_emit_mask(lop_emit *e, int like, lop_status *st); /* one flag a batch element of `like` */
+/* Is there a fast branch around the one whose check is emitted? */
+bool lop_emit_is_within(const lop_emit *e);
 /* Makes slot `out` another name for `in`'s memory (same number of elements, read in C order). False
  * when it cannot be (the caller then copies). */
 bool lop_emit_alias(lop_emit *e, int out, int in);

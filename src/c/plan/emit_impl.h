@@ -26,6 +26,7 @@ typedef struct lop_branch {
     const lop_node *node; /* NULL: a block of shared values */
     int fresh, step;      /* where the branch begins */
     int value, mask;
+    bool turned; /* it is in its fallback */
 } lop_branch;
 
 /* lower.c, for shared_values.c */

@@ -112,13 +112,21 @@ static lop_status turn_to_fallback(lop_emit *e) {
             s->flags |=
                 LOP_STEP_HUSHED; /* the check itself deals with the matrix that was asked about */
         if (s->fail >= 0 || s->escape >= 0) continue;
+        if (i >= first && (s->flags & LOP_STEP_OUTWARD)) continue;
         s->escape = branch->mask;
         s->escape_to = p->nstep;
     }
     if (st == LOP_OK) st = lop_forget(e, branch->fresh);
     branch->step = p->nstep;
+    branch->turned = true;
     e->second++;
     return st;
+}
+
+bool lop_emit_is_within(const lop_emit *e) {
+    int i = e->nbranch - 2;
+    while (i >= 0 && e->branch[i].turned) i--;
+    return i >= 0;
 }
 
 /* The fallback branch runs only where the fast one failed. */

@@ -91,7 +91,11 @@ typedef struct lop_chdp {
     int64_t p[LOP_CH_ITEMS + 1];
     uint8_t lean[LOP_CH_ITEMS + 1]; /* how many before are structured, and stay so */
     bool matrix[LOP_CH_ITEMS];      /* a Dense: applied for gemm's price at most */
-    bool loose; /* structured factors may be made dense wherever that is cheap */
+    bool solved[LOP_CH_ITEMS];      /* an inverse that takes a factor to solve with */
+    bool light[LOP_CH_ITEMS];       /* chooses, orders or scales rows */
+    bool ring;      /* the factors twice in a row, of which any n / 2 in a row are the whole */
+    bool by_solves; /* no span of that ring with an inverse at either end is multiplied by */
+    bool loose;     /* structured factors may be made dense wherever that is cheap */
     double cost[LOP_CH_ITEMS][LOP_CH_ITEMS];
     uint8_t how[LOP_CH_ITEMS][LOP_CH_ITEMS], at[LOP_CH_ITEMS][LOP_CH_ITEMS];
 } lop_chdp;
@@ -165,6 +169,8 @@ void lop_chmemo_open(lop_chmemo *m, const lop_chain *ch, const lop_chstate *st);
 /* Is the span one triangle: 1 upper, 2 lower as it is seen; 0: no. */
 int lop_chain_triangle(const lop_chain *ch, const lop_chdp *d, int i, int j);
 void lop_chain_dp(lop_chmemo *m, lop_chdp *d);
+/* Is the dense form of the inverse at i to be made by its rows, X A = I? By columns, A X = I. */
+bool lop_chain_by_rows(const lop_chdp *d, int i);
 /* The term's factors under a view, and a proxy of k columns where k >= 0. */
 void lop_chain_items(const lop_chmemo *m, const lop_chterm *t, int mode, int64_t k, lop_chdp *d);
 /* Seconds of the whole state. `keep`, unless NULL, gets the program where the root is one chain. */

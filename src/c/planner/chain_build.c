@@ -318,7 +318,12 @@ lop_status lop_chmake_span(lop_builder *b, const lop_chdp *d, int i, int j, cons
         st = stored_pair(b, d->s[i], d->s[j], out);
     if (st != LOP_NOMATCH) return st;
     switch (how) {
-    case LOP_CH_LEAF: return leaf(b, d->s[i], proxy, out);
+    case LOP_CH_LEAF: {
+        const bool rows = lop_chain_by_rows(d, i);
+        st = leaf(b, rows ? lop_chain_seen(b->ch, &b->ch->state, d->s[i], LOP_T) : d->s[i], proxy,
+                  out);
+        return st == LOP_OK && rows ? lop_chmake_swapped(b, LOP_T, *out, out) : st;
+    }
     case LOP_CH_LEFT:
         st = lop_chmake_span(b, d, i + 1, j, proxy, out);
         return st == LOP_OK ? lop_chmake_factor_on(b, d->s[i], 0, *out, out) : st;

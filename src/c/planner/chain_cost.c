@@ -9,6 +9,7 @@
  * O(n^3) prices for n factors; ties go to the form as written, right to left. A group within a
  * chain is applied term by term, or made dense and multiplied; a shared one is there. */
 #include "chain.h"
+#include "expr/properties.h"
 
 #include <math.h>
 
@@ -178,6 +179,108 @@ double lop_chain_half(const lop_chmemo *m, const lop_chdp *d) {
            lop_price_pass(ch->costs, ch->dt, (double)n * (double)k * batch, 1).seconds;
 }
 
+/* -- inverses that are multiplied by
+ *
+ * An array X of A^-1 has A X = I to rounding or X A = I, and the other one only to the square of
+ * A's condition. So L X R is off by |L| |A^-1| |A| |A^-1 R|, where a solve from either side is by
+ * |L A^-1| |A| |A^-1 R|: in a Schur complement P - L A^-1 R these are as far apart as A is from
+ * singular. Nor are A^-1 D, with a diagonal D, and A^-1 B A^-1 multiplied by from both sides. An
+ * inverse that ends a product is made for the side that it ends; in a trace, R L is not made
+ * before A^-1 is at one of them. */
+
+/* Does it choose, order or scale rows: what an error of rows or columns is after as before? */
+static bool keeps_rows(const lop_chain *ch, lop_sym s) {
+    if (s == LOP_CH_PROXY || lop_sym_is_group(s)) return false;
+    const lop_node *a = ch->atom[lop_sym_number(s)].node;
+    return !ch->atom[lop_sym_number(s)].array &&
+           (lop_has(a, LOP_FLAG_one_entry) || lop_node_trait(a, LOP_DIAGONAL) == LOP_TRUE);
+}
+
+/* Rows or columns of an inverse, too. */
+static bool is_solved(const lop_chain *ch, lop_sym s) {
+    if (s == LOP_CH_PROXY || lop_sym_inverse(s)) return s != LOP_CH_PROXY;
+    const lop_node *a = lop_sym_is_group(s) ? NULL : ch->atom[lop_sym_number(s)].node;
+    if (!a || a->op != &lop_op_sliced) return false;
+    while (a->op == &lop_op_sliced || a->op == &lop_op_view || a->op == &lop_op_scaled)
+        a = a->child[0];
+    return a->op == &lop_op_inverse;
+}
+
+/* Is X^H X, or X X^H, of this factor a term of the sum that is inverted? Then it is no larger than
+ * that sum, and may be formed beside it as it was within. */
+static bool has_gram(const lop_node *sum, const lop_node *x) {
+    for (; sum->op == &lop_op_sum; sum = sum->child[0])
+        if (has_gram(sum->child[1], x)) return true;
+    if (sum->op == &lop_op_scaled) sum = sum->child[0];
+    if (sum->op != &lop_op_prod) return false;
+    const lop_node *a = sum->child[0], *b = sum->child[1];
+    const bool left = a->op == &lop_op_view;
+    const lop_node *seen = left ? a : b, *own = left ? b : a;
+    return seen->op == &lop_op_view && lop_node_alike(seen->child[0], own, 4) &&
+           lop_node_alike(own, x, 4);
+}
+/* tr((X^H X + Q)^-1 X^H X), and what is written so. */
+static bool is_ridge(const lop_chmemo *m, const lop_chdp *d) {
+    const lop_atom *inverse = NULL, *x[2] = {NULL, NULL};
+    int n = 0;
+    for (int i = 0; i < d->n / 2; i++) {
+        if (d->light[i]) continue;
+        const lop_atom *a = lop_chain_atom(m->ch, m->st, d->s[i]);
+        if (d->solved[i] && !inverse)
+            inverse = a;
+        else if (a && !a->array && n < 2)
+            x[n++] = a;
+        else
+            return false;
+    }
+    return inverse && n == 2 && x[0] == x[1] && has_gram(inverse->node, x[0]->node);
+}
+
+static void mark_solved(const lop_chmemo *m, lop_chdp *d) {
+    const lop_chain *ch = m->ch;
+    int wide = 0, others = 0;
+    for (int i = 0; i < d->n; i++) {
+        d->light[i] = keeps_rows(ch, d->s[i]);
+        d->solved[i] = !d->light[i] && is_solved(ch, d->s[i]);
+        if (i >= d->n / 2) continue;
+        wide += !d->light[i];
+        others += !d->light[i] && !d->solved[i];
+    }
+    d->by_solves = d->ring && others > 1 && wide > others && !is_ridge(m, d);
+}
+
+static bool all_light(const lop_chdp *d, int from, int to) {
+    while (from < to && d->light[from]) from++;
+    return from >= to;
+}
+
+/* Does the span i..j begin (`left`) or end the whole? In a trace none does. */
+static bool at_end(const lop_chdp *d, int i, int j, bool left) {
+    return d->ring ? !d->by_solves : left ? all_light(d, 0, i) : all_light(d, j + 1, d->n);
+}
+/* Is the first (`left`) or last factor of the span i..j, but for light ones, an inverse? */
+static bool ends_in_inverse(const lop_chdp *d, int i, int j, bool left) {
+    while (i < j && d->light[left ? i : j]) *(left ? &i : &j) += left ? 1 : -1;
+    return d->solved[left ? i : j];
+}
+
+/* Is the span i..j not to be formed, for what would be lost where it is multiplied by? */
+static bool pinched(const lop_chdp *d, int i, int j) {
+    if (at_end(d, i, j, true) || at_end(d, i, j, false)) return false;
+    return (d->ring && j - i < d->n / 2 && all_light(d, j + 1, i + d->n / 2)) ||
+           (ends_in_inverse(d, i, j, true) && ends_in_inverse(d, i, j, false));
+}
+/* May the inverse at the left (right) end of the span be solved with? Not where the other end is an
+ * inverse too, that is multiplied by later. */
+static bool solves(const lop_chdp *d, int i, int j, bool left) {
+    return !d->solved[left ? i : j] || at_end(d, i, j, !left) || !ends_in_inverse(d, i, j, !left);
+}
+
+bool lop_chain_by_rows(const lop_chdp *d, int i) {
+    return !d->ring && d->n > 1 && d->p[i] <= d->p[i + 1] && d->solved[i] && all_light(d, 0, i) &&
+           !all_light(d, i + 1, d->n);
+}
+
 typedef struct choice {
     double cost;
     uint8_t how, at;
@@ -197,11 +300,12 @@ static bool barred(const lop_chdp *d, int i, int j) {
 static choice cell(lop_chmemo *m, const lop_chdp *d, int i, int j) {
     choice best = {INFINITY, LOP_CH_LEFT, (uint8_t)i};
     const lop_chain *ch = m->ch;
-    if (barred(d, i, j)) return best;
+    if (barred(d, i, j) || pinched(d, i, j)) return best;
     double batch = elements(ch, d, i, j);
     int64_t rows = d->p[i], cols = d->p[j + 1];
     lop_price p = apply_price(m, d->s[i], 0, cols, batch);
-    if (p.seconds >= 0) offer(&best, d->cost[i + 1][j] + p.seconds, LOP_CH_LEFT, i);
+    if (p.seconds >= 0 && solves(d, i, j, true))
+        offer(&best, d->cost[i + 1][j] + p.seconds, LOP_CH_LEFT, i);
     int mid = (i + j - 1) / 2;
     for (int mode = LOP_T; mode <= LOP_H && j > i; mode += 2)
         if (mirrored(m, d, i, j, mode) && (mode == LOP_T || lop_is_complex(ch->dt)))
@@ -220,7 +324,8 @@ static choice cell(lop_chmemo *m, const lop_chdp *d, int i, int j) {
                   LOP_CH_MIRROR, mid);
     }
     p = apply_price(m, d->s[j], LOP_T, rows, batch);
-    if (p.seconds >= 0) offer(&best, d->cost[i][j - 1] + p.seconds, LOP_CH_RIGHT, j - 1);
+    if (p.seconds >= 0 && solves(d, i, j, false))
+        offer(&best, d->cost[i][j - 1] + p.seconds, LOP_CH_RIGHT, j - 1);
     for (int k = i; k < j; k++) {
         double parts = d->cost[i][k] + d->cost[k + 1][j];
         if (!(parts < best.cost) || (!d->loose && (lean(d, i, k) || lean(d, k + 1, j)))) continue;
@@ -239,12 +344,14 @@ static bool is_matrix(const lop_chain *ch, lop_sym s) {
 
 void lop_chain_dp(lop_chmemo *m, lop_chdp *d) {
     d->lean[0] = 0;
+    mark_solved(m, d);
     for (int i = 0; i < d->n; i++)
         d->lean[i + 1] = (uint8_t)(d->lean[i] + lop_chain_lean(m->ch, m->st, d->s[i]));
     for (int i = 0; i < d->n; i++) {
         d->matrix[i] = is_matrix(m->ch, d->s[i]);
-        d->cost[i][i] =
-            barred(d, i, i) ? INFINITY : leaf_price(m, d, i, elements(m->ch, d, i, i)).seconds;
+        d->cost[i][i] = barred(d, i, i) || pinched(d, i, i)
+                            ? INFINITY
+                            : leaf_price(m, d, i, elements(m->ch, d, i, i)).seconds;
         d->how[i][i] = LOP_CH_LEAF;
     }
     for (int len = 1; len < d->n; len++)
@@ -329,7 +436,7 @@ void lop_chain_items(const lop_chmemo *m, const lop_chterm *t, int mode, int64_t
     const lop_chain *ch = m->ch;
     bool back = (mode & LOP_T) != 0;
     d->n = 0;
-    d->loose = false;
+    d->loose = d->ring = false;
     for (int i = 0; i < t->n; i++) {
         lop_sym s = lop_chain_seen(ch, m->st, t->f[back ? t->n - 1 - i : i], mode);
         d->p[d->n] = lop_chain_rows(ch, m->st, s);

@@ -238,7 +238,7 @@ LOP_BUILD(chain_trace) {
         d.p[n + i + 1] = d.p[i + 1];
     }
     d.n = 2 * n;
-    d.loose = true;
+    d.loose = d.ring = true;
     lop_chain_dp(&b.memo, &d);
     double least = 0;
     for (int i = 0; i < n; i++)

@@ -543,6 +543,8 @@ lop_status lop_check_or_dense(const lop_maker *mk, const lop_node *a, const lop_
  * B; else alt. */
 lop_status lop_border_solve(const lop_check *k, const lop_node *update, int mode, const lop_node *b,
                             const lop_node *alt, const lop_node **out);
+lop_status lop_border_diagonal(const lop_maker *mk, const lop_node *update, const lop_attr *at,
+                               lop_dtype dt, const lop_node *alt, const lop_node **out);
 lop_status lop_border_det(const lop_maker *mk, const lop_node *update, const lop_attr *how,
                           const lop_node *alt, const lop_node **out);
 lop_status lop_build_minus(const lop_maker *mk, const lop_node *a, const lop_node *b,

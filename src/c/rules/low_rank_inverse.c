@@ -484,7 +484,7 @@ lop_status lop_woodbury_checked(const woodbury *s, const lop_op *op, const lop_n
  * shows whether it lost anything. */
 lop_status lop_diagonal_by_update(const lop_match *m, const lop_maker *mk, const lop_node *a,
                                   const lop_node *update, const lop_node **out) {
-    const lop_node *own = NULL, *value = NULL, *alt = NULL, *probed = NULL;
+    const lop_node *own = NULL, *value = NULL, *dense = NULL, *alt = NULL, *probed = NULL;
     woodbury s = opened_by(mk, a, update, m->root->dtype);
     lop_coef c;
     const bool plain = !s.apart && lop_is_diagonal_matrix(s.p.base) &&
@@ -501,13 +501,16 @@ lop_status lop_diagonal_by_update(const lop_match *m, const lop_maker *mk, const
     }
     if (st == LOP_NOMATCH) st = lop_woodbury_open(&s);
     if (st == LOP_OK) st = woodbury_diagonal(&s, &m->root->attr, plain, &own, &value);
-    if (st == LOP_OK) st = lop_inverse_diagonal(mk, a, &m->root->attr, m->root->dtype, &alt);
+    if (st == LOP_OK) st = lop_inverse_diagonal(mk, a, &m->root->attr, m->root->dtype, &dense);
+    if (st == LOP_OK)
+        st = s.apart ? (alt = lop_node_ref(dense), LOP_OK)
+                     : lop_border_diagonal(mk, update, &m->root->attr, m->root->dtype, dense, &alt);
     if (st == LOP_OK)
         st = lop_woodbury_checked(&s, &lop_op_checked_value, value, alt, plain ? &probed : out);
     const lop_node *child[4] = {value, own, s.cap, probed};
     if (st == LOP_OK && plain)
         st = lop_make_op(mk, &lop_op_checked_difference, NULL, 4, child, NULL, out);
-    const lop_node *gone[] = {own, value, alt, probed};
+    const lop_node *gone[] = {own, value, dense, alt, probed};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     lop_woodbury_close(&s);
     return st;

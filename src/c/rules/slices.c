@@ -291,6 +291,19 @@ static lop_status of_update(const lop_maker *mk, const taking *t, const lop_node
     return st;
 }
 
+/* To the end of a product at once: what is cut halfway would be planned as one factor. */
+static lop_status of_prod(const lop_maker *mk, const taking *t, const lop_node *a, int depth,
+                          const lop_node **out) {
+    const int at = axis_of(t) == ROWS ? 0 : 1;
+    const lop_node *p[2] = {a->child[0], a->child[1]}, *part;
+    lop_status st = settled(mk, t, a->child[at], depth, &part);
+    if (st != LOP_OK) return st;
+    p[at] = part;
+    st = lop_make2(mk, &lop_op_prod, NULL, p[0], p[1], out);
+    lop_node_unref(part);
+    return st;
+}
+
 static lop_status of_sum(const lop_maker *mk, const taking *t, const lop_node *a, int depth,
                          const lop_node **out) {
     const lop_node *p[2] = {NULL, NULL};
@@ -312,7 +325,7 @@ static lop_status down(const lop_maker *mk, const taking *t, const lop_node *a, 
     if (a->op == &lop_op_sum) return of_sum(mk, t, a, depth, out);
     if (a->op == &lop_op_lowrankupdate) return of_update(mk, t, a, depth, out);
     if (a->op == &lop_op_scaled || a->op == &lop_op_part) return in_child(mk, t, a, 0, axis, out);
-    if (a->op == &lop_op_prod) return in_child(mk, t, a, axis == ROWS ? 0 : 1, axis, out);
+    if (a->op == &lop_op_prod) return of_prod(mk, t, a, depth, out);
     if (a->op == &lop_op_power) return of_power(mk, t, a, out);
     if (a->op == &lop_op_view && depth > 0) {
         taking u = along(t, a->attr.i[0] & LOP_T ? 1 - axis : axis);

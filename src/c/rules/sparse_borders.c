@@ -1,13 +1,13 @@
-/* sparse_borders.c: solves with B + U C V^H, and its determinant, of a sparse B that is singular or
- * next to it, as the Laplacian of a graph is beside a constant. Woodbury's formula has no answer
- * then, but
+/* sparse_borders.c: solves with B + U C V^H, its determinant and the diagonals of its inverse, of a
+ * sparse B that is singular or next to it, as the Laplacian of a graph is beside a constant.
+ * Woodbury's formula has no answer then, but
  *
  *   K = [B U C; -V^H I],   K [x; y] = [b; 0]  gives  (B + U C V^H) x = b,   det K = det(B + U C
  * V^H)
  *
- * (Bunch and Rose 1974). K is sparse where U is thin, and factored with pivots from among all its
- * rows. What is lost where U is large shows in the backward error of x, which is looked at as that
- * of the formula is; the dense form else. */
+ * (Bunch and Rose 1974), and (B + U C V^H)^-1 is the first block of K^-1. K is sparse where U is
+ * thin, and factored with pivots from among all its rows. What is lost where U is large shows in
+ * the backward error of x, which is looked at as that of the formula is; the dense form else. */
 #include "builds.h"
 #include "low_rank_parts.h"
 #include "ops/shared/sparse_solver.h"
@@ -39,7 +39,8 @@ static lop_status solution(const lop_maker *mk, const lop_node *k, int mode, con
                            const lop_node **out) {
     const int64_t n = lop_rows(b), more = lop_rows(k) - n;
     const lop_attr dt = {.i = {0, 0, 0, (int64_t)b->dtype + 1}}, below = {.i = {2, 1, 0, 0}},
-                   how = {.i = {mode, 0, 0, 0}}, top = {.i = {0, n, 0, lop_cols(b)}};
+                   how = {.i = {mode, 0, 0, 0}}, whole = {.i = {mode, 1, 0, 0}},
+                   top = {.i = {0, n, 0, lop_cols(b)}};
     const lop_node like = {
         .shape = {.ndim = 2, .dim = {more, lop_cols(b)}}, .dtype = b->dtype, .core = 2};
     const lop_node *zeros = NULL, *none = NULL, *all = NULL, *dense = NULL, *alt = NULL,
@@ -51,7 +52,7 @@ static lop_status solution(const lop_maker *mk, const lop_node *k, int mode, con
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &dt, k, &dense);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_lu_solve, &how, dense, all, &alt);
     const lop_node *child[3] = {k, all, alt};
-    if (st == LOP_OK) st = lop_make_op(mk, &lop_op_sparse_solve, &how, 3, child, NULL, &both);
+    if (st == LOP_OK) st = lop_make_op(mk, &lop_op_sparse_solve, &whole, 3, child, NULL, &both);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_slice, &top, both, out);
     const lop_node *gone[] = {zeros, none, all, dense, alt, both};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
@@ -67,6 +68,41 @@ lop_status lop_border_solve(const lop_check *c, const lop_node *update, int mode
     if (st == LOP_OK) st = lop_check_instead(c, x, b, alt, out);
     lop_node_unref(k);
     lop_node_unref(x);
+    if (st != LOP_NOMATCH) return st;
+    *out = lop_node_ref(alt);
+    return LOP_OK;
+}
+
+/* Diagonal `at` of K^-1 as far as (B + U C V^H)^-1 goes. */
+static lop_status part_of_diagonal(const lop_maker *mk, const lop_node *k, int64_t n, int64_t at,
+                                   lop_dtype dt, const lop_node **out) {
+    const lop_attr whole = {.i = {at, 1, 0, 0}}, first = {.i = {0, 0, 1, at < 0 ? n + at : n - at}};
+    const lop_node *alt = NULL, *all = NULL;
+    lop_status st = lop_inverse_diagonal(mk, k, &whole, dt, &alt);
+    const lop_node *child[2] = {k, alt};
+    if (st == LOP_OK) st = lop_make_op(mk, &lop_op_sparsediag, &whole, 2, child, NULL, &all);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_array_slice, &first, all, out);
+    lop_node_unref(alt);
+    lop_node_unref(all);
+    return st;
+}
+
+lop_status lop_border_diagonal(const lop_maker *mk, const lop_node *update, const lop_attr *at,
+                               lop_dtype dt, const lop_node *alt, const lop_node **out) {
+    const parts p = parts_of(update);
+    lop_check c = {.mk = mk, .a = update};
+    const int64_t n = lop_rows(update), k = at->i[0];
+    const lop_node *whole = NULL, *value = NULL, *x = NULL, *r = NULL;
+    lop_status st = k > -n && k < n && dt == update->dtype ? border(mk, &p, &whole) : LOP_NOMATCH;
+    if (st == LOP_OK) st = part_of_diagonal(mk, whole, n, k, dt, &value);
+    if (st == LOP_OK) st = lop_check_open(&c, dt);
+    if (st == LOP_OK) st = solution(mk, whole, LOP_N, c.v, &x);
+    if (st == LOP_OK) st = lop_check_residual(&c, x, c.v, &r);
+    const lop_node *child[9] = {value, x, r, c.v, c.q, c.u, x, c.v, alt};
+    if (st == LOP_OK) st = lop_make_op(mk, &lop_op_checked_value, NULL, 9, child, NULL, out);
+    const lop_node *gone[] = {whole, value, x, r};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    lop_check_close(&c);
     if (st != LOP_NOMATCH) return st;
     *out = lop_node_ref(alt);
     return LOP_OK;

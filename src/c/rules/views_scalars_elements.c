@@ -224,6 +224,11 @@ LOP_BUILD(inverse_scaled_value) {
  * their solves and determinants share and of which no inverse is made. */
 enum { LEAST_INVERSE = 33 };
 
+static bool is_made(const lop_node *solve, const lop_node *x) {
+    return x->op == &lop_op_eye && lop_rows(x) >= LEAST_INVERSE &&
+           lop_shape_equal(&x->shape, &solve->shape);
+}
+
 /* The solve in *out as the fallback branch of one in mixed precision. */
 static lop_status mixed(const lop_maker *mk, const lop_op *op, const lop_attr *attr,
                         const lop_node *dense, const lop_node *x, const lop_node **out) {
@@ -242,8 +247,7 @@ static lop_status by_factor(const lop_match *m, const lop_maker *mk, const lop_o
     const lop_node *dense, *x = HOLE(m, 'x');
     lop_status st = lop_make1(mk, &lop_op_todense, &d, HOLE(m, 'a'), &dense);
     if (st != LOP_OK) return st;
-    if (x->op == &lop_op_eye && lop_rows(x) >= LEAST_INVERSE &&
-        lop_shape_equal(&x->shape, &m->root->shape)) {
+    if (is_made(m->root, x)) {
         lop_attr how = {.i = {op == &lop_op_lu_solve ? 0 : attr ? 1 + attr->i[0] : 1, 0, 0, 0}};
         st = lop_make1(mk, &lop_op_invert, &how, dense, out);
     } else {
@@ -311,9 +315,10 @@ LOP_BUILD(det_ldl) {
     if (st != LOP_OK) return st;
     return wrap(mk, &lop_op_ldl_det, &how, dense, out);
 }
-/* Not the inverse itself: seen transposed, its rows are solutions, and its columns are not. */
+/* Not where the inverse is made as such: seen transposed, its rows are solutions, and its columns
+ * are not. */
 LOP_BUILD(lusolve_view) {
-    if (HOLE(m, 'x')->op == &lop_op_eye) return LOP_NOMATCH;
+    if (is_made(m->root, HOLE(m, 'x'))) return LOP_NOMATCH;
     return by_factor(m, mk, &lop_op_lu_solve, &ATTR(m, 'm'), out);
 }
 

@@ -38,6 +38,7 @@ class Checked:
 
     def __init__(self) -> None:
         self.singular = False
+        self.none = False  # it has been found that there is no answer
         self.trusted: bool | None = None
         self.rcond: dict[float, float] = {}
 

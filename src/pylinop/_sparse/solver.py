@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .checked import DECLINED
+from .checked import DECLINED, SINGULAR
 from .thin_update import factor_of
 
 
@@ -35,6 +35,11 @@ def _rows(factor: Any, program: Any, arrays: Any) -> Any:
     return factor.rows(program, arrays)
 
 
+def _singular(factor: Any) -> Any:
+    """Has it told that there is no answer?"""
+    return SINGULAR if factor.none else None
+
+
 def _entries(factor: Any, program: Any, arrays: Any) -> Any:
     """Of the inverse, or of its corner on the right, where a sparse matrix has numbers; places out
     of range are declined."""
@@ -61,10 +66,14 @@ CALLS: dict[str, Any] = {
     "diagonal": _diagonal,
     "trace": _trace,
     "rows": _rows,
+    "singular": _singular,
     "entries": _entries,
 }
 
 
 def solver(what: str, *args: Any) -> Any:
     """Answers what the core asks of the sparse solver; a hook."""
-    return CALLS[what](*args)
+    answer = CALLS[what](*args)
+    if answer is SINGULAR:
+        args[0].none = True
+    return answer

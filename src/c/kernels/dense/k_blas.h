@@ -90,7 +90,7 @@ lop_status lopk_herk_less(const lop_mat *y, const lop_mat *a) LOP_MUST_CHECK;
 lop_status lopk_potrs(const lop_mat *a, const lop_mat *b) LOP_MUST_CHECK;
 /* a <- its inverse, whole, from potrf's factor. */
 lop_status lopk_potri(const lop_mat *a, int64_t *info) LOP_MUST_CHECK;
-/* The same, y <- the inverse by L^-1 in x, column-major; all three apart. Of small matrices: BLAS
+/* The same, y <- the inverse by L^-T in x, column-major; all three apart. Of small matrices: BLAS
  * takes one thread, where potri wakes the others 25 times for 100 rows (OpenBLAS 0.3.31). */
 lop_status lopk_inverse_of_cholesky(const lop_mat *low, const lop_mat *x,
                                     const lop_mat *y) LOP_MUST_CHECK;

@@ -22,6 +22,7 @@ typedef enum lop_asked {
     LOP_SPARSE_DIAGONAL, /* a[0] = diagonal attr.i[0] of A^-1 */
     LOP_SPARSE_TRACE,    /* a[0] = tr(A^-1 B), B the program's on a[2...] */
     LOP_SPARSE_ROWS,     /* a[0] = u_i A^-1 w_i, [U W] the program's on a[2...] */
+    LOP_SPARSE_SINGULAR, /* a[1] the factor: SINGULAR where it has told that there is no answer */
     LOP_SPARSE_ENTRIES   /* a[0] = the entries of A^-1 at the places that a[2], a[3] name; which of
                             lop_places, in the step's data, and of the corner of how many blocks */
 } lop_asked;

@@ -242,6 +242,16 @@ static lop_status run_trace(const lop_call *c) { return ask(c, LOP_SPARSE_TRACE)
 static lop_status run_rows(const lop_call *c) { return ask(c, LOP_SPARSE_ROWS); }
 static lop_status run_entries(const lop_call *c) { return ask(c, LOP_SPARSE_ENTRIES); }
 
+/* The dense form of a matrix that is singular itself does not serve where it is a part of what is
+ * asked about, as a graph's Laplacian is beside a constant: that goes its other way. */
+static lop_status run_singular(const lop_call *c) {
+    const lop_sparse *s = solver(c);
+    const lop_foreign *f = c->a[1]->p;
+    *(unsigned char *)c->a[0]->p = 0;
+    if (!*(const unsigned char *)c->a[2]->p) return LOP_OK; /* it had an answer */
+    return s && f->object ? s->run(s, c, LOP_SPARSE_SINGULAR) : LOP_OK;
+}
+
 static lop_status run_refuse(const lop_call *c) {
     lopk_zero(c->a[0]);
     return LOP_SINGULAR;
@@ -260,14 +270,28 @@ static int emit_factor(lop_emit *e, const lop_node *a, lop_status *st) {
     return out;
 }
 
+/* Is it made of what was asked about alone, and singular where that is? */
+static bool is_whole(const lop_node *self) {
+    return (self->op == &lop_op_sparse_solve || self->op == &lop_op_sparsediag) && self->attr.i[1];
+}
 static lop_status emit_answer(lop_emit *e, const lop_node *self, const char *name, lop_run run,
                               int value, int mask, int nin, const int *in, double flops) {
     lop_step *s = lop_emit_step(e, name, run, value, nin, in);
     if (!s) return LOP_NOMEM;
     s->attr = self->attr;
     s->fail = mask;
-    s->flags = LOP_STEP_QUIET;
+    s->flags = is_whole(self) ? LOP_STEP_QUIET | LOP_STEP_WHOLE : LOP_STEP_QUIET;
     s->flops = flops;
+    return LOP_OK;
+}
+static lop_status emit_way_out(lop_emit *e, int value, int mask, int factor) {
+    lop_status st = LOP_OK;
+    if (!lop_emit_is_within(e)) return LOP_OK;
+    const int flag = lop_emit_mask(e, value, &st), in[2] = {factor, mask};
+    lop_step *s =
+        st == LOP_OK ? lop_emit_step(e, "sparse-singular", run_singular, flag, 2, in) : NULL;
+    if (!s) return st == LOP_OK ? LOP_NOMEM : st;
+    s->flags = LOP_STEP_OUTWARD;
     return LOP_OK;
 }
 static lop_status refuse(lop_emit *e, const lop_node *self, int value, int mask) {
@@ -295,14 +319,15 @@ static lop_status check_solve(lop_emit *e, const lop_node *self, int value, int 
     const double some = lop_sparse_entries(self->child[0]);
     int64_t k, batch;
     lop_slot_sizes(e, value, NULL, &k, &batch);
-    return emit_answer(e, self, "sparse-solve", run_solve, value, mask, 2, in,
-                       20 * some * (double)k * (double)batch);
+    st = emit_answer(e, self, "sparse-solve", run_solve, value, mask, 2, in,
+                     20 * some * (double)k * (double)batch);
+    return st == LOP_OK && !is_whole(self) ? emit_way_out(e, value, mask, in[0]) : st;
 }
 const lop_op lop_op_sparse_solve = {LOP_NAMED(sparse_solve),
                                     .cls = LOP_ACTION,
                                     .min = 3,
                                     .max = 3,
-                                    .ints = 1,
+                                    .ints = 2, /* mode; of the whole */
                                     .infer = infer_solve,
                                     .lower = lop_lower_arms,
                                     .check = check_solve};
@@ -355,14 +380,15 @@ static lop_status check_diagonal(lop_emit *e, const lop_node *self, int value, i
     lop_status st;
     const int in = emit_factor(e, self->child[0], &st);
     if (in < 0) return st == LOP_UNABLE ? refuse(e, self, value, mask) : st;
-    return emit_answer(e, self, "selected-inverse", run_diagonal, value, mask, 1, &in,
-                       selected(self->child[0]));
+    st = emit_answer(e, self, "selected-inverse", run_diagonal, value, mask, 1, &in,
+                     selected(self->child[0]));
+    return st == LOP_OK && !is_whole(self) ? emit_way_out(e, value, mask, in) : st;
 }
 const lop_op lop_op_sparsediag = {LOP_NAMED(sparsediag),
                                   .cls = LOP_ACTION,
                                   .min = 2,
                                   .max = 2,
-                                  .ints = 1,
+                                  .ints = 2, /* which; of the whole */
                                   .infer = infer_part,
                                   .lower = lop_lower_arms,
                                   .check = check_diagonal};
@@ -378,9 +404,9 @@ static lop_status check_trace(lop_emit *e, const lop_node *self, int value, int 
     st = emit_answer(e, self, "selected-inverse",
                      self->op == &lop_op_sparserows ? run_rows : run_trace, value, mask, p.nin + 1,
                      in, selected(self->child[0]));
-    return st == LOP_OK
-               ? lop_emit_data_numbers(e, p.word, p.n * LOP_SPARSE_WORDS, p.number, p.numbers)
-               : st;
+    if (st == LOP_OK)
+        st = lop_emit_data_numbers(e, p.word, p.n * LOP_SPARSE_WORDS, p.number, p.numbers);
+    return st == LOP_OK ? emit_way_out(e, value, mask, in[0]) : st;
 }
 const lop_op lop_op_sparsetrace = {LOP_NAMED(sparsetrace),
                                    .cls = LOP_ACTION,
@@ -437,7 +463,8 @@ static lop_status check_entries(lop_emit *e, const lop_node *self, int value, in
     for (int i = 1; i < 3; i++) in[i] = lop_emit_value(e, self->child[i]);
     st = emit_answer(e, self, "selected-inverse", run_entries, value, mask, 3, in,
                      selected(self->child[0]));
-    return st == LOP_OK ? lop_emit_data(e, places, 2) : st;
+    if (st == LOP_OK) st = lop_emit_data(e, places, 2);
+    return st == LOP_OK ? emit_way_out(e, value, mask, in[0]) : st;
 }
 const lop_op lop_op_sparseentries = {LOP_NAMED(sparseentries),
                                      .cls = LOP_ACTION,

@@ -103,8 +103,8 @@ static int note_near(const lop_call *c, PyObject *factor, const char *asked) {
 }
 
 static lop_status run_locked(py_state *s, const lop_call *c, lop_asked what) {
-    static const char *const names[] = {"factor", "solve", "det",    "diagonal",
-                                        "trace",  "rows",  "entries"};
+    static const char *const names[] = {"factor", "solve", "det",      "diagonal",
+                                        "trace",  "rows",  "singular", "entries"};
     const lop_foreign *f = what == LOP_SPARSE_FACTOR ? NULL : c->a[1]->p;
     PyObject *args[4] = {PyUnicode_FromString(names[what]), NULL, NULL, NULL}, *r = NULL;
     int n = 2, rc = args[0] ? 0 : -1;
@@ -116,7 +116,7 @@ static lop_status run_locked(py_state *s, const lop_call *c, lop_asked what) {
                            what == LOP_SPARSE_ENTRIES)) {
         rc = program_of(c, 2, args + 2);
         n = 4;
-    } else if (rc == 0 && what != LOP_SPARSE_DET) {
+    } else if (rc == 0 && what != LOP_SPARSE_DET && what != LOP_SPARSE_SINGULAR) {
         args[2] = PyLong_FromLongLong(c->step->attr.i[0]);
         rc = args[2] ? 0 : -1;
         n = 3;
@@ -127,7 +127,7 @@ static lop_status run_locked(py_state *s, const lop_call *c, lop_asked what) {
     }
     if (rc == 0) r = py_call_hook(s, "sparse", args, n);
     lop_status st = r ? status_of(r, c) : LOP_CALLBACK;
-    if (st == LOP_OK) {
+    if (st == LOP_OK && what != LOP_SPARSE_SINGULAR) {
         rc = what == LOP_SPARSE_FACTOR ? keep(r, c->a[0])
              : what == LOP_SPARSE_DET  ? give_pair(r, c->a[0])
                                        : give(r, c->a[0]);
