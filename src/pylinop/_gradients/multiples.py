@@ -39,10 +39,9 @@ _IN_SOME = {"quasiseparable": (0, 2), "sparse": (1,)}  # linear in these, the ot
 
 def inner(a: Any, g: Any) -> Any:
     """Re sum(conj(a) g) of two matrices: of each term of a sum by itself, where they are few."""
-    apart = [_under_function(a, x) for x in _terms(g)]
-    if any(x is not None for x in apart):
-        own = zip(apart, _terms(g), strict=True)
-        return sum(inner(a, h) if x is None else x for x, h in own)
+    apart = [(_under_function(a, x), x) for x in _terms(g)]
+    if any(found is not None for found, _ in apart):
+        return sum(inner(a, x) if found is None else found for found, x in apart)
     found: list[Any] = []
     stack: list[tuple[Any, Any, list[Any]]] = [(a, g, [])]
     for _ in range(_MOST):
@@ -68,18 +67,20 @@ def inner(a: Any, g: Any) -> Any:
 
 
 def _terms(g: Any) -> list[Any]:
-    """The terms of a sum, and of multiples of sums, where they are few."""
+    """The terms of a sum, and of multiples of sums, where they are few; else g itself."""
     found: list[Any] = []
-    waiting = [g]
-    while waiting and len(found) < _TERMS:
-        x = waiting.pop()
+    waiting: list[tuple[Any, tuple[Any, ...]]] = [(g, ())]
+    while waiting:
+        x, numbers = waiting.pop()
         if x._head == "add":
-            waiting += x._args[::-1]
+            waiting += [(y, numbers) for y in x._args[::-1]]
         elif x._head == "scale" and _is_real(x._args[1]) and _holds_sum(x):
-            waiting += [scaled(y, x._args[1]) for y in _terms(x._args[0])[::-1]]
+            waiting.append((x._args[0], (*numbers, x._args[1])))
         else:
-            found.append(x)
-    return [g] if waiting else found
+            found.append(functools.reduce(scaled, numbers, x))
+        if len(found) + len(waiting) > _TERMS:
+            return [g]
+    return found
 
 
 def _holds_inverse(g: Any) -> bool:
