@@ -279,7 +279,8 @@ static const lop_node *by_name(gen *g, const char *rule) {
     if (strstr(rule, "kron-places")) return gen_kron_places(g);
     if (strstr(rule, "settled")) return gen_settled(g, rule);
     if (strstr(rule, "-line")) return gen_line(g, rule);
-    if (strstr(rule, "-between-sparse") && world_pick(&w, 0, 2)) return gen_between_sparse(g, rule);
+    if (strstr(rule, "-between-sparse") && (strstr(rule, "-rows-") || world_pick(&w, 0, 2)))
+        return gen_between_sparse(g, rule);
     if (strstr(rule, "-sparse-product")) return gen_sparse_product(g, rule);
     if (strstr(rule, "-between-sums")) return gen_between_sparse(g, rule);
     if (strstr(rule, "-between")) return gen_between(g, rule);

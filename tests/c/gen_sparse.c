@@ -76,6 +76,11 @@ const lop_node *gen_between_sparse(gen *g, const char *rule) {
     if (sums && pick(g, 2)) x = adjoint(g, x);
     const lop_node *all = two(g, "prod", two(g, "prod", keep(in), x), in);
     if (!strncmp(rule, "trace", 5)) all = two(g, "prod", all, sparse(g, n, n));
+    if (strstr(rule, "-rows-")) {
+        const int64_t rows = 1 + pick(g, 4);
+        all = two(g, "prod", two(g, "prod", sparse(g, rows, n), all), sparse(g, n, rows));
+        return asked(g, rule, all, rows);
+    }
     return asked(g, rule, all, n);
 }
 

@@ -208,6 +208,71 @@ LOP_BUILD(diagonal_between_sparse) {
     return st;
 }
 
+/* [U 0 .. | .. 0 W] of so many blocks each. Owned. */
+static lop_status outer_rows(const lop_maker *mk, int k, const lop_node *u, const lop_node *w,
+                             const lop_node **out) {
+    const lop_attr row = {.i = {1, 2 * k, 0, 0}};
+    const lop_node like = {.shape = {.ndim = 2, .dim = {lop_rows(u), lop_cols(u)}},
+                           .dtype = LOP_f64,
+                           .weak = LOP_WEAK,
+                           .core = 2};
+    const lop_node *child[2 * MOST], *zeros = NULL;
+    lop_status st = lop_make(mk, "zeros", NULL, 0, NULL, &like, &zeros);
+    for (int i = 0; i < 2 * k; i++) child[i] = zeros;
+    child[0] = u;
+    child[2 * k - 1] = w;
+    if (st == LOP_OK) st = lop_make_op(mk, &lop_op_block, &row, 2 * k, child, NULL, out);
+    lop_node_unref(zeros);
+    return st;
+}
+
+/* The diagonal of the product without its number as a chain. Owned. */
+static lop_status chain_of_plain(const lop_match *m, const lop_maker *mk, const lop_node *plain,
+                                 const lop_node **out) {
+    lop_match own = *m;
+    const lop_node *root = NULL;
+    lop_status st = lop_make1(mk, &lop_op_diagonal, &m->root->attr, plain, &root);
+    own.root = root;
+    if (st == LOP_OK) st = lop_build_chain_diagonal(&own, mk, out);
+    if (st == LOP_NOMATCH && root) st = lop_diagonal_of_dense(mk, m->root->dtype, plain, out);
+    lop_node_unref(root);
+    return st;
+}
+
+/* The diagonal of U A^-1 X A^-1 W^T, and longer ones, all sparse: where rows of U and W meet. */
+LOP_BUILD(rows_between_sparse) {
+    const lop_node *p = m->root->child[0], *plain = NULL, *all = NULL, *u = NULL, *v = NULL,
+                   *both = NULL, *alt = NULL, *less = NULL, *value = NULL;
+    lop_word w;
+    int at[MOST];
+    const lop_sparse *outside = mk->ctx->sparse;
+    if (!lop_is_blas(m->root->dtype) || m->root->attr.i[0] != 0 || lop_nbatch(p) > 0 || !outside ||
+        p->dtype != m->root->dtype || (!outside->fewest && lop_rows(p) < LOP_ROWS_FEWEST))
+        return LOP_NOMATCH;
+    lop_status st = lop_word_opened(mk, p, LOP_N, &w);
+    between b = {.by = w.c, .count = st == LOP_OK ? inverses(w.f, w.n, at) : 0};
+    if (st == LOP_OK && (b.count == 0 || at[0] == 0 || at[b.count - 1] == w.n - 1))
+        st = LOP_NOMATCH;
+    if (st == LOP_OK) st = read_factors(mk, w.f, w.n, at, &b);
+    if (st == LOP_OK) st = chained(mk, &b, &all);
+    if (st == LOP_OK) st = lop_product_of(mk, w.f, at[0], &u);
+    if (st == LOP_OK) st = lop_transposed_product(mk, w.f, at[b.count - 1] + 1, w.n, &v);
+    if (st == LOP_OK && (!lop_shape_equal(&u->shape, &v->shape) || lop_rows_are_full(u, v, b.a)))
+        st = LOP_NOMATCH;
+    if (st == LOP_OK) st = outer_rows(mk, b.count, u, v, &both);
+    if (st == LOP_OK) st = lop_product_of(mk, w.f, w.n, &plain);
+    if (st == LOP_OK) st = chain_of_plain(m, mk, plain, &alt);
+    if (st == LOP_OK) st = turned(mk, &b, alt, &less);
+    const lop_node *child[3] = {all, both, less};
+    if (st == LOP_OK) st = lop_make_op(mk, &lop_op_sparserows, NULL, 3, child, NULL, &value);
+    if (st == LOP_OK) st = numbered(mk, &b, value, out);
+    const lop_node *gone[] = {plain, all, u, v, both, alt, less, value};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    lop_word_close(&w);
+    drop(&b);
+    return st;
+}
+
 /* The root's action on the product without its number, by the dense form. */
 static lop_status entries_of_plain(const lop_maker *mk, const lop_node *root, const lop_node *plain,
                                    const lop_node **out) {

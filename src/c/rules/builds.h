@@ -232,6 +232,13 @@ lop_status lop_is_between_update(const lop_maker *mk, const lop_node *p,
 /* solve_sparse.c: is one of the factors A^-1, of which entries are selected, and are the others
  * sparse? */
 bool lop_turns_to_inverse(const lop_node *const *f, int n);
+/* Likewise. The product of the factors from..to - 1 seen transposed; owned in *out. Have U and W so
+ * many entries that the pairs of a row of each are too many beside the entries of A? Of fewer rows
+ * than so many as many solves are as cheap. */
+lop_status lop_transposed_product(const lop_maker *mk, const lop_node *const *f, int from, int to,
+                                  const lop_node **out) LOP_MUST_CHECK;
+bool lop_rows_are_full(const lop_node *u, const lop_node *w, const lop_node *a);
+enum { LOP_ROWS_FEWEST = 32 };
 /* product_values.c: the factors of a product in order, borrowed; 0: there are more than `room`, or
  * a part of it has another dtype than the whole, whose numbers may wrap. */
 int lop_product_factors(const lop_node *p, const lop_node **f, int room);
@@ -501,6 +508,7 @@ LOP_BUILD(trace_of_diag_prod);
 LOP_BUILD(entries_sparse_inverse);
 LOP_BUILD(entries_blocks);
 LOP_BUILD(diagonal_between_sparse);
+LOP_BUILD(rows_between_sparse);
 LOP_BUILD(entries_between_sparse);
 LOP_BUILD(between_sums);
 LOP_BUILD(diagonal_sparse_product);

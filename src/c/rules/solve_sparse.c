@@ -151,9 +151,8 @@ LOP_BUILD(trace_turned_to_inverse) {
     return st;
 }
 
-/* The product of the factors from..to - 1 seen transposed. Owned. */
-static lop_status transposed_product(const lop_maker *mk, const lop_node *const *f, int from,
-                                     int to, const lop_node **out) {
+lop_status lop_transposed_product(const lop_maker *mk, const lop_node *const *f, int from, int to,
+                                  const lop_node **out) {
     const lop_node *turned[FACTORS] = {NULL};
     const int n = to - from;
     lop_status st = LOP_OK;
@@ -164,10 +163,15 @@ static lop_status transposed_product(const lop_maker *mk, const lop_node *const 
     return st;
 }
 
+bool lop_rows_are_full(const lop_node *u, const lop_node *w, const lop_node *a) {
+    enum { FULLEST = 16 };
+    return lop_sparse_entries(u) * lop_sparse_entries(w) >
+           FULLEST * (double)lop_rows(u) * (lop_sparse_entries(a) + (double)lop_rows(u));
+}
+
 /* The diagonal of U A^-1 W^T. Of few rows as many solves are as cheap; of full ones each pair of
  * their entries would be a place. */
 LOP_BUILD(sparse_rows) {
-    enum { FEWEST = 32, FULLEST = 16 };
     const lop_attr row = {.i = {1, 2, 0, 0}};
     const lop_node *f[FACTORS], *p = m->root->child[0], *u = NULL, *w = NULL, *both = NULL,
                                 *seen = NULL, *alt = NULL;
@@ -176,16 +180,13 @@ LOP_BUILD(sparse_rows) {
     const lop_sparse *outside = mk->ctx->sparse;
     int at = 0;
     if (n < 3 || !outside || !lop_is_blas(dt) || p->dtype != dt || !lop_is_square(p) ||
-        (!outside->fewest && lop_rows(p) < FEWEST) || !lop_turns_to_inverse(f, n))
+        (!outside->fewest && lop_rows(p) < LOP_ROWS_FEWEST) || !lop_turns_to_inverse(f, n))
         return LOP_NOMATCH;
     while (!selected_inverse(f[at])) at++;
     if (at == 0 || at == n - 1 || f[at]->dtype != dt) return LOP_NOMATCH;
     lop_status st = lop_product_of(mk, f, at, &u);
-    if (st == LOP_OK) st = transposed_product(mk, f, at + 1, n, &w);
-    if (st == LOP_OK && lop_sparse_entries(u) * lop_sparse_entries(w) >
-                            FULLEST * (double)lop_rows(p) *
-                                (lop_sparse_entries(selected_inverse(f[at])) + (double)lop_rows(u)))
-        st = LOP_NOMATCH;
+    if (st == LOP_OK) st = lop_transposed_product(mk, f, at + 1, n, &w);
+    if (st == LOP_OK && lop_rows_are_full(u, w, selected_inverse(f[at]))) st = LOP_NOMATCH;
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_block, &row, u, w, &both);
     if (st == LOP_OK && f[at]->op == &lop_op_view)
         st = lop_make1(mk, &lop_op_view, &f[at]->attr, selected_inverse(f[at]), &seen);

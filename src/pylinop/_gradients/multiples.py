@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import _core
 from .._base.checks import is_lazy
-from .._base.kind_flags import heads
+from .._base.kind_flags import heads, names
 from .._lazy import numpy_functions
 from .._lazy.build import inverse, scaled, view
 from .._lazy.functions_of_structure import kind_of, terms
@@ -25,7 +25,7 @@ from . import matrices
 
 __all__ = ["ALONG_PAIR", "SLOPES", "THIN", "inner", "traced"]
 
-_SPECTRAL = (_core.Kron, _core.KronSum)
+_SPECTRAL = names("joins") - names("entries")  # eigenvectors are those of the operands
 _TERMS = 8  # of a cotangent, each by itself
 _MOST = 64  # sums, multiples and views within each other that are taken apart
 
@@ -56,7 +56,7 @@ def inner(a: Any, g: Any) -> Any:
             stack.append((x._args[0], h, [*numbers, x._args[1]]))
         else:
             beside = kind_of(x) is _core.Sparse and _holds_inverse(h)
-            spectral = kind_of(x) in _SPECTRAL or kind_of(x) is _core.Identity
+            spectral = _is_spectral(x) or kind_of(x) is _core.Identity
             term = _by_spectrum(x, h) if spectral else None
             term = term if beside or term is not None else _by_parameters(x, h)
             term = traced(x, h) if term is None else term
@@ -142,12 +142,17 @@ def _of_spectrum(a: Any, factors: list[tuple[Any, int]]) -> bool:
     return all(_commutes(a, x._args[0] if x._head == "inverse" else x) for x in held)
 
 
+def _is_spectral(x: Any) -> bool:
+    cls = kind_of(x)
+    return cls is not None and cls.__name__ in _SPECTRAL
+
+
 def _spectral_in(chains: list[list[tuple[Any, int]]]) -> Any:
     """The Kron or KronSum in the first inverse there is; None: it has none."""
     inverses = (_bare(x) for factors in chains for x, _ in factors)
     M = next((x._args[0] for x in inverses if x._head == "inverse"), None)
     held = (terms(M) if M is not None else None) or []
-    return next((x for x, _, _ in held if kind_of(x) in _SPECTRAL), None)
+    return next((x for x, _, _ in held if _is_spectral(x)), None)
 
 
 def _by_spectrum(a: Any, g: Any) -> Any:
@@ -155,7 +160,7 @@ def _by_spectrum(a: Any, g: Any) -> Any:
     pairs, a being K or the identity: the traces of those beside a are sums over the eigenvalues of
     K, and so are further derivatives; partial traces take dense forms. None of another one."""
     chains = _chains(g)
-    K = a if kind_of(a) in _SPECTRAL else _spectral_in(chains or [])
+    K = a if _is_spectral(a) else _spectral_in(chains or [])
     if (
         K is None
         or not chains
