@@ -261,6 +261,15 @@ static lop_status room_onto(lop_frame *f, lop_err *err) {
     return LOP_OK;
 }
 
+/* Does the step's mask leave some batch elements out? What it reads has been written of the others
+ * alone, and what it makes of all of it is of use for those alone. */
+static bool leaves_some_out(const lop_frame *f, const lop_step *s) {
+    const unsigned char *flag = s->when >= 0 ? f->mat[s->when].p : NULL;
+    for (int64_t i = 0; flag && i < f->plan->slot[s->when].batch; i++)
+        if ((flag[i] != 0) != s->when_set) return true;
+    return false;
+}
+
 /* Finds or makes the derived value of a prepare step; afterwards its slot points to the data. */
 static lop_status prepare(lop_frame *f, const lop_step *s, void *scratch, lop_err *err) {
     const lop_derive *d = &f->plan->derive[s->derived];
@@ -315,15 +324,17 @@ static lop_status prepare(lop_frame *f, const lop_step *s, void *scratch, lop_er
     }
     if (fresh->foreign) fresh->bytes += ((const lop_foreign *)data)->bytes;
     /* An assumption that failed on the way here must be told of at each call, so the value is not
-     * to be found by its leaves. */
-    if (lop_found_by(f, s->derived) && f->fallbacks) fresh->fingerprint.lo = ~fresh->fingerprint.lo;
+     * to be found by its leaves; nor is one that is not made of all of them. */
+    const bool partly = leaves_some_out(f, s);
+    if (lop_found_by(f, s->derived) && (f->fallbacks || partly))
+        fresh->fingerprint.lo = ~fresh->fingerprint.lo;
     if (f->stale[s->derived]) /* a frame that runs again made it before: that value was its own */
         lop_blob_unref(f->plan->ctx, *blob);
     else
         f->stale[s->derived] = *blob;
     *blob = fresh;
     if (s->derived < LOP_KEEP) f->hit |= (uint64_t)1 << s->derived;
-    serve_others(f, s->derived);
+    if (!partly) serve_others(f, s->derived);
     return st;
 }
 

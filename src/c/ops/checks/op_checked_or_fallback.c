@@ -19,8 +19,10 @@
  *                det is 0, alt.
  *
  *   checked_value  likewise where `det` is a matrix, a vector or a number made of B^-1, W and the
- * small matrix, such as A^-1 or its diagonal: what cancels in B^-1 - W S^-1 V^H B^-1 is no larger
- * than the errors of an LU of A, some u |A^-1| cond(A).
+ * small matrix, such as A^-1 or its diagonal, with 10 sqrt(n) |x| / |v| in place of 10 n: of signs
+ * v |x| / |v| is some |A^-1|_F / sqrt(n), so that no column of W is more than ten times A^-1's, and
+ * what cancels in B^-1 - W S^-1 V^H B^-1 is no larger than some hundred errors of an LU of A, u
+ * |A^-1| cond(A).
  *
  *   checked_difference  children x, d, s, alt: x = d - c diag(W S^-1 W^H), the diagonals of
  *                (B + c U U^H)^-1 and B^-1, S = I + c U^H W, W = B^-1 U, B diagonal, where
@@ -167,8 +169,9 @@ static lop_status infer_by_probe(lop_node *n, lop_err *err) {
 static lop_status run_accept_by_probe(const lop_call *c) {
     const lop_mat *x = c->a[2], *v = c->a[4], *w = c->a[7], *u = c->a[8]; /* a[5]: the bound */
     double grown[LOP_NORMS], from[LOP_NORMS];
-    const double length = lop_column_norm(v, 0),
-                 most = length > 0 ? 10 * (double)x->m * lop_column_norm(x, 0) / length : 0;
+    const double rows = (double)x->m, length = lop_column_norm(v, 0),
+                 room = c->step->attr.i[0] ? rows : sqrt(rows),
+                 most = length > 0 ? 10 * room * lop_column_norm(x, 0) / length : 0;
     lopk_copy(c->a[0], c->a[1]);
     if (c->step->attr.i[0] && lop_pair_is_zero(lop_pair_load(c->a[1]))) return LOP_SINGULAR;
     for (int64_t j = 0; j < w->n; j++) {
