@@ -78,6 +78,7 @@ const lop_node *gen_between_sparse(gen *g, const char *rule) {
     if (!strncmp(rule, "trace", 5)) all = two(g, "prod", all, sparse(g, n, n));
     if (strstr(rule, "-rows-")) {
         const int64_t rows = 1 + pick(g, 4);
+        if (pick(g, 2)) all = adjoint(g, all);
         all = two(g, "prod", two(g, "prod", sparse(g, rows, n), all), sparse(g, n, rows));
         return asked(g, rule, all, rows);
     }

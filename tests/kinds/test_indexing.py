@@ -340,7 +340,7 @@ def test_products_stay_small():
     """Parts go down to the factors: nothing of the size of the whole is touched."""
     n = 400
     A = pl.Dense(np.ones((n, n))) @ pl.Dense(np.ones((n, n)))
-    assert "gemm" in steps_of(A[:2, :3]) and float(flops(A[:2, :3])) <= 2 * (2 * n + 3 * n) + 10
+    assert "gemm" in steps_of(A[:2, :3]) and float(flops(A[:2, :3])) <= 12 * n + 10
     K = pl.Kron(np.ones((20, 20)), np.ones((20, 20)))
     assert flops(K[7:8]) <= 3 * n
     S = pl.inv(pl.Toeplitz(np.r_[4.0, np.ones(n - 1) / n]))

@@ -1,5 +1,5 @@
-"""Diagonals, traces and dense forms of inverses of what is regular though the part that the fast way
-starts from is next to singular: what cancels must not be left of the condition of that part."""
+"""Diagonals, traces and dense forms of inverses of what is regular though the part that the fast
+way starts from is next to singular: the condition of that part must not be left in them."""
 
 import numpy as np
 import pytest

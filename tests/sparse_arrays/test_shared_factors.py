@@ -140,7 +140,7 @@ def test_factors_die_with_what_holds_them():
     a = grid(21, 0.875)  # of no other test: plans keep theirs
     made = _factor.factor_of_matrix(a)
     assert _factor.factor_of_matrix(a.copy()) is made
-    assert _factor.factor_of_matrix(a, doubled=False) is made
+    assert _factor.factor_of_matrix(a) is made
     count = len(_factor._living)
     del made
     gc.collect()

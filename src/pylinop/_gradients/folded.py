@@ -17,6 +17,7 @@ from .._base.checks import is_lazy
 from .._lazy.build import scaled
 from .._lazy.leaves import lazy
 from . import matrices, multiples
+from .shapes import unbroadcast
 
 _FEWEST = 4  # blocks
 _MULTIPLES = 8  # within each other
@@ -25,8 +26,8 @@ _MULTIPLES = 8  # within each other
 class Numbers:
     """What is due to numbers, which stand at the end of a sweep: until then it is held."""
 
-    def __init__(self, order: list[tuple[Any, Any]]) -> None:
-        self.one = _one_of_each(order)
+    def __init__(self, order: list[tuple[Any, Any]], wanted: dict[int, Any]) -> None:
+        self.one = _one_of_each([o for o in order if id(o[0]) not in wanted])
         self.held: dict[int, dict[Any, list[tuple[Any, Any, Any]]]] = {}
 
     def take(self, x: Any, g: Any, key: Any, part: Any) -> bool:
@@ -50,6 +51,7 @@ class Numbers:
         total: Any = None
         for found in self.held.pop(id(x), {}).values():
             for term in _of_list(found):
+                term = unbroadcast(term, x)
                 total = term if total is None else total + term
         return total
 
@@ -82,7 +84,8 @@ def _of_list(found: list[tuple[Any, Any, Any]]) -> list[Any]:
 
 
 def _one_of_each(order: list[tuple[Any, Any]]) -> dict[int, Any]:
-    """Of numbers that are the same by how they are made, as c[0] for each block, the first one."""
+    """Of numbers that are the same by how they are made, as c[0] for each block, the first one; of
+    those that are wanted themselves each is its own."""
     first: dict[Any, Any] = {}
     one: dict[int, Any] = {}
     for x, _ in order:

@@ -180,7 +180,7 @@ def _trace_of_chain(factors: list[Any]) -> Any:
     if thin is None:
         return np.real(numpy_functions.trace(functools.reduce(operator.matmul, factors)))
     rows = functools.reduce(operator.matmul, [*factors[thin + 1 :], *factors[:thin]])
-    return np.real(np.sum(rows * factors[thin].T))
+    return np.real(np.sum(rows * np.swapaxes(factors[thin], -1, -2)))
 
 
 # f'(M), of M and f(M)

@@ -208,7 +208,7 @@ def swept(order: _Order, value: Any, wanted: dict[int, Any], cotangent: Any) -> 
     """Likewise, of what depends on it, in order."""
     found: dict[int, Any] = {}
     gathered: dict[int, list[Any]] = {id(value): [cotangent]}
-    lists, numbers = _Lists(order), Numbers(order)
+    lists, numbers = _Lists(order), Numbers(order, wanted)
     for x, parts in reversed(order):
         g = _sum_of(gathered.pop(id(x), []), x)
         if (folded := numbers.due(x)) is not None:
