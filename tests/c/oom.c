@@ -236,6 +236,14 @@ static const lop_node *sparse_product(void) {
     return gen_sparse_product(&g, "trace-sparse-product");
 }
 
+/* Sparse rows beside two inverses; blocks of products of blocks, and beside what is thin. */
+static const lop_node *parts_between(int which) {
+    static const char *const rules[] = {"diagonal-rows-between-sparse", "entries-by-blocks",
+                                        "entries-expanded", "entries-inverse-view-update"};
+    gen g = {.w = &w, .dtype = LOP_f64, .solves = true, .largest = 3};
+    return which ? gen_own_blocks(&g, rules[which]) : gen_between_sparse(&g, rules[0]);
+}
+
 /* Spectrum; factor; a batch that falls back; Kron; a workspace beyond the frame's own room. */
 static const lop_node *fixed(int which) {
     const lop_node *f[3], *a = NULL;
@@ -277,6 +285,10 @@ static const lop_node *fixed(int which) {
     case 49:
     case 50: return between_sums(which == 49);
     case 51: return sparse_product();
+    case 52:
+    case 53:
+    case 54:
+    case 55: return parts_between(which - 52);
     default: return of_inverses(which - 13);
     }
 }
@@ -508,7 +520,7 @@ int main(int argc, char **argv) {
         cotangents_alone();
         tests_of_assumptions();
         kinds_as_declared();
-        fixed_scenes(0, 52);
+        fixed_scenes(0, 56);
         w.ctx.mixed = true; /* solves by a factor, and a batch in which it fails */
         fixed_scenes(1, 3);
         w.ctx.mixed = false;
