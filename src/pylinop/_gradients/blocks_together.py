@@ -15,7 +15,7 @@ from .._lazy.leaves import lazy
 from .._lazy.numpy_functions import diagonal
 from .matrices import Cotangent
 
-MANY, LARGE = 16, 64  # from so many blocks on, of at most so many rows
+MANY, LARGE = 4, 64  # from so many blocks on, of at most so many rows
 
 _whole: weakref.WeakValueDictionary[tuple[int, int], Any] = weakref.WeakValueDictionary()
 
