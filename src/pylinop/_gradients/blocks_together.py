@@ -4,7 +4,6 @@ operator's own cotangent in these places, as one stack. Apart each would be a pl
 from __future__ import annotations
 
 import functools
-import weakref
 from typing import Any
 
 import numpy as np
@@ -13,11 +12,9 @@ from .. import _core
 from .._lazy.kinds import FORM, lazily
 from .._lazy.leaves import lazy
 from .._lazy.numpy_functions import diagonal
-from .matrices import Cotangent
+from .matrices import Cotangent, together
 
 MANY, LARGE = 4, 64  # from so many blocks on, of at most so many rows
-
-_whole: weakref.WeakValueDictionary[tuple[int, int], Any] = weakref.WeakValueDictionary()
 
 
 @functools.lru_cache(maxsize=16)
@@ -55,19 +52,19 @@ def of_block(a: Any, g: Any, place: int) -> Any:
     if count < MANY or not issubclass(made.cls, _core.BlockDiag):
         return None
     blocks = made.args[0] if type(made.args[0]) in (list, tuple) else made.args
-    together = (
+    alike = (
         len(blocks) == count
         and (a.ndim, g.ndim) == (2, 2)
         and len(shape) == 2
         and shape[0] == shape[1] <= LARGE
         and all(tuple(x.shape) == shape for x in a._args)
     )
-    if not together:
+    if not alike:
         return None
-    whole = _whole.get((id(a), id(g)))
+    whole = together.get((id(a), id(g)))
     if whole is None:
         size, dtype = count * shape[0] * shape[1], np.result_type(g.dtype, a.dtype)
-        made = Blocks(count, shape[0], a.dtype)
-        found = lazily(made, (a, g), bytes((FORM, FORM)), (size, size), dtype)
-        whole = _whole[id(a), id(g)] = diagonal(found).reshape((count, *shape))
+        all_of_them = Blocks(count, shape[0], a.dtype)
+        found = lazily(all_of_them, (a, g), bytes((FORM, FORM)), (size, size), dtype)
+        whole = together[id(a), id(g)] = diagonal(found).reshape((count, *shape))
     return whole[place]

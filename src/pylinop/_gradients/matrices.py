@@ -154,7 +154,8 @@ def _cotangent_dtype(like: Any, g: Any) -> Any:
     return np.result_type(own, part)
 
 
-_together: weakref.WeakValueDictionary[tuple[Any, ...], Any] = weakref.WeakValueDictionary()
+# What is found once for several parts, by the ids of an operator and its own cotangent.
+together: weakref.WeakValueDictionary[tuple[Any, ...], Any] = weakref.WeakValueDictionary()
 
 
 def _of_generators(op: Any, g: Any, number: int, held: dict[int, Any]) -> Any:
@@ -163,13 +164,13 @@ def _of_generators(op: Any, g: Any, number: int, held: dict[int, Any]) -> Any:
     three = [held[k] for k in (1, 2, 3)]
     sizes = [math.prod(x.shape[-2:]) for x in three]
     batch = np.broadcast_shapes(tuple(op.shape[:-2]), tuple(g.shape[:-2]))
-    whole = _together.get((id(op), id(g)))
+    whole = together.get((id(op), id(g)))
     if whole is None:
         size, dtype = sum(sizes), np.result_type(g.dtype, *(x.dtype for x in three))
         made = lazily(
             Cotangent(4, TOGETHER), (op, g), bytes((FORM, FORM)), (*batch, size, size), dtype
         )
-        whole = _together[id(op), id(g)] = diagonal(made)
+        whole = together[id(op), id(g)] = diagonal(made)
     start, like = sum(sizes[: number - 1]), three[number - 1]
     part = whole[..., start : start + sizes[number - 1]].reshape(batch + tuple(like.shape[-2:]))
     return part.real if part.dtype.kind == "c" and like.dtype.kind != "c" else part
@@ -179,11 +180,11 @@ def _diagonal_of(op: Any, g: Any, child: int, key: Any, shape: Any, dtype: Any) 
     """The cotangent of a child that is a vector; where it is that of several parameters together,
     it is found once, as that of generators is."""
     at = (id(op), id(g), child, np.dtype(dtype))
-    found = _together.get(at) if key == TOGETHER else None
+    found = together.get(at) if key == TOGETHER else None
     if found is None:
         found = diagonal(lazily(Cotangent(child, key), (op, g), bytes((FORM, FORM)), shape, dtype))
         if key == TOGETHER:
-            _together[at] = found
+            together[at] = found
     return found
 
 

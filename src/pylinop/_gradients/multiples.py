@@ -91,8 +91,7 @@ def _holds_inverse(g: Any) -> bool:
         if not waiting:
             break
         x, within = waiting.pop()
-        while x._head in ("scale", "view"):
-            x = x._args[0]
+        x = _bare(x)
         if x._head == "inverse" and within:
             return True
         if x._head in ("matmul", "add"):

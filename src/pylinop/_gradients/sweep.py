@@ -224,10 +224,13 @@ def swept(order: _Order, value: Any, wanted: dict[int, Any], cotangent: Any) -> 
     return found
 
 
+_FEW = 8  # terms that are added one by one
+
+
 def _sum_of(terms: list[Any], part: Any) -> Any:
     """The sum of the cotangents of one part; those of its elements along the first axis, of which
     there may be as many as that is long, side by side."""
-    if len(terms) > 8:
+    if len(terms) > _FEW:
         terms = elements_together(terms)
     total = None
     for g in terms:
