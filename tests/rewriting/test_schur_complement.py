@@ -284,6 +284,35 @@ def test_between_two_diagonals(small, cut, dtype):
     assert pl.inv(X).explain("diagonal").flops <= 10 * P * P
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
+@pytest.mark.parametrize("cut", [slice(None, 12), slice(12, None)])
+@pytest.mark.parametrize("small", [0.0, 1e-6, 1e-14])
+def test_beside_a_definite_block(small, cut, dtype):
+    """A corner by the other block's Cholesky factor, whatever the sign of the whole; checked where
+    that block is nearly singular."""
+    r, n = np.random.default_rng(), 12 + P
+    x = values(r, (n, n), dtype)
+    a = (x @ x.conj().T / n + np.eye(n)).astype(dtype)
+    if small:  # one direction of the other block
+        q = slice(12, None) if cut.start is None else slice(0, 12)
+        w, v = np.linalg.eigh(a[q, q].astype(np.result_type(dtype, "float64")))
+        w[0] = small if np.finfo(dtype).eps < small else 1e-3
+        a[q, q] = (v * w) @ v.conj().T
+    a = ((a + a.conj().T) / 2).astype(dtype)
+    parts = a[:12, :12], a[:12, 12:], a[12:, 12:]
+    B = pl.Dense(parts[1])
+    M = pl.Block([[pl.Dense(parts[0], "pos"), B], [B.H, pl.Dense(parts[2], "pos")]])
+    whole = np.linalg.inv(a.astype(np.result_type(dtype, "float64")))
+    most = 40 * n * np.finfo(dtype).eps * np.linalg.cond(a) * np.abs(whole).max()
+    X, want = pl.inv(M)[cut, cut], whole[cut, cut]
+    with pl.config(check_plans=True):
+        assert np.abs(X.toarray() - want).max() <= most
+        assert np.abs(X.diagonal() - np.diagonal(want)).max() <= most
+        assert abs(X.trace() - np.trace(want)) <= len(want) * most
+    if cut.start is None:
+        assert X.explain("dense").flops < n**3  # LU and an inverse: 2 and more
+
+
 def test_few_diagonal_rows_beside_many():
     """Of a Block that is not Hermitian too the corner of the many rows is not made dense."""
     r, n, k = np.random.default_rng(3), 4000, 4

@@ -19,7 +19,8 @@
  * an M of structure that has no blocks as it is written: its own parts are the blocks, a band's
  * bands. What comes out is looked at by M^-1 itself, which a singular M has none of.
  *
- * Of a Hermitian Block S is Hermitian: Cholesky, else LU, and over a diagonal A half a product.
+ * Of a Hermitian Block S is Hermitian: Cholesky, else LU, and over an A that is diagonal or
+ * definite half a product.
  *
  * Where the blocks are circulants of one size, so are W and S: they are made by their first columns
  * (circulant_sums.c), in a few FFTs.
@@ -93,6 +94,13 @@ static bool is_diagonal(const lop_node *a) {
     return a->op == &lop_op_diag || a->op == &lop_op_identity;
 }
 
+/* Positive definite by how it is written, or diagonal: what W and S by one product are made with.
+ */
+static bool is_simple(const lop_node *a) {
+    return is_diagonal(a) ||
+           (lop_nbatch(a) == 0 && lop_infer_semidefinite(a) && lop_infer_regular(a) == LOP_TRUE);
+}
+
 /* S's array, by W's or, half of it, by the product as a whole. Owned. */
 static lop_status small_array(bordered *t, const lop_node *w, const lop_node **out) {
     const lop_node *d = NULL, *cw = NULL;
@@ -100,7 +108,7 @@ static lop_status small_array(bordered *t, const lop_node *w, const lop_node **o
         lop_status st = complement(t->mk, t->d, t->c, t->a, t->b, &t->sum);
         if (st != LOP_OK) return st;
         t->hermitian = lop_infer_hermitian(t->sum);
-        if (t->hermitian && is_diagonal(t->a))
+        if (t->hermitian && is_simple(t->a))
             return lop_make1(t->mk, &lop_op_todense, &t->dt, t->sum, out);
     }
     lop_status st = lop_make1(t->mk, &lop_op_todense, &t->dt, t->d, &d);
@@ -491,18 +499,18 @@ LOP_BUILD(bordered_inverse_diagonal) {
     return st;
 }
 
-/* The root, diagonal or dense form, of a corner: by the other block where that is diagonal, which
- * leaves an inverse of the corner's own size. */
+/* The root, diagonal or dense form, of a corner: by the other block where that is diagonal or
+ * definite, which leaves an inverse of the corner's own size. */
 LOP_BUILD(value_corner) {
     corner c;
     const lop_node *op = NULL, *value = NULL, *alt = NULL;
     bordered t = {.w = NULL};
     lop_status st = read_corner(mk, m->root->child[0], &c);
-    if (st == LOP_OK &&
-        (!c.written || m->root->dtype != c.whole->dtype || lop_bordered_pivot(c.whole, false) < 0))
-        st = LOP_NOMATCH;
     const bool beside =
-        st == LOP_OK && is_diagonal(c.other) && lop_rows(c.other) >= lop_rows(c.own) / 2;
+        st == LOP_OK && is_simple(c.other) && lop_rows(c.other) >= lop_rows(c.own) / 2;
+    if (st == LOP_OK && (!c.written || m->root->dtype != c.whole->dtype ||
+                         (!beside && lop_bordered_pivot(c.whole, false) < 0)))
+        st = LOP_NOMATCH;
     if (st == LOP_OK)
         t = bordered_by(mk, c.whole, m->root->dtype,
                         beside ? 1 - c.at : lop_bordered_pivot(c.whole, true));
