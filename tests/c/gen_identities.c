@@ -54,7 +54,8 @@ static const lop_node *asked(gen *g, const char *rule, const lop_node *a) {
         const int64_t n = lop_rows(a);
         return t_two_of(g->w, "solve", a, gen_array(g, 2, n, 1 + pick(g, 2)));
     }
-    if (!strcmp(rule, "dense-spelled-product") || !strcmp(rule, "dense-corner"))
+    if (!strcmp(rule, "dense-spelled-product") || !strcmp(rule, "dense-corner") ||
+        !strcmp(rule, "dense-smoother"))
         return t_one_of(g->w, "todense", &d, a);
     if (!strcmp(rule, "diagonal-smoother") || !strcmp(rule, "diagonal-circulants") ||
         strstr(rule, "plus-identity") || !strcmp(rule, "diagonal-spelled-product") ||

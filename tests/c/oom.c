@@ -208,12 +208,14 @@ static const lop_node *of_inverses(int which) {
                                        "trace-field-pushed",
                                        "trace-views-opened",
                                        "trace-pushed-pair",
-                                       "trace-distributed"};
+                                       "trace-distributed",
+                                       "dense-smoother"};
     const lop_node *a = NULL;
     gen g = {.w = &w, .dtype = LOP_f64, .solves = true, .largest = 3};
     for (int i = 0; i < 40 && !a; i++) {
         world_leaves(&w);
-        a = which < OF_SPARSE               ? gen_identity_of_inverses(&g, rule[which])
+        a = which < OF_SPARSE || strstr(rule[which], "smoother")
+                ? gen_identity_of_inverses(&g, rule[which])
             : strstr(rule[which], "field")  ? gen_field(&g, rule[which])
             : strstr(rule[which], "opened") ? gen_views_opened(&g, rule[which])
             : strstr(rule[which], "pair") || strstr(rule[which], "distributed")
@@ -289,6 +291,7 @@ static const lop_node *fixed(int which) {
     case 53:
     case 54:
     case 55: return parts_between(which - 52);
+    case 56: return of_inverses(34);
     default: return of_inverses(which - 13);
     }
 }
@@ -520,7 +523,7 @@ int main(int argc, char **argv) {
         cotangents_alone();
         tests_of_assumptions();
         kinds_as_declared();
-        fixed_scenes(0, 56);
+        fixed_scenes(0, 57);
         w.ctx.mixed = true; /* solves by a factor, and a batch in which it fails */
         fixed_scenes(1, 3);
         w.ctx.mixed = false;

@@ -269,3 +269,33 @@ def test_complex_multiples_of_the_identity_beside_a_covariance(c):
         with pl.config(check_plans=True):
             got = pl.solve(inv(P) + D, b)
         assert np.abs(got - want).max() <= 1e-10 * np.abs(want).max()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("size", [1e-5, 1.0, 1e5])
+@pytest.mark.parametrize("even", [True, False, None])
+def test_dense_smoothers(even, size, dtype):
+    """P (P + E)^-1 and (P + E)^-1 P of a diagonal E as arrays: each column, or row, as a solve has
+    it, whatever E is beside P and within itself; by the inverse alone where that keeps this."""
+    r = np.random.default_rng()
+    n, real = 96, np.dtype(dtype)
+    k = positive(r, n, dtype)
+    if r.random() < 0.5:
+        scale = 10.0 ** r.uniform(-2, 2, n)
+        k = (k * scale[:, None] * scale).astype(dtype)
+    P = pl.Dense(k, "pos")
+    e = (size * (1 + r.random(n)) if even else size * 10.0 ** r.uniform(-3, 3, n)).astype(dtype)
+    M = P + (pl.Diag(e) if even is not None else float(size) * pl.Identity(n, dtype=dtype))
+    m, p = M.toarray().astype(np.longdouble), k.astype(np.longdouble)
+    u, norm = np.finfo(real).eps / 2, np.linalg.norm(m.astype(float), 2)
+    if np.linalg.cond(m.astype(float)) * u > 1e-2:
+        return
+    for A, turned in ((inv(M) @ P, False), (P @ inv(M), True)):
+        a, _ = figures(lambda A, b: A.toarray(), A, None)
+        x = a.T if turned else a
+        left = np.linalg.norm((m @ x - p).astype(float), axis=0)
+        right = norm * np.linalg.norm(x.astype(float), axis=0) + np.linalg.norm(
+            k.astype(float), axis=0
+        )
+        assert (left / right).max() <= 10 * n * u
+    assert (P @ inv(M)).explain("dense").flops <= 1.3 * inv(M).explain("dense").flops + 20 * n * n

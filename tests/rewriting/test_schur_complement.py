@@ -253,3 +253,74 @@ def test_updates_near_singular_ones(small, dtype, rng):
     assert np.max(np.abs(pl.diagonal(pl.inv(M)) - np.diagonal(inv))) <= digits * np.abs(inv).max()
     assert abs(pl.trace(pl.inv(M)) - np.trace(inv)) <= digits * np.sum(np.abs(np.diagonal(inv)))
     assert abs(pl.slogdet(M)[1] - np.linalg.slogdet(wide)[1]) <= digits
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
+@pytest.mark.parametrize("cut", [slice(None, P), slice(P, None)])
+@pytest.mark.parametrize("small", [1.0, 1e-6, 1e-14])
+def test_between_two_diagonals(small, cut, dtype):
+    """A Hermitian Block: a corner costs what its complement, written out, does; also where the
+    block that is not asked for is nearly singular."""
+    r = np.random.default_rng()
+    d, e = (2 + r.random(P)).astype(dtype), (2 + r.random(P)).astype(dtype)
+    (d if cut.start else e)[7] = small
+    B = pl.Dense(values(r, (P, P), dtype) / 9)
+    M = pl.Block([[pl.Diag(d), B], [B.H, pl.Diag(e)]])
+    D, E, C = (pl.Diag(e), pl.Diag(d), B.H) if cut.start else (pl.Diag(d), pl.Diag(e), B)
+    X, Y = pl.inv(M)[cut, cut], pl.inv(D - C @ pl.inv(E) @ C.H)
+    m = M.toarray().astype(np.result_type(dtype, "float64"))
+    whole, x = np.linalg.inv(m), values(r, P, dtype)
+    most = 20 * P * np.finfo(dtype).eps * np.linalg.cond(m) * np.abs(whole).max()
+    a = whole[cut, cut]
+    with pl.config(check_plans=True, verify=True):
+        for got, want in (
+            (X.toarray(), a),
+            (X.diagonal(), np.diagonal(a)),
+            (X @ x, a @ x),
+        ):
+            assert np.abs(got - want).max() <= most * max(1, np.abs(x).sum())
+    for ask in ("dense", "diagonal", "trace", "logdet"):
+        assert X.explain(ask).flops <= 1.5 * Y.explain(ask).flops + 60 * P * P
+    assert pl.inv(X).explain("diagonal").flops <= 10 * P * P
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
+@pytest.mark.parametrize("cut", [slice(None, 12), slice(12, None)])
+@pytest.mark.parametrize("small", [0.0, 1e-6, 1e-14])
+def test_beside_a_definite_block(small, cut, dtype):
+    """A corner by the other block's Cholesky factor, whatever the sign of the whole; checked where
+    that block is nearly singular."""
+    r, n = np.random.default_rng(), 12 + P
+    x = values(r, (n, n), dtype)
+    a = (x @ x.conj().T / n + np.eye(n)).astype(dtype)
+    if small:  # one direction of the other block
+        q = slice(12, None) if cut.start is None else slice(0, 12)
+        w, v = np.linalg.eigh(a[q, q].astype(np.result_type(dtype, "float64")))
+        w[0] = small if np.finfo(dtype).eps < small else 1e-3
+        a[q, q] = (v * w) @ v.conj().T
+    a = ((a + a.conj().T) / 2).astype(dtype)
+    parts = a[:12, :12], a[:12, 12:], a[12:, 12:]
+    B = pl.Dense(parts[1])
+    M = pl.Block([[pl.Dense(parts[0], "pos"), B], [B.H, pl.Dense(parts[2], "pos")]])
+    whole = np.linalg.inv(a.astype(np.result_type(dtype, "float64")))
+    most = 40 * n * np.finfo(dtype).eps * np.linalg.cond(a) * np.abs(whole).max()
+    X, want = pl.inv(M)[cut, cut], whole[cut, cut]
+    with pl.config(check_plans=True):
+        assert np.abs(X.toarray() - want).max() <= most
+        assert np.abs(X.diagonal() - np.diagonal(want)).max() <= most
+        assert abs(X.trace() - np.trace(want)) <= len(want) * most
+    if cut.start is None:
+        assert X.explain("dense").flops < n**3  # LU and an inverse: 2 and more
+
+
+def test_few_diagonal_rows_beside_many():
+    """Of a Block that is not Hermitian too the corner of the many rows is not made dense."""
+    r, n, k = np.random.default_rng(3), 4000, 4
+    M = pl.Block(
+        [
+            [pl.Diag(2 + r.random(n)), r.standard_normal((n, k)) / n],
+            [r.standard_normal((k, n)) / n, pl.Diag(2 + r.random(k))],
+        ]
+    )
+    X = pl.inv(M)[:n, :n]
+    assert X.explain("diagonal").flops < 200 * n * k

@@ -341,6 +341,7 @@ LOP_BUILD(solve_resolvent);
 LOP_BUILD(det_resolvent);
 LOP_BUILD(inverse_resolvent);
 LOP_BUILD(diagonal_smoother);
+LOP_BUILD(dense_smoother);
 LOP_BUILD(trace_smoother);
 /* precision.c */
 LOP_BUILD(update_inverse_dense);

@@ -20,7 +20,12 @@
  *   diag(P M^-1) = p (1 - c diag(M^-1)) / a,   M = a K + c I, where 10 a K_ii >= c > 0
  *     for all i, else as a product. The product's error bound is n u (|K| |M^-1|)_ii, and as
  *     1 <= (a |K| |M^-1|)_ii + c |M^-1|_ii <= 11 a (|K| |M^-1|)_ii   the rounding of the difference
- *     and c times the error of M^-1_ii are no more than some ten times that. */
+ *     and c times the error of M^-1_ii are no more than some ten times that.
+ *
+ *   X = p P M^-1 or p M^-1 P of M = P + E, P semidefinite, E > 0 diagonal, as an array: by the
+ *     inverse, p (I - E M^-1), where all 16 X_jj > p and max E <= 16 min E. As |M^-1| <= 1 / min E,
+ *     the residual n u |M| |M^-1| of M^-1 is 16 n u |M| in a column x of X / p (1 of E = c I), and
+ *     16 |x| > 1: some 256 n u |M| |x| at most. Rows of P M^-1 likewise. Else as written. */
 #include "builds.h"
 #include "expr/properties.h"
 #include "ops/shared/sparse_solver.h"
@@ -185,9 +190,8 @@ static lop_status less_identity(const lop_maker *mk, const resolvent *s, const l
                    part = lop_coef_over(mk->ctx, half, s->q);
     const lop_node *g = NULL, *eye = NULL, *z = NULL, *gz = NULL, *r = NULL, *qz = NULL, *y = NULL,
                    *x = NULL, *once = NULL;
-    lop_status st = LOP_OK;
     g = lop_node_ref(s->g);
-    if (st == LOP_OK) st = lop_thin_identity(mk, lop_rows(g), &eye);
+    lop_status st = lop_thin_identity(mk, lop_rows(g), &eye);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_solve, NULL, s->g, b, &z);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, g, z, &gz);
     if (st == LOP_OK) st = lop_build_minus(mk, b, gz, &r);
@@ -207,9 +211,8 @@ static lop_status by_itself(const lop_maker *mk, const resolvent *s, const lop_n
     const lop_coef over = lop_coef_over(mk->ctx, lop_coef_const(1, 0), s->d);
     lop_check k = {.mk = mk, .a = s->sum};
     const lop_node *m = NULL, *z = NULL, *qz = NULL, *mz = NULL, *x = NULL;
-    lop_status st = LOP_OK;
     m = lop_node_ref(s->m);
-    if (st == LOP_OK) st = lop_check_open(&k, s->sum->dtype);
+    lop_status st = lop_check_open(&k, s->sum->dtype);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_solve, NULL, s->g, b, &z);
     if (st == LOP_OK && s->less) st = times(mk, &lop_op_scale, s->q, z, &qz);
     if (st == LOP_OK)
@@ -491,10 +494,106 @@ LOP_BUILD(diagonal_smoother) {
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     return st;
 }
+
+/* -- the dense form of P M^-1 */
+
+/* E of M = P + E, diagonal and not closed into one kind with P. Borrowed; NULL: it is not so. */
+static const lop_node *diagonal_beside(const lop_node *p, const lop_node *m) {
+    for (int i = 0; m->op == &lop_op_sum && i < 2; i++) {
+        const lop_node *e = m->child[1 - i];
+        if (e->op == &lop_op_diag && e->dtype == p->dtype && lop_node_alike(m->child[i], p, ALIKE))
+            return e;
+    }
+    return NULL;
+}
+
+typedef struct quotient {
+    lop_coef p;
+    int at;            /* M^-1 is this child of the product */
+    const lop_node *e; /* owned */
+} quotient;
+
+static lop_status read_quotient(const lop_maker *mk, const lop_node *product, quotient *q) {
+    const lop_node *inverse = NULL, *eye = NULL;
+    lop_coef s;
+    *q = (quotient){.p = lop_coef_const(1, 0)};
+    lop_status st = read_shifted(mk, product, &q->p, &s, &inverse);
+    if (st == LOP_OK) {
+        const lop_coef c = lop_coef_times(mk->ctx, lop_coef_const(-1, 0), s);
+        q->at = product->child[1] == inverse;
+        if (!lop_coef_test(mk->ctx, c, LOP_COEF_POSITIVE)) return LOP_NOMATCH;
+        st = lop_thin_identity(mk, lop_rows(product), &eye);
+        if (st == LOP_OK) st = lop_thin_multiple(mk, c, eye, &q->e);
+        lop_node_unref(eye);
+        return st;
+    }
+    for (int i = 0; st == LOP_NOMATCH && i < 2; i++) {
+        const lop_node *a = product->child[1 - i], *in = product->child[i], *e = NULL;
+        if (in->op != &lop_op_inverse || lop_nbatch(product) > 0 || !lop_is_blas(product->dtype) ||
+            a->dtype != product->dtype || in->child[0]->dtype != product->dtype ||
+            !(e = diagonal_beside(a, in->child[0])))
+            continue;
+        q->at = i;
+        q->e = lop_node_ref(e);
+        st = LOP_OK;
+    }
+    return st;
+}
+
+/* 16 times the diagonal of value / p, less ones. */
+static lop_status room_in(const lop_maker *mk, lop_coef p, const lop_node *value,
+                          const lop_node **out) {
+    const lop_coef by = lop_coef_over(mk->ctx, lop_coef_const(16, 0), p);
+    const lop_node *d = NULL, *large = NULL, *ones = NULL;
+    lop_status st = lop_make1(mk, &lop_op_array_diagonal, NULL, value, &d);
+    if (st != LOP_OK) return st;
+    const lop_node like = {.shape = d->shape, .dtype = d->dtype, .core = 1};
+    st = times(mk, &lop_op_scale, by, d, &large);
+    if (st == LOP_OK) st = lop_make(mk, "ones", NULL, 0, NULL, &like, &ones);
+    if (st == LOP_OK) st = lop_build_minus(mk, large, ones, out);
+    const lop_node *gone[] = {d, large, ones};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
+LOP_BUILD(dense_smoother) {
+    const lop_node *product = m->root->child[0], *ie = NULL, *eye = NULL, *less = NULL, *sum = NULL,
+                   *all = NULL, *value = NULL, *room = NULL, *alt = NULL, *once = NULL;
+    const lop_attr own = {.i = {0, 1, 0, 0}}, even = {.i = {16, 4, 0, 0}};
+    lop_coef by;
+    quotient q;
+    if (m->root->dtype != product->dtype || lop_is_complex(product->dtype)) return LOP_NOMATCH;
+    lop_status st = read_quotient(mk, product, &q);
+    if (st != LOP_OK) return st;
+    const lop_node *in = product->child[q.at], *of = in->child[0];
+    if (!lop_infer_semidefinite(peeled(product->child[1 - q.at], &by)) ||
+        !lop_coef_test(mk->ctx, q.p, LOP_COEF_MODEST) || lop_cheap_to_solve(of) ||
+        lop_sparse_pays(of) || lop_solved_as_update(of))
+        st = LOP_NOMATCH;
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_prod, NULL, q.at ? q.e : in, q.at ? in : q.e, &ie);
+    if (st == LOP_OK) st = lop_thin_multiple(mk, lop_coef_const(-1, 0), ie, &less);
+    if (st == LOP_OK) st = lop_thin_identity(mk, lop_rows(of), &eye);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_sum, NULL, eye, less, &sum);
+    if (st == LOP_OK) st = lop_thin_multiple(mk, q.p, sum, &all);
+    if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, all, &value);
+    if (st == LOP_OK) st = room_in(mk, q.p, value, &room);
+    if (st == LOP_OK) st = lop_build_chain_dense(m, mk, &alt);
+    const bool checked = q.e->op == &lop_op_diag;
+    const lop_node *first[3] = {value, room, alt},
+                   *second[3] = {NULL, checked ? q.e->child[0] : NULL, alt};
+    if (st == LOP_OK)
+        st = lop_make_op(mk, &lop_op_spectral, &own, 3, first, NULL, checked ? &once : out);
+    second[0] = once;
+    if (st == LOP_OK && checked)
+        st = lop_make_op(mk, &lop_op_spectral, &even, 3, second, NULL, out);
+    const lop_node *gone[] = {q.e, ie, eye, less, sum, all, value, room, alt, once};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
 LOP_BUILD(trace_smoother) {
     lop_coef p, a, c;
-    const lop_node *shift = NULL;
-    const lop_node *k = NULL;
+    const lop_node *shift = NULL, *k = NULL;
     lop_status st = smoother_of(m, mk, &shift, &p, &a, &c, &k);
     if (st == LOP_NOMATCH) st = read_shifted(mk, m->root->child[0], &p, &c, &shift);
     return st == LOP_OK ? lop_build_trace_diagonal(m, mk, out) : st;

@@ -19,6 +19,9 @@
  * an M of structure that has no blocks as it is written: its own parts are the blocks, a band's
  * bands. What comes out is looked at by M^-1 itself, which a singular M has none of.
  *
+ * Of a Hermitian Block S is Hermitian: Cholesky, else LU, and over an A that is diagonal or
+ * definite half a product.
+ *
  * Where the blocks are circulants of one size, so are W and S: they are made by their first columns
  * (circulant_sums.c), in a few FFTs.
  *
@@ -36,7 +39,9 @@ typedef struct bordered {
     lop_attr dt;                           /* the dtype, as an attribute */
     int first;                             /* 0: A stands first */
     bool circular;                         /* W and S are circulants */
+    bool hermitian;                        /* S is, by how it is written */
     const lop_node *w, *s;                 /* owned: W and S as operators */
+    const lop_node *sum;                   /* owned: S as it is written; NULL: batches, casts */
 } bordered;
 
 enum { CIRCULAR_ROWS = 64 }; /* of the whole: below, dense ones are quicker */
@@ -69,26 +74,69 @@ static lop_status circular_open(bordered *t) {
     return st;
 }
 
+/* P - R O^-1 D. */
+static lop_status complement(const lop_maker *mk, const lop_node *own, const lop_node *right,
+                             const lop_node *other, const lop_node *down, const lop_node **out) {
+    const lop_attr minus = lop_attr_coef(-1, 0);
+    const lop_node *in = NULL, *left = NULL, *low = NULL, *less = NULL;
+    lop_status st = lop_inverse_closed(mk, other, &in);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_prod, NULL, right, in, &left);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_prod, NULL, left, down, &low);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_scaled, &minus, low, &less);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_sum, NULL, own, less, out);
+    const lop_node *gone[] = {in, left, low, less};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
+static bool is_diagonal(const lop_node *a) {
+    if (a->op == &lop_op_scaled) a = a->child[0];
+    return a->op == &lop_op_diag || a->op == &lop_op_identity;
+}
+
+/* Positive definite by how it is written, or diagonal: what W and S by one product are made with.
+ */
+static bool is_simple(const lop_node *a) {
+    return is_diagonal(a) ||
+           (lop_nbatch(a) == 0 && lop_infer_semidefinite(a) && lop_infer_regular(a) == LOP_TRUE);
+}
+
+/* S's array, by W's or, half of it, by the product as a whole. Owned. */
+static lop_status small_array(bordered *t, const lop_node *w, const lop_node **out) {
+    const lop_node *d = NULL, *cw = NULL;
+    if (lop_nbatch(t->whole) == 0 && t->whole->dtype == (lop_dtype)(t->dt.i[3] - 1)) {
+        lop_status st = complement(t->mk, t->d, t->c, t->a, t->b, &t->sum);
+        if (st != LOP_OK) return st;
+        t->hermitian = lop_infer_hermitian(t->sum);
+        if (t->hermitian && is_simple(t->a))
+            return lop_make1(t->mk, &lop_op_todense, &t->dt, t->sum, out);
+    }
+    lop_status st = lop_make1(t->mk, &lop_op_todense, &t->dt, t->d, &d);
+    if (st == LOP_OK) st = lop_make2(t->mk, &lop_op_apply, NULL, t->c, w, &cw);
+    if (st == LOP_OK) st = lop_build_minus(t->mk, d, cw, out);
+    lop_node_unref(d);
+    lop_node_unref(cw);
+    return st;
+}
+
 static lop_status bordered_open(bordered *t) {
     if (t->circular) return circular_open(t);
-    const lop_node *b = NULL, *w = NULL, *d = NULL, *cw = NULL, *s = NULL;
+    const lop_node *b = NULL, *w = NULL, *s = NULL;
     lop_status st = lop_make1(t->mk, &lop_op_todense, &t->dt, t->b, &b);
     if (st == LOP_OK) st = lop_make2(t->mk, &lop_op_solve, NULL, t->a, b, &w);
     if (st == LOP_OK) st = lop_make1(t->mk, &lop_op_dense, NULL, w, &t->w);
-    if (st == LOP_OK) st = lop_make1(t->mk, &lop_op_todense, &t->dt, t->d, &d);
-    if (st == LOP_OK) st = lop_make2(t->mk, &lop_op_apply, NULL, t->c, w, &cw);
-    if (st == LOP_OK) st = lop_build_minus(t->mk, d, cw, &s);
+    if (st == LOP_OK) st = small_array(t, w, &s);
     if (st == LOP_OK) st = lop_make1(t->mk, &lop_op_dense, NULL, s, &t->s);
-    const lop_node *gone[] = {b, w, d, cw, s};
+    const lop_node *gone[] = {b, w, s};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     return st;
 }
 static void bordered_close(bordered *t) {
     lop_node_unref(t->w);
     lop_node_unref(t->s);
+    lop_node_unref(t->sum);
 }
-static bordered bordered_of(const lop_maker *mk, const lop_node *whole, lop_dtype dt) {
-    const int i = lop_bordered_pivot(whole, true);
+static bordered bordered_by(const lop_maker *mk, const lop_node *whole, lop_dtype dt, int i) {
     return (bordered){.mk = mk,
                       .whole = whole,
                       .a = whole->child[3 * i],
@@ -98,6 +146,9 @@ static bordered bordered_of(const lop_maker *mk, const lop_node *whole, lop_dtyp
                       .dt = {.i = {0, 0, 0, (int64_t)dt + 1}},
                       .first = i,
                       .circular = whole->dtype == dt && is_circular(whole)};
+}
+static bordered bordered_of(const lop_maker *mk, const lop_node *whole, lop_dtype dt) {
+    return bordered_by(mk, whole, dt, lop_bordered_pivot(whole, true));
 }
 
 /* The rows of A, or of D. */
@@ -116,8 +167,17 @@ static lop_status both_of(const bordered *t, const lop_node *x, const lop_node *
 
 /* S y = h. */
 static lop_status by_small(const bordered *t, const lop_node *h, const lop_node **out) {
-    return t->circular ? lop_make2(t->mk, &lop_op_solve, NULL, t->s, h, out)
-                       : lop_make2(t->mk, &lop_op_lu_solve, NULL, t->s->child[0], h, out);
+    const lop_attr tried = {.i = {1, 0, 0, 0}};
+    if (t->circular) return lop_make2(t->mk, &lop_op_solve, NULL, t->s, h, out);
+    return t->hermitian ? lop_make2(t->mk, &lop_op_cholesky_solve, &tried, t->s->child[0], h, out)
+                        : lop_make2(t->mk, &lop_op_lu_solve, NULL, t->s->child[0], h, out);
+}
+/* Its determinant. */
+static lop_status det_of_small(const bordered *t, const lop_attr *k, const lop_node **out) {
+    const lop_attr tried = {.i = {1, 0, 0, 0}};
+    if (t->circular) return lop_make1(t->mk, &lop_op_scaledet, k, t->s, out);
+    return t->hermitian ? lop_make1(t->mk, &lop_op_cholesky_det, &tried, t->s->child[0], out)
+                        : lop_make1(t->mk, &lop_op_lu_det, NULL, t->s->child[0], out);
 }
 
 static lop_status by_complement(const bordered *t, const lop_node *b, const lop_node **out) {
@@ -203,9 +263,7 @@ LOP_BUILD(det_bordered) {
     lop_status st = bordered_open(&t);
     if (st == LOP_OK) st = lop_check_open(&k, dt);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_scaledet, &m->root->attr, t.a, &base);
-    if (st == LOP_OK)
-        st = t.circular ? lop_make1(mk, &lop_op_scaledet, &m->root->attr, t.s, &small)
-                        : lop_make1(mk, &lop_op_lu_det, NULL, t.s->child[0], &small);
+    if (st == LOP_OK) st = det_of_small(&t, &m->root->attr, &small);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_mul_det, NULL, base, small, &det);
     if (st == LOP_OK) st = by_complement(&t, k.v, &x);
     if (st == LOP_OK) st = lop_check_residual(&k, x, k.v, &r);
@@ -310,15 +368,7 @@ static lop_status read_corner(const lop_maker *mk, const lop_node *a, corner *c)
 
 /* P - R O^-1 D as an operator. */
 static lop_status complement_of(const lop_maker *mk, const corner *c, const lop_node **out) {
-    const lop_attr minus = lop_attr_coef(-1, 0);
-    const lop_node *in = NULL, *left = NULL, *low = NULL, *less = NULL;
-    lop_status st = lop_inverse_closed(mk, c->other, &in);
-    if (st == LOP_OK) st = lop_make2(mk, &lop_op_prod, NULL, c->right, in, &left);
-    if (st == LOP_OK) st = lop_make2(mk, &lop_op_prod, NULL, left, c->down, &low);
-    if (st == LOP_OK) st = lop_make1(mk, &lop_op_scaled, &minus, low, &less);
-    if (st == LOP_OK) st = lop_make2(mk, &lop_op_sum, NULL, c->own, less, out);
-    const lop_node *gone[] = {in, left, low, less};
-    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    lop_status st = complement(mk, c->own, c->right, c->other, c->down, out);
     if (st == LOP_OK && (*out)->dtype != c->whole->dtype) {
         lop_node_unref(*out);
         *out = NULL;
@@ -343,23 +393,16 @@ LOP_BUILD(solve_corner) {
     return st;
 }
 
-/* Of blocks that are written; by the dense form, whose columns are solutions: the diagonal of
- * R O^-1 D by itself may be made of O^-1, which is less accurate. */
+/* Of blocks that are written. */
 LOP_BUILD(inverse_corner) {
     corner c;
-    const lop_attr *k = &m->root->attr, dt = {.i = {0, 0, 0, k->i[3]}};
-    const lop_node *s = NULL, *dense = NULL;
+    const lop_node *s = NULL;
     lop_status st = read_corner(mk, m->root->child[0]->child[0], &c);
     if (st == LOP_OK && !c.written) st = LOP_NOMATCH;
     if (st == LOP_OK) st = complement_of(mk, &c, &s);
-    if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &dt, s, &dense);
-    if (st == LOP_OK && m->root->op == &lop_op_diagonal)
-        st = lop_make1(mk, &lop_op_array_diagonal, k, dense, out);
-    else if (st == LOP_OK)
-        *out = lop_node_ref(dense);
+    if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, s, out);
     drop_corner(&c);
     lop_node_unref(s);
-    lop_node_unref(dense);
     return st;
 }
 
@@ -382,7 +425,8 @@ LOP_BUILD(det_corner) {
 /* The corner by W and S as an operator. */
 static lop_status corner_by(const bordered *t, bool pivot, const lop_node **out) {
     const lop_node *si = NULL, *in = NULL, *left = NULL, *right = NULL, *low = NULL;
-    lop_status st = lop_make1(t->mk, &lop_op_inverse, NULL, t->s, &si);
+    const lop_node *s = t->hermitian && !pivot ? t->sum : t->s;
+    lop_status st = lop_make1(t->mk, &lop_op_inverse, NULL, s, &si);
     if (st == LOP_OK && !pivot) *out = lop_node_ref(si);
     if (st == LOP_OK && pivot) {
         st = lop_inverse_closed(t->mk, t->a, &in);
@@ -455,16 +499,21 @@ LOP_BUILD(bordered_inverse_diagonal) {
     return st;
 }
 
-/* The root, diagonal or dense form, of a corner. */
+/* The root, diagonal or dense form, of a corner: by the other block where that is diagonal or
+ * definite, which leaves an inverse of the corner's own size. */
 LOP_BUILD(value_corner) {
     corner c;
     const lop_node *op = NULL, *value = NULL, *alt = NULL;
     bordered t = {.w = NULL};
     lop_status st = read_corner(mk, m->root->child[0], &c);
-    if (st == LOP_OK &&
-        (!c.written || m->root->dtype != c.whole->dtype || lop_bordered_pivot(c.whole, false) < 0))
+    const bool beside =
+        st == LOP_OK && is_simple(c.other) && lop_rows(c.other) >= lop_rows(c.own) / 2;
+    if (st == LOP_OK && (!c.written || m->root->dtype != c.whole->dtype ||
+                         (!beside && lop_bordered_pivot(c.whole, false) < 0)))
         st = LOP_NOMATCH;
-    if (st == LOP_OK) t = bordered_of(mk, c.whole, m->root->dtype);
+    if (st == LOP_OK)
+        t = bordered_by(mk, c.whole, m->root->dtype,
+                        beside ? 1 - c.at : lop_bordered_pivot(c.whole, true));
     if (st == LOP_OK) st = bordered_open(&t);
     if (st == LOP_OK) st = corner_by(&t, t.first == c.at, &op);
     if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, op, &value);
