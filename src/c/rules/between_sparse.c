@@ -143,16 +143,43 @@ static lop_status read_factors(const lop_maker *mk, const lop_node *const *f, in
     return st;
 }
 
-lop_status lop_reads_between_sparse(const lop_maker *mk, const lop_word *w, bool under_trace) {
+/* Is the root a main diagonal of enough rows that those of outer factors are worth their entries?
+ */
+static bool takes_rows(const lop_maker *mk, const lop_node *root) {
+    const lop_node *p = root->child[0];
+    const lop_sparse *outside = mk->ctx->sparse;
+    return root->op == &lop_op_diagonal && lop_is_blas(root->dtype) && root->attr.i[0] == 0 &&
+           lop_nbatch(p) == 0 && outside && p->dtype == root->dtype &&
+           (outside->fewest || lop_rows(p) >= LOP_ROWS_FEWEST);
+}
+
+/* The factors before and behind A^-1 X A^-1 and longer ones, those behind transposed, as rows that
+ * meet. Owned; NOMATCH: there are none on a side, or too many entries would meet. */
+static lop_status read_rows(const lop_maker *mk, const lop_word *w, const int *at, const between *b,
+                            const lop_node **u, const lop_node **v) {
+    const int last = at[b->count - 1];
+    if (at[0] == 0 || last == w->n - 1) return LOP_NOMATCH;
+    lop_status st = lop_product_of(mk, w->f, at[0], u);
+    if (st == LOP_OK) st = lop_transposed_product(mk, w->f, last + 1, w->n, v);
+    if (st == LOP_OK &&
+        (!lop_shape_equal(&(*u)->shape, &(*v)->shape) || lop_rows_are_full(*u, *v, b->a)))
+        st = LOP_NOMATCH;
+    return st;
+}
+
+lop_status lop_reads_between_sparse(const lop_maker *mk, const lop_node *root, const lop_word *w) {
     between b = {.by = lop_coef_const(1, 0)};
-    const lop_node *all = NULL;
+    const lop_node *all = NULL, *u = NULL, *v = NULL;
     int at[MOST];
     b.count = inverses(w->f, w->n, at);
-    const bool ends = b.count && at[0] == 0 && at[b.count - 1] == w->n - 1;
-    lop_status st = b.count && (ends || under_trace) ? LOP_OK : LOP_NOMATCH;
+    const bool ends = b.count && at[0] == 0 && at[b.count - 1] == w->n - 1,
+               rows = b.count && !ends && takes_rows(mk, root);
+    lop_status st = b.count && (ends || rows || root->op == &lop_op_trace) ? LOP_OK : LOP_NOMATCH;
     if (st == LOP_OK) st = read_factors(mk, w->f, w->n, at, &b);
+    if (st == LOP_OK && rows) st = read_rows(mk, w, at, &b, &u, &v);
     if (st == LOP_OK) st = chained(mk, &b, &all);
-    lop_node_unref(all);
+    const lop_node *gone[] = {all, u, v};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     drop(&b);
     return st;
 }
@@ -245,20 +272,13 @@ LOP_BUILD(rows_between_sparse) {
                    *both = NULL, *alt = NULL, *less = NULL, *value = NULL;
     lop_word w;
     int at[MOST];
-    const lop_sparse *outside = mk->ctx->sparse;
-    if (!lop_is_blas(m->root->dtype) || m->root->attr.i[0] != 0 || lop_nbatch(p) > 0 || !outside ||
-        p->dtype != m->root->dtype || (!outside->fewest && lop_rows(p) < LOP_ROWS_FEWEST))
-        return LOP_NOMATCH;
+    if (!takes_rows(mk, m->root)) return LOP_NOMATCH;
     lop_status st = lop_word_opened(mk, p, LOP_N, &w);
     between b = {.by = w.c, .count = st == LOP_OK ? inverses(w.f, w.n, at) : 0};
-    if (st == LOP_OK && (b.count == 0 || at[0] == 0 || at[b.count - 1] == w.n - 1))
-        st = LOP_NOMATCH;
+    if (st == LOP_OK && b.count == 0) st = LOP_NOMATCH;
     if (st == LOP_OK) st = read_factors(mk, w.f, w.n, at, &b);
+    if (st == LOP_OK) st = read_rows(mk, &w, at, &b, &u, &v);
     if (st == LOP_OK) st = chained(mk, &b, &all);
-    if (st == LOP_OK) st = lop_product_of(mk, w.f, at[0], &u);
-    if (st == LOP_OK) st = lop_transposed_product(mk, w.f, at[b.count - 1] + 1, w.n, &v);
-    if (st == LOP_OK && (!lop_shape_equal(&u->shape, &v->shape) || lop_rows_are_full(u, v, b.a)))
-        st = LOP_NOMATCH;
     if (st == LOP_OK) st = outer_rows(mk, b.count, u, v, &both);
     if (st == LOP_OK) st = lop_product_of(mk, w.f, w.n, &plain);
     if (st == LOP_OK) st = chain_of_plain(m, mk, plain, &alt);
