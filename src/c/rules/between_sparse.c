@@ -13,10 +13,15 @@
 #include "ops/projections/projections.h"
 #include "ops/shared/sparse_solver.h"
 
-/* A of A^-1 seen in *mode; NULL: it is none whose entries are selected. */
+/* A of A^-1 seen in *mode, of the adjoint of a Hermitian A as itself; NULL: it is none whose
+ * entries are selected. */
 static const lop_node *inverted(const lop_node *f, int64_t *mode) {
     const lop_node *a = lop_inverse_seen(f, mode);
-    return a && lop_sparse_selects(a) ? a : NULL;
+    if (!a || !lop_sparse_selects(a)) return NULL;
+    if (!lop_is_complex(a->dtype)) *mode &= LOP_T;
+    if ((*mode & LOP_T) && lop_infer_hermitian(a))
+        *mode ^= lop_is_complex(a->dtype) ? LOP_T | LOP_C : LOP_T;
+    return a;
 }
 
 /* A as it is seen in both inverses, owned; NOMATCH: they are of two. */
@@ -158,9 +163,13 @@ static bool takes_rows(const lop_maker *mk, const lop_node *root) {
 static lop_status read_rows(const lop_maker *mk, const lop_word *w, const int *at, const between *b,
                             const lop_node **u, const lop_node **v) {
     const int last = at[b->count - 1];
-    if (at[0] == 0 || last == w->n - 1) return LOP_NOMATCH;
-    lop_status st = lop_product_of(mk, w->f, at[0], u);
-    if (st == LOP_OK) st = lop_transposed_product(mk, w->f, last + 1, w->n, v);
+    const bool before = at[0] > 0, behind = last < w->n - 1;
+    if (!before && !behind) return LOP_NOMATCH;
+    lop_status st = before ? lop_product_of(mk, w->f, at[0], u)
+                           : square_like(mk, "identity", lop_rows(b->a), u);
+    if (st == LOP_OK)
+        st = behind ? lop_transposed_product(mk, w->f, last + 1, w->n, v)
+                    : square_like(mk, "identity", lop_rows(b->a), v);
     if (st == LOP_OK &&
         (!lop_shape_equal(&(*u)->shape, &(*v)->shape) || lop_rows_are_full(*u, *v, b->a)))
         st = LOP_NOMATCH;

@@ -57,60 +57,90 @@ static int sum_among(const lop_word *w, part *term, int *terms) {
     return at;
 }
 
+/* The factors of w, with those of a term in the place of the sum. To be closed whatever comes back.
+ */
+static lop_status with_term(const lop_maker *mk, const lop_word *w, int at, const part *term,
+                            lop_word *all) {
+    lop_word own;
+    *all = (lop_word){.n = 0};
+    lop_status st = lop_word_opened(mk, term->node, term->mode, &own);
+    all->c = lop_coef_times(mk->ctx, w->c, lop_coef_times(mk->ctx, own.c, term->c));
+    if (st == LOP_OK) st = lop_word_add(all, w->f, 0, at);
+    if (st == LOP_OK) st = lop_word_add(all, own.f, 0, own.n);
+    if (st == LOP_OK) st = lop_word_add(all, w->f, at + 1, w->n);
+    lop_word_close(&own);
+    return st;
+}
+
+/* list[0] multiplied out, sums within terms too. All of them are to be closed whatever comes back.
+ * NOMATCH: there is no sum, or there are too many terms. */
+static lop_status multiplied_out(const lop_maker *mk, lop_word *list, int *n) {
+    part term[TERMS];
+    lop_status st = LOP_OK;
+    for (int i = 0; st == LOP_OK && i < *n;) {
+        int terms = 0;
+        const int at = sum_among(&list[i], term, &terms);
+        if (at < 0) {
+            i++;
+            continue;
+        }
+        if (*n + terms - 1 > TERMS) return LOP_NOMATCH;
+        lop_word w = list[i];
+        list[i] = (lop_word){.n = 0};
+        for (int t = 0; st == LOP_OK && t < terms; t++)
+            st = with_term(mk, &w, at, &term[t], t ? &list[(*n)++] : &list[i]);
+        lop_word_close(&w);
+    }
+    return st == LOP_OK && *n < 2 ? LOP_NOMATCH : st;
+}
+
 /* Has the main diagonal of these factors a way that is cheap beside A^-1 X A^-1? Of few columns
  * that of a thin product, of sparse ones what meets (sparse_pairs.c), also with one inverse between
  * them (solve_sparse.c). */
-static bool is_light(const lop_maker *mk, const lop_node *root, const lop_word *w,
-                     const lop_node *term) {
-    const lop_node *p = root->child[0];
+static bool is_light(const lop_maker *mk, const lop_node *root, const lop_word *w) {
     const lop_sparse *outside = mk->ctx->sparse;
     if (root->op != &lop_op_diagonal || root->attr.i[0] != 0 || !outside) return false;
-    if (THIN * lop_infer_rank(term) <= lop_rows(term)) return true;
-    if (!outside->fewest && lop_rows(p) < LOP_ROWS_FEWEST) return false;
     int sparse = 0;
-    for (int i = 0; i < w->n; i++) sparse += lop_sparse_entries(w->f[i]) >= 0;
+    for (int i = 0; i < w->n; i++) {
+        if (THIN * lop_infer_rank(w->f[i]) <= lop_rows(w->f[i])) return true;
+        sparse += lop_sparse_entries(w->f[i]) >= 0;
+    }
+    if (!outside->fewest && lop_rows(root->child[0]) < LOP_ROWS_FEWEST) return false;
     return sparse == w->n || lop_turns_to_inverse(w->f, w->n);
 }
 
-/* The root's action on w with a term in the place of the sum, times its number; *between is set
- * where the way is that of A^-1 X A^-1. NOMATCH: it has none of its own. */
-static lop_status of_term(const lop_maker *mk, const lop_node *root, const lop_word *w, int at,
-                          const part *term, bool *between, const lop_node **out) {
-    lop_word own, all = {.n = 0};
+/* The root's action on these factors, times their number; *between is set where the way is that of
+ * A^-1 X A^-1. NOMATCH: they have none of their own. */
+static lop_status of_word(const lop_maker *mk, const lop_node *root, const lop_word *w,
+                          bool *between, const lop_node **out) {
     const lop_node *child[3] = {NULL, root->n > 1 ? root->child[1] : NULL,
                                 root->n > 2 ? root->child[2] : NULL},
                    *value = NULL;
-    lop_status st = lop_word_opened(mk, term->node, term->mode, &own);
-    const lop_attr by = lop_coef_attr(lop_coef_times(mk->ctx, own.c, term->c));
-    if (st == LOP_OK) st = lop_word_add(&all, w->f, 0, at);
-    if (st == LOP_OK) st = lop_word_add(&all, own.f, 0, own.n);
-    if (st == LOP_OK) st = lop_word_add(&all, w->f, at + 1, w->n);
-    if (st == LOP_OK) st = lop_reads_between_sparse(mk, root, &all);
+    const lop_attr by = lop_coef_attr(w->c);
+    lop_status st = w->n ? lop_reads_between_sparse(mk, root, w) : LOP_NOMATCH;
     *between |= st == LOP_OK;
-    if (st == LOP_NOMATCH && all.n > 0 && is_light(mk, root, &all, term->node)) st = LOP_OK;
-    if (st == LOP_OK) st = lop_product_of(mk, all.f, all.n, &child[0]);
+    if (st == LOP_NOMATCH && w->n && is_light(mk, root, w)) st = LOP_OK;
+    if (st == LOP_OK) st = lop_product_of(mk, w->f, w->n, &child[0]);
     if (st == LOP_OK) st = lop_make_op(mk, root->op, &root->attr, root->n, child, NULL, &value);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_scale, &by, value, out);
-    lop_word_close(&own);
-    lop_word_close(&all);
+    if (st == LOP_OK && (*out)->dtype != root->dtype) st = LOP_NOMATCH;
     lop_node_unref(child[0]);
     lop_node_unref(value);
     return st;
 }
 
-static lop_status of_terms(const lop_maker *mk, const lop_node *root, const lop_word *w,
-                           const lop_node **out) {
-    part term[TERMS];
-    const lop_node *sum = NULL;
-    int terms = 0;
+LOP_BUILD(between_sums) {
+    const lop_node *root = m->root, *p = root->child[0], *sum = NULL;
+    lop_word list[TERMS];
     bool between = false;
-    const int at = sum_among(w, term, &terms);
-    const lop_attr by = lop_coef_attr(w->c);
-    lop_status st = at < 0 ? LOP_NOMATCH : LOP_OK;
-    for (int i = 0; st == LOP_OK && i < terms; i++) {
+    int n = 1;
+    if (lop_nbatch(p) > 0 || !lop_is_blas(root->dtype) || !lop_is_blas(p->dtype))
+        return LOP_NOMATCH;
+    lop_status st = lop_word_opened(mk, p, LOP_N, &list[0]);
+    if (st == LOP_OK) st = multiplied_out(mk, list, &n);
+    for (int i = 0; st == LOP_OK && i < n; i++) {
         const lop_node *one = NULL, *before = sum;
-        st = of_term(mk, root, w, at, &term[i], &between, &one);
-        if (st == LOP_OK && one->dtype != root->dtype) st = LOP_NOMATCH;
+        st = of_word(mk, root, &list[i], &between, &one);
         if (st == LOP_OK)
             st = before ? lop_make2(mk, &lop_op_add, NULL, before, one, &sum)
                         : (sum = lop_node_ref(one), LOP_OK);
@@ -118,18 +148,10 @@ static lop_status of_terms(const lop_maker *mk, const lop_node *root, const lop_
         lop_node_unref(one);
     }
     if (st == LOP_OK && !between) st = LOP_NOMATCH;
-    if (st == LOP_OK) st = lop_make1(mk, &lop_op_scale, &by, sum, out);
-    lop_node_unref(sum);
-    return st;
-}
-
-LOP_BUILD(between_sums) {
-    const lop_node *p = m->root->child[0];
-    lop_word w;
-    if (lop_nbatch(p) > 0 || !lop_is_blas(m->root->dtype) || !lop_is_blas(p->dtype))
-        return LOP_NOMATCH;
-    lop_status st = lop_word_opened(mk, p, LOP_N, &w);
-    if (st == LOP_OK) st = of_terms(mk, m->root, &w, out);
-    lop_word_close(&w);
+    if (st == LOP_OK)
+        *out = sum;
+    else
+        lop_node_unref(sum);
+    for (int i = 0; i < n; i++) lop_word_close(&list[i]);
     return st;
 }
