@@ -97,29 +97,29 @@ static lop_status multiplied_out(const lop_maker *mk, lop_word *list, int *n) {
 /* Has the main diagonal of these factors a way that is cheap beside A^-1 X A^-1? Of few columns
  * that of a thin product, of sparse ones what meets (sparse_pairs.c), also with one inverse between
  * them (solve_sparse.c). */
-static bool is_light(const lop_maker *mk, const lop_node *root, const lop_word *w) {
+static bool is_light(const lop_maker *mk, const lop_node *root, const lop_word *w, bool *pays) {
     const lop_sparse *outside = mk->ctx->sparse;
     if (root->op != &lop_op_diagonal || root->attr.i[0] != 0 || !outside) return false;
     int sparse = 0;
     for (int i = 0; i < w->n; i++) {
-        if (THIN * lop_infer_rank(w->f[i]) <= lop_rows(w->f[i])) return true;
+        if (THIN * lop_infer_rank(w->f[i]) <= lop_rows(w->f[i])) return *pays = true;
         sparse += lop_sparse_entries(w->f[i]) >= 0;
     }
     if (!outside->fewest && lop_rows(root->child[0]) < LOP_ROWS_FEWEST) return false;
     return sparse == w->n || lop_turns_to_inverse(w->f, w->n);
 }
 
-/* The root's action on these factors, times their number; *between is set where the way is that of
- * A^-1 X A^-1. NOMATCH: they have none of their own. */
-static lop_status of_word(const lop_maker *mk, const lop_node *root, const lop_word *w,
-                          bool *between, const lop_node **out) {
+/* The root's action on these factors, times their number; *pays is set where that is a way that a
+ * sum has not, of A^-1 X A^-1 or of few columns. NOMATCH: they have none of their own. */
+static lop_status of_word(const lop_maker *mk, const lop_node *root, const lop_word *w, bool *pays,
+                          const lop_node **out) {
     const lop_node *child[3] = {NULL, root->n > 1 ? root->child[1] : NULL,
                                 root->n > 2 ? root->child[2] : NULL},
                    *value = NULL;
     const lop_attr by = lop_coef_attr(w->c);
     lop_status st = w->n ? lop_reads_between_sparse(mk, root, w) : LOP_NOMATCH;
-    *between |= st == LOP_OK;
-    if (st == LOP_NOMATCH && w->n && is_light(mk, root, w)) st = LOP_OK;
+    *pays |= st == LOP_OK;
+    if (st == LOP_NOMATCH && w->n && is_light(mk, root, w, pays)) st = LOP_OK;
     if (st == LOP_OK) st = lop_product_of(mk, w->f, w->n, &child[0]);
     if (st == LOP_OK) st = lop_make_op(mk, root->op, &root->attr, root->n, child, NULL, &value);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_scale, &by, value, out);
@@ -132,7 +132,7 @@ static lop_status of_word(const lop_maker *mk, const lop_node *root, const lop_w
 LOP_BUILD(between_sums) {
     const lop_node *root = m->root, *p = root->child[0], *sum = NULL;
     lop_word list[TERMS];
-    bool between = false;
+    bool pays = false;
     int n = 1;
     if (lop_nbatch(p) > 0 || !lop_is_blas(root->dtype) || !lop_is_blas(p->dtype))
         return LOP_NOMATCH;
@@ -140,14 +140,14 @@ LOP_BUILD(between_sums) {
     if (st == LOP_OK) st = multiplied_out(mk, list, &n);
     for (int i = 0; st == LOP_OK && i < n; i++) {
         const lop_node *one = NULL, *before = sum;
-        st = of_word(mk, root, &list[i], &between, &one);
+        st = of_word(mk, root, &list[i], &pays, &one);
         if (st == LOP_OK)
             st = before ? lop_make2(mk, &lop_op_add, NULL, before, one, &sum)
                         : (sum = lop_node_ref(one), LOP_OK);
         if (sum != before) lop_node_unref(before);
         lop_node_unref(one);
     }
-    if (st == LOP_OK && !between) st = LOP_NOMATCH;
+    if (st == LOP_OK && !pays) st = LOP_NOMATCH;
     if (st == LOP_OK)
         *out = sum;
     else
