@@ -44,9 +44,10 @@ static lop_status square_like(const lop_maker *mk, const char *kind, int64_t n,
 }
 
 /* Of fuller rows than FULL the dense inverse, which serves all uses at once, is quicker up to PER
- * rows for an entry in a row: measured 2026-11-28 with Laplacians of grids and their squares, 900
- * to 2,500 rows. */
-enum { FULL = 16, PER = 110 };
+ * rows for an entry in a row: measured 2026-11-29 with squares and fourth powers of Laplacians of
+ * grids, 400 to 3,000 rows, whose products with Hessians took up to 170 times as long by the dense
+ * inverse; of random graphs, which fill in, that is up to 3 times as quick. */
+enum { FULL = 16, PER = 8 };
 static bool is_dear(const lop_node *a) {
     const double n = (double)lop_rows(a), some = lop_sparse_entries(a);
     return some > FULL * n && PER * some > n * n;
