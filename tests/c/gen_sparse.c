@@ -58,6 +58,15 @@ static const lop_node *within(gen *g, const lop_node *in, int64_t n) {
     return pick(g, 2) ? p : adjoint(g, p);
 }
 
+/* Between sparse rows A^-1 X A^-1 and, beside it, what is less: sparse, or with one inverse. */
+static const lop_node *sum_of_less(gen *g, const lop_node *in, int64_t n) {
+    const lop_node *p = two(g, "prod", two(g, "prod", keep(in), sparse(g, n, n)), keep(in)),
+                   *less = pick(g, 2) ? sparse(g, n, n) : within(g, in, n),
+                   *x = two(g, "sum", p, times(g, 0.5, less));
+    lop_node_unref(in);
+    return x;
+}
+
 /* A^-1 X A^-1 of sparse A and X, or A^-1 X A^-1 Y A^-1, or a sum of those between inverses; in a
  * trace perhaps beside another. */
 const lop_node *gen_between_sparse(gen *g, const char *rule) {
@@ -67,20 +76,28 @@ const lop_node *gen_between_sparse(gen *g, const char *rule) {
     one.dtype = LOP_c128;
     g = &one;
     const int64_t n = 2 + pick(g, 3);
-    const bool sums = strstr(rule, "sums") != NULL;
+    const bool sums = strstr(rule, "sums") != NULL,
+               rows =
+                   strstr(rule, "-rows-") || (sums && !strncmp(rule, "diagonal", 8) && pick(g, 3));
     const lop_node *in = inverse(g, two(g, "sum", sparse(g, n, n), noise(g, n))), *x = NULL;
     if (sums)
         x = two(g, "sum", within(g, in, n), times(g, -2, within(g, in, n)));
     else
         x = pick(g, 2) ? sparse(g, n, n) : within(g, in, n);
     if (sums && pick(g, 2)) x = adjoint(g, x);
-    const lop_node *all = two(g, "prod", two(g, "prod", keep(in), x), in);
+    const lop_node *all = NULL;
+    if (sums && rows && pick(g, 2)) {
+        lop_node_unref(x);
+        all = sum_of_less(g, in, n);
+    } else {
+        all = two(g, "prod", two(g, "prod", keep(in), x), in);
+    }
     if (!strncmp(rule, "trace", 5)) all = two(g, "prod", all, sparse(g, n, n));
-    if (strstr(rule, "-rows-")) {
-        const int64_t rows = 1 + pick(g, 4);
+    if (rows) {
+        const int64_t m = 1 + pick(g, 4);
         if (pick(g, 2)) all = adjoint(g, all);
-        all = two(g, "prod", two(g, "prod", sparse(g, rows, n), all), sparse(g, n, rows));
-        return asked(g, rule, all, rows);
+        all = two(g, "prod", two(g, "prod", sparse(g, m, n), all), sparse(g, n, m));
+        return asked(g, rule, all, m);
     }
     return asked(g, rule, all, n);
 }

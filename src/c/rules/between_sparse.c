@@ -13,10 +13,15 @@
 #include "ops/projections/projections.h"
 #include "ops/shared/sparse_solver.h"
 
-/* A of A^-1 seen in *mode; NULL: it is none whose entries are selected. */
+/* A of A^-1 seen in *mode, of the adjoint of a Hermitian A as itself; NULL: it is none whose
+ * entries are selected. */
 static const lop_node *inverted(const lop_node *f, int64_t *mode) {
     const lop_node *a = lop_inverse_seen(f, mode);
-    return a && lop_sparse_selects(a) ? a : NULL;
+    if (!a || !lop_sparse_selects(a)) return NULL;
+    if (!lop_is_complex(a->dtype)) *mode &= LOP_T;
+    if ((*mode & LOP_T) && lop_infer_hermitian(a))
+        *mode ^= lop_is_complex(a->dtype) ? LOP_T | LOP_C : LOP_T;
+    return a;
 }
 
 /* A as it is seen in both inverses, owned; NOMATCH: they are of two. */
@@ -39,9 +44,10 @@ static lop_status square_like(const lop_maker *mk, const char *kind, int64_t n,
 }
 
 /* Of fuller rows than FULL the dense inverse, which serves all uses at once, is quicker up to PER
- * rows for an entry in a row: measured 2026-11-28 with Laplacians of grids and their squares, 900
- * to 2,500 rows. */
-enum { FULL = 16, PER = 110 };
+ * rows for an entry in a row: measured 2026-11-29 with squares and fourth powers of Laplacians of
+ * grids, 400 to 3,000 rows, whose products with Hessians took up to 170 times as long by the dense
+ * inverse; of random graphs, which fill in, that is up to 3 times as quick. */
+enum { FULL = 16, PER = 8 };
 static bool is_dear(const lop_node *a) {
     const double n = (double)lop_rows(a), some = lop_sparse_entries(a);
     return some > FULL * n && PER * some > n * n;
@@ -143,16 +149,47 @@ static lop_status read_factors(const lop_maker *mk, const lop_node *const *f, in
     return st;
 }
 
-lop_status lop_reads_between_sparse(const lop_maker *mk, const lop_word *w, bool under_trace) {
+/* Is the root a main diagonal of enough rows that those of outer factors are worth their entries?
+ */
+static bool takes_rows(const lop_maker *mk, const lop_node *root) {
+    const lop_node *p = root->child[0];
+    const lop_sparse *outside = mk->ctx->sparse;
+    return root->op == &lop_op_diagonal && lop_is_blas(root->dtype) && root->attr.i[0] == 0 &&
+           lop_nbatch(p) == 0 && outside && p->dtype == root->dtype &&
+           (outside->fewest || lop_rows(p) >= LOP_ROWS_FEWEST);
+}
+
+/* The factors before and behind A^-1 X A^-1 and longer ones, those behind transposed, as rows that
+ * meet. Owned; NOMATCH: there are none on a side, or too many entries would meet. */
+static lop_status read_rows(const lop_maker *mk, const lop_word *w, const int *at, const between *b,
+                            const lop_node **u, const lop_node **v) {
+    const int last = at[b->count - 1];
+    const bool before = at[0] > 0, behind = last < w->n - 1;
+    if (!before && !behind) return LOP_NOMATCH;
+    lop_status st = before ? lop_product_of(mk, w->f, at[0], u)
+                           : square_like(mk, "identity", lop_rows(b->a), u);
+    if (st == LOP_OK)
+        st = behind ? lop_transposed_product(mk, w->f, last + 1, w->n, v)
+                    : square_like(mk, "identity", lop_rows(b->a), v);
+    if (st == LOP_OK &&
+        (!lop_shape_equal(&(*u)->shape, &(*v)->shape) || lop_rows_are_full(*u, *v, b->a)))
+        st = LOP_NOMATCH;
+    return st;
+}
+
+lop_status lop_reads_between_sparse(const lop_maker *mk, const lop_node *root, const lop_word *w) {
     between b = {.by = lop_coef_const(1, 0)};
-    const lop_node *all = NULL;
+    const lop_node *all = NULL, *u = NULL, *v = NULL;
     int at[MOST];
     b.count = inverses(w->f, w->n, at);
-    const bool ends = b.count && at[0] == 0 && at[b.count - 1] == w->n - 1;
-    lop_status st = b.count && (ends || under_trace) ? LOP_OK : LOP_NOMATCH;
+    const bool ends = b.count && at[0] == 0 && at[b.count - 1] == w->n - 1,
+               rows = b.count && !ends && takes_rows(mk, root);
+    lop_status st = b.count && (ends || rows || root->op == &lop_op_trace) ? LOP_OK : LOP_NOMATCH;
     if (st == LOP_OK) st = read_factors(mk, w->f, w->n, at, &b);
+    if (st == LOP_OK && rows) st = read_rows(mk, w, at, &b, &u, &v);
     if (st == LOP_OK) st = chained(mk, &b, &all);
-    lop_node_unref(all);
+    const lop_node *gone[] = {all, u, v};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     drop(&b);
     return st;
 }
@@ -245,20 +282,13 @@ LOP_BUILD(rows_between_sparse) {
                    *both = NULL, *alt = NULL, *less = NULL, *value = NULL;
     lop_word w;
     int at[MOST];
-    const lop_sparse *outside = mk->ctx->sparse;
-    if (!lop_is_blas(m->root->dtype) || m->root->attr.i[0] != 0 || lop_nbatch(p) > 0 || !outside ||
-        p->dtype != m->root->dtype || (!outside->fewest && lop_rows(p) < LOP_ROWS_FEWEST))
-        return LOP_NOMATCH;
+    if (!takes_rows(mk, m->root)) return LOP_NOMATCH;
     lop_status st = lop_word_opened(mk, p, LOP_N, &w);
     between b = {.by = w.c, .count = st == LOP_OK ? inverses(w.f, w.n, at) : 0};
-    if (st == LOP_OK && (b.count == 0 || at[0] == 0 || at[b.count - 1] == w.n - 1))
-        st = LOP_NOMATCH;
+    if (st == LOP_OK && b.count == 0) st = LOP_NOMATCH;
     if (st == LOP_OK) st = read_factors(mk, w.f, w.n, at, &b);
+    if (st == LOP_OK) st = read_rows(mk, &w, at, &b, &u, &v);
     if (st == LOP_OK) st = chained(mk, &b, &all);
-    if (st == LOP_OK) st = lop_product_of(mk, w.f, at[0], &u);
-    if (st == LOP_OK) st = lop_transposed_product(mk, w.f, at[b.count - 1] + 1, w.n, &v);
-    if (st == LOP_OK && (!lop_shape_equal(&u->shape, &v->shape) || lop_rows_are_full(u, v, b.a)))
-        st = LOP_NOMATCH;
     if (st == LOP_OK) st = outer_rows(mk, b.count, u, v, &both);
     if (st == LOP_OK) st = lop_product_of(mk, w.f, w.n, &plain);
     if (st == LOP_OK) st = chain_of_plain(m, mk, plain, &alt);

@@ -20,10 +20,11 @@ lop_status lop_word_read(const lop_maker *mk, const lop_node *a, int mode,
 /* Likewise, views of products within it opened, too. */
 lop_status lop_word_opened(const lop_maker *mk, const lop_node *a, int mode,
                            lop_word *w) LOP_MUST_CHECK;
-/* between_sparse.c: OK where the product is A^-1 X A^-1 or A^-1 X A^-1 Y A^-1, or under a trace
- * that with anything sparse beside it, of which entries are selected; else NOMATCH. */
-lop_status lop_reads_between_sparse(const lop_maker *mk, const lop_word *w,
-                                    bool under_trace) LOP_MUST_CHECK;
+/* between_sparse.c: OK where the product is A^-1 X A^-1 or A^-1 X A^-1 Y A^-1, of which entries are
+ * selected; under a trace, or as the main diagonal of enough rows, that with anything sparse beside
+ * it, too; else NOMATCH. */
+lop_status lop_reads_between_sparse(const lop_maker *mk, const lop_node *root,
+                                    const lop_word *w) LOP_MUST_CHECK;
 /* Factors from.. to - 1 of f, which are retained, put behind those of w; likewise one. */
 lop_status lop_word_add(lop_word *w, const lop_node *const *f, int from, int to) LOP_MUST_CHECK;
 lop_status lop_word_one(lop_word *w, const lop_node *f) LOP_MUST_CHECK;
