@@ -130,3 +130,68 @@ def test_elements_that_are_read_apart(places):
     np.testing.assert_allclose(pl.grad(f)(x), due, rtol=1e-14)
     h = pl.hvp(f)(x, w)
     np.testing.assert_allclose(h, due * w, rtol=1e-14)
+
+
+FORMS = {
+    "sum": lambda Z, M, s: (
+        Z @ (M @ M.T) @ np.swapaxes(Z, 1, 2) + s * np.eye(Z.shape[1], dtype=Z.dtype)
+    ),
+    "part": lambda Z, M, s: (
+        Z @ (M @ M.T) @ np.swapaxes(Z, 1, 2) + s * np.eye(Z.shape[1], dtype=Z.dtype)
+    )[1:],
+    "exp": lambda Z, M, s: (
+        np.exp(Z @ M @ np.swapaxes(Z, 1, 2)) + s * np.eye(Z.shape[1], dtype=Z.dtype)
+    ),
+    "turned": lambda Z, M, s: (
+        np.swapaxes(Z @ M @ np.swapaxes(Z, 1, 2), 1, 2) - s * np.eye(Z.shape[1], dtype=Z.dtype)
+    ),
+}
+ACTIONS = {
+    "product": lambda A, x: A @ x,
+    "views": lambda A, x: 2.0 * A.T @ (A.conj() @ x) - A.H @ x,
+    "columns": lambda A, x: A @ np.stack([x, x * x, x - 1], axis=1),
+    "solve": pl.solve,
+    "solve of the transpose": lambda A, x: pl.solve(-3.0 * A.T, x),
+    "dense": lambda A, x: A.toarray(),
+    "dense inverse": lambda A, x: pl.inv(A).toarray(),
+    "determinant": lambda A, x: np.stack(pl.slogdet(A)),
+    "diagonal of the inverse": lambda A, x: pl.diagonal(pl.inv(A)),
+    "trace of the inverse": lambda A, x: pl.trace(pl.inv(A)),
+    "beside a low rank": lambda A, x: pl.solve(A + pl.LowRank(x[:, None]), x),
+    "cubed": lambda A, x: (A**3) @ x,
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128, np.float32])
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("g, b", [(2, 3), (15, 2), (16, 2), (17, 3), (18, 64), (18, 65)])
+def test_all_actions_of_formulas_of_stacks(g, b, form, dtype):
+    rng = np.random.default_rng([g, b])
+    Z, M = rng.standard_normal((g, b, 2)) / b**0.5, rng.standard_normal((2, 2))
+    Z = (Z + 0.3j * rng.standard_normal(Z.shape) if dtype == np.complex128 else Z).astype(dtype)
+    M, s = M.astype(dtype), dtype(3.1)
+    given = FORMS[form](
+        Z.astype(np.result_type(dtype, 1.0)), M.astype(float if dtype == np.float32 else dtype), s
+    )
+    blocks = np.zeros((len(given), b, len(given), b), given.dtype)
+    blocks[range(len(given)), :, range(len(given))] = given
+    dense = pl.lazy(blocks.reshape(len(given) * b, -1))
+    x = rng.standard_normal(len(given) * b)
+    for name, action in ACTIONS.items():
+        made = pl.BlockDiag(FORMS[form](pl.lazy(Z), pl.lazy(M), pl.lazy(np.asarray(s))))
+        got, due = (np.asarray(action(A, y)) for A, y in ((made, x.astype(dtype)), (dense, x)))
+        assert got.dtype == dtype, name
+        tol = 2e3 * np.finfo(dtype).eps * max(1, np.abs(due).max())
+        np.testing.assert_allclose(got, due, rtol=0, atol=tol, err_msg=name)
+
+
+@pytest.mark.no_verify  # whose own steps would be counted
+def test_steps_do_not_grow_with_the_stack():
+    def steps(g):
+        rng = np.random.default_rng(g)
+        Z, y = pl.lazy(rng.standard_normal((g, 5, 2))), rng.standard_normal(5 * g)
+        A = pl.BlockDiag(Z @ np.swapaxes(Z, 1, 2) + 2.0 * np.eye(5))
+        B = A + pl.LowRank(y[:, None])
+        return len(pl.explain(y @ pl.solve(B, y) + pl.logdet(B)).steps)
+
+    assert steps(64) == steps(300) < 400

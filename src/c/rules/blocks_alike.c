@@ -26,6 +26,13 @@ static lop_status zipped(const lop_maker *mk, const lop_node *const *at, int n,
         *out = lop_node_ref(first);
         return LOP_OK;
     }
+    if (first->op == &lop_op_sliced) { /* n in a row, the guard has looked, of a stack */
+        const lop_node *stack = first->child[0];
+        const lop_attr part = {.i = {2, first->attr.i[1], 1, n}};
+        if (stack->shape.dim[0] != n) return lop_make1(mk, &lop_op_sliced, &part, stack, out);
+        *out = lop_node_ref(stack);
+        return LOP_OK;
+    }
     if (first->n > MOST) return LOP_NOMATCH;
     const lop_node **sub = lop_calloc(mk->ctx, (size_t)n, sizeof *sub);
     lop_status st = sub ? LOP_OK : lop_fail(mk->err, LOP_NOMEM, NULL);
