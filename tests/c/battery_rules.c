@@ -271,6 +271,7 @@ static const lop_node *by_name(gen *g, const char *rule) {
         return gen_thin_det(g, rule);
     if (strstr(rule, "-of-blocks")) return gen_of_blocks(g, rule);
     if (strstr(rule, "inverses-alike")) return gen_inverse_blocks(g, rule);
+    if (strstr(rule, "blockdiag-alike") && world_pick(g->w, 0, 2)) return gen_stack_blocks(g, rule);
     if (!strcmp(rule, "solve-view-update")) return gen_view_update(g);
     if (strstr(rule, "blockdiag-plain")) return gen_plain_blocks(g);
     if (strstr(rule, "-picked") || strstr(rule, "-of-rows") || strstr(rule, "-of-terms") ||

@@ -67,6 +67,8 @@ const lop_node *gen_beside_deficient(gen *g, const char *rule);
 /* gen_blocks.c: sums and products that are block diagonal as written, for the rows named of-blocks.
  */
 const lop_node *gen_of_blocks(gen *g, const char *rule);
+/* BlockDiags of the matrices of a stack, for those named blockdiag-alike. */
+const lop_node *gen_stack_blocks(gen *g, const char *rule);
 /* gen_sparse.c: for the rows named sparse-update, sparse-rows and covered-inverse. */
 const lop_node *gen_sparse_update(gen *g, const char *rule);
 /* For those named pushed. */

@@ -247,6 +247,22 @@ static const lop_node *parts_between(int which) {
 }
 
 /* Spectrum; factor; a batch that falls back; Kron; a workspace beyond the frame's own room. */
+/* A product with a BlockDiag of the later two of three matrices of a stack. */
+static const lop_node *of_stack(void) {
+    const lop_node *stack = t_one_of(&w, "dense", NULL,
+                                     t_array(&w, LOP_f64, 2, 3, (int64_t[]){3, 2, 2})),
+                   *f[2];
+    for (int i = 0; i < 2; i++) {
+        const lop_attr at = t_ints(2, 1 + i, 1, -1);
+        f[i] = t_one_of(&w, "sliced", &at, lop_node_ref(stack));
+    }
+    const lop_node *all = t_node(&w, "blockdiag", NULL, 2, f);
+    lop_node_unref(f[0]);
+    lop_node_unref(f[1]);
+    lop_node_unref(stack);
+    return t_two_of(&w, "apply", all, operand(4));
+}
+
 static const lop_node *fixed(int which) {
     const lop_node *f[3], *a = NULL;
     lop_attr pos = t_ints(LOP_ASSUME_POSITIVE, 0, 0, 0);
@@ -292,6 +308,7 @@ static const lop_node *fixed(int which) {
     case 54:
     case 55: return parts_between(which - 52);
     case 56: return of_inverses(34);
+    case 57: return of_stack();
     default: return of_inverses(which - 13);
     }
 }
@@ -523,7 +540,7 @@ int main(int argc, char **argv) {
         cotangents_alone();
         tests_of_assumptions();
         kinds_as_declared();
-        fixed_scenes(0, 57);
+        fixed_scenes(0, 58);
         w.ctx.mixed = true; /* solves by a factor, and a batch in which it fails */
         fixed_scenes(1, 3);
         w.ctx.mixed = false;
