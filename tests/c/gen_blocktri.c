@@ -167,3 +167,33 @@ const lop_node *gen_between_bands(gen *g, const char *rule) {
     lop_node_unref(size);
     return out;
 }
+
+/* Blocks of the inverse of a band by how it is written, of more than 32 rows: A and a view of it,
+ * or of that and a diagonal. */
+const lop_node *gen_inverse_band(gen *g) {
+    world *w = g->w;
+    lop_status st = LOP_OK;
+    const lop_node *a = NULL, *size = NULL, *out = NULL;
+    const lop_attr turn = t_ints(1 + pick(g, 3), 0, 0, 0), at = t_ints(3, pick(g, 3) - 1, 0, 0);
+    for (int tries = 0; tries < 40 && !(a && a->attr.i[0] <= 3); tries++) {
+        lop_node_unref(a);
+        a = gen_instance(g, &lop_op_blocktridiagonal, 36, 36, &st);
+    }
+    if (!a) return NULL;
+    const lop_node like = {
+        .shape = {.ndim = 1, .dim = {a->attr.i[0]}}, .dtype = LOP_f64, .weak = LOP_WEAK};
+    if (lop_node_make(&w->ctx, &lop_op_sizes, NULL, 0, NULL, &like, &size, &w->err) != LOP_OK)
+        size = NULL;
+    const lop_node *turned = t_one_of(w, "view", &turn, lop_node_ref(a));
+    if (pick(g, 3)) {
+        turned = t_two_of(w, "sum", a, turned);
+    } else {
+        lop_node_unref(a);
+        turned = t_two_of(w, "sum", turned, t_one_of(w, "diag", NULL, gen_array(g, 1, 36, 1)));
+    }
+    const lop_node *child[3] = {t_one_of(w, "inverse", NULL, turned), size, size};
+    if (child[0] && size) out = t_node(w, "entry_sums", &at, 3, child);
+    lop_node_unref(child[0]);
+    lop_node_unref(size);
+    return out;
+}

@@ -101,30 +101,69 @@ LOP_BUILD(trace_between_bands) {
     return st == LOP_OK ? lop_build_trace_diagonal(m, mk, out) : st;
 }
 
+enum { MOST = 32 };
+/* How diagonal k of `p` is made, by what was read of it. */
+typedef lop_status diagonal_maker(const lop_maker *mk, const between *r, const lop_node *p,
+                                  int64_t k, lop_dtype dt, const lop_node **out);
+
+/* Which diagonals the blocks lie on that are asked for: l to the left, u to the right. False: the
+ * entries are no such blocks, or too large. */
+static bool lie_on(const lop_node *root, int64_t *l, int64_t *u) {
+    if (root->attr.i[0] != LOP_AT_BLOCKS || root->n != 3) return false;
+    const int64_t b = lop_cols(root->child[1]), place = root->attr.i[1], off = place * b;
+    if (b < 1 || b > MOST / 4 || place < -1 || place > 1) return false;
+    *u = off + b - 1 > 0 ? off + b - 1 : 0;
+    *l = b - 1 - off > 0 ? b - 1 - off : 0;
+    return lop_rows(root->child[0]) > MOST;
+}
+
 /* Blocks beside the diagonal, off the diagonals that they lie on. */
-LOP_BUILD(entries_between_bands) {
-    enum { MOST = 32 };
-    const lop_node *root = m->root, *p = root->child[0], *d[MOST] = {NULL},
+static lop_status blocks_of(const lop_maker *mk, const lop_node *root, int64_t l, int64_t u,
+                            diagonal_maker *make, const between *r, const lop_node **out) {
+    const lop_node *p = root->child[0], *d[MOST] = {NULL},
                    *v[3] = {NULL, root->child[1], root->child[2]};
+    const lop_attr at = {.i = {l, u, lop_rows(p), lop_cols(p)}};
     lop_attr how = root->attr;
-    between r;
-    if (how.i[0] != LOP_AT_BLOCKS || root->n != 3) return LOP_NOMATCH;
-    const int64_t b = lop_cols(root->child[1]), off = how.i[1] * b;
-    if (b < 1 || b > MOST / 4 || how.i[1] < -1 || how.i[1] > 1) return LOP_NOMATCH;
-    const int64_t u = off + b - 1 > 0 ? off + b - 1 : 0, l = b - 1 - off > 0 ? b - 1 - off : 0;
-    lop_status st = read_between(mk, p, root->dtype, &r);
-    if (st == LOP_OK && (u > r.b.l || l > r.b.u || lop_rows(p) <= MOST)) st = LOP_NOMATCH;
+    lop_status st = LOP_OK;
     for (int64_t k = 0; st == LOP_OK && k <= l + u; k++)
-        st = diagonal_of(mk, &r, p, u - k, root->dtype, &d[k]);
-    if (st == LOP_OK) {
-        const lop_attr at = {.i = {l, u, lop_rows(p), lop_cols(p)}};
+        st = make(mk, r, p, u - k, root->dtype, &d[k]);
+    if (st == LOP_OK)
         st = lop_make_op(mk, &lop_op_band_join, &at, (int)(l + u + 1), d, NULL, &v[0]);
-    }
     how.i[2] = lop_rows(p);
     how.i[3] = lop_band_pack(l, u);
     if (st == LOP_OK) st = lop_make_op(mk, &lop_op_band_entry_sums, &how, 3, v, NULL, out);
     for (int k = 0; k < MOST; k++) lop_node_unref(d[k]);
     lop_node_unref(v[0]);
+    return st;
+}
+
+LOP_BUILD(entries_between_bands) {
+    int64_t l, u;
+    between r;
+    if (!lie_on(m->root, &l, &u)) return LOP_NOMATCH;
+    lop_status st = read_between(mk, m->root->child[0], m->root->dtype, &r);
+    if (st == LOP_OK && (u > r.b.l || l > r.b.u)) st = LOP_NOMATCH;
+    if (st == LOP_OK) st = blocks_of(mk, m->root, l, u, diagonal_of, &r, out);
     drop(&r);
     return st;
+}
+
+static lop_status diagonal_of_inverse(const lop_maker *mk, const between *r, const lop_node *p,
+                                      int64_t k, lop_dtype dt, const lop_node **out) {
+    (void)r;
+    const lop_attr at = {.i = {k, 0, 0, (int64_t)dt + 1}};
+    return lop_make1(mk, &lop_op_diagonal, &at, p, out);
+}
+
+/* Of the inverse of what is a band by how it is written, as half of P + P.T of a BlockTridiagonal.
+ */
+LOP_BUILD(entries_inverse_band) {
+    int64_t l, u;
+    const lop_node *p = m->root->child[0], *a = p->child[0];
+    if (!lie_on(m->root, &l, &u) || !lop_is_blas(m->root->dtype) || lop_nbatch(p) > 0 ||
+        !lop_is_square(a))
+        return LOP_NOMATCH;
+    const lop_band b = lop_infer_bands(a);
+    if (b.l < 0 || b.u < 0 || u > b.l || l > b.u || !lop_band_is_narrow(a, b)) return LOP_NOMATCH;
+    return blocks_of(mk, m->root, l, u, diagonal_of_inverse, NULL, out);
 }

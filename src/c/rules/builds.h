@@ -502,6 +502,7 @@ LOP_BUILD(band_inverse_diagonal);
 LOP_BUILD(diagonal_between_bands);
 LOP_BUILD(trace_between_bands);
 LOP_BUILD(entries_between_bands);
+LOP_BUILD(entries_inverse_band);
 LOP_BUILD(trace_sparse_inverse);
 LOP_BUILD(trace_turned_to_inverse);
 LOP_BUILD(sparse_rows);
