@@ -195,3 +195,21 @@ def test_steps_do_not_grow_with_the_stack():
         return len(pl.explain(y @ pl.solve(B, y) + pl.logdet(B)).steps)
 
     assert steps(64) == steps(300) < 400
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda a, b, x: a[:, :, None] * b[:, None, :],
+        lambda a, b, x: a[:, :1, None] * x,
+        lambda a, b, x: 2 * np.conj(a[:, :1, None] * x) + x,
+        lambda a, b, x: np.swapaxes(x - a[:, :1, None] * (b[:, 1:2, None] * x), 1, 2),
+    ],
+)
+@pytest.mark.parametrize("g, m, n", [(3, 4, 1), (3, 1, 1), (17, 1, 2), (17, 2, 3)])
+def test_matrices_times_their_own_numbers(g, m, n, form):
+    rng = np.random.default_rng([g, m, n])
+    a, b, x = (rng.standard_normal(s) for s in ((g, m), (g, max(n, 2)), (g, m, n)))
+    got, due = pl.BlockDiag(form(pl.lazy(a), pl.lazy(b), pl.lazy(x))), pl.BlockDiag(form(a, b, x))
+    assert got.shape == due.shape
+    np.testing.assert_allclose(got.toarray(), due.toarray(), atol=1e-14)

@@ -235,6 +235,9 @@ bool lop_emit_window(lop_emit *e, int slot, int whole, int64_t at);
 void lop_emit_flip(lop_emit *e, int out, int in);
 /* The kernel wants this slot in C order: a leaf is bound so. */
 void lop_emit_c_order(lop_emit *e, int slot);
+/* An input in C order: the slot, or a copy of it where it was written into a larger value
+ * (lop_emit_part), whose rows are longer. -1: no memory, in *st; so is a slot of -1. */
+int lop_emit_in_c_order(lop_emit *e, int slot, lop_status *st);
 lop_err *lop_emit_err(lop_emit *e);
 /* In lower of an op with `check`: the slot that check filled, and the mask of where it failed. */
 void lop_emit_checked(const lop_emit *e, int *value, int *mask);

@@ -452,6 +452,24 @@ void lop_emit_c_order(lop_emit *e, int slot) {
     s[slot].need_c = true;
 }
 
+int lop_emit_in_c_order(lop_emit *e, int slot, lop_status *st) {
+    if (slot < 0) return -1;
+    uncouple(e->plan, slot);
+    const lop_slot *s = e->plan->slot;
+    bool part = false;
+    for (int i = slot; i >= 0; i = s[i].alias) part = part || s[i].part;
+    *st = LOP_OK;
+    if (part) {
+        const lop_shape shape = s[slot].shape;
+        const int out = lop_emit_slot(e, LOP_S_TEMP, s[slot].dt, s[slot].core, &shape, st);
+        if (out >= 0 && !lop_emit_copy(e, out, slot)) *st = LOP_NOMEM;
+        if (*st != LOP_OK) return -1;
+        slot = out;
+    }
+    lop_emit_c_order(e, slot);
+    return slot;
+}
+
 void lop_emit_checked(const lop_emit *e, int *value, int *mask) {
     *value = e->value;
     *mask = e->mask;

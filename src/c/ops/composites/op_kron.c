@@ -105,7 +105,8 @@ static lop_status apply(lop_emit *e, const lop_node *self, lop_mode mode, int x,
         return lop_fail(lop_emit_err(e), st,
                         "an intermediate of this Kronecker product does not fit 64 bits");
     for (int i = 0; i < g.n; i++) t.i[i / 8] |= (int64_t)g.order[i] << (8 * (i % 8));
-    lop_emit_c_order(e, x);
+    in[0] = lop_emit_in_c_order(e, x, &st);
+    if (in[0] < 0) return st;
     lop_emit_c_order(e, out);
     lop_step *s = lop_emit_step(e, "kron", run_kron, out, g.n + 1, in);
     if (!s) return LOP_NOMEM;

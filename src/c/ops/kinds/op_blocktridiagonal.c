@@ -65,8 +65,8 @@ lop_status lop_blocktri_inputs(lop_emit *e, const lop_node *self, int count, lop
     lop_status st = LOP_OK;
     for (int i = 0; i < count; i++) {
         in[i] = lop_emit_cast(e, lop_emit_value(e, self->child[i]), dt, &st);
+        in[i] = lop_emit_in_c_order(e, in[i], &st);
         if (in[i] < 0) return st;
-        lop_emit_c_order(e, in[i]);
     }
     return st;
 }

@@ -65,8 +65,8 @@ lop_status lop_quasi_inputs(lop_emit *e, const lop_node *const *v, lop_dtype dt,
     lop_status st = LOP_OK;
     for (int i = 0; i < 4; i++) {
         in[i] = lop_emit_cast(e, lop_emit_value(e, v[i]), dt, &st);
+        in[i] = lop_emit_in_c_order(e, in[i], &st);
         if (in[i] < 0) return st;
-        lop_emit_c_order(e, in[i]);
     }
     return st;
 }
@@ -280,8 +280,8 @@ static lop_status lower_join(lop_emit *e, const lop_node *self, int out) {
     lop_status st = LOP_OK;
     for (int i = 0; i < 2; i++) {
         in[i] = lop_emit_cast(e, lop_emit_value(e, self->child[i]), self->dtype, &st);
+        in[i] = lop_emit_in_c_order(e, in[i], &st);
         if (in[i] < 0) return st;
-        lop_emit_c_order(e, in[i]);
     }
     lop_emit_c_order(e, out);
     lop_step *s = lop_emit_step(e, "quasi-join", run_join, out, 2, in);

@@ -35,8 +35,8 @@ static lop_status arrays(lop_emit *e, const lop_node *const *child, int out, int
     for (int i = 0; i < 3; i++) {
         in[i] =
             lop_emit_cast(e, lop_emit_value(e, child[i]), i ? index : lop_slot_dtype(e, out), &st);
+        in[i] = lop_emit_in_c_order(e, in[i], &st);
         if (in[i] < 0) return st;
-        lop_emit_c_order(e, in[i]);
     }
     return LOP_OK;
 }

@@ -71,8 +71,8 @@ static lop_status generators(lop_emit *e, const lop_node *const *v, lop_dtype dt
     lop_status st = LOP_OK;
     for (int i = 0; i < 3; i++) {
         in[i] = lop_emit_cast(e, lop_emit_value(e, v[i]), dt, &st);
+        in[i] = lop_emit_in_c_order(e, in[i], &st);
         if (in[i] < 0) return st;
-        lop_emit_c_order(e, in[i]);
     }
     return st;
 }

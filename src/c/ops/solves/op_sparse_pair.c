@@ -93,8 +93,8 @@ static lop_status arrays(lop_emit *e, const lop_node *self, const lop_node *a, c
     for (int i = 0; i < (self->n > 2 ? 7 : 6); i++) {
         const lop_node *v = i < 3 ? a->child[i] : i < 6 ? b->child[i - 3] : self->child[2];
         in[i] = lop_emit_cast(e, lop_emit_value(e, v), i % 3 ? index : self->dtype, &st);
+        in[i] = lop_emit_in_c_order(e, in[i], &st);
         if (in[i] < 0) return st;
-        lop_emit_c_order(e, in[i]);
     }
     return st;
 }
