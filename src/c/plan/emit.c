@@ -453,9 +453,10 @@ void lop_emit_c_order(lop_emit *e, int slot) {
 }
 
 int lop_emit_in_c_order(lop_emit *e, int slot, lop_status *st) {
+    lop_plan *p = e->plan;
     if (slot < 0) return -1;
-    uncouple(e->plan, slot);
-    const lop_slot *s = e->plan->slot;
+    uncouple(p, slot);
+    const lop_slot *s = p->slot;
     bool part = false;
     for (int i = slot; i >= 0; i = s[i].alias) part = part || s[i].part;
     *st = LOP_OK;
