@@ -224,6 +224,20 @@ def _each_times(a: Any, c: Any) -> Any:
     return _core.Diag(made) @ a
 
 
+def is_each_times(x: Any) -> bool:
+    """Is x what `_each_times` makes, an array as a product with diagonal matrices?"""
+    made: Any = x._args[0] if x._head == "matmul" else None
+    if not is_lazy(made) or made._head != "made":
+        return False
+    if not issubclass(getattr(made._more[0], "cls", object), _core.Diag):
+        return False
+    d: Any = made._args[0]
+    if not is_lazy(d) or d._head != "call" or d._more[0] is not np.broadcast_to:
+        return False
+    one: Any = d._args[0]
+    return is_lazy(one) and one._head == "index" and one._more == (..., 0)
+
+
 def _sum(a: Any, b: Any, minus: bool) -> Any:
     """The sum of matrices, also of stacks of them of which one is a formula; None for others."""
     if a is None or b is None or min(a.ndim, b.ndim) < 2 or a.shape[-2:] != b.shape[-2:]:

@@ -12,7 +12,7 @@ import numpy as np
 from .. import _core
 from .._base.checks import is_lazy
 from .._base.dlpack import as_array
-from .build import scaled, value_of
+from .build import is_each_times, scaled, value_of
 from .leaves import lazy
 
 VALUE, FORM, COLUMN = 0, 1, 2  # what a function takes of an argument: PY_TAKES_* of py_lazy.h
@@ -186,21 +186,8 @@ def _is_array(x: Any, ndim: int) -> bool:
             return False
         if is_lazy(y) and id(y) not in seen and y._head in _LINEAR:
             seen.add(id(y))
-            stack += y._args[_is_number_each(y) :]
+            stack += y._args[is_each_times(y) :]
     return True
-
-
-def _is_number_each(x: Any) -> bool:
-    """Is x a stack whose matrices were each multiplied by a number, which build.py writes as a
-    product with diagonal matrices?"""
-    made: Any = x._args[0]
-    if x._head != "matmul" or not is_lazy(made) or not _is_kind(made):
-        return False
-    d: Any = made._args[0] if issubclass(made._more[0].cls, _core.Diag) else None
-    if not is_lazy(d) or d._head != "call" or d._more[0] is not np.broadcast_to:
-        return False
-    one: Any = d._args[0]
-    return is_lazy(one) and one._head == "index" and one._more == (..., 0)
 
 
 _LINEAR = frozenset(("add", "matmul", "scale", "view", "over", "operator"))
