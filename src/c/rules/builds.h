@@ -530,6 +530,7 @@ typedef struct lop_check {
     const lop_maker *mk;
     const lop_node *a;
     const lop_node *q, *u, *v; /* A^H u; A v times a power of two, near one; the probe */
+    int room;                  /* lop_room of a solution that is refined where it is larger */
 } lop_check;
 lop_status lop_inverse_alike(const lop_match *m, const lop_maker *mk,
                              const lop_node **out) LOP_MUST_CHECK;

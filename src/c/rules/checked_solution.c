@@ -49,7 +49,8 @@ lop_status lop_check_residual(const lop_check *k, const lop_node *x, const lop_n
 lop_status lop_check_by(const lop_check *k, const lop_node *x, const lop_node *r, const lop_node *b,
                         const lop_node *alt, const lop_node **out) {
     const lop_node *child[6] = {x, r, b, k->q, k->u, alt};
-    return lop_make(k->mk, "checked", NULL, 6, child, NULL, out);
+    const lop_attr room = {.i = {k->room}};
+    return lop_make(k->mk, "checked", &room, 6, child, NULL, out);
 }
 
 lop_status lop_check_instead(const lop_check *k, const lop_node *x, const lop_node *b,

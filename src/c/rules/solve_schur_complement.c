@@ -28,6 +28,7 @@
  * Cost: q columns through A, 2 p q^2, 2/3 q^3 for q rows of D. */
 #include "builds.h"
 #include "expr/properties.h"
+#include "ops/shared/column_norm.h"
 #include "ops/shared/sparse_solver.h"
 #include "rewrite/cheap_to_solve.h"
 #include "rewrite/guards.h"
@@ -212,7 +213,7 @@ static lop_status refined(const bordered *t, const lop_check *k, const lop_node 
 /* A's own solutions by an update lose what A's condition takes: then refined twice at once. */
 LOP_BUILD(solve_bordered) {
     bordered t = bordered_of(mk, m->root->child[0], m->root->dtype);
-    lop_check k = {.mk = mk, .a = t.whole};
+    lop_check k = {.mk = mk, .a = t.whole, .room = LOP_ROOM_MADE};
     const lop_attr cast = {.i = {1, 0, 0, t.dt.i[3]}};
     const bool sure = lop_bordered_pivot(t.whole, false) >= 0;
     const lop_node *b = NULL, *x = NULL, *x2 = NULL, *x3 = NULL, *dense = NULL, *alt = NULL,
@@ -226,6 +227,7 @@ LOP_BUILD(solve_bordered) {
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &t.dt, t.whole, &dense);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_lu_solve, NULL, dense, b, &alt);
     if (st == LOP_OK) st = lop_check_instead(&k, sure ? x2 : x3, b, alt, sure ? &second : out);
+    k.room = LOP_ROOM_REFINED;
     if (st == LOP_OK && sure) st = lop_check_instead(&k, x, b, second, out);
     const lop_node *gone[] = {b, x, x2, x3, dense, alt, second};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);

@@ -2,7 +2,8 @@
  * accurate.
  *
  *   checked      children x, r, b, q, u, alt: x with residual r = b - A x, where
- *                  eta = |r| / (|A| |x| + |b|) <= 10 n u   in every column (2-norms), else alt.
+ *                  eta = |r| / (|A| |x| + |b|) <= 10 n u   in every column (2-norms), else alt;
+ *                attr.i[0], a lop_room, says less than 10 n where alt is the solution refined.
  *                q = A^H u bounds |A| >= |q| / |u| from below, so that eta is never underestimated,
  *                with u = A v near one, of a probe v; the bound is kept while A stays.
  *                alt is lowered as a fallback branch: its steps run, and its memory is taken, only
@@ -12,14 +13,15 @@
  *   nearone      child x: 2^k x, its largest element near one, so that A^H A v stays in range
  *
  *   checked_det  children det, x, r, b, q, u', w, u, alt: det = det B det(I + C V^H W), W = B^-1 U,
- *                of A = B + U C V^H, where x = A^-1 v by the same W passes the same test, and
+ *                of A = B + U C V^H, where x = A^-1 v by the same W passes the same test,
+ *                with 30 sqrt(n) in place of 10 n, and
  *                  |w_j| / |u_j| <= 10 n |x| / |v|   for every column:
  *                B is not much nearer to a singular matrix than A, as far as U sees, so that the
  *                errors of det B and W (some u cond(B)) are those that LU of A has. Else, or where
  *                det is 0, alt.
  *
  *   checked_value  likewise where `det` is a matrix, a vector or a number made of B^-1, W and the
- * small matrix, such as A^-1 or its diagonal, with 10 sqrt(n) |x| / |v| in place of 10 n: of signs
+ * small matrix, such as A^-1 or its diagonal, with 10 sqrt(n) |x| / |v| in place of 10 n |x| / |v|: of signs
  * v |x| / |v| is some |A^-1|_F / sqrt(n), so that no column of W is more than ten times A^-1's, and
  * what cancels in B^-1 - W S^-1 V^H B^-1 is no larger than some hundred errors of an LU of A, u
  * |A^-1| cond(A).
@@ -83,9 +85,10 @@ static int emit_bound(lop_emit *e, const lop_node *q, const lop_node *v, lop_sta
 }
 
 /* in: x, r, b, the bound. */
-static lop_status small_enough(const lop_mat *const *in) {
+static lop_status small_enough(const lop_mat *const *in, lop_room room) {
     const lop_mat *x = in[0], *r = in[1], *b = in[2];
-    const double u = lop_rounding(x->dt), a = *(const double *)in[3]->p;
+    const double u = lop_rounding(x->dt), a = *(const double *)in[3]->p,
+                 most = lop_backward_room(x->m, room) * u;
     double nr[LOP_NORMS], nx[LOP_NORMS], nb[LOP_NORMS];
     for (int64_t j = 0; j < x->n; j++) {
         const int at = (int)(j % LOP_NORMS);
@@ -95,7 +98,7 @@ static lop_status small_enough(const lop_mat *const *in) {
             if (j < b->n) lop_column_norms(b, j, nb);
         }
         const double left = nr[at], size = a * nx[at] + (j < b->n ? nb[at] : lop_column_norm(b, 0));
-        if (!(left <= 10 * (double)x->m * u * size)) return LOP_SINGULAR;
+        if (!(left <= most * size)) return LOP_SINGULAR;
     }
     return LOP_OK;
 }
@@ -103,7 +106,7 @@ static lop_status small_enough(const lop_mat *const *in) {
 static lop_status run_accept(const lop_call *c) {
     const lop_mat *x = c->a[1], *b = c->a[3];
     lopk_copy(c->a[0], x);
-    lop_status st = small_enough(c->a + 1);
+    lop_status st = small_enough(c->a + 1, (lop_room)c->step->attr.i[0]);
     if (st == LOP_OK && b->p != c->a[2]->p && b->n == x->n)
         lop_call_near(c, lopk_outgrown(x, b, *(const double *)c->a[4]->p), lopk_eps(x->dt));
     return st;
@@ -117,6 +120,7 @@ static lop_status check(lop_emit *e, const lop_node *self, int value, int mask) 
     if (in[3] < 0) return st;
     lop_step *s = lop_emit_step(e, "accept", run_accept, value, 4, in);
     if (!s) return LOP_NOMEM;
+    s->attr = self->attr;
     s->fail = mask;
     s->flags = LOP_STEP_QUIET | LOP_STEP_INPLACE;
     return LOP_OK;
@@ -140,7 +144,8 @@ lop_status lop_lower_arms(lop_emit *e, const lop_node *self, int out) {
 }
 const lop_op lop_op_checked = {LOP_NAMED(checked), .cls = LOP_ARRAY,       .min = 6,
                                .max = 6,           .infer = infer_instead, .lower = lop_lower_arms,
-                               .check = check};
+                               .check = check,
+                               .ints = 1};
 
 static lop_status infer_by_probe(lop_node *n, lop_err *err) {
     const lop_node *value = n->child[0], *x = n->child[1], *w = n->child[6], *alt = n->child[8];
@@ -182,7 +187,7 @@ static lop_status run_accept_by_probe(const lop_call *c) {
         }
         if (!(grown[at] <= most * from[at]) || !isfinite(grown[at])) return LOP_SINGULAR;
     }
-    return small_enough(c->a + 2);
+    return small_enough(c->a + 2, LOP_ROOM_MADE);
 }
 static lop_status check_by_probe(lop_emit *e, const lop_node *self, int value, int mask) {
     int in[8];

@@ -97,3 +97,8 @@ void lop_column_norms(const lop_mat *a, int64_t from, double *out) {
 double lop_rounding(lop_dtype dt) {
     return dt == LOP_f32 || dt == LOP_c64 ? FLT_EPSILON / 2 : DBL_EPSILON / 2;
 }
+
+double lop_backward_room(int64_t n, lop_room room) {
+    const double rows = (double)n, least = room == LOP_ROOM_REFINED ? 3 : 30;
+    return room == LOP_ROOM_PROMISED ? 10 * rows : fmin(10 * rows, least * sqrt(rows));
+}
