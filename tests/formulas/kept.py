@@ -558,4 +558,20 @@ KEPT = [
             options={},
         ),
     ),
+    (
+        "2026-11-29 a callable times a Diag that is the result of an expression had no dense form",
+        Program(
+            {"a": 2, "c": 1},
+            [
+                ("leaf", (), ("MatVec", "c", "c", "float64", "C", (), 0, True)),
+                ("leaf", (), ("OffDiag", "c", "a", "float64", "C", (), 0, False)),
+                ("H", (1,), ()),
+                ("matmul", (1, 2), ()),
+                ("add", (0, 3), ()),
+            ],
+            [("slogdet", (4,), (0, 2, "float64", "C", 0, ""))],
+            lazy=False,
+            options={},
+        ),
+    ),
 ]

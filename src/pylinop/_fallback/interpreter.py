@@ -243,6 +243,11 @@ def apply(op: Any, x: Any, mode: int = N, vec: bool = False, out: Any = None) ->
 # -- dense forms and diagonals of expressions that C cannot run --
 
 
+def _is_diagonal(op: Any) -> bool:
+    """A `Diag` that was built as one; the result of an expression holds no numbers."""
+    return type(op) is _core.Diag and op._init is not None and op._given("k") == 0
+
+
 def _formed(op: Any, dtype: Any, mode: int) -> Generator[Any, Any, Any]:
     """The dense form of one node in that dtype: of sums, multiples and views that of what is within
     them, where a product with the identity would make 0 NaN or 0 inf of other entries; of all else
@@ -258,7 +263,7 @@ def _formed(op: Any, dtype: Any, mode: int) -> Generator[Any, Any, Any]:
         return _multiple(below[1].conjugate() if mode & C else below[1], y)
     if head == "view":
         return (yield below[0], dtype, mode ^ op._mode)
-    if head == "prod" and type(below[1]) is _core.Diag and below[1]._given("k") == 0:
+    if head == "prod" and _is_diagonal(below[1]):
         d = below[1]._given("d")  # multiples by numbers of foreign dtypes are such products
         d = np.asarray(d.conj() if mode & C else d)
         y = yield below[0], dtype, mode

@@ -21,10 +21,10 @@
  *                det is 0, alt.
  *
  *   checked_value  likewise where `det` is a matrix, a vector or a number made of B^-1, W and the
- * small matrix, such as A^-1 or its diagonal, with 10 sqrt(n) |x| / |v| in place of 10 n |x| / |v|: of signs
- * v |x| / |v| is some |A^-1|_F / sqrt(n), so that no column of W is more than ten times A^-1's, and
- * what cancels in B^-1 - W S^-1 V^H B^-1 is no larger than some hundred errors of an LU of A, u
- * |A^-1| cond(A).
+ * small matrix, such as A^-1 or its diagonal, with 10 sqrt(n) |x| / |v| in place of 10 n |x| / |v|:
+ * of signs v |x| / |v| is some |A^-1|_F / sqrt(n), so that no column of W is more than ten times
+ * A^-1's, and what cancels in B^-1 - W S^-1 V^H B^-1 is no larger than some hundred errors of an LU
+ * of A, u |A^-1| cond(A).
  *
  *   checked_difference  children x, d, s, alt: x = d - c diag(W S^-1 W^H), the diagonals of
  *                (B + c U U^H)^-1 and B^-1, S = I + c U^H W, W = B^-1 U, B diagonal, where
@@ -142,10 +142,9 @@ lop_status lop_lower_arms(lop_emit *e, const lop_node *self, int out) {
     }
     return LOP_OK;
 }
-const lop_op lop_op_checked = {LOP_NAMED(checked), .cls = LOP_ARRAY,       .min = 6,
-                               .max = 6,           .infer = infer_instead, .lower = lop_lower_arms,
-                               .check = check,
-                               .ints = 1};
+const lop_op lop_op_checked = {
+    LOP_NAMED(checked),     .cls = LOP_ARRAY,        .min = 6,       .max = 6,
+    .infer = infer_instead, .lower = lop_lower_arms, .check = check, .ints = 1};
 
 static lop_status infer_by_probe(lop_node *n, lop_err *err) {
     const lop_node *value = n->child[0], *x = n->child[1], *w = n->child[6], *alt = n->child[8];

@@ -16,8 +16,9 @@ double lop_rounding(lop_dtype dt);
 /* How many rounding units the backward error of a solution of n rows may be: 10 n, as promised.
  * Where it is larger than 30 sqrt(n) a solution by a low rank is refined; what is made of its parts
  * without a solution (inverses, determinants) gives way. One by a Schur complement is refined from
- * 3 sqrt(n) on, about what a factor with exchanges leaves: so growth by a small pivot is taken back.
- * (Low ranks over little noise have 10 to 25 sqrt(n) throughout: refining cost twice the time.) */
+ * 3 sqrt(n) on, about what a factor with exchanges leaves: so growth by a small pivot is taken
+ * back. (Low ranks over little noise have 10 to 25 sqrt(n) throughout: refining cost twice the
+ * time.) */
 typedef enum lop_room { LOP_ROOM_PROMISED, LOP_ROOM_REFINED, LOP_ROOM_MADE } lop_room;
 double lop_backward_room(int64_t n, lop_room room);
 
