@@ -251,6 +251,11 @@ static const lop_node *by_name(gen *g, const char *rule) {
     if (strstr(rule, "pushed")) return gen_pushed(g, rule);
     if (strstr(rule, "-beside-circulant")) return gen_beside_circulant(g, rule);
     if (strstr(rule, "-beside-deficient")) return gen_beside_deficient(g, rule);
+    if (!strcmp(rule, "partial-turned") || !strcmp(rule, "partial-expanded") ||
+        !strcmp(rule, "partial-product") || !strcmp(rule, "partial-krons") ||
+        !strcmp(rule, "partial-kron") || !strcmp(rule, "partial-inverse-kron") ||
+        !strcmp(rule, "partial-inverse-update") || !strcmp(rule, "partial-inverse-thin-sum"))
+        return gen_partial(g, rule);
     if (!strcmp(rule, "solve-thin-sum"))
         return world_pick(&w, 0, 3) ? gen_thin_solve(g) : gen_identity_of_inverses(g, rule);
     if (!strncmp(rule, "entries", 7) &&
@@ -347,7 +352,7 @@ static const char *const asked[] = {"view-view",  "view-real",      "view-sum", 
 enum { ASKED = sizeof asked / sizeof asked[0] };
 static bool asks(const lop_rule *rule) {
     return rule->build == lop_build_solve_view || rule->build == lop_build_settle_view ||
-           rule->build == lop_build_settle_views;
+           rule->build == lop_build_settle_views || rule->build == lop_build_partial_turned;
 }
 
 /* These ask another row what becomes of the sum. */

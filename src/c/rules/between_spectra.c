@@ -51,6 +51,33 @@ const lop_node *lop_read_inverse_twice(const lop_node *p) {
     return s && !x ? s : NULL;
 }
 
+/* A product's first or last factor. */
+static const lop_node *end_of(const lop_node *p, int side) {
+    while (p->op == &lop_op_prod || p->op == &lop_op_scaled)
+        p = p->child[p->op == &lop_op_prod ? side : 0];
+    return p;
+}
+static bool is_turned_inverse(const lop_node *a) {
+    return a->op == &lop_op_view && (a->attr.i[0] & LOP_T) && a->child[0]->op == &lop_op_inverse;
+}
+lop_status lop_unturned(const lop_maker *mk, const lop_node *p, int64_t *mode,
+                        const lop_node **out) {
+    const lop_node *left = end_of(p, 0), *right = end_of(p, 1), *seen = NULL;
+    if (p->op != &lop_op_prod || !is_turned_inverse(left) || !is_turned_inverse(right) ||
+        left->attr.i[0] != right->attr.i[0])
+        return LOP_NOMATCH;
+    *mode = left->attr.i[0];
+    lop_status st = lop_make1(mk, &lop_op_view, &left->attr, p, &seen);
+    if (st == LOP_OK) st = lop_settle(mk, &seen);
+    if (st == LOP_OK && (seen->op != &lop_op_prod || is_turned_inverse(end_of(seen, 0))))
+        st = LOP_NOMATCH;
+    if (st == LOP_OK)
+        *out = seen;
+    else
+        lop_node_unref(seen);
+    return st;
+}
+
 static lop_status identity_of(const lop_maker *mk, int64_t n, const lop_node **out) {
     const lop_node like = {
         .shape = {.ndim = 2, .dim = {n, n}}, .dtype = LOP_f64, .weak = LOP_WEAK, .core = 2};

@@ -311,6 +311,7 @@ LOP_BUILD(update_inverse_diagonal);
 /* expanded_updates.c */
 LOP_BUILD(expanded_update);
 LOP_BUILD(entries_expanded);
+LOP_BUILD(partial_expanded);
 /* low_rank_inverse_between.c */
 LOP_BUILD(between_update_diagonal);
 LOP_BUILD(between_update_trace);
@@ -372,6 +373,9 @@ LOP_BUILD(sums_circulant);
 LOP_BUILD(sums_product);
 LOP_BUILD(sums_dense);
 LOP_BUILD(partial_view);
+LOP_BUILD(partial_turned);
+LOP_BUILD(partial_krons);
+LOP_BUILD(partial_product);
 LOP_BUILD(partial_dense);
 LOP_BUILD(entries_band);
 LOP_BUILD(entries_product);
@@ -403,6 +407,10 @@ lop_status lop_partial_of_spectrum(const lop_maker *mk, lop_dtype dt, int n,
                                    const lop_node **out) LOP_MUST_CHECK;
 /* between_spectra.c: the three factors of a product, or two, *x NULL then: borrowed. False: it is
  * none. */
+/* S^-T X S^-T, or longer, as Y^T with Y = S^-1 X^T S^-1: Y, owned, and the view by which it is to
+ * be seen. NOMATCH of a product that does not begin and end with such inverses. */
+lop_status lop_unturned(const lop_maker *mk, const lop_node *p, int64_t *mode,
+                        const lop_node **out) LOP_MUST_CHECK;
 bool lop_factors_between(const lop_node *p, const lop_node **left, const lop_node **x,
                          const lop_node **right);
 /* S and X of a product S^-1 X S^-1, borrowed; NULL: it is none. */

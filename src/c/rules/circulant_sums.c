@@ -218,15 +218,19 @@ LOP_BUILD(sums_beside_circulant) {
     return st;
 }
 
-/* A Toeplitz matrix, or its inverse, of which sums along diagonals are few numbers, or those of
- * products with circulant matrices. */
-static bool has_few_sums(const lop_node *x, int depth) {
+/* A Toeplitz matrix, or its inverse, of which sums along diagonals are few numbers, those of
+ * products with circulant matrices, of which the middle may be a diagonal one, and sums of such. */
+static bool has_few_sums(const lop_node *x, bool beside, int depth) {
     if (depth == 0) return false;
     if (x->op == &lop_op_view || x->op == &lop_op_scaled || x->op == &lop_op_inverse)
-        return has_few_sums(x->child[0], depth - 1);
+        return has_few_sums(x->child[0], beside, depth - 1);
     const lop_node *other = NULL;
-    if (x->op == &lop_op_prod) return circulant_factor(x, &other) && has_few_sums(other, depth - 1);
-    return x->op == &lop_op_toeplitz;
+    if (x->op == &lop_op_prod)
+        return circulant_factor(x, &other) && has_few_sums(other, true, depth - 1);
+    if (x->op == &lop_op_sum && beside)
+        return has_few_sums(x->child[0], true, depth - 1) &&
+               has_few_sums(x->child[1], true, depth - 1);
+    return x->op == &lop_op_toeplitz || (beside && x->op == &lop_op_diag);
 }
 
 LOP_BUILD(trace_beside_circulant) {
@@ -235,7 +239,7 @@ LOP_BUILD(trace_beside_circulant) {
                    *all = NULL;
     const lop_node *c = circulant_factor(p, &x);
     const lop_attr turned = {.i = {0, 1, 1, (int64_t)m->root->dtype + 1}};
-    if (!c || p->dtype != m->root->dtype || !has_few_sums(x, DEPTH)) return LOP_NOMATCH;
+    if (!c || p->dtype != m->root->dtype || !has_few_sums(x, false, DEPTH)) return LOP_NOMATCH;
     lop_status st = one_column(mk, c, false, &one);
     if (st == LOP_OK) st = cast_to(mk, one->child[0], m->root->dtype, &column);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_diagonal_sums, &turned, x, &sums);

@@ -476,28 +476,34 @@ static const lop_node *first_inverted(const lop_node *a, int depth) {
     return found || !two ? found : first_inverted(a->child[1], depth - 1);
 }
 
-/* The blocks on the diagonal of a product with inverses of one B + U C V^H, block diagonal but for
- * what is thin: those of the base and of the low rank, where solving by Woodbury's formula is as
- * accurate as by a factor of the whole; else of the dense form. */
-LOP_BUILD(entries_expanded) {
+/* What the root reads off a product with inverses of one B + U C V^H, which is of structure but for
+ * what is thin: off the base, by `of_base`, and off the low rank, where solving by Woodbury's
+ * formula is as accurate as by a factor of the whole; else `of_dense`. */
+static lop_status
+projected(const lop_match *m, const lop_maker *mk,
+          lop_status (*of_base)(const lop_match *m, const lop_maker *mk, const lop_node **out),
+          lop_status (*of_dense)(const lop_maker *mk, const lop_node *root, const lop_node **out),
+          const lop_node **out) {
+    enum { MOST = 3 };
     const lop_node *root = m->root, *a = root->child[0], *update = NULL, *own = NULL, *low = NULL,
-                   *thin = NULL, *value = NULL, *alt = NULL;
+                   *thin = NULL, *value = NULL, *alt = NULL, *child[MOST] = {NULL};
     const lop_node *inverted = first_inverted(a, DEPTH);
     woodbury s = {.mk = mk};
     bool rounded = false;
     lop_match base = *m;
-    if (!inverted || inverted->dtype != root->dtype) return LOP_NOMATCH;
+    if (!inverted || inverted->dtype != root->dtype || root->n > MOST) return LOP_NOMATCH;
+    for (int i = 1; i < root->n; i++) child[i] = root->child[i];
     lop_status st = lop_woodbury_of_sum(mk, root->dtype, inverted, &s.a);
     if (st == LOP_OK) st = expanded(mk, a, root->dtype, false, &rounded, &update);
-    const lop_node *child[3] = {update ? update->child[0] : NULL, root->child[1], root->child[2]};
-    if (st == LOP_OK) st = lop_make_op(mk, root->op, &root->attr, 3, child, NULL, &base.root);
-    if (st == LOP_OK) st = lop_build_value_of_blocks(&base, mk, &own);
+    child[0] = update ? update->child[0] : NULL;
+    if (st == LOP_OK) st = lop_make_op(mk, root->op, &root->attr, root->n, child, NULL, &base.root);
+    if (st == LOP_OK) st = of_base(&base, mk, &own);
     if (st == LOP_OK)
         st = lop_make(mk, "lowrank", NULL, update->n - 1, update->child + 1, NULL, &thin);
     child[0] = thin;
-    if (st == LOP_OK) st = lop_make_op(mk, root->op, &root->attr, 3, child, NULL, &low);
+    if (st == LOP_OK) st = lop_make_op(mk, root->op, &root->attr, root->n, child, NULL, &low);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_add, NULL, own, low, &value);
-    if (st == LOP_OK) st = lop_entries_of_dense(mk, root, &alt);
+    if (st == LOP_OK) st = of_dense(mk, root, &alt);
     s.p = s.a ? parts_of(s.a) : s.p;
     s.dt = (lop_attr){.i = {0, 0, 0, (int64_t)root->dtype + 1}};
     if (st == LOP_OK) st = lop_woodbury_open(&s);
@@ -507,4 +513,11 @@ LOP_BUILD(entries_expanded) {
                               value,  alt, s.a, base.root == root ? NULL : base.root};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     return st;
+}
+/* The blocks on the diagonal; what the product means for a factor of a Kron. */
+LOP_BUILD(entries_expanded) {
+    return projected(m, mk, lop_build_value_of_blocks, lop_entries_of_dense, out);
+}
+LOP_BUILD(partial_expanded) {
+    return projected(m, mk, lop_build_partial_krons, lop_partial_of_dense, out);
 }

@@ -303,6 +303,19 @@ LOP_BUILD(partial_view) {
     lop_node_unref(x);
     return st == LOP_OK ? seen_array(mk, mode, value, out) : st;
 }
+/* S need not be known to be its own transpose. */
+LOP_BUILD(partial_turned) {
+    const lop_node *seen = NULL, *x = NULL, *value = NULL;
+    int64_t mode;
+    lop_status st = lop_unturned(mk, m->root->child[0], &mode, &seen);
+    if (st != LOP_OK) return st;
+    st = seen_array(mk, mode, lop_node_ref(m->root->child[1]), &x);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_kron_partial, &m->root->attr, seen, x, &value);
+    lop_node_unref(seen);
+    lop_node_unref(x);
+    return st == LOP_OK ? seen_array(mk, mode, value, out) : st;
+}
+
 lop_status lop_partial_of_dense(const lop_maker *mk, const lop_node *root, const lop_node **out) {
     const lop_attr d = {.i = {0, 0, 0, root->attr.i[3]}}, side = {.i = {root->attr.i[0], 0, 0, 0}};
     const lop_node *dense;

@@ -584,11 +584,17 @@ static lop_status trace_within(const lop_match *m, const lop_maker *mk, const lo
 }
 
 LOP_BUILD(between_trace_spectral) {
-    const lop_node *p = NULL;
+    const lop_node *p = NULL, *turned = NULL;
+    int64_t mode;
     if (!lop_is_blas(m->root->dtype)) return LOP_NOMATCH;
     lop_status st = lop_grids_as_kronsums(mk, m->root->child[0], GRIDS, &p);
     if (st == LOP_OK) st = trace_beside(m, mk, p, out);
     if (st == LOP_NOMATCH && p) st = trace_within(m, mk, p, out);
+    if (st == LOP_NOMATCH && p && !lop_is_complex(p->dtype)) { /* tr P = tr P^T */
+        st = lop_unturned(mk, p, &mode, &turned);
+        if (st == LOP_OK) st = trace_beside(m, mk, turned, out);
+    }
+    lop_node_unref(turned);
     lop_node_unref(p);
     return st;
 }

@@ -1,0 +1,110 @@
+/* gen_partials.c: what operators mean for a factor of a Kron, for the rows named partial-kron,
+ * -krons, -inverse-kron, -inverse-update, -inverse-thin-sum, -turned, -expanded and -product. */
+#include "gen.h"
+
+static int64_t pick(gen *g, int64_t n) { return world_pick(g->w, 0, n); }
+
+static const lop_node *dense(gen *g, int64_t m, int64_t n) {
+    return t_one_of(g->w, "dense", NULL, gen_array(g, 2, m, n));
+}
+
+static const lop_node *definite(gen *g, int64_t n) {
+    const lop_node *a = NULL;
+    for (int i = 0; i < 60 && !(a && a->attr.i[0] == LOP_ASSUME_POSITIVE); i++) {
+        lop_node_unref(a);
+        a = gen_assumed(g, n);
+    }
+    return a;
+}
+
+static const lop_node *definite_kron(gen *g, const int64_t *n) {
+    return t_two_of(g->w, "kron", definite(g, n[0]), definite(g, n[1]));
+}
+static const lop_node *any_kron(gen *g, const int64_t *n) {
+    return t_two_of(g->w, "kron", dense(g, n[0], n[0]), dense(g, n[1], n[1]));
+}
+
+/* a, or a view of it. */
+static const lop_node *seen(gen *g, const lop_node *a) {
+    const lop_attr turn = t_ints(1 + pick(g, 3), 0, 0, 0);
+    return g->views && !pick(g, 4) ? t_one_of(g->w, "view", &turn, a) : a;
+}
+
+static const lop_node *keep(const lop_node *a) { return a ? lop_node_ref(a) : NULL; }
+
+/* a x a or a a; takes over both. */
+static const lop_node *around(gen *g, const lop_node *a, const lop_node *x) {
+    const lop_node *half = x ? t_two_of(g->w, "prod", keep(a), x) : keep(a);
+    return t_two_of(g->w, "prod", half, a);
+}
+
+/* B + U C U^H of one column; as it is written, or a LowRankUpdate. */
+static const lop_node *update(gen *g, const int64_t *n, bool written) {
+    const int64_t rows = n[0] * n[1];
+    const lop_node *b = definite_kron(g, n), *u = dense(g, rows, 1);
+    const lop_attr back = t_ints(LOP_H, 0, 0, 0);
+    if (written) {
+        const lop_node *uh = t_one_of(g->w, "view", &back, keep(u));
+        return t_two_of(g->w, "sum", b, t_two_of(g->w, "prod", u, uh));
+    }
+    const lop_node *child[3] = {b, u, u}, *out = NULL;
+    if (b && u) out = t_node(g->w, "lowrankupdate", NULL, 3, child);
+    lop_node_unref(b);
+    lop_node_unref(u);
+    return out;
+}
+
+static const lop_node *krons(gen *g, const int64_t *n) {
+    const lop_node *a = t_one_of(g->w, "inverse", NULL, definite_kron(g, n)), *x = any_kron(g, n);
+    if (pick(g, 2)) x = t_two_of(g->w, "sum", x, any_kron(g, n));
+    return around(g, seen(g, a), seen(g, x));
+}
+
+static const lop_node *turned(gen *g, const int64_t *n) {
+    const lop_attr turn = t_ints(pick(g, 2) ? LOP_T : LOP_H, 0, 0, 0);
+    const int64_t rows = n[0] * n[1];
+    const lop_node like = {
+        .shape = {.ndim = 2, .dim = {rows, rows}}, .dtype = LOP_f64, .weak = LOP_WEAK, .core = 2};
+    const lop_node *eye = NULL;
+    if (lop_node_make(&g->w->ctx, &lop_op_identity, NULL, 0, NULL, &like, &eye, &g->w->err) !=
+        LOP_OK)
+        return NULL;
+    const lop_node *s = t_two_of(g->w, "sum", any_kron(g, n), eye),
+                   *in = t_one_of(g->w, "view", &turn, t_one_of(g->w, "inverse", NULL, s));
+    return around(g, in, pick(g, 3) ? any_kron(g, n) : NULL);
+}
+
+const lop_node *gen_partial(gen *g, const char *rule) {
+    world *w = g->w;
+    gen one = *g;
+    one.batch = (lop_shape){0};
+    one.exprs = 0;
+    if (strstr(rule, "update") || strstr(rule, "thin-sum") || strstr(rule, "expanded"))
+        one.dtype = pick(g, 2) ? LOP_f64 : LOP_c128; /* of one precision */
+    const bool expanded = strstr(rule, "expanded") != NULL;
+    int64_t n[2] = {2 + pick(g, 2), 2 + pick(g, 2)};
+    if (expanded || strstr(rule, "thin-sum")) n[0] = n[1] = 6;
+    const lop_attr side = t_ints(pick(g, 2), 0, 0, 0);
+    const int64_t size = n[side.i[0] ? 0 : 1], rows = n[0] * n[1];
+    const lop_node *a = NULL;
+    if (expanded)
+        a = around(&one, t_one_of(w, "inverse", NULL, update(&one, n, pick(g, 2))),
+                   any_kron(&one, n));
+    else if (strstr(rule, "update"))
+        a = t_one_of(w, "inverse", NULL, update(&one, n, false));
+    else if (strstr(rule, "thin-sum"))
+        a = t_one_of(w, "inverse", NULL, update(&one, n, true));
+    else if (strstr(rule, "turned"))
+        a = turned(&one, n);
+    else if (strstr(rule, "product"))
+        a = t_two_of(w, "prod", dense(&one, rows, 1), dense(&one, 1, rows));
+    else if (strstr(rule, "inverse-kron"))
+        a = t_one_of(w, "inverse", NULL, definite_kron(&one, n));
+    else
+        a = strstr(rule, "krons") ? krons(&one, n) : any_kron(&one, n);
+    const lop_node *child[2] = {a, gen_array(&one, 2, size, size)}, *out = NULL;
+    if (child[0] && child[1]) out = t_node(w, "kron_partial", &side, 2, child);
+    lop_node_unref(child[0]);
+    lop_node_unref(child[1]);
+    return out;
+}
