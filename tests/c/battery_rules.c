@@ -251,6 +251,7 @@ static const lop_node *by_name(gen *g, const char *rule) {
     if (strstr(rule, "pushed")) return gen_pushed(g, rule);
     if (strstr(rule, "-beside-circulant")) return gen_beside_circulant(g, rule);
     if (strstr(rule, "-beside-deficient")) return gen_beside_deficient(g, rule);
+    if (strstr(rule, "between-expanded")) return gen_between_expanded(g, rule);
     if (!strcmp(rule, "partial-turned") || !strcmp(rule, "partial-expanded") ||
         !strcmp(rule, "partial-product") || !strcmp(rule, "partial-krons") ||
         !strcmp(rule, "partial-kron") || !strcmp(rule, "partial-inverse-kron") ||

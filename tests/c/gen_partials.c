@@ -1,5 +1,6 @@
 /* gen_partials.c: what operators mean for a factor of a Kron, for the rows named partial-kron,
- * -krons, -inverse-kron, -inverse-update, -inverse-thin-sum, -turned, -expanded and -product. */
+ * -krons, -inverse-kron, -inverse-update, -inverse-thin-sum, -turned, -expanded and -product; and
+ * diagonals and traces for those named between-expanded. */
 #include "gen.h"
 
 static int64_t pick(gen *g, int64_t n) { return world_pick(g->w, 0, n); }
@@ -107,4 +108,24 @@ const lop_node *gen_partial(gen *g, const char *rule) {
     lop_node_unref(child[0]);
     lop_node_unref(child[1]);
     return out;
+}
+
+/* D + u v^H of 36 rows and more. */
+static const lop_node *diagonal_and_thin(gen *g, int64_t n, bool own) {
+    const lop_attr back = t_ints(LOP_H, 0, 0, 0);
+    const lop_node *u = dense(g, n, 1), *v = own ? keep(u) : dense(g, n, 1),
+                   *low = t_two_of(g->w, "prod", u, t_one_of(g->w, "view", &back, v));
+    return t_two_of(g->w, "sum", t_one_of(g->w, "diag", NULL, gen_array(g, 1, n, 1)), low);
+}
+const lop_node *gen_between_expanded(gen *g, const char *rule) {
+    const lop_attr all = t_ints(0, 0, 0, 0);
+    gen one = *g;
+    one.batch = (lop_shape){0};
+    one.exprs = 0;
+    one.dtype = pick(g, 2) ? LOP_f64 : LOP_c128;
+    const int64_t n = 36 + pick(g, 4);
+    const lop_node *in =
+        t_one_of(g->w, "inverse", NULL, diagonal_and_thin(&one, n, pick(g, 2) != 0));
+    const lop_node *p = around(&one, in, diagonal_and_thin(&one, n, false));
+    return t_one_of(g->w, strncmp(rule, "trace", 5) ? "diagonal" : "trace", &all, p);
 }

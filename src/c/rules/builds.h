@@ -312,6 +312,8 @@ LOP_BUILD(update_inverse_diagonal);
 LOP_BUILD(expanded_update);
 LOP_BUILD(entries_expanded);
 LOP_BUILD(partial_expanded);
+LOP_BUILD(diagonal_expanded);
+LOP_BUILD(trace_expanded);
 /* low_rank_inverse_between.c */
 LOP_BUILD(between_update_diagonal);
 LOP_BUILD(between_update_trace);

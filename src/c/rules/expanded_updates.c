@@ -521,3 +521,42 @@ LOP_BUILD(entries_expanded) {
 LOP_BUILD(partial_expanded) {
     return projected(m, mk, lop_build_partial_krons, lop_partial_of_dense, out);
 }
+
+/* Of a base that is diagonal by how it is written the numbers on it. */
+static lop_status base_diagonal(const lop_match *m, const lop_maker *mk, const lop_node **out) {
+    const lop_band b = lop_infer_bands(m->root->child[0]);
+    (void)mk;
+    if (b.l > 0 || b.u > 0) return LOP_NOMATCH;
+    *out = lop_node_ref(m->root);
+    return LOP_OK;
+}
+static lop_status dense_diagonal(const lop_maker *mk, const lop_node *root, const lop_node **out) {
+    return lop_diagonal_of_dense(mk, root->dtype, root->child[0], out);
+}
+/* Does a have two inverses and more? With one a thin product has a way of its own. */
+static bool has_inverses(const lop_node *a, int depth, int *found) {
+    if (depth == 0 || *found > 1) return *found > 1;
+    if (a->op == &lop_op_inverse) return ++*found > 1;
+    const bool two = a->op == &lop_op_prod || a->op == &lop_op_sum;
+    if (!two && a->op != &lop_op_view && a->op != &lop_op_scaled) return false;
+    return has_inverses(a->child[0], depth - 1, found) ||
+           (two && has_inverses(a->child[1], depth - 1, found));
+}
+LOP_BUILD(diagonal_expanded) {
+    int found = 0;
+    if (m->root->attr.i[0] != 0 || !has_inverses(m->root->child[0], DEPTH, &found))
+        return LOP_NOMATCH;
+    return projected(m, mk, base_diagonal, dense_diagonal, out);
+}
+LOP_BUILD(trace_expanded) {
+    const lop_attr all = {.i = {0, 0, 0, m->root->attr.i[3]}};
+    const lop_node *root = NULL, *d = NULL;
+    lop_match as = *m;
+    lop_status st = lop_make1(mk, &lop_op_diagonal, &all, m->root->child[0], &root);
+    as.root = root;
+    if (st == LOP_OK) st = lop_build_diagonal_expanded(&as, mk, &d);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_sumall, NULL, d, out);
+    lop_node_unref(root);
+    lop_node_unref(d);
+    return st;
+}
