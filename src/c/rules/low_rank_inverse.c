@@ -1,7 +1,6 @@
 /* low_rank_inverse.c: Woodbury's formula, and the determinant lemma, for LowRankUpdate. */
 #include "expr/properties.h"
 #include "low_rank_woodbury.h"
-#include "ops/shared/column_norm.h"
 #include "ops/shared/sparse_solver.h"
 
 enum { TRIANGLE = 16 }; /* columns from which half a product pays */
@@ -292,7 +291,7 @@ static woodbury opened_by(const lop_maker *mk, const lop_node *a, const lop_node
 lop_status lop_solve_by_update(const lop_match *m, const lop_maker *mk, const lop_node *a,
                                const lop_node *update, const lop_node **out) {
     woodbury s = opened_by(mk, a, update, m->root->dtype);
-    lop_check k = {.mk = mk, .a = s.a, .room = LOP_ROOM_MADE};
+    lop_check k = {.mk = mk, .a = s.a};
     const lop_node *b = NULL, *x = NULL, *r = NULL, *dx = NULL, *x2 = NULL, *dense = NULL,
                    *alt = NULL, *bordered = NULL, *second = NULL, *w = NULL;
     lop_attr cast = {.i = {1, 0, 0, s.dt.i[3]}};
@@ -373,7 +372,7 @@ LOP_BUILD(solve_update_view) {
                    *r = NULL, *dx = NULL, *x2 = NULL, *dense = NULL, *alt = NULL, *bordered = NULL,
                    *second = NULL;
     woodbury s = {.mk = mk, .a = view->child[0], .p = parts_of(view->child[0])}, turned = s;
-    lop_check k = {.mk = mk, .a = s.a, .room = LOP_ROOM_MADE};
+    lop_check k = {.mk = mk, .a = s.a};
     const lop_attr h = {.i = {LOP_H, 0, 0, 0}},
                    cast = {.i = {1, 0, 0, (int64_t)m->root->dtype + 1}};
     if (view->attr.i[0] != LOP_H && lop_is_complex(s.a->dtype)) /* as what is conjugated */

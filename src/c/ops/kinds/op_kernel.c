@@ -332,8 +332,8 @@ static lop_status element(lop_emit *e, const lop_node *self, int64_t i, int64_t 
 
 /* -- gradients: kernel_number_sums and kernel_point_sums, arrays over the children of a kernel of
  * one factor and, last, the cotangent's dense form. attr.i[0..2] as the kernel's; i[3]: of points,
- * 0 x, 1 y. The numbers: a vector of variance, lengths and shape, those that are there or not. A
- * cotangent that is a product of thin factors, or a diagonal, is not formed. */
+ * 0 x, 1 y. The numbers: variance, lengths and shape, those that are there or not. A cotangent of
+ * thin factors, or a diagonal, is not formed. */
 
 static lop_status infer_sums(lop_node *n, lop_err *err) {
     factor f[LOPK_KERNELS];
@@ -394,10 +394,7 @@ static lopk_cotangent_form form_of(const lop_node *g, const lop_node **part, int
     *n = 1;
     if (g->op == &lop_op_swap && g->child[0]->op == &lop_op_apply) g = g->child[0];
     const lop_node *a = g->n > 0 ? g->child[0] : NULL;
-    if (g->op == &lop_op_eye) {
-        *n = 0;
-        return LOPK_BY_DIAGONAL;
-    }
+    if (g->op == &lop_op_eye) return *n = 0, LOPK_BY_DIAGONAL;
     if (g->op == &lop_op_todense && a->op == &lop_op_diag) {
         part[0] = a->child[0];
         return LOPK_BY_DIAGONAL;
@@ -456,7 +453,7 @@ static bool is_read_off(const lop_node *g, int deep) {
     const int64_t few = (lop_rows(g) < lop_cols(g) ? lop_rows(g) : lop_cols(g)) / 2;
     const lop_node *a = g->n > 0 ? g->child[0] : NULL;
     if (deep == 0) return false;
-    if (g->op == &lop_op_scaled) return is_read_off(a, deep - 1);
+    if (g->op == &lop_op_scaled || g->op == &lop_op_view) return is_read_off(a, deep - 1);
     if (g->op == &lop_op_sum) return is_read_off(a, deep - 1) && is_read_off(g->child[1], deep - 1);
     if (g->op == &lop_op_prod)
         return lop_cols(a) <= few || is_read_off(a, deep - 1) || is_read_off(g->child[1], deep - 1);
@@ -468,13 +465,16 @@ static const lop_node *sums_of(lop_vjp *v, const lop_node *self, int child, cons
                                int deep) {
     const lop_node *held[6], *one;
     lop_attr attr = self->attr;
-    if (deep > 0 && g->op == &lop_op_scaled && !lop_is_complex(g->dtype)) {
-        one = sums_of(v, self, child, g->child[0], deep - 1);
+    if (deep-- > 0 && g->op == &lop_op_scaled && !lop_is_complex(g->dtype)) {
+        one = sums_of(v, self, child, g->child[0], deep);
         return one ? lop_vjp_make(v, &lop_op_scale, &g->attr, one, NULL) : NULL;
     }
-    if (g->op == &lop_op_sum && is_read_off(g, deep)) {
-        one = sums_of(v, self, child, g->child[0], deep - 1);
-        const lop_node *other = one ? sums_of(v, self, child, g->child[1], deep - 1) : NULL;
+    const lop_mode mode = g->op == &lop_op_view ? (lop_mode)g->attr.i[0] : LOP_N;
+    const lop_node *sum = mode ? g->child[0] : g, *other = NULL;
+    if (sum->op == &lop_op_sum && is_read_off(g, deep + 1)) {
+        if ((one = lop_vjp_view(v, sum->child[0], mode))) one = sums_of(v, self, child, one, deep);
+        if (one) other = lop_vjp_view(v, sum->child[1], mode);
+        if (other) other = sums_of(v, self, child, other, deep);
         return other ? lop_vjp_make(v, &lop_op_add, NULL, one, other) : NULL;
     }
     for (int i = 0; i < self->n; i++) held[i] = self->child[i];

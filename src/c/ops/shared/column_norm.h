@@ -13,12 +13,11 @@ enum { LOP_NORMS = 64 };
 void lop_column_norms(const lop_mat *a, int64_t from, double *out);
 /* The rounding unit of a dtype: half of its epsilon. */
 double lop_rounding(lop_dtype dt);
-/* How many rounding units the backward error of a solution of n rows may be: 10 n, as promised.
- * Where it is larger than 30 sqrt(n) a solution by a low rank is refined; what is made of its parts
- * without a solution (inverses, determinants) gives way. One by a Schur complement is refined from
- * 3 sqrt(n) on, about what a factor with exchanges leaves: so growth by a small pivot is taken
- * back. (Low ranks over little noise have 10 to 25 sqrt(n) throughout: refining cost twice the
- * time.) */
+/* How many rounding units the backward error of a solution of n rows may be: 10 n, as promised. One
+ * by a Schur complement is refined from 3 sqrt(n) on, about what a factor with exchanges leaves, so
+ * that growth by a small pivot is taken back; what is made of a factor without a solution
+ * (inverses, determinants) gives way at 30 sqrt(n). (Solutions by low ranks over little noise have
+ * 10 to 70 sqrt(n) throughout: to refine them cost twice the time.) */
 typedef enum lop_room { LOP_ROOM_PROMISED, LOP_ROOM_REFINED, LOP_ROOM_MADE } lop_room;
 double lop_backward_room(int64_t n, lop_room room);
 
