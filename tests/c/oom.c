@@ -246,6 +246,14 @@ static const lop_node *parts_between(int which) {
     return which ? gen_own_blocks(&g, rules[which]) : gen_between_sparse(&g, rules[0]);
 }
 
+/* What products with inverses of a Kron and a low rank mean for a factor of the Kron. */
+static const lop_node *partials(int which) {
+    static const char *const rules[] = {"partial-expanded", "partial-krons", "partial-turned",
+                                        "partial-product"};
+    gen g = {.w = &w, .dtype = LOP_f64, .solves = true, .views = true, .largest = 3};
+    return gen_partial(&g, rules[which]);
+}
+
 /* Spectrum; factor; a batch that falls back; Kron; a workspace beyond the frame's own room. */
 /* A product with a BlockDiag of the later two of three matrices of a stack. */
 static const lop_node *of_stack(void) {
@@ -309,6 +317,10 @@ static const lop_node *fixed(int which) {
     case 55: return parts_between(which - 52);
     case 56: return of_inverses(34);
     case 57: return of_stack();
+    case 58:
+    case 59:
+    case 60:
+    case 61: return partials(which - 58);
     default: return of_inverses(which - 13);
     }
 }
@@ -540,7 +552,7 @@ int main(int argc, char **argv) {
         cotangents_alone();
         tests_of_assumptions();
         kinds_as_declared();
-        fixed_scenes(0, 58);
+        fixed_scenes(0, 62);
         w.ctx.mixed = true; /* solves by a factor, and a batch in which it fails */
         fixed_scenes(1, 3);
         w.ctx.mixed = false;
