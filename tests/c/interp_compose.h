@@ -206,6 +206,7 @@ static bool is_composed(const char *s) {
                                         "toeplitz_solve",
                                         "toeplitz_det",
                                         "toeplitz_inverse_diagonal",
+                                        "toeplitz_inverse",
                                         "first_unit",
                                         "grid_solve",
                                         "sparse_solve",
@@ -309,7 +310,7 @@ static const tv *composed(ip *p, const lop_node *node, const char *s) {
         return a && b ? ip_solve(p, a, (lop_mode)node->attr.i[0], b) : NULL;
     }
     if (!strcmp(s, "toeplitz_solve") || !strcmp(s, "toeplitz_det") ||
-        !strcmp(s, "toeplitz_inverse_diagonal") || strstr(s, "sparse") ||
+        strstr(s, "toeplitz_inverse") || strstr(s, "sparse") ||
         !strcmp(s, "quasiseparable_solve") || !strcmp(s, "quasiseparable_det") ||
         !strcmp(s, "quasiinvdiag") || !strcmp(s, "block_tridiagonal_solve") ||
         !strcmp(s, "block_det") || strstr(s, "blockinv") || strstr(s, "invdiag") ||

@@ -163,6 +163,7 @@ LOP_BUILD(toeplitz_det);
 LOP_BUILD(hankel_det);
 LOP_BUILD(toeplitz_plus);
 LOP_BUILD(toeplitz_inverse_diagonal);
+LOP_BUILD(toeplitz_inverse_dense);
 /* The columns x, w, z and v of toeplitz_inverse_diagonal, of a Toeplitz or a Hankel matrix; NOMATCH
  * where the dense way is as good. Owned, four. */
 lop_status lop_toeplitz_inverse_columns(const lop_maker *mk, const lop_node *a, lop_dtype dt,
