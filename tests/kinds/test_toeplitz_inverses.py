@@ -1,5 +1,5 @@
-"""The inverses of Toeplitz and Hankel matrices in all their numbers: columns and rows have the backward
-error of solves, or the dense form is taken; symmetric ones are so to the last bit."""
+"""The inverses of Toeplitz and Hankel matrices in all their numbers: columns and rows have the
+backward error of solves, or the dense form is taken; symmetric ones are so to the last bit."""
 
 import numpy as np
 import pytest
@@ -75,7 +75,7 @@ def test_views_multiples_batches_and_parts(rng):
     c[..., 0] = r[..., 0] = 30
     T = pl.Toeplitz(c, r)
     dense = np.linalg.inv(T.toarray())
-    close = dict(rtol=0, atol=1e-12)
+    close = {"rtol": 0, "atol": 1e-12}
     np.testing.assert_allclose(pl.inv(T).toarray(), dense, **close)
     np.testing.assert_allclose(pl.inv(T.T).toarray(), dense.swapaxes(-1, -2), **close)
     np.testing.assert_allclose((2 * pl.inv(T)).toarray(), 2 * dense, **close)

@@ -146,7 +146,7 @@ def test_sizes_on_both_sides_of_thresholds(spelled, n, dtype):
     near = 1e4 * eps * np.abs(inverse).max()
     for whole in (False, True):
         questions, b, c = asked(a, whole)
-        # beside diagonals of the inverse, which go by structure, five columns may go by the dense form
+        # beside diagonals of the inverse, by structure, five columns may go by the dense form
         for program in (questions[:5] + questions[7:], questions[:3] + questions[5:]):
             with pl.config(check_plans=True):
                 values, made = ran(program)
