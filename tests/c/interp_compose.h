@@ -285,6 +285,8 @@ static const tv *products_below(ip *p, const lop_node *node) {
 }
 
 static const tv *composed(ip *p, const lop_node *node, const char *s) {
+    if (!strcmp(s, "checked") && node->attr.i[0]) /* by A v alone; else by A^H A v */
+        return ip_eval(p, node->child[node->n - 1]);
     /* the fast branch; of a wrong bound something else, that it does not go unseen */
     if (!strcmp(s, "checked") || !strcmp(s, "checked_det") || !strcmp(s, "checked_value")) {
         const int q = strcmp(s, "checked") ? 4 : 3;

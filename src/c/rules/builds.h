@@ -530,7 +530,7 @@ lop_status lop_blocks_alike_array(const lop_match *m, const lop_maker *mk,
 typedef struct lop_check {
     const lop_maker *mk;
     const lop_node *a;
-    const lop_node *q, *u, *v; /* A^H u; A v times a power of two, near one; the probe */
+    const lop_node *q, *u, *v, *av; /* A^H u; A v times a power of two, near one; a probe; A v */
 } lop_check;
 lop_status lop_inverse_alike(const lop_match *m, const lop_maker *mk,
                              const lop_node **out) LOP_MUST_CHECK;
