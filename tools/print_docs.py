@@ -435,7 +435,7 @@ def operations() -> str:
         if rule["phase"] == "first":
             rewritten.add(rule["left"][1:].split("@")[0].split(" ")[0].rstrip("*)"))
         outer, *inner = re.findall(r"\((\w+)", rule["left"])[:3]
-        for head in inner:
+        for head in inner[:1] if inner[:1] == ["inverse"] else inner:
             phases = ("close", "push") if rule["phase"] == "both" else (rule["phase"],)
             found.setdefault((outer, head), set()).update(phases)
     text += (

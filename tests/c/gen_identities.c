@@ -55,7 +55,8 @@ static const lop_node *asked(gen *g, const char *rule, const lop_node *a) {
         return t_two_of(g->w, "solve", a, gen_array(g, 2, n, 1 + pick(g, 2)));
     }
     if (!strcmp(rule, "dense-spelled-product") || !strcmp(rule, "dense-corner") ||
-        !strcmp(rule, "dense-smoother"))
+        !strcmp(rule, "dense-smoother") || !strcmp(rule, "dense-circulants") ||
+        !strcmp(rule, "dense-sum-circulants"))
         return t_one_of(g->w, "todense", &d, a);
     if (!strcmp(rule, "diagonal-smoother") || !strcmp(rule, "diagonal-circulants") ||
         strstr(rule, "plus-identity") || !strcmp(rule, "diagonal-spelled-product") ||
@@ -258,11 +259,16 @@ static const lop_node *beside_band(gen *g) {
     return sum(g, d, times(g, c, all));
 }
 
-/* C D^-1 or D^-1 C of circulants. */
-static const lop_node *circulants(gen *g) {
+/* C D^-1 or D^-1 C of circulants, C + D^-1, or C. */
+static const lop_node *circulants(gen *g, const char *rule) {
     const int64_t n = 2 + pick(g, 4);
     const lop_node *c = t_two_of(g->w, "circulant", gen_array(g, 1, n, 1), gen_sizes(g, n)),
                    *d = t_two_of(g->w, "circulant", gen_array(g, 1, n, 1), gen_sizes(g, n));
+    if (!strcmp(rule, "dense-inverse-circulants")) {
+        lop_node_unref(d);
+        return c;
+    }
+    if (!strcmp(rule, "dense-sum-circulants")) return sum(g, c, inverse(g, d));
     return pick(g, 2) ? prod(g, c, inverse(g, d)) : prod(g, inverse(g, d), c);
 }
 
@@ -390,7 +396,7 @@ const lop_node *gen_identity_of_inverses(gen *g, const char *rule) {
         : strstr(rule, "inverse-block") ? triangle_of_blocks(&one)
         : strstr(rule, "solve-thin")    ? parallel(&one, false)
         : strstr(rule, "beside-band")   ? beside_band(&one)
-        : strstr(rule, "circulants")    ? circulants(&one)
+        : strstr(rule, "circulants")    ? circulants(&one, rule)
         : strstr(rule, "-weighted")     ? weighted(&one)
         : strstr(rule, "inverse-update") && rule[0] == 't' ? beside_update(&one)
         : strstr(rule, "-kinds") ? one_toeplitz(&one, strstr(rule, "view"))

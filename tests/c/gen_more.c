@@ -148,7 +148,10 @@ static const lop_node *of_matrix(gen *g, const char *rule, const lop_node *s) {
     if (!strncmp(rule, "scaledet", 8)) return t_one_of(w, "scaledet", NULL, s);
     const bool sums = !strncmp(rule, "sums", 4);
     const lop_attr how = sums ? gen_lines(g) : t_ints(0, 0, 0, 0);
-    return t_one_of(w, sums ? "diagonal_sums" : "diagonal", &how, t_one_of(w, "inverse", NULL, s));
+    const char *action = sums                         ? "diagonal_sums"
+                         : !strncmp(rule, "dense", 5) ? "todense"
+                                                      : "diagonal";
+    return t_one_of(w, action, &how, t_one_of(w, "inverse", NULL, s));
 }
 
 const lop_node *gen_thin_det(gen *g, const char *rule) {

@@ -206,6 +206,7 @@ static bool is_composed(const char *s) {
                                         "toeplitz_solve",
                                         "toeplitz_det",
                                         "toeplitz_inverse_diagonal",
+                                        "toeplitz_inverse",
                                         "first_unit",
                                         "grid_solve",
                                         "sparse_solve",
@@ -284,6 +285,8 @@ static const tv *products_below(ip *p, const lop_node *node) {
 }
 
 static const tv *composed(ip *p, const lop_node *node, const char *s) {
+    if (!strcmp(s, "checked") && node->attr.i[0]) /* by A v alone; else by A^H A v */
+        return ip_eval(p, node->child[node->n - 1]);
     /* the fast branch; of a wrong bound something else, that it does not go unseen */
     if (!strcmp(s, "checked") || !strcmp(s, "checked_det") || !strcmp(s, "checked_value")) {
         const int q = strcmp(s, "checked") ? 4 : 3;
@@ -309,7 +312,7 @@ static const tv *composed(ip *p, const lop_node *node, const char *s) {
         return a && b ? ip_solve(p, a, (lop_mode)node->attr.i[0], b) : NULL;
     }
     if (!strcmp(s, "toeplitz_solve") || !strcmp(s, "toeplitz_det") ||
-        !strcmp(s, "toeplitz_inverse_diagonal") || strstr(s, "sparse") ||
+        strstr(s, "toeplitz_inverse") || strstr(s, "sparse") ||
         !strcmp(s, "quasiseparable_solve") || !strcmp(s, "quasiseparable_det") ||
         !strcmp(s, "quasiinvdiag") || !strcmp(s, "block_tridiagonal_solve") ||
         !strcmp(s, "block_det") || strstr(s, "blockinv") || strstr(s, "invdiag") ||

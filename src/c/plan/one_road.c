@@ -79,6 +79,8 @@ static lop_status note(found *f, const lop_node *node, bool branches, int pass, 
         return lop_map_set(&f->sure, dense, known | how);
     }
     if (pass == 2 && branches && needs_inverse(f, node)) return lop_map_set(&f->kept, dense, 1);
+    /* the whole inverse by structure is n^2 steps from two columns, whichever way these go */
+    if (node->op == &lop_op_toeplitz_inverse) return LOP_OK;
     *turned = pass == 3 && branches && lop_map_get(&f->sure, dense, &known) && (known & how) &&
               !lop_map_get(&f->kept, dense, &kept);
     return *turned ? lop_map_set(instead, node, 1) : LOP_OK;

@@ -163,6 +163,7 @@ LOP_BUILD(toeplitz_det);
 LOP_BUILD(hankel_det);
 LOP_BUILD(toeplitz_plus);
 LOP_BUILD(toeplitz_inverse_diagonal);
+LOP_BUILD(toeplitz_inverse_dense);
 /* The columns x, w, z and v of toeplitz_inverse_diagonal, of a Toeplitz or a Hankel matrix; NOMATCH
  * where the dense way is as good. Owned, four. */
 lop_status lop_toeplitz_inverse_columns(const lop_maker *mk, const lop_node *a, lop_dtype dt,
@@ -539,8 +540,8 @@ lop_status lop_blocks_alike_array(const lop_match *m, const lop_maker *mk,
 typedef struct lop_check {
     const lop_maker *mk;
     const lop_node *a;
-    const lop_node *q, *u, *v; /* A^H u; A v times a power of two, near one; the probe */
-    int room;                  /* lop_room of a solution that is refined where it is larger */
+    const lop_node *q, *u, *v, *av; /* A^H u; A v times a power of two, near one; a probe; A v */
+    int room;                       /* lop_room of a solution that is refined where it is larger */
 } lop_check;
 lop_status lop_inverse_alike(const lop_match *m, const lop_maker *mk,
                              const lop_node **out) LOP_MUST_CHECK;

@@ -18,13 +18,12 @@ lop_status lop_build_minus(const lop_maker *mk, const lop_node *a, const lop_nod
 lop_status lop_check_open(lop_check *k, lop_dtype dt) {
     lop_node column = {.shape = {.ndim = 2, .dim = {lop_rows(k->a), 1}}, .dtype = dt, .core = 2};
     lop_attr adjoint = {.i = {LOP_H, 0, 0, 0}};
-    const lop_node *av = NULL, *ah = NULL;
+    const lop_node *ah = NULL;
     lop_status st = lop_make(k->mk, "probe", NULL, 0, NULL, &column, &k->v);
-    if (st == LOP_OK) st = lop_make2(k->mk, &lop_op_apply, NULL, k->a, k->v, &av);
-    if (st == LOP_OK) st = lop_make(k->mk, "nearone", NULL, 1, &av, NULL, &k->u);
+    if (st == LOP_OK) st = lop_make2(k->mk, &lop_op_apply, NULL, k->a, k->v, &k->av);
+    if (st == LOP_OK) st = lop_make(k->mk, "nearone", NULL, 1, &k->av, NULL, &k->u);
     if (st == LOP_OK) st = lop_make1(k->mk, &lop_op_view, &adjoint, k->a, &ah);
     if (st == LOP_OK) st = lop_make2(k->mk, &lop_op_apply, NULL, ah, k->u, &k->q);
-    lop_node_unref(av);
     lop_node_unref(ah);
     return st;
 }
@@ -33,7 +32,8 @@ void lop_check_close(lop_check *k) {
     lop_node_unref(k->q);
     lop_node_unref(k->u);
     lop_node_unref(k->v);
-    k->q = k->u = k->v = NULL;
+    lop_node_unref(k->av);
+    k->q = k->u = k->v = k->av = NULL;
 }
 
 lop_status lop_check_residual(const lop_check *k, const lop_node *x, const lop_node *b,
@@ -46,11 +46,37 @@ lop_status lop_check_residual(const lop_check *k, const lop_node *x, const lop_n
     return st;
 }
 
+enum { DEPTH = 6, NODES = 200 };
+
+/* Is nothing within that has a check of its own? False where it is deep, or of many nodes. */
+static bool is_plain(const lop_node *a, int depth, int *left) {
+    if (a->op == &lop_op_inverse || a->op == &lop_op_solve || a->op->check || depth == 0 ||
+        --*left < 0)
+        return false;
+    for (int i = 0; i < a->n; i++)
+        if (!is_plain(a->child[i], depth - 1, left)) return false;
+    return true;
+}
+/* May a check stand before the check? Of checks within checks the steps would be as many as two to
+ * the number of them, and more. */
+static bool is_given(const lop_node *a, const lop_node *b) {
+    int left = NODES;
+    return is_plain(a, DEPTH, &left) && is_plain(b, DEPTH, &left);
+}
+
 lop_status lop_check_by(const lop_check *k, const lop_node *x, const lop_node *r, const lop_node *b,
                         const lop_node *alt, const lop_node **out) {
-    const lop_node *child[6] = {x, r, b, k->q, k->u, alt};
-    const lop_attr room = {.i = {k->room}};
-    return lop_make(k->mk, "checked", &room, 6, child, NULL, out);
+    const lop_attr last = {.i = {0, k->room}}, first = {.i = {1, k->room}};
+    const lop_node *exact = NULL, *child[6] = {x, r, b, k->q, k->u, alt};
+    lop_status st = lop_make(k->mk, "checked", &last, 6, child, NULL, &exact);
+    if (st != LOP_OK || !is_given(k->a, b)) {
+        *out = exact;
+        return st;
+    }
+    const lop_node *rough[6] = {x, r, b, k->av, k->v, exact};
+    st = lop_make(k->mk, "checked", &first, 6, rough, NULL, out);
+    lop_node_unref(exact);
+    return st;
 }
 
 lop_status lop_check_instead(const lop_check *k, const lop_node *x, const lop_node *b,

@@ -59,9 +59,9 @@ static bool hermitian(const lop_node *c, const lop_node *r) {
 enum { FEWEST = 40, FEWEST_GENERAL = 96 };
 
 /* Seconds, in the units of the cost table: a factor by recursion takes n^2 / 4 ns, each of k
- * columns 6 n log2(2 n) ns; the dense way has its usual price. Both leave out some 15 us that plans
- * take here and LAPACK takes there. Measured 2026-11-21 on an AMD EPYC (Zen 3), one thread, by
- * benchmarks/kind_solves.py. */
+ * columns 6 n log2(2 n) ns; the dense way has its usual price, and n^2 ns for the dense form. Both
+ * leave out some 15 us that plans take here and LAPACK takes there. Measured 2026-11-21 on an AMD
+ * EPYC (Zen 3), one thread, by benchmarks/kind_solves.py. */
 static double fast_seconds(const lop_node *op, bool own, bool is_complex, int64_t k) {
     const double n = (double)lop_rows(op), by = is_complex ? 4 : 1;
     return 1e-9 * (n * n / (own ? 4 : 2) * by + 6 * n * log2(2 * n) * sqrt(by) * (double)k);
@@ -72,7 +72,8 @@ static bool pays(const lop_maker *mk, const lop_node *op, lop_dtype dt, bool own
     const lop_price factor = lop_price_factor(c, dt, op, 1),
                     back = lop_price_solve(c, dt, op, k, 1);
     return lop_rows(op) >= (own ? FEWEST : FEWEST_GENERAL) &&
-           fast_seconds(op, own, lop_is_complex(op->dtype), k) < factor.seconds + back.seconds;
+           fast_seconds(op, own, lop_is_complex(op->dtype), k) <
+               factor.seconds + back.seconds + 1e-9 * (double)lop_rows(op) * (double)lop_rows(op);
 }
 /* A determinant of what is not known to be Hermitian is an elimination's: 8 n^2 ns. `beside`: a
  * diagonal of the inverse is found by the recursion in any case. */
@@ -129,7 +130,8 @@ LOP_BUILD(hankel_solve) { return solve(m, mk, true, out); }
 static lop_status det(const lop_match *m, const lop_maker *mk, bool hankel, const lop_node **out) {
     const lop_node *a = m->root->child[0], *child[3] = {NULL};
     const lop_dtype dt = (lop_dtype)(m->root->attr.i[3] ? m->root->attr.i[3] - 1 : a->dtype);
-    const lop_attr how = {.i = {hankel, lop_rows(a), 0, 0}};
+    const lop_attr how = {.i = {hankel, lop_rows(a), 0, 0}},
+                   value = {.i = {0, 0, 0, m->root->attr.i[3]}};
     const bool own = !hankel && hermitian(a->child[0], a->child[1]);
     if (!lop_is_square(a) || !lop_is_blas(dt) || lop_is_complex(dt) != lop_is_complex(a->dtype) ||
         !det_pays(mk, a, dt, own, m->root->attr.i[2] != 0))
@@ -137,7 +139,7 @@ static lop_status det(const lop_match *m, const lop_maker *mk, bool hankel, cons
     lop_status st = widened(mk, a->child[0], dt, &child[0]);
     if (st == LOP_OK && hankel) child[1] = lop_node_ref(child[0]);
     if (st == LOP_OK && !hankel) st = widened(mk, a->child[1], dt, &child[1]);
-    if (st == LOP_OK) st = by_dense(mk, a, LOP_N, &m->root->attr, NULL, &child[2]);
+    if (st == LOP_OK) st = by_dense(mk, a, LOP_N, &value, NULL, &child[2]);
     if (st == LOP_OK) st = lop_make(mk, "toeplitz_det", &how, 3, child, NULL, out);
     for (int i = 0; i < 3; i++) lop_node_unref(child[i]);
     return st;
@@ -180,6 +182,26 @@ LOP_BUILD(toeplitz_inverse_diagonal) {
     if (st == LOP_OK)
         st = lop_make_op(mk, &lop_op_toeplitz_inverse_diagonal, &k, 5, child, NULL, out);
     for (int i = 0; i < 5; i++) lop_node_unref(child[i]);
+    return st;
+}
+
+/* The inverse in all its numbers, likewise. */
+LOP_BUILD(toeplitz_inverse_dense) {
+    const lop_node *a = m->root->child[0]->child[0], *child[5] = {NULL}, *column[4] = {NULL};
+    const lop_dtype dt = m->root->dtype;
+    const bool hankel = a->op == &lop_op_hankel;
+    const lop_attr how = {.i = {hankel, !hankel && hermitian(a->child[0], a->child[1]), 0, 0}};
+    lop_status st = lop_toeplitz_inverse_columns(mk, a, dt, column);
+    if (st == LOP_OK) st = widened(mk, a->child[0], dt, &child[2]);
+    if (st == LOP_OK && hankel) child[3] = lop_node_ref(child[2]);
+    if (st == LOP_OK && !hankel) st = widened(mk, a->child[1], dt, &child[3]);
+    if (st == LOP_OK) st = lop_inverse_array(mk, a, dt, &child[4]);
+    child[0] = column[0];
+    child[1] = column[1];
+    if (st == LOP_OK) st = lop_make_op(mk, &lop_op_toeplitz_inverse, &how, 5, child, NULL, out);
+    for (int i = 0; i < 5; i++) lop_node_unref(child[i]);
+    lop_node_unref(column[2]);
+    lop_node_unref(column[3]);
     return st;
 }
 

@@ -90,8 +90,8 @@ def _solution(w: Any, row: Any) -> Any:
 
 
 def _probed(rows: Any, row: Any) -> int:
-    """The product of the matrix with a probe."""
-    at: int = rows[row.children[4]].children[0]
+    """The product of the matrix with a probe: what is near one, or of the first check is there."""
+    at: int = row.children[3] if row.i[0] else rows[row.children[4]].children[0]
     return at
 
 

@@ -56,6 +56,7 @@ ARMS = {
     "triinvdiag": -1,
     "bandbetween": -1,
     "toeplitz_inverse_diagonal": -1,
+    "toeplitz_inverse": -1,
     "toeplitz_inverse_sums": -1,
     "toeplitz_between_sums": -1,
     "quasi_between_diagonal": -1,

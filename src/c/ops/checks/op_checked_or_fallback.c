@@ -3,11 +3,15 @@
  *
  *   checked      children x, r, b, q, u, alt: x with residual r = b - A x, where
  *                  eta = |r| / (|A| |x| + |b|) <= 10 n u   in every column (2-norms), else alt;
- *                attr.i[0], a lop_room, says less than 10 n where alt is the solution refined.
+ *                attr.i[1], a lop_room, says less than 10 n where alt is the solution refined.
  *                q = A^H u bounds |A| >= |q| / |u| from below, so that eta is never underestimated,
  *                with u = A v near one, of a probe v; the bound is kept while A stays.
  *                alt is lowered as a fallback branch: its steps run, and its memory is taken, only
  *                where needed; a singular matrix met on the way to x leads there too.
+ *                With attr.i[0] q and u are A v and v: a bound for half the cost, |A|_F / sqrt(n),
+ *                by which most solutions are accepted. It may be sqrt(n) too small: what is not
+ *                accepted by it, or may have grown enough for a warning by sqrt(n) times of it, is
+ *                left to alt, which is the check by A^H A v.
  *
  *   probe        v: n signs in an order of their own
  *   nearone      child x: 2^k x, its largest element near one, so that A^H A v stays in range
@@ -106,10 +110,15 @@ static lop_status small_enough(const lop_mat *const *in, lop_room room) {
 static lop_status run_accept(const lop_call *c) {
     const lop_mat *x = c->a[1], *b = c->a[3];
     lopk_copy(c->a[0], x);
-    lop_status st = small_enough(c->a + 1, (lop_room)c->step->attr.i[0]);
-    if (st == LOP_OK && b->p != c->a[2]->p && b->n == x->n)
-        lop_call_near(c, lopk_outgrown(x, b, *(const double *)c->a[4]->p), lopk_eps(x->dt));
-    return st;
+    const double a = *(const double *)c->a[4]->p;
+    const bool first = c->step->attr.i[0] != 0;
+    if (first && !isfinite(a)) return LOP_SINGULAR;
+    lop_status st = small_enough(c->a + 1, (lop_room)c->step->attr.i[1]);
+    if (st != LOP_OK || b->p == c->a[2]->p || b->n != x->n) return st;
+    const double near = lopk_outgrown(x, b, first ? a * sqrt((double)x->m) : a);
+    if (first) return near > 8 * lopk_eps(x->dt) ? LOP_OK : LOP_SINGULAR;
+    lop_call_near(c, near, lopk_eps(x->dt));
+    return LOP_OK;
 }
 
 static lop_status check(lop_emit *e, const lop_node *self, int value, int mask) {
@@ -144,7 +153,7 @@ lop_status lop_lower_arms(lop_emit *e, const lop_node *self, int out) {
 }
 const lop_op lop_op_checked = {
     LOP_NAMED(checked),     .cls = LOP_ARRAY,        .min = 6,       .max = 6,
-    .infer = infer_instead, .lower = lop_lower_arms, .check = check, .ints = 1};
+    .infer = infer_instead, .lower = lop_lower_arms, .check = check, .ints = 2};
 
 static lop_status infer_by_probe(lop_node *n, lop_err *err) {
     const lop_node *value = n->child[0], *x = n->child[1], *w = n->child[6], *alt = n->child[8];
