@@ -130,6 +130,48 @@ def test_where_structure_is_kept():
 
     assert not places(likelihood, S, U)
     assert not places(one_inverse, S, U)
+    assert not places(by_structure, *given(rng, 50, 4, "float64"))
+
+
+@pytest.mark.parametrize(("rows", "small"), [(160, True), (164, False)])
+def test_sizes(rows, small):
+    rng = np.random.default_rng(rows)
+    S, X, U = given(rng, rows // 4, 4, "float64")
+
+    def sums(S, X, U):
+        B, low = pl.BlockDiag(squares(S) + np.eye(4)), pl.LowRank(U)
+        return pl.trace(pl.inv(B + low) @ (pl.BlockDiag(X) + low))
+
+    def between(S, X, U):
+        A = pl.BlockDiag(squares(S) + np.eye(4)) + pl.LowRank(U)
+        return pl.trace(pl.inv(A) @ pl.BlockDiag(X) @ pl.inv(A))
+
+    assert places(sums, S, X, U) is small
+    assert places(between, S, X, U)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128", "float32"])
+@pytest.mark.parametrize("shape", [(3, 2, 4), (4, 1, 2), (9, 4, 3), (70, 3, 5), (300, 4, 1)])
+def test_blocks_that_are_not_square(shape, dtype):
+    rng = np.random.default_rng(shape[0])
+    count, rows, columns = shape
+    S, T = drawn(rng, *shape, dtype=dtype), drawn(rng, *shape, dtype=dtype)
+    y = drawn(rng, count * rows, dtype=dtype)
+    D = drawn(rng, count * columns, dtype=dtype)
+
+    def of(kind, diag, solve):
+        def f(S, D):
+            K = kind(S) @ diag(D) @ np.conj(kind(S)).T
+            A = K @ np.conj(K).T + 2 * np.eye(count * rows, dtype=dtype)
+            return np.real(np.vdot(y, solve(A, y))) + np.sum(np.abs(K @ y) ** 2)
+
+        return f
+
+    mine = of(pl.BlockDiag, pl.Diag, pl.solve)
+    dense = of(blocks, lambda d: d * np.eye(count * columns, dtype=dtype), pl.solve)
+    eps = 2e-3 if dtype == "float32" else 1e-9
+    same(pl.grad(mine, (0, 1))(S, D), pl.grad(dense, (0, 1))(S, D), eps)
+    same(pl.hvp(mine, (0, 1))(S, D, (T, D)), pl.hvp(dense, (0, 1))(S, D, (T, D)), eps)
 
 
 def test_kinds_beside_one_another():
@@ -210,3 +252,16 @@ def test_singular_and_nan():
         pl.grad(f, (0, 1))(np.zeros((3, 2, 2)), 0 * U)
     X[0, 0, 0] = np.nan
     assert np.isnan(pl.grad(by_structure, 0)(S, X, U)).any()
+
+
+def test_long_sums_are_counted_once():
+    S = drawn(np.random.default_rng(10), 3, 2, 2)
+
+    def f(S):
+        B = pl.BlockDiag(S)
+        K = B
+        for _ in range(3000):
+            K = K + B
+        return pl.trace(pl.inv(B) @ K)
+
+    assert places(f, S)

@@ -9,34 +9,31 @@ otherwise: what is small enough, by the number of its terms and rows alone."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from .. import _core
 from .._base.checks import is_lazy
+from .._base.kind_flags import heads
 from .._lazy import text
 from .._lazy.kinds import Kind
 from .likelihoods import shortened
+from .matrices import head_of
 
 __all__ = ["simplified"]
 
-# From so many terms on, up to so many rows. By random formulas of both (2026-11-29): second
-# derivatives of 4 terms and 100 rows take 0.1 to 10 s by their structure, 0.01 to 0.1 by arrays,
-# where they are planned for the first time 0.2.
-SIZES = ((4, 128), (8, 224), (12, 320))
-ROWS = SIZES[-1][1]
+# Up to so many rows from so many terms on, or from so many that inverses of sums alone are the
+# factors of, which later ones multiply. By random formulas of both (2026-11-29): second derivatives
+# of 4 terms and 100 rows take 0.1 to 10 s by their structure, 0.01 to 0.1 by arrays, where they are
+# planned for the first time 0.2; of sums between two inverses and 200 rows as much as by arrays.
+SIZES = ((160, 4, 4), (224, 16, 4), (320, 24, 8))
+ROWS = SIZES[-1][0]
+WIDE = 2 * ROWS  # of the inner size of a product
 MANY = 1 << 20  # terms are not counted further
-_SUMS = (  # whose inverses, beside others, are sums; a Dense or a Diag is as good as an array
-    _core.Block,
-    _core.BlockDiag,
-    _core.KhatriRao,
-    _core.Kron,
-    _core.KronSum,
-    _core.LowRank,
-    _core.LowRankUpdate,
-    _core.Sparse,
-)
+# Kinds whose inverses, beside others, are sums; a Dense or a Diag is as good as an array.
+_SUMS = heads("joins") | heads("multilinear") | heads("adds") | heads("scattered")
 _ONE = ("scale", "over", "view")
 
 
@@ -47,8 +44,9 @@ def _is_operator(x: Any) -> bool:
 def _has_structure(x: Any) -> bool:
     """Is it a kind, of LazyArrays or given, whose structure makes sums?"""
     if _is_operator(x):
-        return isinstance(x._args[0], _SUMS)
-    return x._head == "made" and isinstance(x._more[0], Kind) and issubclass(x._more[0].cls, _SUMS)
+        return x._args[0]._head in _SUMS
+    is_kind = x._head == "made" and isinstance(x._more[0], Kind)
+    return is_kind and head_of(x._more[0].cls) in _SUMS
 
 
 def _matrices(x: Any) -> list[Any]:
@@ -81,22 +79,10 @@ def _terms(x: Any, of: dict[int, int]) -> int:
     return max(counts)
 
 
-def _below(x: Any, wanted: Any) -> dict[int, Any] | None:
-    """x and the matrices that it is a formula of; None where one of them is no small array, or
-    one that is to be known by its structure."""
-    found: dict[int, Any] = {}
-    stack = [x]
-    while stack:
-        y = stack.pop()
-        if id(y) in found:
-            continue
-        if y._guard is not None or max(y.shape) > ROWS:
-            return None
-        if id(y) in wanted or (_is_operator(y) and y._args[0]._opaque):
-            return None
-        found[id(y)] = y
-        stack += _matrices(y)
-    return found
+def _is_small(x: Any, wanted: Any) -> bool:
+    """Is it no large matrix, nor one that is to be known by its structure?"""
+    known = id(x) in wanted or (_is_operator(x) and x._args[0]._opaque)
+    return x._guard is None and not known and min(x.shape) <= ROWS and max(x.shape) <= WIDE
 
 
 def _array(x: Any) -> Any:
@@ -104,19 +90,43 @@ def _array(x: Any) -> Any:
     return np.reshape(np.reshape(x, (-1,)), x.shape)
 
 
+def _inverses(x: Any, terms: dict[int, int], of: dict[int, int]) -> int:
+    """How many of the products inverses of sums make, of those that are multiplied."""
+    counts = [of.get(id(a), 1) for a in _matrices(x)] or [1]
+    if x._head == "inverse":
+        return max(counts[0], min(2, terms[id(x)]))
+    if x._head == "matmul" and terms[id(x)] > 1:
+        return min(math.prod(counts), MANY)
+    return max(counts)
+
+
 def _places(order: list[Any], wanted: Any) -> set[int]:
     """The kinds that are to be arrays."""
-    of: dict[int, int] = {}
-    places: set[int] = set()
+    terms: dict[int, int] = {}
+    inverses: dict[int, int] = {}
+    small: set[int] = set()  # and so are those that it is a formula of
+    within: set[int] = set()
     for x in order:
         if x.ndim != 2 or not x.size:
             continue
-        of[id(x)] = terms = _terms(x, of)
-        if not any(terms >= least and max(x.shape) <= rows for least, rows in SIZES):
+        terms[id(x)] = count = _terms(x, terms)
+        inverses[id(x)] = factors = _inverses(x, terms, inverses)
+        if not (_is_small(x, wanted) and all(id(a) in small for a in _matrices(x))):
             continue
-        below = _below(x, wanted)
-        if below is not None:
-            places.update(k for k, y in below.items() if _has_structure(y))
+        small.add(id(x))
+        if any(
+            max(x.shape) <= rows and (count >= least or factors >= fewest)
+            for rows, least, fewest in SIZES
+        ):
+            within.add(id(x))
+    if not within:
+        return within
+    places = set()
+    for x in reversed(order):
+        if id(x) in within:
+            within.update(map(id, _matrices(x)))
+            if _has_structure(x):
+                places.add(id(x))
     return places
 
 
