@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from .._base.checks import is_lazy
 from .._lazy.kinds import FORM, lazily
 from .._lazy.leaves import lazy
 from .._lazy.numpy_functions import diagonal
 from .matrices import Cotangent, together
 
 MANY, LARGE = 4, 64  # from so many blocks on, of at most so many rows
+DENSE = 1 << 20  # or of other shapes, out of the dense form of at most so many numbers
 
 
 @functools.lru_cache(maxsize=16)
@@ -45,25 +47,44 @@ class Blocks(Cotangent):
         return Blocks, (*self.sizes, self.dtype)
 
 
+def _is_array(g: Any) -> bool:
+    """Is it an array, of which all blocks are taken at once, not a formula of matrices?"""
+    return bool(g._head == "call" or (g._head == "add" and all(map(_is_call, g._args))))
+
+
+def _is_call(x: Any) -> bool:
+    return bool(is_lazy(x) and x._head == "call")
+
+
 def of_block(a: Any, g: Any, place: int) -> Any:
     """The cotangent of an operand of a kind of LazyArrays; None where it is no block that is to be
     found with the others."""
     made, count, shape = a._more[0], len(a._args), tuple(a._args[0].shape)
-    if count < MANY or not issubclass(made.cls, _core.BlockDiag):
+    if not issubclass(made.cls, _core.BlockDiag):
         return None
+    whole = together.get((id(a), id(g)))
+    if whole is not None:
+        return whole[place]
     blocks = made.args[0] if type(made.args[0]) in (list, tuple) else made.args
     alike = (
         len(blocks) == count
         and (a.ndim, g.ndim) == (2, 2)
         and len(shape) == 2
-        and shape[0] == shape[1] <= LARGE
         and all(tuple(x.shape) == shape for x in a._args)
     )
     if not alike:
         return None
-    whole = together.get((id(a), id(g)))
-    if whole is None:
-        size, dtype = count * shape[0] * shape[1], np.result_type(g.dtype, a.dtype)
+    square, size = shape[0] == shape[1] <= LARGE, count * shape[0] * shape[1]
+    few = count < MANY
+    by_array = (count > 1 and _is_array(g)) or not (few or square or count * size > DENSE)
+    if not by_array and (few or not square):
+        return None
+    if by_array:
+        at = np.arange(count)
+        parts = np.reshape(g, (count, shape[0], count, shape[1]))
+        whole = together[id(a), id(g)] = parts[at, :, at, :]
+    else:
+        dtype = np.result_type(g.dtype, a.dtype)
         all_of_them = Blocks(count, shape[0], a.dtype)
         found = lazily(all_of_them, (a, g), bytes((FORM, FORM)), (size, size), dtype)
         whole = together[id(a), id(g)] = diagonal(found).reshape((count, *shape))

@@ -14,8 +14,9 @@ from .._base.dlpack import as_array, fixed
 from .._lazy.kinds import handed
 from .._lazy.leaves import lazy
 from . import operands
+from .dense_way import simplified
 from .held import alike, others
-from .likelihoods import shortened, within
+from .likelihoods import within
 from .pieces import one
 from .sweep import both, named, order_of, sweep, swept
 from .unchanged import Unchanged
@@ -122,7 +123,7 @@ def gradients(value: Any, wrt: Any, cotangent: Any = None, allow_unused: bool = 
     wanted.update((at, x) for at, (x, _) in twins.items())
     within(value, wanted.values())
     order = order_of(value, wanted)
-    start, short = _start(value, cotangent), shortened(value, wanted)
+    start, short = _start(value, cotangent), simplified(value, wanted)
     found = swept(order if short is value else order_of(short, wanted), short, wanted, start)
     for at, (_, x) in twins.items():
         if at in found:

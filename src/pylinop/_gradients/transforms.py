@@ -19,7 +19,7 @@ from .._lazy.leaves import lazy
 from .._lazy.program import evaluate
 from . import estimate_errors, trees
 from .contents import Contents
-from .likelihoods import shortened
+from .dense_way import simplified
 from .pieces import one, stopped
 from .rules import Differentiated, Formula
 from .sweep import along, sweep_of_derivative
@@ -107,7 +107,7 @@ def value_and_grad(
             if known is not None:
                 return known[0][()], trace.shaped(trace.converted(known[1:]))
         if not (trace.is_nested or has_error):
-            value = shortened(value, trace.wanted())
+            value = simplified(value, trace.wanted())
         found = sweep_of_derivative(value, trace.wanted(), one(value.dtype))
         (number,), made = finished(trace, [value], trace.gathered(found))
         if trace.is_nested:
@@ -348,7 +348,7 @@ def hvp(f: _Function, argnums: int | tuple[int, ...] = 0) -> _Function:
         if known is not None:
             return trace.shaped(trace.converted(known))
         if not trace.is_nested:
-            value = shortened(value, trace.wanted())
+            value = simplified(value, trace.wanted())
         groups = _along(trace, value, vectors)
         return trace.shaped(finished(trace, [], groups)[1])
 

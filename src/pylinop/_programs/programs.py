@@ -22,7 +22,7 @@ import numpy as np
 
 from .. import _core
 from .._base.dlpack import fixed
-from .._gradients.likelihoods import shortened
+from .._gradients.dense_way import simplified
 from .._gradients.pieces import call, one
 from .._gradients.rules import Differentiated
 from .._gradients.sweep import sweep_of_derivative
@@ -219,7 +219,7 @@ class WithGradients(Derived):
 
     def build(self, leaves: Any) -> list[Any]:
         wanted = self.wanted(leaves)
-        values = [shortened(lazy(x), wanted) for x in self.base.build(leaves)]
+        values = [simplified(lazy(x), wanted) for x in self.base.build(leaves)]
         made = list(values)
         for value in values:
             found = sweep_of_derivative(value, wanted, one(value.dtype))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._base import config
-from .._gradients.likelihoods import shortened
+from .._gradients.dense_way import simplified
 from .._gradients.sweep import along
 from . import tapes
 from .called import NumpyProgram
@@ -42,7 +42,7 @@ class AlongVectors(Derived):
     def build(self, leaves: Any) -> list[Any]:
         own, vectors = leaves[: self.base.arrays], leaves[self.base.arrays :]
         wanted = self.wanted(own)
-        value = shortened(self.base.build(own)[0], wanted)
+        value = simplified(self.base.build(own)[0], wanted)
         pairs = {id(own[k]): v for k, v in zip(self.by, vectors, strict=True)}
         found = along(value, wanted, lambda x: pairs[id(x)])
         return [gradient_by(found, own[k]) for k in self.by]
