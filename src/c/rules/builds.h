@@ -222,6 +222,10 @@ LOP_BUILD(circular_solve);
 /* What lop_is_circulant, as a Circulant: owned. NOMATCH: it is none. */
 lop_status lop_one_circulant(const lop_maker *mk, const lop_node *a, const lop_node **out);
 /* The solve at the root, whose matrix is that Circulant or a view of it: owned. */
+/* The root, a solve with the sum, its determinant or an action on its inverse, of a sum of
+ * circulants that holds inverses, by a fraction. NOMATCH: it is none. */
+lop_status lop_circulant_fraction(const lop_maker *mk, const lop_node *root, const lop_node *sum,
+                                  const lop_node **out) LOP_MUST_CHECK;
 lop_status lop_solve_circulant(const lop_maker *mk, const lop_node *root, const lop_node *one,
                                const lop_node **out);
 /* *sum + term in *sum, which may be NULL: nothing yet; owned. */

@@ -6,9 +6,11 @@
  *
  * C^-1 e is within C u log2(n) cond(C) |C^-1| of the inverse's, as its columns by any backward
  * stable solve are; sums and products are as written from there on, and no inverse is taken of
- * what holds one. Solutions that such a column stands behind are checked, else by the dense form.
- * Cost: a few FFTs. */
+ * what holds one: inverses, determinants and solves of such a sum are those of a fraction N D^-1,
+ * (C + D E^-1) = (C E + D) E^-1, which has no inverse in N and D. Solutions that such a column
+ * stands behind are checked, else by the dense form. Cost: a few FFTs. */
 #include "builds.h"
+#include "expr/properties.h"
 
 /* The first column of the identity. */
 static lop_status first_unit(const lop_maker *mk, const lop_node *eye, const lop_node **out) {
@@ -75,11 +77,89 @@ static lop_status cast_to(const lop_maker *mk, const lop_node *c, lop_dtype dt,
     return lop_make1(mk, &lop_op_cast, &d, c, out);
 }
 
+static lop_status column_of(const lop_maker *mk, const lop_node *a, const lop_node *sizes,
+                            const lop_node **out);
+
+/* The circulants of columns a and b multiplied, as a column. */
+static lop_status times(const lop_maker *mk, lop_dtype dt, const lop_node *a, const lop_node *b,
+                        const lop_node *sizes, const lop_node **out) {
+    const lop_node *wide[3] = {NULL, NULL, sizes};
+    lop_status st = cast_to(mk, a, dt, &wide[0]);
+    if (st == LOP_OK) st = cast_to(mk, b, dt, &wide[1]);
+    if (st == LOP_OK) st = lop_make(mk, "circular_convolution", NULL, 3, wide, NULL, out);
+    lop_node_unref(wide[0]);
+    lop_node_unref(wide[1]);
+    return st;
+}
+
+/* N D^-1, by first columns without an inverse in them, owned; D NULL: the identity. */
+typedef struct fraction {
+    const lop_node *n, *d;
+} fraction;
+
+static void drop_fraction(const fraction *f) {
+    lop_node_unref(f->n);
+    lop_node_unref(f->d);
+}
+
+/* N / D + M / E = (N E + M D) / (D E), over D alone where E is D, or where one has none. */
+static lop_status add_fractions(const lop_maker *mk, lop_dtype dt, const fraction *a,
+                                const fraction *b, const lop_node *sizes, fraction *out) {
+    const bool same = a->d == b->d || (a->d && b->d && lop_node_alike(a->d, b->d, LOP_INFER_DEPTH));
+    const lop_node *x = NULL, *y = NULL;
+    lop_status st =
+        same || !b->d ? (x = lop_node_ref(a->n), LOP_OK) : times(mk, dt, a->n, b->d, sizes, &x);
+    if (st == LOP_OK)
+        st =
+            same || !a->d ? (y = lop_node_ref(b->n), LOP_OK) : times(mk, dt, b->n, a->d, sizes, &y);
+    if (st == LOP_OK) st = lop_join(mk, &lop_op_add, NULL, x, y, &out->n);
+    if (st == LOP_OK && (same || !a->d || !b->d))
+        out->d = a->d || b->d ? lop_node_ref(a->d ? a->d : b->d) : NULL;
+    else if (st == LOP_OK)
+        st = times(mk, dt, a->d, b->d, sizes, &out->d);
+    lop_node_unref(x);
+    lop_node_unref(y);
+    return st;
+}
+
+/* a as a fraction; NOMATCH: it is a product of two with an inverse each, of which the fraction
+ * would have the product of their conditions. Recursion is as deep as LOP_CIRCULANT_DEPTH. */
+static lop_status fraction_of(const lop_maker *mk, const lop_node *a, const lop_node *sizes,
+                              fraction *out) {
+    fraction f[2] = {{NULL, NULL}, {NULL, NULL}};
+    *out = f[0];
+    if (!lop_holds_inverse(a, LOP_CIRCULANT_DEPTH)) return column_of(mk, a, sizes, &out->n);
+    lop_status st = LOP_OK;
+    for (int i = 0; st == LOP_OK && i < a->n && i < 2; i++)
+        st = fraction_of(mk, a->child[i], sizes, &f[i]);
+    if (st == LOP_OK && a->op == &lop_op_inverse) {
+        st = f[0].d ? (out->n = lop_node_ref(f[0].d), LOP_OK) : first_unit(mk, a, &out->n);
+        out->d = lop_node_ref(f[0].n);
+    } else if (st == LOP_OK && a->op == &lop_op_scaled) {
+        st = lop_make1(mk, &lop_op_scale, &a->attr, f[0].n, &out->n);
+        out->d = f[0].d ? lop_node_ref(f[0].d) : NULL;
+    } else if (st == LOP_OK && a->op == &lop_op_sum) {
+        st = add_fractions(mk, a->dtype, &f[0], &f[1], sizes, out);
+    } else if (st == LOP_OK && a->op == &lop_op_prod && !(f[0].d && f[1].d)) {
+        st = times(mk, a->dtype, f[0].n, f[1].n, sizes, &out->n);
+        out->d = f[0].d || f[1].d ? lop_node_ref(f[0].d ? f[0].d : f[1].d) : NULL;
+    } else if (st == LOP_OK) {
+        st = LOP_NOMATCH;
+    }
+    drop_fraction(&f[0]);
+    drop_fraction(&f[1]);
+    if (st != LOP_OK) {
+        drop_fraction(out);
+        *out = (fraction){NULL, NULL};
+    }
+    return st;
+}
+
 /* a is_circulant, of levels of those sizes: its first column, owned. Recursion is as deep as
  * LOP_CIRCULANT_DEPTH. */
 static lop_status column_of(const lop_maker *mk, const lop_node *a, const lop_node *sizes,
                             const lop_node **out) {
-    const lop_node *c[2] = {NULL, NULL}, *wide[3] = {NULL, NULL, sizes};
+    const lop_node *c[2] = {NULL, NULL};
     if (a->op == &lop_op_identity) return first_unit(mk, a, out);
     if (a->op == &lop_op_circulant) {
         *out = lop_node_ref(a->child[0]);
@@ -97,12 +177,8 @@ static lop_status column_of(const lop_maker *mk, const lop_node *a, const lop_no
         st = of_inverse(mk, a, c[0], sizes, out);
     else if (st == LOP_OK && a->op == &lop_op_sum)
         st = lop_join(mk, &lop_op_add, NULL, c[0], c[1], out);
-    else if (st == LOP_OK) {
-        for (int i = 0; st == LOP_OK && i < 2; i++) st = cast_to(mk, c[i], a->dtype, &wide[i]);
-        if (st == LOP_OK) st = lop_make(mk, "circular_convolution", NULL, 3, wide, NULL, out);
-        lop_node_unref(wide[0]);
-        lop_node_unref(wide[1]);
-    }
+    else if (st == LOP_OK)
+        st = times(mk, a->dtype, c[0], c[1], sizes, out);
     lop_node_unref(c[0]);
     lop_node_unref(c[1]);
     return st;
@@ -140,6 +216,70 @@ lop_status lop_solve_circulant(const lop_maker *mk, const lop_node *root, const 
     if (st == LOP_OK) st = lop_check_or_dense(mk, a, x, b, out);
     lop_node_unref(b);
     lop_node_unref(x);
+    return st;
+}
+
+/* N and D^-1's D of a sum that holds inverses, as Circulants, owned; D NULL: there is none. */
+static lop_status fraction_as_kinds(const lop_maker *mk, const lop_node *a, const lop_node **num,
+                                    const lop_node **den) {
+    const lop_node *sizes = NULL;
+    fraction f = {NULL, NULL};
+    if (!lop_is_circulant(a, LOP_CIRCULANT_DEPTH, &sizes) || !sizes || lop_rows(a) == 0)
+        return LOP_NOMATCH;
+    lop_status st = fraction_of(mk, a, sizes, &f);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_circulant, NULL, f.n, sizes, num);
+    if (st == LOP_OK && f.d) st = lop_make2(mk, &lop_op_circulant, NULL, f.d, sizes, den);
+    if (st == LOP_OK && ((*num)->dtype != a->dtype || (*den && (*den)->dtype != a->dtype)))
+        st = LOP_NOMATCH;
+    drop_fraction(&f);
+    return st;
+}
+
+/* det N / det D; D N^-1 e as a circulant and what the root asks of it. */
+static lop_status fraction_det(const lop_maker *mk, const lop_node *root, const lop_node *num,
+                               const lop_node *den, const lop_node **out) {
+    const lop_attr over = {.i = {-1, 0, 0, 0}};
+    const lop_node *n = NULL, *d = NULL, *one = NULL;
+    lop_status st = lop_make1(mk, root->op, &root->attr, num, &n);
+    if (st == LOP_OK) st = lop_make1(mk, root->op, &root->attr, den, &d);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_pow_det, &over, d, &one);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_mul_det, NULL, n, one, out);
+    const lop_node *gone[] = {n, d, one};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+static lop_status fraction_inverse(const lop_maker *mk, const lop_node *root, const lop_node *num,
+                                   const lop_node *den, const lop_node **out) {
+    const lop_node *inverse = NULL, *p = NULL, *one = NULL;
+    lop_status st = lop_make1(mk, &lop_op_inverse, NULL, num, &inverse);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_prod, NULL, den, inverse, &p);
+    if (st == LOP_OK) st = lop_one_circulant(mk, p, &one);
+    if (st == LOP_OK) st = lop_make1(mk, root->op, &root->attr, one, out);
+    const lop_node *gone[] = {inverse, p, one};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
+lop_status lop_circulant_fraction(const lop_maker *mk, const lop_node *root, const lop_node *sum,
+                                  const lop_node **out) {
+    const lop_node *num = NULL, *den = NULL, *b = NULL, *y = NULL, *x = NULL;
+    const lop_attr cast = {.i = {1, 0, 0, (int64_t)sum->dtype + 1}};
+    const bool solve = root->op == &lop_op_solve;
+    lop_status st =
+        solve && root->dtype != sum->dtype ? LOP_NOMATCH : fraction_as_kinds(mk, sum, &num, &den);
+    if (st == LOP_OK && !den) st = LOP_NOMATCH;
+    if (st == LOP_OK && root->op == &lop_op_scaledet) {
+        st = fraction_det(mk, root, num, den, out);
+    } else if (st == LOP_OK && !solve) {
+        st = fraction_inverse(mk, root, num, den, out);
+    } else if (st == LOP_OK) {
+        st = lop_make1(mk, &lop_op_cast, &cast, root->child[1], &b);
+        if (st == LOP_OK) st = lop_make2(mk, &lop_op_solve, NULL, num, b, &y);
+        if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, den, y, &x);
+        if (st == LOP_OK) st = lop_check_or_dense(mk, sum, x, b, out);
+    }
+    const lop_node *gone[] = {num, den, b, y, x};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     return st;
 }
 

@@ -349,6 +349,11 @@ LOP_BUILD(sum_settled) {
     const bool circulant = !update && lop_is_circulant_sum(sum);
     if (circulant && root->n > 0 && root->op != &lop_op_diagonal && is_resolvent(term, n))
         return LOP_NOMATCH;
+    if (circulant && (below ? inner->op == &lop_op_inverse : true) &&
+        lop_holds_inverse(sum, LOP_CIRCULANT_DEPTH)) {
+        const lop_status st = lop_circulant_fraction(mk, root, sum, out);
+        if (st != LOP_NOMATCH || root->op != &lop_op_solve) return st;
+    }
     lop_status st = update      ? one_kron(mk, sum, &settled)
                     : circulant ? LOP_NOMATCH
                                 : lop_shifted_similar(mk, sum, &settled);
