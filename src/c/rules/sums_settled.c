@@ -347,12 +347,14 @@ LOP_BUILD(sum_settled) {
         return LOP_NOMATCH;
     if (update) term[0] = sum;
     const bool circulant = !update && lop_is_circulant_sum(sum);
+    const bool within =
+        circulant && inner->op != &lop_op_view && lop_holds_inverse(sum, LOP_CIRCULANT_DEPTH);
+    if (within && root->op != &lop_op_solve) return lop_circulant_fraction(mk, root, sum, out);
     if (circulant && root->n > 0 && root->op != &lop_op_diagonal && is_resolvent(term, n))
         return LOP_NOMATCH;
-    if (circulant && (below ? inner->op == &lop_op_inverse : true) &&
-        lop_holds_inverse(sum, LOP_CIRCULANT_DEPTH)) {
-        const lop_status st = lop_circulant_fraction(mk, root, sum, out);
-        if (st != LOP_NOMATCH || root->op != &lop_op_solve) return st;
+    if (within) {
+        const lop_status made = lop_circulant_fraction(mk, root, sum, out);
+        if (made != LOP_NOMATCH) return made;
     }
     lop_status st = update      ? one_kron(mk, sum, &settled)
                     : circulant ? LOP_NOMATCH
