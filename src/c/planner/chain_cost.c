@@ -206,14 +206,28 @@ static bool is_solved(const lop_chain *ch, lop_sym s) {
     return a->op == &lop_op_inverse;
 }
 
+/* What a multiple is one of, also where it is by a multiple of the identity. */
+static const lop_node *unscaled(const lop_node *a) {
+    for (int depth = 0; depth < 4; depth++) {
+        if (a->op == &lop_op_scaled) {
+            a = a->child[0];
+        } else if (a->op == &lop_op_prod) {
+            const lop_node *by = a->child[0];
+            if (by->op == &lop_op_scaled) by = by->child[0];
+            if (by->op != &lop_op_identity) return a;
+            a = a->child[1];
+        }
+    }
+    return a;
+}
 /* Is X^H X, or X X^H, of this factor a term of the sum that is inverted? Then it is no larger than
  * that sum, and may be formed beside it as it was within. */
 static bool has_gram(const lop_node *sum, const lop_node *x) {
     for (; sum->op == &lop_op_sum; sum = sum->child[0])
         if (has_gram(sum->child[1], x)) return true;
-    if (sum->op == &lop_op_scaled) sum = sum->child[0];
+    sum = unscaled(sum);
     if (sum->op != &lop_op_prod) return false;
-    const lop_node *a = sum->child[0], *b = sum->child[1];
+    const lop_node *a = unscaled(sum->child[0]), *b = unscaled(sum->child[1]);
     const bool left = a->op == &lop_op_view;
     const lop_node *seen = left ? a : b, *own = left ? b : a;
     return seen->op == &lop_op_view && lop_node_alike(seen->child[0], own, 4) &&
