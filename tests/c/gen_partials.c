@@ -126,6 +126,7 @@ const lop_node *gen_between_expanded(gen *g, const char *rule) {
     const int64_t n = 36 + pick(g, 4);
     const lop_node *in =
         t_one_of(g->w, "inverse", NULL, diagonal_and_thin(&one, n, pick(g, 2) != 0));
-    const lop_node *p = around(&one, in, diagonal_and_thin(&one, n, false));
+    const lop_node *p =
+        around(&one, in, pick(g, 3) ? diagonal_and_thin(&one, n, false) : dense(&one, n, n));
     return t_one_of(g->w, strncmp(rule, "trace", 5) ? "diagonal" : "trace", &all, p);
 }

@@ -522,11 +522,26 @@ LOP_BUILD(partial_expanded) {
     return projected(m, mk, lop_build_partial_krons, lop_partial_of_dense, out);
 }
 
-/* Of a base that is diagonal by how it is written the numbers on it. */
+static bool is_diagonal(const lop_node *a) {
+    const lop_band b = lop_infer_bands(a);
+    return b.l == 0 && b.u == 0;
+}
+/* Is the diagonal a pass over what is there: of a kind that is not diagonal between such as are? */
+static bool has_own_diagonal(const lop_node *a, int depth) {
+    if (is_diagonal(a)) return true;
+    if (depth-- == 0 || a->op == &lop_op_inverse || a->op == &lop_op_power) return false;
+    if (a->op == &lop_op_scaled || a->op == &lop_op_view)
+        return has_own_diagonal(a->child[0], depth);
+    if (a->op == &lop_op_sum)
+        return has_own_diagonal(a->child[0], depth) && has_own_diagonal(a->child[1], depth);
+    if (a->op == &lop_op_prod)
+        return (is_diagonal(a->child[0]) && has_own_diagonal(a->child[1], depth)) ||
+               (is_diagonal(a->child[1]) && has_own_diagonal(a->child[0], depth));
+    return a->op == &lop_op_dense;
+}
 static lop_status base_diagonal(const lop_match *m, const lop_maker *mk, const lop_node **out) {
-    const lop_band b = lop_infer_bands(m->root->child[0]);
     (void)mk;
-    if (b.l > 0 || b.u > 0) return LOP_NOMATCH;
+    if (!has_own_diagonal(m->root->child[0], DEPTH)) return LOP_NOMATCH;
     *out = lop_node_ref(m->root);
     return LOP_OK;
 }
