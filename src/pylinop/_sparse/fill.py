@@ -74,3 +74,21 @@ def most_entries(A: Any, how: dict[str, Any]) -> int | None:
     parent, at = np.empty(n, np.int64), np.empty(n + 1, np.int64)
     _core._select_counts(n, start, index, parent, at)
     return 2 * (int(at[-1]) + int(n))
+
+
+_MANY = 4  # rows for a column of the right side, at most
+_LARGEST = 4096  # rows
+_SPARSE, _DENSE = 0.7e9, 25e9  # flops a second of solves by SuperLU, and of dense LU; 2026-11-29
+
+
+def dense_is_sooner(factor: Any, columns: int) -> bool:
+    """Are so many columns sooner solved for by the dense form than by this factor, which has filled
+    in, as those of random graphs do? Asked once the factor is there: nothing tells before."""
+    n, lu = factor.n, factor.lu
+    if lu is None or n > _LARGEST or _MANY * columns < n:
+        return False
+    limit = config.get("memory_limit")
+    if limit is not None and 4 * n * n * factor.A.dtype.itemsize > limit:
+        return False
+    dense: float = (2 / 3 * n**3 + 2.0 * n**2 * columns) / _DENSE
+    return bool(2.0 * lu.nnz * columns / _SPARSE > 2 * dense)

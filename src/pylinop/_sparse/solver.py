@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from . import fill
 from .checked import DECLINED, SINGULAR
 from .thin_update import factor_of
 
@@ -16,6 +17,8 @@ def _made(program: Any, arrays: Any) -> Any:
 
 
 def _solve(factor: Any, mode: Any, b: Any) -> Any:
+    if b.ndim == 2 and fill.dense_is_sooner(factor, b.shape[1]):
+        return DECLINED
     return factor.solve(b, mode)
 
 
