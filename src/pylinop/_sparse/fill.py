@@ -84,7 +84,7 @@ _SPARSE, _DENSE = 0.7e9, 25e9  # flops a second of solves by SuperLU, and of den
 def dense_is_sooner(factor: Any, columns: int) -> bool:
     """Are so many columns sooner solved for by the dense form than by this factor, which has filled
     in, as those of random graphs do? Asked once the factor is there: nothing tells before."""
-    n, lu = factor.n, factor.lu
+    n, lu = factor.n, getattr(factor, "lu", None)  # that of an update has none of its own
     if lu is None or n > _LARGEST or _MANY * columns < n:
         return False
     limit = config.get("memory_limit")
