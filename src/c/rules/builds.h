@@ -546,6 +546,7 @@ typedef struct lop_check {
     const lop_node *a;
     const lop_node *q, *u, *v, *av; /* A^H u; A v times a power of two, near one; a probe; A v */
     int room;                       /* lop_room of a solution that is refined where it is larger */
+    bool exact;                     /* without the check by |A v| before it: what seldom runs */
 } lop_check;
 lop_status lop_inverse_alike(const lop_match *m, const lop_maker *mk,
                              const lop_node **out) LOP_MUST_CHECK;

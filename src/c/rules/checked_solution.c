@@ -69,7 +69,7 @@ lop_status lop_check_by(const lop_check *k, const lop_node *x, const lop_node *r
     const lop_attr last = {.i = {0, k->room}}, first = {.i = {1, k->room}};
     const lop_node *exact = NULL, *child[6] = {x, r, b, k->q, k->u, alt};
     lop_status st = lop_make(k->mk, "checked", &last, 6, child, NULL, &exact);
-    if (st != LOP_OK || !is_given(k->a, b)) {
+    if (st != LOP_OK || k->exact || !is_given(k->a, b)) {
         *out = exact;
         return st;
     }

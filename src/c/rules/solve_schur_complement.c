@@ -226,7 +226,9 @@ LOP_BUILD(solve_bordered) {
     if (st == LOP_OK && !sure) st = refined(&t, &k, x2, b, &x3);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &t.dt, t.whole, &dense);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_lu_solve, NULL, dense, b, &alt);
+    k.exact = sure;
     if (st == LOP_OK) st = lop_check_instead(&k, sure ? x2 : x3, b, alt, sure ? &second : out);
+    k.exact = false;
     k.room = LOP_ROOM_REFINED;
     if (st == LOP_OK && sure) st = lop_check_instead(&k, x, b, second, out);
     const lop_node *gone[] = {b, x, x2, x3, dense, alt, second};

@@ -134,6 +134,7 @@ static bool N_(believed)(const lop_mat *b, const lopk_toep_inverse *t, void *roo
         w[t->hankel ? i : n - 1 - i] = N_(dot)(n, row, v); /* turned round as T's rows lie */
     }
     for (int64_t i = 0; i < n; i++) left += SQUARE(N_(sub)(N_(dot)(n, s + i, w), v[i]));
+    if (!isfinite(norm)) return false; /* it would believe anything */
     return sqrt(left) <= 5 * (double)n * lopk_eps(b->dt) * (norm * sqrt(least) + 1);
 }
 #undef SQUARE

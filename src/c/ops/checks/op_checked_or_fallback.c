@@ -20,6 +20,7 @@
  *                of A = B + U C V^H, where x = A^-1 v by the same W passes the same test,
  *                with 30 sqrt(n) in place of 10 n, and
  *                  |w_j| / |u_j| <= 10 n |x| / |v|   for every column:
+ *                in single precision, of up to 4096 rows, 10 sqrt(n):
  *                B is not much nearer to a singular matrix than A, as far as U sees, so that the
  *                errors of det B and W (some u cond(B)) are those that LU of A has. Else, or where
  *                det is 0, alt.
@@ -178,12 +179,15 @@ static lop_status infer_by_probe(lop_node *n, lop_err *err) {
     return LOP_OK;
 }
 
+/* Of so many rows the dense form still stands by for a determinant in single precision. */
+enum { SINGLE_ROWS = 4096 };
 /* attr.i[0]: 1 of a determinant, which is not 0. */
 static lop_status run_accept_by_probe(const lop_call *c) {
     const lop_mat *x = c->a[2], *v = c->a[4], *w = c->a[7], *u = c->a[8]; /* a[5]: the bound */
     double grown[LOP_NORMS], from[LOP_NORMS];
+    const bool loose = c->step->attr.i[0] && (lop_rounding(x->dt) < 1e-10 || x->m > SINGLE_ROWS);
     const double rows = (double)x->m, length = lop_column_norm(v, 0),
-                 room = c->step->attr.i[0] ? rows : sqrt(rows),
+                 room = loose ? rows : sqrt(rows),
                  most = length > 0 ? 10 * room * lop_column_norm(x, 0) / length : 0;
     lopk_copy(c->a[0], c->a[1]);
     if (c->step->attr.i[0] && lop_pair_is_zero(lop_pair_load(c->a[1]))) return LOP_SINGULAR;

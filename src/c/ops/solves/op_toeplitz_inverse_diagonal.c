@@ -19,6 +19,7 @@
  * own. Cost: n^2 flops, where the solves for x and y take as many. */
 #include "expr/op.h"
 #include "kernels/common/kernels.h"
+#include "ops/shared/column_norm.h"
 #include "ops/shared/factor.h"
 
 #include <complex.h>
@@ -44,15 +45,6 @@ static lop_status infer_invdiag(lop_node *n, lop_err *err) {
 }
 
 static double _Complex at(const lop_mat *a, int64_t i) { return lop_get(a->dt, a->p, i * a->rs); }
-
-static double norm(const lop_mat *a) {
-    double sum = 0;
-    for (int64_t i = 0; i < a->m; i++) {
-        const double _Complex v = at(a, i);
-        sum += creal(v) * creal(v) + cimag(v) * cimag(v);
-    }
-    return sqrt(sum);
-}
 
 /* -- Hankel: x and y with a zero behind, and both from the end with one behind */
 
@@ -85,7 +77,8 @@ static void hankel_diagonal(const lop_call *c, double _Complex first) {
         z[w] = (double _Complex *)c->scratch + w * (n + 1);
         for (int64_t i = 0; i <= n; i++) {
             const lop_mat *from = w % 2 ? y : x;
-            const double _Complex e = i == n ? 0 : at(from, w < 2 ? i : n - 1 - i);
+            double _Complex e = i == n ? 0 : at(from, w < 2 ? i : n - 1 - i);
+            if (w < 2) e /= first; /* products of both may be below the range */
             if (whole)
                 z[w][i] = e;
             else
@@ -100,7 +93,7 @@ static void hankel_diagonal(const lop_call *c, double _Complex first) {
                   dot_complex(terms, z[1] + i + 1, z[2] + n - j);
         else
             sum = dot(terms, v[0] + i, v[3] + n - 1 - j) - dot(terms, v[1] + i + 1, v[2] + n - j);
-        lop_set(d->dt, d->p, p * d->rs, sum / first);
+        lop_set(d->dt, d->p, p * d->rs, sum);
     }
 }
 
@@ -109,14 +102,16 @@ static lop_status run_invdiag(const lop_call *c) {
     const int64_t n = x->m, k = c->step->attr.i[0], i0 = k < 0 ? -k : 0, j0 = k > 0 ? k : 0;
     const bool hankel = c->step->attr.i[1] != 0;
     const double _Complex first = at(x, hankel ? n - 1 : 0);
-    const double nx = norm(x), ny = norm(y), sums = nx * ny / cabs(first);
-    const double nv = norm(c->a[4]), grown = nv > 0 ? norm(c->a[3]) / nv : 0;
+    const double nx = lop_column_norm(x, 0), ny = lop_column_norm(y, 0),
+                 sums = nx / cabs(first) * ny;
+    const double nv = lop_column_norm(c->a[4], 0),
+                 grown = nv > 0 ? lop_column_norm(c->a[3], 0) / nv : 0;
     const double most = fmax(grown, fmax(nx, ny));
     if (hankel) hankel_diagonal(c, first);
     double _Complex b = k < 0 ? at(x, -k) : at(y, n - 1 - k);
     for (int64_t p = 0; !hankel && 2 * p < d->m; p++) {
         const int64_t i = i0 + p, j = j0 + p;
-        if (p > 0) b += (at(x, i) * at(y, n - 1 - j) - at(y, i - 1) * at(x, n - j)) / first;
+        if (p > 0) b += at(x, i) / first * at(y, n - 1 - j) - at(y, i - 1) / first * at(x, n - j);
         lop_set(d->dt, d->p, p * d->rs, b);
         lop_set(d->dt, d->p, (d->m - 1 - p) * d->rs, b);
     }
