@@ -19,14 +19,11 @@ def near_pivot(n, d0, dtype):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("d0", [1e-2, 1e-3])
 @pytest.mark.parametrize("n", [33, 100, 300])
-def test_solutions_and_determinants_at_a_small_pivot(n, d0, dtype):
+def test_determinants_at_a_small_pivot(n, d0, dtype):
     d, U = near_pivot(n, d0, dtype)
     A = pl.Diag(d) + pl.LowRank(U)
     dense = np.diag(d).astype(float) + U.astype(float) @ U.T.astype(float)
-    b = np.ones(n, dtype)
-    due = np.linalg.solve(dense, b)
     eps = np.finfo(dtype).eps
-    assert np.abs(pl.solve(A, b) - due).max() <= 40 * eps * np.linalg.cond(dense) * abs(due).max()
     assert (
         abs(pl.slogdet(A)[1] - np.linalg.slogdet(dense)[1])
         <= (1e3 if eps < 1e-10 else 300) * n * eps

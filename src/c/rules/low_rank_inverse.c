@@ -1,7 +1,6 @@
 /* low_rank_inverse.c: Woodbury's formula, and the determinant lemma, for LowRankUpdate. */
 #include "expr/properties.h"
 #include "low_rank_woodbury.h"
-#include "ops/shared/column_norm.h"
 #include "ops/shared/sparse_solver.h"
 
 enum { TRIANGLE = 16 }; /* columns from which half a product pays */
@@ -264,8 +263,7 @@ static lop_status of_small(const woodbury *s, const lop_node *w, const lop_node 
 /* Of a diagonal B + U C U^H: x = B^-1 (b - U y), y = cap^-1 (C U^H B^-1 b), accepted by the k
  * numbers e = y - C U^H x, else `alt`. b = U w where w is not NULL. */
 static lop_status diagonal_solve(const woodbury *s, const lop_node *b, const lop_node *w,
-                                 const lop_node *alt, int room, const lop_node **out) {
-    const lop_attr how = {.i = {room}};
+                                 const lop_node *alt, const lop_node **out) {
     const lop_node *y = NULL, *u = NULL, *rest = NULL, *x = NULL, *again = NULL, *e = NULL;
     lop_status st = lop_make1(s->mk, &lop_op_dense, NULL, s->u, &u);
     if (st == LOP_OK) st = w ? of_small(s, w, u, &y, &rest) : inner_and_rest(s, b, u, &y, &rest);
@@ -273,7 +271,7 @@ static lop_status diagonal_solve(const woodbury *s, const lop_node *b, const lop
     if (st == LOP_OK) st = lop_woodbury_through(s, x, &again);
     if (st == LOP_OK) st = lop_build_minus(s->mk, y, again, &e);
     const lop_node *child[8] = {x, b, y, e, s->gram, s->inner, s->d, alt};
-    if (st == LOP_OK) st = lop_make_op(s->mk, &lop_op_checked_update, &how, 8, child, NULL, out);
+    if (st == LOP_OK) st = lop_make_op(s->mk, &lop_op_checked_update, NULL, 8, child, NULL, out);
     const lop_node *gone[] = {y, u, rest, x, again, e};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     return st;
@@ -286,13 +284,6 @@ static woodbury opened_by(const lop_maker *mk, const lop_node *a, const lop_node
                       .p = parts_of(update),
                       .apart = a != update,
                       .dt = {.i = {0, 0, 0, (int64_t)dt + 1}}};
-}
-
-/* Few columns are refined where they are not about as good as by a factor with exchanges; of many,
- * as derivatives take them, that would be half of all work. */
-enum { FEW = 4 };
-static int room_for(int64_t columns) {
-    return columns <= FEW ? LOP_ROOM_REFINED : LOP_ROOM_PROMISED;
 }
 
 /* Refined once, checked by a probe, else by LU of the dense form. Where the first solution was not
@@ -326,9 +317,8 @@ lop_status lop_solve_by_update(const lop_match *m, const lop_maker *mk, const lo
     k.exact = true;
     if (st == LOP_OK) st = lop_check_instead(&k, x2, b, bordered, &second);
     k.exact = false;
-    k.room = room_for(many);
     if (st == LOP_OK)
-        st = s.gram                        ? diagonal_solve(&s, b, w, second, k.room, out)
+        st = s.gram                        ? diagonal_solve(&s, b, w, second, out)
              : lop_is_precision(s.a) && !w ? lop_precision_solve(&s, b, alt, out)
                                            : lop_check_instead(&k, x, b, second, out);
     const lop_node *gone[] = {b, x, r, dx, x2, dense, alt, bordered, second, w};
@@ -411,7 +401,6 @@ LOP_BUILD(solve_update_view) {
     k.exact = true;
     if (st == LOP_OK) st = lop_check_instead(&k, x2, b, bordered, &second);
     k.exact = false;
-    k.room = room_for(rhs->shape.ndim > 1 ? lop_cols(rhs) : 1);
     if (st == LOP_OK) st = lop_check_instead(&k, x, b, second, out);
     const lop_node *gone[] = {b, x, r, dx, x2, dense, alt, bordered, second};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);

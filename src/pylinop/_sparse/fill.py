@@ -77,7 +77,7 @@ def most_entries(A: Any, how: dict[str, Any]) -> int | None:
 
 
 _MANY = 4  # rows for a column of the right side, at most
-_LARGEST = 4096  # rows
+_LEAST, _LARGEST = 512, 4096  # rows; below, one factor for all uses is worth more
 _SPARSE, _DENSE = 0.7e9, 25e9  # flops a second of solves by SuperLU, and of dense LU; 2026-11-29
 
 
@@ -85,7 +85,7 @@ def dense_is_sooner(factor: Any, columns: int) -> bool:
     """Are so many columns sooner solved for by the dense form than by this factor, which has filled
     in, as those of random graphs do? Asked once the factor is there: nothing tells before."""
     n, lu = factor.n, getattr(factor, "lu", None)  # that of an update has none of its own
-    if lu is None or n > _LARGEST or _MANY * columns < n:
+    if lu is None or not _LEAST <= n <= _LARGEST or _MANY * columns < n:
         return False
     limit = config.get("memory_limit")
     if limit is not None and 4 * n * n * factor.A.dtype.itemsize > limit:

@@ -7,9 +7,9 @@
  *                As x is made, b - D x = U y but for rounding, so that
  *                  b - A x = U e + rounding:
  *                the residual is not formed, and the k numbers e tell its size. Accepted where
- *                  |U|_F (|e| + 4 sqrt(k) u |y|) + 4 u a |x| <= 10 n u (a |x| + |b|),   or less by
- * attr.i[0], a lop_room, a = max(max d, max_j c_j |u_j|^2), in every column. It never accepts what
- * the check by the residual itself would not, but for probability one in 10^3 or so:
+ *                  |U|_F (|e| + 4 sqrt(k) u |y|) + 4 u a |x| <= 10 n u (a |x| + |b|),
+ *                a = max(max d, max_j c_j |u_j|^2), in every column. It never accepts what the
+ * check by the residual itself would not, but for probability one in 10^3 or so:
  *                - A >= D and A >= c_j u_j u_j^H, so a <= |A|: eta is not underestimated on the
  * right;
  *                - |U e| <= |U|_F |e|, and |U|_F is the exact one, from the columns: nothing that
@@ -108,7 +108,7 @@ static bool range_of(const lop_mat *d, double *least, double *most) {
 static lop_status run_accept(const lop_call *c) {
     const lop_mat *x = c->a[1], *b = c->a[2], *y = c->a[3], *e = c->a[4], *d = c->a[6];
     const double *fact = c->a[5]->p, u = lop_rounding(x->dt), all = fact[FROBENIUS];
-    const double room = lop_backward_room(x->m, (lop_room)c->step->attr.i[0]) * u;
+    const double room = lop_backward_room(x->m, LOP_ROOM_PROMISED) * u;
     double least, most;
     lopk_copy(c->a[0], x);
     if (!range_of(d, &least, &most)) return LOP_SINGULAR;
@@ -139,7 +139,6 @@ static lop_status check_update(lop_emit *e, const lop_node *self, int value, int
     in[5] = lop_emit_value(e, self->child[6]);
     lop_step *s = lop_emit_step(e, "accept", run_accept, value, 6, in);
     if (!s) return LOP_NOMEM;
-    s->attr = self->attr;
     s->fail = mask;
     s->flags = LOP_STEP_QUIET | LOP_STEP_INPLACE;
     return LOP_OK;
@@ -169,14 +168,9 @@ static lop_status infer_update(lop_node *n, lop_err *err) {
     n->core = 2;
     return LOP_OK;
 }
-const lop_op lop_op_checked_update = {LOP_NAMED(checked_update),
-                                      .cls = LOP_ARRAY,
-                                      .min = 8,
-                                      .max = 8,
-                                      .ints = 1,
-                                      .infer = infer_update,
-                                      .lower = lop_lower_arms,
-                                      .check = check_update};
+const lop_op lop_op_checked_update = {
+    LOP_NAMED(checked_update), .cls = LOP_ARRAY,     .min = 8, .max = 8, .infer = infer_update,
+    .lower = lop_lower_arms,   .check = check_update};
 
 /* tr H^-1 of S = I + t, t by its lower triangle; infinite where S is not positive definite. */
 static double scaled_trace(int64_t k, lop_dtype own, const void *t, void *scratch) {
