@@ -77,7 +77,7 @@ def most_entries(A: Any, how: dict[str, Any]) -> int | None:
 
 
 _MANY = 4  # rows for a column of the right side, at most
-_LEAST, _LARGEST = 512, 4096  # rows; below, one factor for all uses is worth more
+_LEAST, _LARGEST = 768, 4096  # rows; below, one factor for all uses is worth more
 _SPARSE, _DENSE = 0.7e9, 25e9  # flops a second of solves by SuperLU, and of dense LU; 2026-11-29
 
 
