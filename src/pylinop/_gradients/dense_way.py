@@ -20,7 +20,7 @@ from .._base.kind_flags import heads
 from .._lazy import text
 from .._lazy.kinds import Kind
 from .likelihoods import shortened
-from .matrices import head_of
+from .matrices import Cotangent, head_of
 
 __all__ = ["simplified"]
 
@@ -143,12 +143,18 @@ def _places(order: list[Any], wanted: Any) -> set[int]:
     return places
 
 
+def _differentiated(order: list[Any]) -> set[int]:
+    """The operators that derivatives within the formula are by: those look at their kinds."""
+    found = [x for x in order if x._head == "made" and type(x._more[0]) is Cotangent]
+    return {id(a) for x in found for a in x._args if is_lazy(a)}
+
+
 def simplified(value: Any, wanted: Any) -> Any:
     """The value, or one that is equal and whose derivatives are cheaper: likelihoods of Markov
     processes by one sweep, small matrices of many terms as arrays."""
     value = shortened(value, wanted)
     order = text.postorder(value)
-    places = _places(order, wanted)
+    places = _places(order, {*wanted, *_differentiated(order)})
     if not places:
         return value
     made: dict[int, Any] = {}
