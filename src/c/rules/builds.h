@@ -221,11 +221,11 @@ LOP_BUILD(trace_beside_circulant);
 LOP_BUILD(circular_solve);
 /* What lop_is_circulant, as a Circulant: owned. NOMATCH: it is none. */
 lop_status lop_one_circulant(const lop_maker *mk, const lop_node *a, const lop_node **out);
-/* The solve at the root, whose matrix is that Circulant or a view of it: owned. */
 /* The root, a solve with the sum, its determinant or an action on its inverse, of a sum of
  * circulants that holds inverses, by a fraction. NOMATCH: it is none. */
 lop_status lop_circulant_fraction(const lop_maker *mk, const lop_node *root, const lop_node *sum,
                                   const lop_node **out) LOP_MUST_CHECK;
+/* The solve at the root, whose matrix is that Circulant or a view of it: owned. */
 lop_status lop_solve_circulant(const lop_maker *mk, const lop_node *root, const lop_node *one,
                                const lop_node **out);
 /* *sum + term in *sum, which may be NULL: nothing yet; owned. */
@@ -412,12 +412,12 @@ lop_status lop_partial_of_spectrum(const lop_maker *mk, lop_dtype dt, int n,
                                    const lop_node *const *v, const lop_node *const *vh,
                                    const lop_node *d, const lop_node *root,
                                    const lop_node **out) LOP_MUST_CHECK;
-/* between_spectra.c: the three factors of a product, or two, *x NULL then: borrowed. False: it is
- * none. */
 /* S^-T X S^-T, or longer, as Y^T with Y = S^-1 X^T S^-1: Y, owned, and the view by which it is to
  * be seen. NOMATCH of a product that does not begin and end with such inverses. */
 lop_status lop_unturned(const lop_maker *mk, const lop_node *p, int64_t *mode,
                         const lop_node **out) LOP_MUST_CHECK;
+/* between_spectra.c: the three factors of a product, or two, *x NULL then: borrowed. False: it is
+ * none. */
 bool lop_factors_between(const lop_node *p, const lop_node **left, const lop_node **x,
                          const lop_node **right);
 /* S and X of a product S^-1 X S^-1, borrowed; NULL: it is none. */
