@@ -84,3 +84,69 @@ def test_a_leading_minor_next_to_singular_at_a_scale_whose_squares_overflow():
         for scale in (1.0, 1e154, 1e158):
             found = pl.inv(pl.Toeplitz(c * scale, row * scale)).toarray() * scale
             assert np.abs(found - due).max() <= 1e-9 * np.abs(due).max()
+
+
+TINY = [0.0, 1e-14, 1e-10, 1e-6, 1.0]
+
+
+def diagonal_and_thin(n, k, tiny, dtype, middle):
+    r = np.random.default_rng([n, k, int(tiny * 1e16)])
+    real = np.dtype(dtype).type(0).real.dtype
+    d = 1 + r.random(n)
+    d[r.integers(n)] = tiny
+    U = r.standard_normal((n, k))
+    C = r.standard_normal((k, k))
+    if np.dtype(dtype).kind == "c":
+        U = U + 1j * r.standard_normal((n, k))
+        C = C + 1j * r.standard_normal((k, k))
+    d, U, C = d.astype(real), U.astype(dtype), (C @ C.conj().T + np.eye(k)).astype(dtype)
+    wide = np.result_type(dtype, np.float64)
+    if middle == "none":
+        A, C = pl.Diag(d) + pl.LowRank(U, U), np.eye(k)
+    elif middle == "weights":
+        w = (0.5 + r.random(k)).astype(real)
+        A, C = pl.Diag(d) + pl.LowRank(U, U, C=pl.Diag(w)), np.diag(w)
+    else:
+        A = pl.Diag(d) + pl.LowRank(U, U, C=pl.Dense((C + C.conj().T) / 2, assume_a="her"))
+        C = (C + C.conj().T) / 2
+    U = U.astype(wide)
+    return A, np.diag(d).astype(wide) + U @ C @ U.conj().T
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
+@pytest.mark.parametrize("middle", ["none", "weights", "dense"])
+@pytest.mark.parametrize("n, k", [(15, 1), (79, 8), (80, 8), (89, 9), (90, 9), (161, 16), (300, 5)])
+def test_a_diagonal_with_a_tiny_entry_beside_a_low_rank(n, k, middle, dtype):
+    """On both sides of ten rows a column, and of the columns from which refining comes first."""
+    eps = float(np.finfo(dtype).eps)
+    for tiny in TINY:
+        A, dense = diagonal_and_thin(n, k, tiny, dtype, middle)
+        b = np.random.default_rng(k).standard_normal((n, 3)).astype(dtype)
+        size, inverse = np.linalg.norm(dense, 2), np.linalg.inv(dense)
+        for a, m in ((A, dense), (A.H, dense), (A.T, dense.T), (2 * A, 2 * dense)):
+            x = pl.solve(a, b).astype(dense.dtype)
+            left = np.linalg.norm(m @ x - b, axis=0)
+            assert (left <= 30 * n**0.5 * eps * size * 2 * np.linalg.norm(x, axis=0)).all()
+        cond = size * np.linalg.norm(inverse, 2)
+        room = 30 * n**0.5 * eps * cond
+        if room < 0.1:
+            near = np.abs(inverse).max()
+            found = pl.diagonal(pl.inv(A))
+            assert np.abs(found - inverse.diagonal()).max() <= room * near
+            assert abs(pl.trace(pl.inv(A)) - inverse.trace()) <= room * near * n**0.5
+            sign, log = pl.slogdet(A)
+            assert abs(log - np.linalg.slogdet(dense)[1]) <= room + 300 * n * eps
+            assert abs(sign - 1) <= 10 * eps * n
+
+
+def test_a_tiny_entry_asks_for_no_square_memory():
+    for k in (4, 12):
+        A, dense = diagonal_and_thin(1000, k, 1e-12, np.float64, "none")
+        b = np.ones(1000)
+        with pl.config(memory_limit=2_000_000):
+            x = pl.solve(A, b)
+            found = pl.diagonal(pl.inv(A)), pl.logdet(A) if k <= 8 else None
+        due = np.linalg.solve(dense, b)
+        assert np.linalg.norm(x - due) <= 1e-10 * np.linalg.norm(due)
+        assert np.allclose(found[0], np.linalg.inv(dense).diagonal(), rtol=1e-10, atol=1e-12)
+        assert k > 8 or abs(found[1] - np.linalg.slogdet(dense)[1]) <= 1e-9

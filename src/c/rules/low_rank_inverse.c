@@ -3,7 +3,10 @@
 #include "low_rank_woodbury.h"
 #include "ops/shared/sparse_solver.h"
 
-enum { TRIANGLE = 16 }; /* columns from which half a product pays */
+enum {
+    TRIANGLE = 16, /* columns from which half a product pays */
+    FEW = 8
+}; /* columns whose quasi-separable factor is as quick as refining */
 
 /* C is c I with a real c (under any view), or is not there. */
 static bool plain_middle(const lop_node *c, lop_coef *by) {
@@ -286,14 +289,56 @@ static woodbury opened_by(const lop_maker *mk, const lop_node *a, const lop_node
                       .dt = {.i = {0, 0, 0, (int64_t)dt + 1}}};
 }
 
-/* Refined once, checked by a probe, else by LU of the dense form. Where the first solution was not
- * looked at by its own check it is here. */
+/* A solution, or that of the adjoint. */
+static lop_status adjoint_solve(const woodbury *s, const lop_node *b, const lop_node **out);
+static lop_status refined_solve(const woodbury *s, const lop_check *c, int mode, const lop_node *x,
+                                const lop_node *b, const lop_node **out) {
+    const lop_node *r = NULL, *dx = NULL;
+    lop_status st = lop_check_residual(c, x, b, &r);
+    if (st == LOP_OK)
+        st = mode == LOP_N ? woodbury_solve(s, r, NULL, &dx) : adjoint_solve(s, r, &dx);
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_add, NULL, x, dx, out);
+    lop_node_unref(r);
+    lop_node_unref(dx);
+    return st;
+}
+
+/* Is the factor of generators next, which takes no longer for few columns than to refine or to
+ * probe? Not of D - U U^H, which what the formula shows by itself never accepts. */
+static bool few_are_next(const woodbury *s) {
+    return lop_cols(s->u) <= LOP_FEW_GENERATORS && s->gram &&
+           (!s->own || lop_coef_test(s->mk->ctx, s->c, LOP_COEF_POSITIVE));
+}
+
+/* What mode(A)^-1 b is where x is not accepted: refined once, then by a factor of generators where
+ * A has them, else by borders, else by LU of the dense form, which is in *alt then. */
+static lop_status safer_solve(const woodbury *s, lop_check *c, const lop_node *update, int mode,
+                              const lop_node *x, const lop_node *b, const lop_node **alt,
+                              const lop_node **out) {
+    const lop_attr how = {.i = {mode, 0, 0, 0}};
+    const lop_node *g = NULL, *x2 = NULL, *dense = NULL, *last = NULL;
+    lop_status st = s->apart ? LOP_OK : lop_update_generators(s->mk, s->a, b->dtype, &g);
+    const bool few = g && few_are_next(s);
+    if (st == LOP_OK && g) st = lop_make2(s->mk, &lop_op_solve, NULL, g, b, few ? out : &last);
+    if (st == LOP_OK && !few) st = refined_solve(s, c, mode, x, b, &x2);
+    if (st == LOP_OK && !g) st = lop_make1(s->mk, &lop_op_todense, &s->dt, s->a, &dense);
+    if (st == LOP_OK && !g)
+        st = lop_make2(s->mk, &lop_op_lu_solve, mode == LOP_N ? NULL : &how, dense, b, alt);
+    if (st == LOP_OK && !g) st = lop_border_solve(c, update, mode, b, *alt, &last);
+    c->exact = true;
+    if (st == LOP_OK && !few) st = lop_check_instead(c, x2, b, last, out);
+    c->exact = false;
+    const lop_node *gone[] = {g, x2, dense, last};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
+/* Checked, by a probe where the solution does not show its own error. */
 lop_status lop_solve_by_update(const lop_match *m, const lop_maker *mk, const lop_node *a,
                                const lop_node *update, const lop_node **out) {
     woodbury s = opened_by(mk, a, update, m->root->dtype);
     lop_check k = {.mk = mk, .a = s.a};
-    const lop_node *b = NULL, *x = NULL, *r = NULL, *dx = NULL, *x2 = NULL, *dense = NULL,
-                   *alt = NULL, *bordered = NULL, *second = NULL, *w = NULL;
+    const lop_node *b = NULL, *x = NULL, *alt = NULL, *second = NULL, *w = NULL;
     lop_attr cast = {.i = {1, 0, 0, s.dt.i[3]}};
     const lop_node *rhs = m->root->child[1];
     const int64_t many = rhs->shape.ndim > 1 ? lop_cols(rhs) : 1;
@@ -308,20 +353,12 @@ lop_status lop_solve_by_update(const lop_match *m, const lop_maker *mk, const lo
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_cast, &cast, m->root->child[1], &b);
     if (st == LOP_OK) st = behind_u(&s, rhs, &w);
     if (st == LOP_OK) st = woodbury_solve(&s, b, w, &x);
-    if (st == LOP_OK) st = lop_check_residual(&k, x, b, &r);
-    if (st == LOP_OK) st = woodbury_solve(&s, r, NULL, &dx);
-    if (st == LOP_OK) st = lop_make2(mk, &lop_op_add, NULL, x, dx, &x2);
-    if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &s.dt, s.a, &dense);
-    if (st == LOP_OK) st = lop_make2(mk, &lop_op_lu_solve, NULL, dense, b, &alt);
-    if (st == LOP_OK) st = lop_border_solve(&k, update, LOP_N, b, alt, &bordered);
-    k.exact = true;
-    if (st == LOP_OK) st = lop_check_instead(&k, x2, b, bordered, &second);
-    k.exact = false;
+    if (st == LOP_OK) st = safer_solve(&s, &k, update, LOP_N, x, b, &alt, &second);
     if (st == LOP_OK)
         st = s.gram                        ? diagonal_solve(&s, b, w, second, out)
              : lop_is_precision(s.a) && !w ? lop_precision_solve(&s, b, alt, out)
                                            : lop_check_instead(&k, x, b, second, out);
-    const lop_node *gone[] = {b, x, r, dx, x2, dense, alt, bordered, second, w};
+    const lop_node *gone[] = {b, x, alt, second, w};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     lop_check_close(&k);
     lop_woodbury_close(&s);
@@ -371,12 +408,10 @@ static lop_status adjoint_solve(const woodbury *s, const lop_node *b, const lop_
 /* Of a view what solve_update does, with the same small matrix and the same bound of the norm. */
 LOP_BUILD(solve_update_view) {
     const lop_node *view = m->root->child[0], *rhs = m->root->child[1], *b = NULL, *x = NULL,
-                   *r = NULL, *dx = NULL, *x2 = NULL, *dense = NULL, *alt = NULL, *bordered = NULL,
-                   *second = NULL;
+                   *alt = NULL, *second = NULL;
     woodbury s = {.mk = mk, .a = view->child[0], .p = parts_of(view->child[0])}, turned = s;
     lop_check k = {.mk = mk, .a = s.a};
-    const lop_attr h = {.i = {LOP_H, 0, 0, 0}},
-                   cast = {.i = {1, 0, 0, (int64_t)m->root->dtype + 1}};
+    const lop_attr cast = {.i = {1, 0, 0, (int64_t)m->root->dtype + 1}};
     if (view->attr.i[0] != LOP_H && lop_is_complex(s.a->dtype)) /* as what is conjugated */
         return lop_solve_conjugated(m, mk, out);
     if (!(view->attr.i[0] & LOP_T)) return lop_make2(mk, &lop_op_solve, NULL, s.a, rhs, out);
@@ -392,17 +427,9 @@ LOP_BUILD(solve_update_view) {
     k.a = view;
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_cast, &cast, rhs, &b);
     if (st == LOP_OK) st = adjoint_solve(&s, b, &x);
-    if (st == LOP_OK) st = lop_check_residual(&k, x, b, &r);
-    if (st == LOP_OK) st = adjoint_solve(&s, r, &dx);
-    if (st == LOP_OK) st = lop_make2(mk, &lop_op_add, NULL, x, dx, &x2);
-    if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &s.dt, s.a, &dense);
-    if (st == LOP_OK) st = lop_make2(mk, &lop_op_lu_solve, &h, dense, b, &alt);
-    if (st == LOP_OK) st = lop_border_solve(&k, s.a, LOP_H, b, alt, &bordered);
-    k.exact = true;
-    if (st == LOP_OK) st = lop_check_instead(&k, x2, b, bordered, &second);
-    k.exact = false;
+    if (st == LOP_OK) st = safer_solve(&s, &k, s.a, LOP_H, x, b, &alt, &second);
     if (st == LOP_OK) st = lop_check_instead(&k, x, b, second, out);
-    const lop_node *gone[] = {b, x, r, dx, x2, dense, alt, bordered, second};
+    const lop_node *gone[] = {b, x, alt, second};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     lop_check_close(&k);
     lop_woodbury_close(&s);
@@ -508,7 +535,7 @@ lop_status lop_diagonal_by_update(const lop_match *m, const lop_maker *mk, const
     if (st == LOP_OK) st = lop_inverse_diagonal(mk, a, &m->root->attr, m->root->dtype, &dense);
     if (st == LOP_OK)
         st = s.apart ? (alt = lop_node_ref(dense), LOP_OK)
-                     : lop_border_diagonal(mk, update, &m->root->attr, m->root->dtype, dense, &alt);
+                     : lop_safer_diagonal(mk, update, &m->root->attr, m->root->dtype, dense, &alt);
     if (st == LOP_OK)
         st = lop_woodbury_checked(&s, &lop_op_checked_value, value, alt, plain ? &probed : out);
     const lop_node *child[4] = {value, own, s.cap, probed};
@@ -531,6 +558,7 @@ lop_status lop_det_by_update(const lop_match *m, const lop_maker *mk, const lop_
     woodbury s = opened_by(mk, a, update, (lop_dtype)(m->root->attr.i[3] - 1));
     const lop_node *base = NULL, *small = NULL, *det = NULL, *dense = NULL, *whole = NULL,
                    *alt = NULL, *probed = NULL;
+    bool generators = false;
     lop_status st = s.apart ? LOP_NOMATCH : sparse_whole(mk, s.a, 1, &base);
     if (st == LOP_OK) {
         st = lop_make1(mk, &lop_op_scaledet, &m->root->attr, base, &det);
@@ -545,12 +573,14 @@ lop_status lop_det_by_update(const lop_match *m, const lop_maker *mk, const lop_
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_lu_det, NULL, dense, &whole);
     if (st == LOP_OK) /* nothing looks at that of what is a but for rounding */
         st = s.apart ? (alt = lop_node_ref(whole), LOP_OK)
-                     : lop_border_det(mk, update, &s.dt, whole, &alt);
-    if (st == LOP_OK)
-        st = lop_woodbury_checked(&s, &lop_op_checked_det, det, alt,
-                                  s.own && s.gram ? &probed : out);
+                     : lop_safer_det(mk, update, &m->root->attr, whole, &generators, &alt);
+    const bool shown = s.own && s.gram;
+    if (st == LOP_OK && shown && generators && few_are_next(&s))
+        probed = lop_node_ref(alt);
+    else if (st == LOP_OK)
+        st = lop_woodbury_checked(&s, &lop_op_checked_det, det, alt, shown ? &probed : out);
     const lop_node *child[5] = {det, s.gram, s.inner, s.d, probed};
-    if (st == LOP_OK && s.own && s.gram)
+    if (st == LOP_OK && shown)
         st = lop_make_op(mk, &lop_op_checked_update_det, NULL, 5, child, NULL, out);
     const lop_node *gone[] = {base, small, det, dense, whole, alt, probed};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);

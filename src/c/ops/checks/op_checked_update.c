@@ -7,7 +7,7 @@
  *                As x is made, b - D x = U y but for rounding, so that
  *                  b - A x = U e + rounding:
  *                the residual is not formed, and the k numbers e tell its size. Accepted where
- *                  |U|_F (|e| + 4 sqrt(k) u |y|) + 4 u a |x| <= 10 n u (a |x| + |b|),
+ *                  |U|_F (|e| + 4 sqrt(k) u |y|) + 4 u a |x| <= 30 sqrt(n) u (a |x| + |b|),
  *                a = max(max d, max_j c_j |u_j|^2), in every column. It never accepts what the
  * check by the residual itself would not, but for probability one in 10^3 or so:
  *                - A >= D and A >= c_j u_j u_j^H, so a <= |A|: eta is not underestimated on the
@@ -108,7 +108,7 @@ static bool range_of(const lop_mat *d, double *least, double *most) {
 static lop_status run_accept(const lop_call *c) {
     const lop_mat *x = c->a[1], *b = c->a[2], *y = c->a[3], *e = c->a[4], *d = c->a[6];
     const double *fact = c->a[5]->p, u = lop_rounding(x->dt), all = fact[FROBENIUS];
-    const double room = lop_backward_room(x->m, LOP_ROOM_PROMISED) * u;
+    const double room = lop_backward_room(x->m, LOP_ROOM_MADE) * u;
     double least, most;
     lopk_copy(c->a[0], x);
     if (!range_of(d, &least, &most)) return LOP_SINGULAR;
