@@ -150,3 +150,27 @@ def test_a_tiny_entry_asks_for_no_square_memory():
         assert np.linalg.norm(x - due) <= 1e-10 * np.linalg.norm(due)
         assert np.allclose(found[0], np.linalg.inv(dense).diagonal(), rtol=1e-10, atol=1e-12)
         assert k > 8 or abs(found[1] - np.linalg.slogdet(dense)[1]) <= 1e-9
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+@pytest.mark.parametrize("n", [120, 500])
+def test_a_tiny_entry_beside_a_low_rank_of_two_sides(n, dtype):
+    """On both sides of the rows from which a border is factored as a sparse matrix."""
+    for tiny in TINY:
+        r = np.random.default_rng([n, int(tiny * 1e16)])
+        d = (1 + r.random(n)).astype(dtype)
+        d[n // 3] = tiny
+        U, V = (r.standard_normal((n, 3)).astype(dtype) for _ in "UV")
+        if np.dtype(dtype).kind == "c":
+            U, d = U + 1j * V[::-1], d * np.exp(1j * np.arange(n))
+        A = pl.Diag(d) + pl.LowRank(U, V)
+        dense = np.diag(d) + U @ V.conj().T
+        inverse, b = np.linalg.inv(dense), r.standard_normal((n, 2))
+        room = 30 * n * np.finfo(float).eps * np.linalg.cond(dense)
+        for a, m in ((A, inverse), (A.T, inverse.T), (A.H, inverse.conj().T)):
+            assert np.linalg.norm(pl.solve(a, b) - m @ b) <= room * np.linalg.norm(m @ b)
+        found = pl.diagonal(pl.inv(A))
+        assert np.abs(found - inverse.diagonal()).max() <= room * np.abs(inverse).max()
+        sign, log = pl.slogdet(A)
+        due = np.linalg.slogdet(dense)
+        assert abs(log - due[1]) + abs(sign - due[0]) <= 2 * room + 1e-12 * n

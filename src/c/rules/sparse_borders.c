@@ -1,5 +1,6 @@
 /* sparse_borders.c: solves with B + U C V^H, its determinant and the diagonals of its inverse, of a
- * sparse B that is singular or next to it, as the Laplacian of a graph is beside a constant.
+ * sparse or diagonal B that is singular or next to it, as the Laplacian of a graph is beside a
+ * constant.
  * Woodbury's formula has no answer then, but
  *
  *   K = [B U C; -V^H I],   K [x; y] = [b; 0]  gives  (B + U C V^H) x = b,   det K = det(B + U C
@@ -17,7 +18,9 @@ static lop_status border(const lop_maker *mk, const parts *p, const lop_node **o
     const lop_attr two = {.i = {2, 2, 0, 0}}, minus = lop_attr_coef(-1, 0);
     const int64_t k = lop_cols(p->v);
     const lop_node *uc = NULL, *vh = NULL, *less = NULL, *eye = NULL;
-    if (!lop_is_blas(p->base->dtype) || !lop_sparse_selects(p->base)) return LOP_NOMATCH;
+    if (!lop_is_blas(p->base->dtype) ||
+        (!lop_sparse_selects(p->base) && !lop_has(p->base, LOP_FLAG_diagonal)))
+        return LOP_NOMATCH;
     const lop_node like = {
         .shape = {.ndim = 2, .dim = {k, k}}, .dtype = LOP_f64, .weak = LOP_WEAK, .core = 2};
     lop_status st = lop_view_once(mk, LOP_H, p->v, &vh);
