@@ -168,7 +168,7 @@ def c_optimal(n):
 
 @model
 def plda(n):
-    """Between and within classes: of m vectors of one class, Kron(11', F F') + Kron(I, G G' + D)."""
+    """Between and within classes: Kron(11', F F') + Kron(I, G G' + D) of m vectors of a class."""
     r = rng(n)
     d, m = n // 5, 5
     F, G = r.standard_normal((d, 4)) / 2, r.standard_normal((d, 3)) / 2
