@@ -562,7 +562,7 @@ static void with_inverses_open(search *s) {
     bool any = false;
     s->now = ch->state;
     for (int a = 0, n = ch->natom; a < n; a++) {
-        if (!stands_inverted(&s->now, a)) continue;
+        if (!stands_inverted(&s->now, a) || lop_cheap_to_solve(ch->atom[a].node)) continue;
         s->trial = s->now;
         if (!open_one(ch, &s->trial, a)) continue;
         s->now = s->trial;
