@@ -374,6 +374,7 @@ LOP_BUILD(sums_inverse_circulant);
 LOP_BUILD(sums_inverse_toeplitz);
 LOP_BUILD(sums_circulants);
 LOP_BUILD(sums_between_toeplitz);
+LOP_BUILD(sums_weighted_toeplitz);
 LOP_BUILD(between_toeplitz_trace);
 LOP_BUILD(sums_toeplitz);
 LOP_BUILD(sums_circulant);

@@ -234,7 +234,7 @@ LOP_BUILD(sums_between_toeplitz) {
     return st;
 }
 
-/* The trace of S^-1 X S^-1: the sum along its main diagonal. */
+/* The trace of S^-1 X S^-1, X Toeplitz or a diagonal: the sum along its main diagonal. */
 LOP_BUILD(between_toeplitz_trace) {
     const int64_t n = lop_rows(m->root->child[0]);
     const lop_attr lines = {.i = {0, 0, 0, (int64_t)m->root->dtype + 1}},
@@ -245,6 +245,7 @@ LOP_BUILD(between_toeplitz_trace) {
     lop_status st = lop_make1(mk, &lop_op_diagonal_sums, &lines, m->root->child[0], &sums);
     as.root = sums;
     if (st == LOP_OK) st = lop_build_sums_between_toeplitz(&as, mk, &value);
+    if (st == LOP_NOMATCH) st = lop_build_sums_weighted_toeplitz(&as, mk, &value);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_array_slice, &middle, value, &one);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_sumall, NULL, one, out);
     lop_node_unref(sums);
