@@ -277,6 +277,7 @@ static const lop_node *by_name(gen *g, const char *rule) {
         return gen_thin_det(g, rule);
     if (strstr(rule, "-of-blocks")) return gen_of_blocks(g, rule);
     if (!strcmp(rule, "entries-inverse-band")) return gen_inverse_band(g);
+    if (!strcmp(rule, "entries-near-band-inverse")) return gen_near_band_inverse(g);
     if (strstr(rule, "inverses-alike")) return gen_inverse_blocks(g, rule);
     if (strstr(rule, "blockdiag-alike") && world_pick(g->w, 0, 2)) return gen_stack_blocks(g, rule);
     if (!strcmp(rule, "solve-view-update")) return gen_view_update(g);

@@ -113,6 +113,7 @@ const lop_node *gen_between(gen *g, const char *rule);
 const lop_node *gen_between_alike(gen *g, const char *rule);
 const lop_node *gen_between_bands(gen *g, const char *rule);
 const lop_node *gen_inverse_band(gen *g);
+const lop_node *gen_near_band_inverse(gen *g);
 /* Which sums along diagonals: often plain ones, over i + j, modulo n, the other way round. */
 lop_attr gen_lines(gen *g);
 

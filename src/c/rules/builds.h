@@ -60,6 +60,10 @@ lop_status lop_make_diagonal(const lop_maker *mk, const lop_node *a, const lop_n
 /* The band of `a` in dtype dt, as band_solve takes it. Owned. */
 lop_status lop_make_band(const lop_maker *mk, const lop_node *a, lop_band b, lop_dtype dt,
                          const lop_node **out);
+/* Diagonals b.l, ..., -b.u of the inverse of `a`, of bands b, as band_join has them; by one sweep.
+ * Owned. NOMATCH: its band is not narrow. */
+lop_status lop_band_of_inverse(const lop_maker *mk, const lop_node *a, lop_dtype dt,
+                               const lop_node **out) LOP_MUST_CHECK;
 /* kron_places.c */
 LOP_BUILD(apply_kron_places);
 /* sum_terms.c */
@@ -519,6 +523,7 @@ LOP_BUILD(diagonal_between_bands);
 LOP_BUILD(trace_between_bands);
 LOP_BUILD(entries_between_bands);
 LOP_BUILD(entries_inverse_band);
+LOP_BUILD(entries_near_band_inverse);
 LOP_BUILD(trace_sparse_inverse);
 LOP_BUILD(trace_turned_to_inverse);
 LOP_BUILD(sparse_rows);

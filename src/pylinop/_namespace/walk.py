@@ -53,6 +53,7 @@ ARMS = {
     "blockinvdiag": -1,
     "blockinvtrace": -1,
     "bandinvdiag": -1,
+    "bandinvband": -1,
     "triinvdiag": -1,
     "bandbetween": -1,
     "toeplitz_inverse_diagonal": -1,
