@@ -130,3 +130,32 @@ const lop_node *gen_between_expanded(gen *g, const char *rule) {
         around(&one, in, pick(g, 3) ? diagonal_and_thin(&one, n, false) : dense(&one, n, n));
     return t_one_of(g->w, strncmp(rule, "trace", 5) ? "diagonal" : "trace", &all, p);
 }
+
+/* What is read off S^-1 D S^-1, S a Kron and the identity, D a diagonal: beside one of its factors,
+ * or the trace. */
+const lop_node *gen_between_weights(gen *g, const char *rule) {
+    world *w = g->w;
+    gen one = *g;
+    one.batch = (lop_shape){0};
+    one.exprs = 0;
+    one.dtype = LOP_f64;
+    const int64_t n[2] = {2 + pick(g, 2), 2 + pick(g, 2)}, all = n[0] * n[1];
+    const lop_attr side = t_ints(pick(g, 2), 0, 0, 0), none = t_ints(0, 0, 0, 0);
+    const lop_node like = {
+        .shape = {.ndim = 2, .dim = {all, all}}, .dtype = LOP_f64, .weak = LOP_WEAK, .core = 2};
+    const lop_node *eye = NULL, *f[2] = {definite(&one, n[0]), definite(&one, n[1])}, *out = NULL;
+    const lop_node *m = t_one_of(w, "todense", &none, keep(f[side.i[0] ? 0 : 1]));
+    if (lop_node_make(&w->ctx, &lop_op_identity, NULL, 0, NULL, &like, &eye, &w->err) != LOP_OK)
+        eye = NULL;
+    const lop_node *s = t_two_of(w, "sum", t_two_of(w, "kron", f[0], f[1]), eye),
+                   *inverse = t_one_of(w, "inverse", NULL, s),
+                   *d = t_one_of(w, "diag", NULL, gen_array(&one, 1, all, 1)),
+                   *both = t_two_of(w, "prod", t_two_of(w, "prod", keep(inverse), d), inverse);
+    const lop_node *child[2] = {both, m};
+    if (both && m)
+        out = strncmp(rule, "trace", 5) ? t_node(w, "kron_partial", &side, 2, child)
+                                        : t_one_of(w, "trace", &none, keep(both));
+    lop_node_unref(both);
+    lop_node_unref(m);
+    return out;
+}

@@ -1,5 +1,5 @@
-"""Gradients of determinants and solves of convolutions, and of their normal equations, by the kernel:
-in the structure of the matrix, beside dense forms and differences."""
+"""Gradients of determinants and solves of convolutions, and of their normal equations, by the
+kernel: in the structure of the matrix, beside dense forms and differences."""
 
 import numpy as np
 import pytest

@@ -100,3 +100,67 @@ def test_where_the_first_number_of_the_inverse_vanishes(first):
     by = pl.grad(lambda c: np.sum(g * pl.diagonal(pl.inv(pl.Toeplitz(c, r)))))(c)
     wanted = np.array([-np.trace(between, k) for k in range(n)])
     assert np.linalg.norm(by - wanted) <= 1e-9 * np.linalg.norm(wanted)
+
+
+# -- Kron + c I
+
+
+def factor(m, seed, dtype="float64"):
+    rng = np.random.default_rng(seed)
+    a = rng.standard_normal((m, m)) + (1j * rng.standard_normal((m, m)) if "c" in dtype else 0)
+    return (a @ a.conj().T / m + np.eye(m)).astype(dtype)
+
+
+@pytest.mark.parametrize("sizes", [(2, 3), (7, 6), (6, 9), (1, 50), (50, 1), (4, 4, 4)])
+def test_of_krons_with_noise(sizes):
+    n = int(np.prod(sizes))
+    y, w = drawn(n), 0.3 + np.abs(drawn(n, seed=4))
+
+    def f(s, *factors):
+        K = pl.Kron(*(pl.Dense(F @ F.T, "pos") for F in factors)) + s * pl.Identity(n)
+        return left_out(K, y) + np.sum(w * pl.diagonal(pl.inv(K)))
+
+    with pl.config(check_plans=True, verify=True):
+        check(f, np.array(0.4), *(factor(m, i) for i, m in enumerate(sizes)))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex128"])
+def test_of_krons_beside_dense_forms(dtype):
+    A, B = factor(8, 0, dtype), factor(7, 1, dtype)
+    y = drawn(56, dtype)
+
+    def f(A, B, kind):
+        a, b = pl.Dense(A, "pos"), pl.Dense(B, "pos")
+        K = pl.Kron(a, b) + pl.Identity(56) if kind else np.kron(A, B) + np.eye(56)
+        return left_out(K, y)
+
+    got = pl.grad(lambda A, B: f(A, B, True), (0, 1))(A, B)
+    wide = "complex128" if "c" in dtype else "float64"
+    wanted = pl.grad(lambda A, B: f(A, B, False), (0, 1))(A.astype(wide), B.astype(wide))
+    for g, w in zip(got, wanted, strict=True):
+        w = (w + w.conj().T) / 2
+        assert np.linalg.norm(g - w) <= (1e-4 if dtype == "float32" else 1e-11) * np.linalg.norm(w)
+
+
+def test_of_krons_with_repeated_eigenvalues():
+    y = drawn(48)
+
+    def f(a, s):
+        K = pl.Kron(
+            pl.Dense(np.exp(a) * np.eye(8)), pl.Dense(np.ones((6, 6)) + np.exp(a) * np.eye(6))
+        )
+        return left_out(K + s * pl.Identity(48), y)
+
+    with pl.config(check_plans=True, verify=True):
+        check(f, np.array(0.3), np.array(0.4))
+
+
+@pytest.mark.no_verify  # whose own plans would be counted
+def test_no_array_of_all_rows_of_a_kron():
+    n = 1200
+    y = drawn(n)
+
+    def f(A, B, s):
+        return left_out(pl.Kron(pl.Dense(A, "pos"), pl.Dense(B, "pos")) + s * pl.Identity(n), y)
+
+    assert "(1200, 1200)" not in rows_of(f, factor(30, 0), factor(40, 1), np.array(0.3))

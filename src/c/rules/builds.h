@@ -435,7 +435,12 @@ lop_status lop_read_between_or_twice(const lop_maker *mk, const lop_node *p, con
 /* The diagonal of the dense form. Owned. */
 lop_status lop_diagonal_of_dense(const lop_maker *mk, lop_dtype dt, const lop_node *a,
                                  const lop_node **out) LOP_MUST_CHECK;
-/* inverse_diagonals.c: a column of ones over d; Kron(v[0], ..., v[n-1]), or the one. Owned. */
+/* inverse_diagonals.c: |V|^2, number by number, as an operator; a column of ones. Owned. */
+lop_status lop_squares_of(const lop_maker *mk, lop_dtype dt, const lop_node *v,
+                          const lop_node **out) LOP_MUST_CHECK;
+lop_status lop_ones_column(const lop_maker *mk, lop_dtype dt, int64_t n,
+                           const lop_node **out) LOP_MUST_CHECK;
+/* A column of ones over d; Kron(v[0], ..., v[n-1]), or the one. Owned. */
 lop_status lop_reciprocals(const lop_maker *mk, lop_dtype dt, const lop_node *d,
                            const lop_node **out) LOP_MUST_CHECK;
 lop_status lop_kron_of(const lop_maker *mk, int n, const lop_node *const *v,
