@@ -159,3 +159,36 @@ const lop_node *gen_between_weights(gen *g, const char *rule) {
     lop_node_unref(m);
     return out;
 }
+
+/* A diagonal of what the inverse of a band, or A^-1 X A^-1, means for a factor of a KronSum. */
+const lop_node *gen_diagonal_of_partial(gen *g) {
+    world *w = g->w;
+    gen one = *g;
+    lop_status st = LOP_OK;
+    one.batch = (lop_shape){0};
+    one.exprs = 0;
+    one.dtype = pick(g, 2) ? LOP_f64 : LOP_c128;
+    const int64_t n = 12, places = 2 + pick(g, 3);
+    const bool first = pick(g, 2);
+    const lop_attr side = t_ints(first, 0, 0, 0), turn = t_ints(1 + pick(g, 3), 0, 0, 0),
+                   none = t_ints(0, 0, 0, 0), k = t_ints(first ? pick(g, 3) - 1 : 0, 0, 0, 0);
+    const lop_node like = {
+        .shape = {.ndim = 2, .dim = {places, places}}, .dtype = one.dtype, .core = 2};
+    const lop_node *eye = NULL, *out = NULL;
+    if (lop_node_make(&w->ctx, &lop_op_identity, NULL, 0, NULL, &like, &eye, &w->err) != LOP_OK)
+        eye = NULL;
+    const lop_node *p =
+        t_one_of(w, "inverse", NULL, gen_instance(&one, &lop_op_tridiagonal, n, n, &st));
+    if (p && pick(g, 2)) p = t_one_of(w, "view", &turn, p);
+    if (p && pick(g, 3) == 0)
+        p = t_two_of(
+            w, "prod",
+            t_two_of(w, "prod", keep(p), gen_instance(&one, &lop_op_tridiagonal, n, n, &st)), p);
+    const lop_node *child[2] = {p, t_one_of(w, "todense", &none, eye)};
+    if (child[0] && child[1])
+        out = t_one_of(w, "diagonal", &k,
+                       t_one_of(w, "dense", NULL, t_node(w, "kron_partial", &side, 2, child)));
+    lop_node_unref(child[0]);
+    lop_node_unref(child[1]);
+    return out;
+}

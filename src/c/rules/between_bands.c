@@ -357,3 +357,59 @@ LOP_BUILD(entries_near_band_inverse) {
     lop_word_close(&w);
     return st;
 }
+
+/* -- of what is meant for a factor of a KronSum: the sums of blocks' diagonals, which lie on one */
+
+static bool is_identity(const lop_node *x) {
+    if (x->op == &lop_op_todense) x = x->child[0];
+    return x->op == &lop_op_identity || x->op == &lop_op_eye;
+}
+/* Does diagonal k of p have a way of its own, as of A^-1 and A^-1 X A^-1 of bands? */
+static bool is_read(const lop_maker *mk, const lop_node *p, lop_dtype dt, int64_t k) {
+    lop_band b = {0, 0};
+    const lop_node *a = p;
+    between r;
+    while (a->op == &lop_op_view) a = a->child[0];
+    if (a->op == &lop_op_inverse && lop_is_square(a)) {
+        const lop_node *s = a->child[0];
+        b = lop_infer_bands(s);
+        if (!lop_is_blas(s->dtype) || b.l != b.u || !lop_band_is_narrow(s, b)) return false;
+    } else {
+        if (read_between(mk, p, dt, &r) == LOP_OK) b = r.b;
+        drop(&r);
+    }
+    return b.l > 0 && k <= b.l && -k <= b.u;
+}
+
+/* Diagonal k of sum_q P[(., q), (., q)] is the sum over q of one of P's. */
+LOP_BUILD(diagonal_of_partial) {
+    const lop_node *root = m->root, *part = root->child[0]->child[0], *p = part->child[0],
+                   *x = part->child[1];
+    const bool first = part->attr.i[0] != 0;
+    const int64_t k = root->attr.i[0], n = lop_rows(p), places = lop_rows(x),
+                  own = places > 0 ? n / places : 0, off = first ? k : k * places;
+    const lop_dtype dt = part->dtype;
+    if (!is_identity(x) || lop_nbatch(p) || root->dtype != dt || !lop_is_blas(dt) ||
+        !lop_is_square(p) || own < 2 || k >= own || -k >= own || !is_read(mk, p, dt, off))
+        return LOP_NOMATCH;
+    const lop_attr at = {.i = {off, 0, 0, (int64_t)dt + 1}}, where = {.i = {off, n, n, 0}},
+                   fold = {.i = {1, first ? places : own, first ? own : places, 1}},
+                   turn = {.i = {LOP_T, 0, 0, 0}}, matrix = {.i = {2, 0, 0, 0}},
+                   rows = {.i = {0, k < 0 ? -k : 0, 1, own - (k < 0 ? -k : k)}};
+    const lop_node *d = NULL, *line = NULL, *ones[2] = {NULL}, *c = NULL, *folded = NULL,
+                   *op = NULL, *seen = NULL, *sums = NULL, *some = NULL;
+    lop_status st = lop_make1(mk, &lop_op_diagonal, &at, p, &d);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_offdiag, &where, d, &line);
+    if (st == LOP_OK) st = lop_ones_column(mk, dt, n, &ones[0]);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, line, ones[0], &c);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_kron_unfold, &fold, c, &folded);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_dense, NULL, folded, &op);
+    if (st == LOP_OK && first) st = lop_make1(mk, &lop_op_view, &turn, op, &seen);
+    if (st == LOP_OK) st = lop_ones_column(mk, dt, places, &ones[1]);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, first ? seen : op, ones[1], &sums);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_array_slice, &rows, sums, &some);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_ravel, &matrix, some, out);
+    const lop_node *gone[] = {d, line, ones[0], ones[1], c, folded, op, seen, sums, some};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}

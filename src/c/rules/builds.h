@@ -529,6 +529,7 @@ LOP_BUILD(trace_between_bands);
 LOP_BUILD(entries_between_bands);
 LOP_BUILD(entries_inverse_band);
 LOP_BUILD(entries_near_band_inverse);
+LOP_BUILD(diagonal_of_partial);
 LOP_BUILD(trace_sparse_inverse);
 LOP_BUILD(trace_turned_to_inverse);
 LOP_BUILD(sparse_rows);
