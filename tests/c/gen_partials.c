@@ -192,3 +192,22 @@ const lop_node *gen_diagonal_of_partial(gen *g) {
     lop_node_unref(child[1]);
     return out;
 }
+
+/* The sums along diagonals of (T + u v^H)^-1 X (T + u v^H)^-1, T Toeplitz, X that or a diagonal. */
+const lop_node *gen_sums_expanded(gen *g) {
+    gen one = *g;
+    lop_status st = LOP_OK;
+    one.batch = (lop_shape){0};
+    one.exprs = 0;
+    one.dtype = pick(g, 2) ? LOP_f64 : LOP_c128;
+    const int64_t n = 36 + pick(g, 4);
+    const lop_attr back = t_ints(LOP_H, 0, 0, 0), how = t_ints(0, pick(g, 2), pick(g, 2), 0);
+    const lop_node *low = t_two_of(g->w, "prod", dense(&one, n, 1),
+                                   t_one_of(g->w, "view", &back, dense(&one, n, 1))),
+                   *in = t_one_of(
+                       g->w, "inverse", NULL,
+                       t_two_of(g->w, "sum", gen_instance(&one, &lop_op_toeplitz, n, n, &st), low)),
+                   *x = pick(g, 2) ? t_one_of(g->w, "diag", NULL, gen_array(&one, 1, n, 1))
+                                   : gen_instance(&one, &lop_op_toeplitz, n, n, &st);
+    return t_one_of(g->w, "diagonal_sums", &how, around(&one, in, x));
+}

@@ -102,6 +102,30 @@ def test_where_the_first_number_of_the_inverse_vanishes(first):
     assert np.linalg.norm(by - wanted) <= 1e-9 * np.linalg.norm(wanted)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n", [8, 33, 50, 120])
+def test_of_toeplitz_beside_low_rank(n, dtype):
+    y, U = drawn(n, dtype), np.stack([drawn(n, dtype, 5), drawn(n, dtype, 6)], axis=1)
+
+    def f(c, U, s):
+        return left_out(pl.Toeplitz(c) + pl.LowRank(U) + s * pl.Identity(n), y)
+
+    with pl.config(check_plans=True, verify=True):
+        check(f, column(n, dtype), U, np.array(0.3))
+
+
+@pytest.mark.no_verify  # whose own plans would be counted
+def test_no_array_of_all_rows_beside_low_rank():
+    n = 1000
+    y, U = drawn(n), drawn(3 * n).reshape(n, 3)
+
+    def f(c, s):
+        return left_out(pl.Toeplitz(c) + s * pl.Identity(n) + pl.LowRank(U), y)
+
+    text = rows_of(f, column(n), np.array(0.3))
+    assert "(1000, 1000)" not in text
+
+
 # -- Kron + c I
 
 

@@ -379,6 +379,7 @@ LOP_BUILD(sums_inverse_toeplitz);
 LOP_BUILD(sums_circulants);
 LOP_BUILD(sums_between_toeplitz);
 LOP_BUILD(sums_weighted_toeplitz);
+LOP_BUILD(sums_expanded);
 LOP_BUILD(between_toeplitz_trace);
 LOP_BUILD(sums_toeplitz);
 LOP_BUILD(sums_circulant);
@@ -451,7 +452,9 @@ lop_status lop_generators_of_dense(const lop_maker *mk, const lop_node *root,
 /* projections.c: entry_sums of root's operator by its dense form. Owned in *out. */
 lop_status lop_entries_of_dense(const lop_maker *mk, const lop_node *root,
                                 const lop_node **out) LOP_MUST_CHECK;
-/* projections.c: the same by the dense form. */
+/* projections.c: diagonal_sums by the dense form; what is meant for a factor of a Kron by it. */
+lop_status lop_sums_of_dense(const lop_maker *mk, const lop_node *root,
+                             const lop_node **out) LOP_MUST_CHECK;
 lop_status lop_partial_of_dense(const lop_maker *mk, const lop_node *root,
                                 const lop_node **out) LOP_MUST_CHECK;
 /* diag(V diag(d)^-1 V^H) for V the Kron of n operators v. Owned in *out. */
