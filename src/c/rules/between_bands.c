@@ -218,7 +218,8 @@ static lop_status read_near(const lop_maker *mk, const lop_word *w, int64_t l, i
                       : (r->a = lop_node_ref(s), LOP_OK);
         }
     }
-    if (st != LOP_OK || r->at < 0) return LOP_NOMATCH;
+    if (st == LOP_OK && r->at < 0) st = LOP_NOMATCH;
+    if (st != LOP_OK) return st;
     const lop_band b = lop_infer_bands(r->a);
     return r->high <= b.l && r->low <= b.u ? LOP_OK : LOP_NOMATCH;
 }
@@ -364,21 +365,24 @@ static bool is_identity(const lop_node *x) {
     if (x->op == &lop_op_todense) x = x->child[0];
     return x->op == &lop_op_identity || x->op == &lop_op_eye;
 }
-/* Does diagonal k of p have a way of its own, as of A^-1 and A^-1 X A^-1 of bands? */
-static bool is_read(const lop_maker *mk, const lop_node *p, lop_dtype dt, int64_t k) {
+/* OK where diagonal k of p has a way of its own, as of A^-1 and A^-1 X A^-1 of bands; NOMATCH. */
+static lop_status is_read(const lop_maker *mk, const lop_node *p, lop_dtype dt, int64_t k) {
     lop_band b = {0, 0};
     const lop_node *a = p;
+    lop_status st = LOP_OK;
     between r;
     while (a->op == &lop_op_view) a = a->child[0];
     if (a->op == &lop_op_inverse && lop_is_square(a)) {
         const lop_node *s = a->child[0];
         b = lop_infer_bands(s);
-        if (!lop_is_blas(s->dtype) || b.l != b.u || !lop_band_is_narrow(s, b)) return false;
+        if (!lop_is_blas(s->dtype) || b.l != b.u || !lop_band_is_narrow(s, b)) return LOP_NOMATCH;
     } else {
-        if (read_between(mk, p, dt, &r) == LOP_OK) b = r.b;
+        st = read_between(mk, p, dt, &r);
+        b = r.b;
         drop(&r);
     }
-    return b.l > 0 && k <= b.l && -k <= b.u;
+    if (st != LOP_OK) return st;
+    return b.l > 0 && k <= b.l && -k <= b.u ? LOP_OK : LOP_NOMATCH;
 }
 
 /* Diagonal k of sum_q P[(., q), (., q)] is the sum over q of one of P's. */
@@ -390,15 +394,17 @@ LOP_BUILD(diagonal_of_partial) {
                   own = places > 0 ? n / places : 0, off = first ? k : k * places;
     const lop_dtype dt = part->dtype;
     if (!is_identity(x) || lop_nbatch(p) || root->dtype != dt || !lop_is_blas(dt) ||
-        !lop_is_square(p) || own < 2 || k >= own || -k >= own || !is_read(mk, p, dt, off))
+        !lop_is_square(p) || own < 2 || k >= own || -k >= own)
         return LOP_NOMATCH;
+    lop_status st = is_read(mk, p, dt, off);
+    if (st != LOP_OK) return st;
     const lop_attr at = {.i = {off, 0, 0, (int64_t)dt + 1}}, where = {.i = {off, n, n, 0}},
                    fold = {.i = {1, first ? places : own, first ? own : places, 1}},
                    turn = {.i = {LOP_T, 0, 0, 0}}, matrix = {.i = {2, 0, 0, 0}},
                    rows = {.i = {0, k < 0 ? -k : 0, 1, own - (k < 0 ? -k : k)}};
     const lop_node *d = NULL, *line = NULL, *ones[2] = {NULL}, *c = NULL, *folded = NULL,
                    *op = NULL, *seen = NULL, *sums = NULL, *some = NULL;
-    lop_status st = lop_make1(mk, &lop_op_diagonal, &at, p, &d);
+    st = lop_make1(mk, &lop_op_diagonal, &at, p, &d);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_offdiag, &where, d, &line);
     if (st == LOP_OK) st = lop_ones_column(mk, dt, n, &ones[0]);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, line, ones[0], &c);
