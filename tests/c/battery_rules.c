@@ -251,6 +251,10 @@ static const lop_node *by_name(gen *g, const char *rule) {
     if (strstr(rule, "pushed")) return gen_pushed(g, rule);
     if (strstr(rule, "-beside-circulant")) return gen_beside_circulant(g, rule);
     if (strstr(rule, "-beside-deficient")) return gen_beside_deficient(g, rule);
+    if (strstr(rule, "between-spectral") && world_pick(g->w, 0, 3) == 0)
+        return gen_between_weights(g, rule);
+    if (!strcmp(rule, "sums-expanded")) return gen_sums_expanded(g);
+    if (!strcmp(rule, "diagonal-of-partial")) return gen_diagonal_of_partial(g);
     if (strstr(rule, "between-expanded")) return gen_between_expanded(g, rule);
     if (!strcmp(rule, "partial-turned") || !strcmp(rule, "partial-expanded") ||
         !strcmp(rule, "partial-product") || !strcmp(rule, "partial-krons") ||
@@ -277,6 +281,7 @@ static const lop_node *by_name(gen *g, const char *rule) {
         return gen_thin_det(g, rule);
     if (strstr(rule, "-of-blocks")) return gen_of_blocks(g, rule);
     if (!strcmp(rule, "entries-inverse-band")) return gen_inverse_band(g);
+    if (!strcmp(rule, "entries-near-band-inverse")) return gen_near_band_inverse(g);
     if (strstr(rule, "inverses-alike")) return gen_inverse_blocks(g, rule);
     if (strstr(rule, "blockdiag-alike") && world_pick(g->w, 0, 2)) return gen_stack_blocks(g, rule);
     if (!strcmp(rule, "solve-view-update")) return gen_view_update(g);

@@ -410,7 +410,8 @@ static const lop_node *quasi(gen *g, int64_t n, int64_t states) {
     for (int i = 0; i < 4; i++) lop_node_unref(v[i]);
     return out;
 }
-/* What is read off S^-1 X S^-1, S and X quasi-separable or Toeplitz. */
+/* What is read off S^-1 X S^-1, S and X quasi-separable or Toeplitz, X a diagonal for
+ * weights. */
 const lop_node *gen_between_alike(gen *g, const char *rule) {
     world *w = g->w;
     lop_status st = LOP_OK;
@@ -419,8 +420,9 @@ const lop_node *gen_between_alike(gen *g, const char *rule) {
     const lop_attr all = t_ints(0, 0, 0, 0);
     const lop_node *s = toeplitz ? gen_instance(g, &lop_op_toeplitz, n, n, &st)
                                  : quasi(g, n, 1 + pick(g, 2)),
-                   *x = toeplitz ? gen_instance(g, &lop_op_toeplitz, n, n, &st)
-                                 : quasi(g, n, 1 + pick(g, 2)),
+                   *x = strstr(rule, "weights") ? t_one_of(w, "diag", NULL, gen_array(g, 1, n, 1))
+                        : toeplitz              ? gen_instance(g, &lop_op_toeplitz, n, n, &st)
+                                                : quasi(g, n, 1 + pick(g, 2)),
                    *inverse = t_one_of(w, "inverse", NULL, held(s)),
                    *half = t_two_of(w, "prod", held(inverse), x),
                    *both = t_two_of(w, "prod", half, inverse), *out = NULL;

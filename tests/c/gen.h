@@ -86,6 +86,9 @@ const lop_node *gen_kron_places(gen *g);
 /* gen_partials.c: for the rows named partial, but those by spectra. */
 const lop_node *gen_partial(gen *g, const char *rule);
 const lop_node *gen_between_expanded(gen *g, const char *rule);
+const lop_node *gen_diagonal_of_partial(gen *g);
+const lop_node *gen_sums_expanded(gen *g);
+const lop_node *gen_between_weights(gen *g, const char *rule);
 /* a + c I, of arrays, either way round. */
 const lop_node *gen_shift(gen *g);
 /* A composite on x of fewer digits, for the rows of that name. */
@@ -113,6 +116,7 @@ const lop_node *gen_between(gen *g, const char *rule);
 const lop_node *gen_between_alike(gen *g, const char *rule);
 const lop_node *gen_between_bands(gen *g, const char *rule);
 const lop_node *gen_inverse_band(gen *g);
+const lop_node *gen_near_band_inverse(gen *g);
 /* Which sums along diagonals: often plain ones, over i + j, modulo n, the other way round. */
 lop_attr gen_lines(gen *g);
 

@@ -197,3 +197,47 @@ const lop_node *gen_inverse_band(gen *g) {
     lop_node_unref(size);
     return out;
 }
+
+/* Blocks, or taps of a convolution, of L A^-1 R of more than 32 rows, bands whose inverse is read
+ * on A's band alone; also of what is thin beside it. */
+const lop_node *gen_near_band_inverse(gen *g) {
+    world *w = g->w;
+    lop_status st = LOP_OK;
+    const int64_t n = 36;
+    const lop_attr mode = t_ints(1 + pick(g, 3), 0, 0, 0);
+    const lop_node *a = NULL, *size[2] = {NULL}, *out = NULL;
+    for (int tries = 0; tries < 40 && !(a && a->attr.i[0] <= 3); tries++) {
+        lop_node_unref(a);
+        a = gen_instance(g, &lop_op_blocktridiagonal, n, n, &st);
+    }
+    if (!a) return NULL;
+    const int64_t b = a->attr.i[0];
+    const bool boxes = b > 1 && pick(g, 2), after = pick(g, 2),
+               both = b > 1 && !boxes && pick(g, 2);
+    const lop_attr at = t_ints(boxes ? 4 : 3, boxes ? 1 : 0, 0, 0);
+    for (int i = 0; i < 2; i++) {
+        const lop_node like = {.shape = {.ndim = 1,
+                                         .dim = {!boxes ? b
+                                                 : i    ? n
+                                                        : 3}},
+                               .dtype = LOP_f64,
+                               .weak = LOP_WEAK};
+        if (lop_node_make(&w->ctx, &lop_op_sizes, NULL, 0, NULL, &like, &size[i], &w->err) !=
+            LOP_OK)
+            size[i] = NULL;
+    }
+    const lop_node *inverse = t_one_of(w, "inverse", NULL, a);
+    if (inverse && pick(g, 2)) inverse = t_one_of(w, "view", &mode, inverse);
+    if (inverse && pick(g, 3) == 0)
+        inverse = t_two_of(w, "sum", inverse,
+                           t_two_of(w, "prod", t_one_of(w, "dense", NULL, gen_array(g, 2, n, 1)),
+                                    t_one_of(w, "dense", NULL, gen_array(g, 2, 1, n))));
+    if (inverse && (!after || both))
+        inverse = t_two_of(w, "prod", gen_instance(g, &lop_op_tridiagonal, n, n, &st), inverse);
+    if (inverse && (after || both))
+        inverse = t_two_of(w, "prod", inverse, gen_instance(g, &lop_op_tridiagonal, n, n, &st));
+    const lop_node *child[3] = {inverse, size[0], size[1]};
+    if (inverse && size[0] && size[1]) out = t_node(w, "entry_sums", &at, 3, child);
+    for (int i = 0; i < 3; i++) lop_node_unref(child[i]);
+    return out;
+}

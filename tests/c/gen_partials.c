@@ -130,3 +130,84 @@ const lop_node *gen_between_expanded(gen *g, const char *rule) {
         around(&one, in, pick(g, 3) ? diagonal_and_thin(&one, n, false) : dense(&one, n, n));
     return t_one_of(g->w, strncmp(rule, "trace", 5) ? "diagonal" : "trace", &all, p);
 }
+
+/* What is read off S^-1 D S^-1, S a Kron and the identity, D a diagonal: beside one of its factors,
+ * or the trace. */
+const lop_node *gen_between_weights(gen *g, const char *rule) {
+    world *w = g->w;
+    gen one = *g;
+    one.batch = (lop_shape){0};
+    one.exprs = 0;
+    one.dtype = LOP_f64;
+    const int64_t n[2] = {2 + pick(g, 2), 2 + pick(g, 2)}, all = n[0] * n[1];
+    const lop_attr side = t_ints(pick(g, 2), 0, 0, 0), none = t_ints(0, 0, 0, 0);
+    const lop_node like = {
+        .shape = {.ndim = 2, .dim = {all, all}}, .dtype = LOP_f64, .weak = LOP_WEAK, .core = 2};
+    const lop_node *eye = NULL, *f[2] = {definite(&one, n[0]), definite(&one, n[1])}, *out = NULL;
+    const lop_node *m = t_one_of(w, "todense", &none, keep(f[side.i[0] ? 0 : 1]));
+    if (lop_node_make(&w->ctx, &lop_op_identity, NULL, 0, NULL, &like, &eye, &w->err) != LOP_OK)
+        eye = NULL;
+    const lop_node *s = t_two_of(w, "sum", t_two_of(w, "kron", f[0], f[1]), eye),
+                   *inverse = t_one_of(w, "inverse", NULL, s),
+                   *d = t_one_of(w, "diag", NULL, gen_array(&one, 1, all, 1)),
+                   *both = t_two_of(w, "prod", t_two_of(w, "prod", keep(inverse), d), inverse);
+    const lop_node *child[2] = {both, m};
+    if (both && m)
+        out = strncmp(rule, "trace", 5) ? t_node(w, "kron_partial", &side, 2, child)
+                                        : t_one_of(w, "trace", &none, keep(both));
+    lop_node_unref(both);
+    lop_node_unref(m);
+    return out;
+}
+
+/* A diagonal of what the inverse of a band, or A^-1 X A^-1, means for a factor of a KronSum. */
+const lop_node *gen_diagonal_of_partial(gen *g) {
+    world *w = g->w;
+    gen one = *g;
+    lop_status st = LOP_OK;
+    one.batch = (lop_shape){0};
+    one.exprs = 0;
+    one.dtype = pick(g, 2) ? LOP_f64 : LOP_c128;
+    const int64_t n = 12, places = 2 + pick(g, 3);
+    const bool first = pick(g, 2);
+    const lop_attr side = t_ints(first, 0, 0, 0), turn = t_ints(1 + pick(g, 3), 0, 0, 0),
+                   none = t_ints(0, 0, 0, 0), k = t_ints(first ? pick(g, 3) - 1 : 0, 0, 0, 0);
+    const lop_node like = {
+        .shape = {.ndim = 2, .dim = {places, places}}, .dtype = one.dtype, .core = 2};
+    const lop_node *eye = NULL, *out = NULL;
+    if (lop_node_make(&w->ctx, &lop_op_identity, NULL, 0, NULL, &like, &eye, &w->err) != LOP_OK)
+        eye = NULL;
+    const lop_node *p =
+        t_one_of(w, "inverse", NULL, gen_instance(&one, &lop_op_tridiagonal, n, n, &st));
+    if (p && pick(g, 2)) p = t_one_of(w, "view", &turn, p);
+    if (p && pick(g, 3) == 0)
+        p = t_two_of(
+            w, "prod",
+            t_two_of(w, "prod", keep(p), gen_instance(&one, &lop_op_tridiagonal, n, n, &st)), p);
+    const lop_node *child[2] = {p, t_one_of(w, "todense", &none, eye)};
+    if (child[0] && child[1])
+        out = t_one_of(w, "diagonal", &k,
+                       t_one_of(w, "dense", NULL, t_node(w, "kron_partial", &side, 2, child)));
+    lop_node_unref(child[0]);
+    lop_node_unref(child[1]);
+    return out;
+}
+
+/* The sums along diagonals of (T + u v^H)^-1 X (T + u v^H)^-1, T Toeplitz, X that or a diagonal. */
+const lop_node *gen_sums_expanded(gen *g) {
+    gen one = *g;
+    lop_status st = LOP_OK;
+    one.batch = (lop_shape){0};
+    one.exprs = 0;
+    one.dtype = pick(g, 2) ? LOP_f64 : LOP_c128;
+    const int64_t n = 36 + pick(g, 4);
+    const lop_attr back = t_ints(LOP_H, 0, 0, 0), how = t_ints(0, pick(g, 2), pick(g, 2), 0);
+    const lop_node *low = t_two_of(g->w, "prod", dense(&one, n, 1),
+                                   t_one_of(g->w, "view", &back, dense(&one, n, 1))),
+                   *in = t_one_of(
+                       g->w, "inverse", NULL,
+                       t_two_of(g->w, "sum", gen_instance(&one, &lop_op_toeplitz, n, n, &st), low)),
+                   *x = pick(g, 2) ? t_one_of(g->w, "diag", NULL, gen_array(&one, 1, n, 1))
+                                   : gen_instance(&one, &lop_op_toeplitz, n, n, &st);
+    return t_one_of(g->w, "diagonal_sums", &how, around(&one, in, x));
+}

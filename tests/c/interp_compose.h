@@ -222,6 +222,7 @@ static bool is_composed(const char *s) {
                                         "blockinvblocks",
                                         "blockinvdiag",
                                         "bandinvdiag",
+                                        "bandinvband",
                                         "triinvdiag",
                                         "bandbetween",
                                         "blockinvtrace"};
@@ -316,7 +317,7 @@ static const tv *composed(ip *p, const lop_node *node, const char *s) {
         !strcmp(s, "quasiseparable_solve") || !strcmp(s, "quasiseparable_det") ||
         !strcmp(s, "quasiinvdiag") || !strcmp(s, "block_tridiagonal_solve") ||
         !strcmp(s, "block_det") || strstr(s, "blockinv") || strstr(s, "invdiag") ||
-        !strcmp(s, "bandbetween"))
+        !strcmp(s, "bandbetween") || !strcmp(s, "bandinvband"))
         return ip_eval(p, node->child[node->n - 1]); /* the second: by definition */
     if (!strcmp(s, "first_unit")) {
         lop_shape batch = node->shape;

@@ -247,6 +247,37 @@ static const tv *generator_sums(ip *p, const lop_node *node, const tv *g) {
     return held ? ip_zip(p, node, g, held, 1, held->m, 1, do_generators) : NULL;
 }
 
+/* p or q of op_weighted_sums.c as it is defined; a: x, then w. */
+static void do_weights(ip *p, const lop_node *node, mv y, mv a, mv g) {
+    const int64_t n = g.m;
+    const val zero = {0};
+    val f = zero;
+    for (int64_t k = 0; k < n; k++) {
+        val by = zero;
+        for (int64_t i = 0; i < n; i++) {
+            val less = g.v[i];
+            less.re = -less.re, less.im = -less.im;
+            if (i >= k) by = ip_add(p, by, g.v[i]);
+            if (i >= n - k) by = ip_add(p, by, less);
+        }
+        by = ip_quotient(by, a.v[0]);
+        const val x = ip_mul(p, by, a.v[k]), w = ip_mul(p, by, a.v[2 * n - 1 - k]);
+        f = ip_add(p, f, ip_mul(p, w, a.v[k]));
+        if (node->attr.i[0])
+            y.v[n - 1 - k] = x;
+        else
+            y.v[k] = w;
+    }
+    f = ip_quotient(f, a.v[0]);
+    f.re = -f.re, f.im = -f.im;
+    if (!node->attr.i[0]) y.v[0] = ip_add(p, y.v[0], f);
+}
+static const tv *weights(ip *p, const lop_node *node) {
+    const tv *x = ip_eval(p, node->child[0]), *w = ip_eval(p, node->child[1]),
+             *g = ip_eval(p, node->child[2]);
+    return x && w && g ? ip_zip(p, node, join(p, node, x, w), g, 2, x->m, 1, do_weights) : NULL;
+}
+
 bool ip_is_projection(const char *s) {
     if (strstr(s, "generator_sums") || strstr(s, "quasi_between") ||
         !strcmp(s, "quasi_inverse_sums"))
@@ -254,7 +285,7 @@ bool ip_is_projection(const char *s) {
     if (!strcmp(s, "band_join") || strstr(s, "kron_partial")) return true;
     return strstr(s, "diagonal_sums") || strstr(s, "entry_sums") ||
            !strcmp(s, "toeplitz_inverse_sums") || !strcmp(s, "toeplitz_between_sums") ||
-           !strcmp(s, "sparseentries");
+           strstr(s, "toeplitz_weight") || !strcmp(s, "sparseentries");
 }
 const tv *ip_projection(ip *p, const lop_node *node) {
     const char *s = node->op->name;
@@ -264,6 +295,11 @@ const tv *ip_projection(ip *p, const lop_node *node) {
     if (!strcmp(s, "sparseentries")) return ip_eval(p, node->child[3]);
     if (!strcmp(s, "quasi_inverse_sums") || strstr(s, "quasi_between"))
         return ip_eval(p, node->child[node->n - 1]);
+    if (!strcmp(s, "toeplitz_weights")) return weights(p, node);
+    if (!strcmp(s, "toeplitz_weighted_sums")) {
+        const tv *x = ip_eval(p, node->child[1]); /* whose first number is divided by */
+        return x ? ip_eval(p, node->child[x->v[0].re == 0 && x->v[0].im == 0 ? 7 : 0]) : NULL;
+    }
     if (!strcmp(s, "toeplitz_inverse_sums") || !strcmp(s, "toeplitz_between_sums"))
         return ip_eval(p, node->child[node->n - 1]); /* by definition */
     const tv *a = ip_eval(p, node->child[0]),

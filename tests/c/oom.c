@@ -254,6 +254,21 @@ static const lop_node *partials(int which) {
     return gen_partial(&g, rules[which]);
 }
 
+/* What weighted diagonals of inverses and blocks of bands' inverses mean for what they are made of.
+ */
+static const lop_node *read_off(int which) {
+    gen g = {.w = &w, .dtype = LOP_f64, .solves = true, .largest = 3};
+    switch (which) {
+    case 0: return gen_between_alike(&g, "sums-between-toeplitz-weights");
+    case 1: return gen_near_band_inverse(&g);
+    case 2: return gen_diagonal_of_partial(&g);
+    case 3: return gen_sums_expanded(&g);
+    case 4: return gen_between_weights(&g, "partial-between-spectral");
+    case 5: return gen_between_weights(&g, "trace-between-spectral");
+    default: return gen_inverse_band(&g);
+    }
+}
+
 /* Spectrum; factor; a batch that falls back; Kron; a workspace beyond the frame's own room. */
 /* A product with a BlockDiag of the later two of three matrices of a stack. */
 static const lop_node *of_stack(void) {
@@ -321,6 +336,13 @@ static const lop_node *fixed(int which) {
     case 59:
     case 60:
     case 61: return partials(which - 58);
+    case 62:
+    case 63:
+    case 64:
+    case 65:
+    case 66:
+    case 67:
+    case 68: return read_off(which - 62);
     default: return of_inverses(which - 13);
     }
 }
@@ -552,7 +574,7 @@ int main(int argc, char **argv) {
         cotangents_alone();
         tests_of_assumptions();
         kinds_as_declared();
-        fixed_scenes(0, 62);
+        fixed_scenes(0, 69);
         w.ctx.mixed = true; /* solves by a factor, and a batch in which it fails */
         fixed_scenes(1, 3);
         w.ctx.mixed = false;

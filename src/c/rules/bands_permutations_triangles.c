@@ -417,6 +417,47 @@ LOP_BUILD(band_inverse_diagonal) {
     return st;
 }
 
+/* Its diagonals side by side, from the inverse that solves make. Owned. */
+static lop_status all_by_columns(const lop_maker *mk, const lop_attr *how, const lop_node *ab,
+                                 int64_t rows, const lop_node **out) {
+    enum { MOST = 64 };
+    const lop_attr at = {.i = {how->i[1], how->i[0], rows, rows}};
+    const lop_node *d[MOST] = {NULL};
+    const int64_t all = how->i[0] + how->i[1] + 1;
+    lop_attr own = *how;
+    lop_status st = all <= MOST ? LOP_OK : LOP_NOMATCH;
+    for (int64_t k = 0; st == LOP_OK && k < all; k++) {
+        own.i[3] = how->i[0] - k;
+        st = by_columns(mk, &own, &ab, 1, rows, &d[k]);
+    }
+    if (st == LOP_OK) st = lop_make_op(mk, &lop_op_band_join, &at, (int)all, d, NULL, out);
+    for (int k = 0; k < MOST; k++) lop_node_unref(d[k]);
+    return st;
+}
+lop_status lop_band_of_inverse(const lop_maker *mk, const lop_node *a, lop_dtype dt,
+                               const lop_node **out) {
+    const lop_band b = lop_infer_bands(a);
+    const bool own = b.l == b.u && lop_infer_hermitian(a),
+               definite = own && lop_infer_assumed_definite(a);
+    const lop_attr how = {.i = {b.l, b.u,
+                                definite ? LOP_ASSUME_POSITIVE
+                                : own    ? LOP_ASSUME_TRIED
+                                         : LOP_ASSUME_GENERAL,
+                                0}};
+    const lop_node *v[2] = {NULL};
+    if (!lop_is_blas(dt) || lop_nbatch(a) > 0 || !lop_is_square(a) || lop_rows(a) < 2 ||
+        b.l + b.u < 1 || b.l < 0 || b.u < 0 || b.l >= lop_rows(a) || b.u >= lop_rows(a) ||
+        !(a->op == &lop_op_tridiagonal || lop_band_is_narrow(a, b)))
+        return LOP_NOMATCH;
+    lop_status st = lop_make_band(mk, a, b, dt, &v[0]);
+    if (st == LOP_OK && v[0]->dtype != dt) st = LOP_NOMATCH;
+    if (st == LOP_OK) st = all_by_columns(mk, &how, v[0], lop_rows(a), &v[1]);
+    if (st == LOP_OK) st = lop_make_op(mk, &lop_op_bandinvband, &how, 2, v, NULL, out);
+    lop_node_unref(v[0]);
+    lop_node_unref(v[1]);
+    return st;
+}
+
 /* -- triangular: the transpose is the same array, turned */
 
 static lop_attr other_side(const lop_attr *a, int64_t mode) {

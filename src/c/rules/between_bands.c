@@ -1,8 +1,9 @@
 /* between_bands.c: A^-1 X A^-1 and A^-2 of bands A and X, which gradients of tr(A^-1) and second
  * derivatives of determinants read: on the band of A by the derivative of the factor's sweep
  * (op_band_between.c), checked, else off the dense form. */
-#include "builds.h"
+#include "product_words.h"
 #include "expr/properties.h"
+#include "ops/shared/convolution.h"
 #include "ops/projections/projections.h"
 #include "rewrite/cheap_to_solve.h"
 
@@ -101,7 +102,7 @@ LOP_BUILD(trace_between_bands) {
     return st == LOP_OK ? lop_build_trace_diagonal(m, mk, out) : st;
 }
 
-enum { MOST = 32 };
+enum { MOST = 32, TERMS = 8 };
 /* How diagonal k of `p` is made, by what was read of it. */
 typedef lop_status diagonal_maker(const lop_maker *mk, const between *r, const lop_node *p,
                                   int64_t k, lop_dtype dt, const lop_node **out);
@@ -117,6 +118,18 @@ static bool lie_on(const lop_node *root, int64_t *l, int64_t *u) {
     return lop_rows(root->child[0]) > MOST;
 }
 
+/* Which diagonals the entries lie on: blocks, or a box of one level that does not wrap. */
+static bool meet(const lop_node *root, int64_t *l, int64_t *u) {
+    lopk_conv c;
+    if (lie_on(root, l, u)) return true;
+    if (root->attr.i[0] != LOP_AT_BOXES || lop_rows(root->child[0]) <= MOST ||
+        !lop_conv_geometry(root->attr.i[1], &root->child[1]->shape, &root->child[2]->shape, &c) ||
+        c.levels != 1 || c.circular || c.g[0] > MOST)
+        return false;
+    *u = c.shift[0];
+    *l = c.g[0] - 1 - c.shift[0];
+    return true;
+}
 /* Blocks beside the diagonal, off the diagonals that they lie on. */
 static lop_status blocks_of(const lop_maker *mk, const lop_node *root, int64_t l, int64_t u,
                             diagonal_maker *make, const between *r, const lop_node **out) {
@@ -140,7 +153,7 @@ static lop_status blocks_of(const lop_maker *mk, const lop_node *root, int64_t l
 LOP_BUILD(entries_between_bands) {
     int64_t l, u;
     between r;
-    if (!lie_on(m->root, &l, &u)) return LOP_NOMATCH;
+    if (!meet(m->root, &l, &u)) return LOP_NOMATCH;
     lop_status st = read_between(mk, m->root->child[0], m->root->dtype, &r);
     if (st == LOP_OK && (u > r.b.l || l > r.b.u)) st = LOP_NOMATCH;
     if (st == LOP_OK) st = blocks_of(mk, m->root, l, u, diagonal_of, &r, out);
@@ -148,22 +161,261 @@ LOP_BUILD(entries_between_bands) {
     return st;
 }
 
-static lop_status diagonal_of_inverse(const lop_maker *mk, const between *r, const lop_node *p,
-                                      int64_t k, lop_dtype dt, const lop_node **out) {
-    (void)r;
-    const lop_attr at = {.i = {k, 0, 0, (int64_t)dt + 1}};
-    return lop_make1(mk, &lop_op_diagonal, &at, p, out);
+/* The root's sums off diagonals u, ..., -l side by side. */
+static lop_status sums_off(const lop_maker *mk, const lop_node *root, int64_t l, int64_t u,
+                           const lop_node *lines, const lop_node **out) {
+    const lop_node *v[3] = {lines, root->child[1], root->child[2]};
+    lop_attr how = root->attr;
+    how.i[2] = lop_rows(root->child[0]);
+    how.i[3] = lop_band_pack(l, u);
+    return lop_make_op(mk, &lop_op_band_entry_sums, &how, 3, v, NULL, out);
 }
 
 /* Of the inverse of what is a band by how it is written, as half of P + P.T of a BlockTridiagonal.
  */
 LOP_BUILD(entries_inverse_band) {
     int64_t l, u;
-    const lop_node *p = m->root->child[0], *a = p->child[0];
-    if (!lie_on(m->root, &l, &u) || !lop_is_blas(m->root->dtype) || lop_nbatch(p) > 0 ||
-        !lop_is_square(a))
-        return LOP_NOMATCH;
+    const lop_node *p = m->root->child[0], *a = p->child[0], *lines = NULL;
+    if (!meet(m->root, &l, &u)) return LOP_NOMATCH;
     const lop_band b = lop_infer_bands(a);
-    if (b.l < 0 || b.u < 0 || u > b.l || l > b.u || !lop_band_is_narrow(a, b)) return LOP_NOMATCH;
-    return blocks_of(mk, m->root, l, u, diagonal_of_inverse, NULL, out);
+    if (u > b.l || l > b.u) return LOP_NOMATCH;
+    lop_status st = lop_band_of_inverse(mk, a, m->root->dtype, &lines);
+    if (st == LOP_OK) st = sums_off(mk, m->root, b.u, b.l, lines, out);
+    lop_node_unref(lines);
+    return st;
+}
+
+/* -- L A^-1 R, L and R bands */
+
+/* The factor that is the inverse of a band, and what stands in the place of it: the diagonals of
+ * A^-1 that the asked ones read. */
+typedef struct near {
+    int at;
+    const lop_node *a; /* owned: A, seen as it is there */
+    int64_t low, high; /* -low, ..., high of A^-1 are read */
+} near;
+
+/* NOMATCH: there is no such factor, there are two, or what is read leaves A's own band. */
+static lop_status read_near(const lop_maker *mk, const lop_word *w, int64_t l, int64_t u, near *r) {
+    *r = (near){.at = -1, .low = l, .high = u};
+    lop_status st = w->n > 1 && w->n <= TERMS ? LOP_OK : LOP_NOMATCH;
+    for (int i = 0; st == LOP_OK && i < w->n; i++) {
+        int64_t mode;
+        const lop_node *s = inverted(w->f[i], &mode);
+        const lop_attr view = {.i = {mode, 0, 0, 0}};
+        if (!s) {
+            const lop_band b = lop_infer_bands(w->f[i]);
+            if (b.l < 0 || b.u < 0 || b.l > MOST || b.u > MOST || lop_nbatch(w->f[i]) ||
+                !lop_is_blas(w->f[i]->dtype))
+                return LOP_NOMATCH;
+            r->high += b.l;
+            r->low += b.u;
+        } else if (r->at >= 0) {
+            return LOP_NOMATCH;
+        } else {
+            r->at = i;
+            st = mode ? lop_make1(mk, &lop_op_view, &view, s, &r->a)
+                      : (r->a = lop_node_ref(s), LOP_OK);
+        }
+    }
+    if (st == LOP_OK && r->at < 0) st = LOP_NOMATCH;
+    if (st != LOP_OK) return st;
+    const lop_band b = lop_infer_bands(r->a);
+    return r->high <= b.l && r->low <= b.u ? LOP_OK : LOP_NOMATCH;
+}
+
+/* These diagonals of A^-1 as a band. Owned. */
+static lop_status near_inverse(const lop_maker *mk, const near *r, lop_dtype dt,
+                               const lop_node **out) {
+    const lop_band b = lop_infer_bands(r->a);
+    const lop_attr turn = {.i = {LOP_T, 0, 0, 0}},
+                   rows = {.i = {0, b.l - r->high, 1, r->high + r->low + 1}},
+                   how = {.i = {r->low, r->high, LOP_ASSUME_GENERAL, 0}};
+    const lop_node *lines = NULL, *ab = NULL, *some = NULL;
+    lop_status st = lop_band_of_inverse(mk, r->a, dt, &lines);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_swap, &turn, lines, &ab);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_array_slice, &rows, ab, &some);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_banded, &how, some, out);
+    lop_node_unref(lines);
+    lop_node_unref(ab);
+    lop_node_unref(some);
+    return st;
+}
+
+/* Diagonals u, ..., -l of a band side by side, of no fewer rows than columns. Owned. */
+static lop_status lines_of(const lop_maker *mk, const lop_node *a, lop_band b, lop_dtype dt,
+                           const lop_node **out) {
+    const lop_node like = {
+        .shape = {.ndim = 2, .dim = {lop_cols(a), b.l + b.u + 1}}, .dtype = dt, .core = 2};
+    const lop_attr how = {.i = {b.l, b.u, 0, 0}}, turn = {.i = {LOP_T, 0, 0, 0}},
+                   rows = {.i = {0, 0, 1, lop_cols(a)}};
+    const lop_node *probe = NULL, *few = NULL, *ab = NULL, *lines = NULL;
+    lop_status st = lop_make(mk, "bandprobe", NULL, 0, NULL, &like, &probe);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, a, probe, &few);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_band_from_products, &how, few, &ab);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_swap, &turn, ab, &lines);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_array_slice, &rows, lines, out);
+    lop_node_unref(probe);
+    lop_node_unref(few);
+    lop_node_unref(ab);
+    lop_node_unref(lines);
+    return st;
+}
+
+/* The root's value of w times its number, through what is near, in the place of the inverse. */
+static lop_status of_near(const lop_maker *mk, const lop_node *root, const lop_word *w, int64_t l,
+                          int64_t u, const lop_node **out) {
+    const lop_dtype dt = root->dtype;
+    const lop_attr by = lop_coef_attr(w->c);
+    const lop_node *f[TERMS], *band = NULL, *p = NULL, *lines = NULL, *sums = NULL;
+    near r;
+    lop_status st = read_near(mk, w, l, u, &r);
+    if (st == LOP_OK) st = near_inverse(mk, &r, dt, &band);
+    for (int i = 0; st == LOP_OK && i < w->n; i++) f[i] = i == r.at ? band : w->f[i];
+    if (st == LOP_OK) st = lop_product_of(mk, f, w->n, &p);
+    const lop_band b = st == LOP_OK ? lop_infer_bands(p) : (lop_band){0, 0};
+    if (st == LOP_OK && (b.l < l || b.u < u || b.l + b.u >= lop_cols(p))) st = LOP_NOMATCH;
+    if (st == LOP_OK) st = lines_of(mk, p, b, dt, &lines);
+    if (st == LOP_OK) st = sums_off(mk, root, b.l, b.u, lines, &sums);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_scale, &by, sums, out);
+    const lop_node *gone[] = {r.a, band, p, lines, sums};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+/* Likewise of a product through few columns. */
+static lop_status of_thin(const lop_maker *mk, const lop_node *root, const lop_word *w,
+                          const lop_node **out) {
+    const lop_node *child[3] = {NULL, root->child[1], root->child[2]}, *value = NULL;
+    const lop_attr by = lop_coef_attr(w->c);
+    bool thin = false;
+    for (int i = 0; i < w->n; i++)
+        thin = thin || TERMS * lop_infer_rank(w->f[i]) <= lop_rows(root->child[0]);
+    if (!thin) return LOP_NOMATCH;
+    lop_status st = lop_product_of(mk, w->f, w->n, &child[0]);
+    if (st == LOP_OK) st = lop_make_op(mk, root->op, &root->attr, 3, child, NULL, &value);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_scale, &by, value, out);
+    lop_node_unref(child[0]);
+    lop_node_unref(value);
+    return st;
+}
+/* Of w with a term, seen through the mode, in the place of factor `at`; added to *sum. */
+static lop_status add_term(const lop_maker *mk, const lop_node *root, const lop_word *w, int at,
+                           const lop_node *term, int mode, int64_t l, int64_t u, bool *pays,
+                           const lop_node **sum) {
+    lop_word own, all = {.n = 0};
+    const lop_node *one = NULL, *more = NULL;
+    lop_status st = lop_word_opened(mk, term, mode, &own);
+    all.c = lop_coef_times(mk->ctx, w->c, own.c);
+    if (st == LOP_OK) st = lop_word_add(&all, w->f, 0, at);
+    if (st == LOP_OK) st = lop_word_add(&all, own.f, 0, own.n);
+    if (st == LOP_OK) st = lop_word_add(&all, w->f, at + 1, w->n);
+    if (st == LOP_OK) st = of_near(mk, root, &all, l, u, &one);
+    *pays = *pays || st == LOP_OK;
+    if (st == LOP_NOMATCH) st = of_thin(mk, root, &all, &one);
+    if (st == LOP_OK && one->dtype != root->dtype) st = LOP_NOMATCH;
+    if (st == LOP_OK && *sum) st = lop_make2(mk, &lop_op_add, NULL, *sum, one, &more);
+    lop_word_close(&own);
+    lop_word_close(&all);
+    if (st != LOP_OK || *sum) {
+        lop_node_unref(one);
+        one = more;
+    }
+    if (st != LOP_OK) return st;
+    lop_node_unref(*sum);
+    *sum = one;
+    return LOP_OK;
+}
+
+/* Alone, or as a term of a sum among bands, the others of few columns. */
+LOP_BUILD(entries_near_band_inverse) {
+    const lop_node *root = m->root, *a = root->child[0], *term[TERMS], *sum = NULL;
+    int64_t l, u;
+    int at = -1, mode = LOP_N, terms = 0;
+    lop_coef c = lop_coef_const(1, 0);
+    lop_word w;
+    bool pays = false;
+    if (!meet(root, &l, &u) || lop_rows(a) < lop_cols(a) || lop_nbatch(a) ||
+        !lop_is_blas(root->dtype) || !lop_is_blas(a->dtype))
+        return LOP_NOMATCH;
+    lop_status st = lop_word_opened(mk, a, LOP_N, &w);
+    for (int i = 0; st == LOP_OK && at < 0 && i < w.n; i++) {
+        const lop_band b = lop_infer_bands(w.f[i]);
+        const lop_node *s = b.l > MOST || b.u > MOST ? lop_sum_seen(w.f[i], &mode, &c) : NULL;
+        if (s && (terms = lop_terms_of(s, term, TERMS)) > 0) at = i;
+    }
+    if (st == LOP_OK && at < 0) {
+        st = of_near(mk, root, &w, l, u, out);
+    } else if (st == LOP_OK) {
+        w.c = lop_coef_times(mk->ctx, w.c, c);
+        for (int i = 0; st == LOP_OK && i < terms; i++)
+            st = add_term(mk, root, &w, at, term[i], mode, l, u, &pays, &sum);
+        if (st == LOP_OK && !pays) st = LOP_NOMATCH;
+        if (st == LOP_OK)
+            *out = sum;
+        else
+            lop_node_unref(sum);
+    }
+    lop_word_close(&w);
+    return st;
+}
+
+/* -- of what is meant for a factor of a KronSum: the sums of blocks' diagonals, which lie on one */
+
+static bool is_identity(const lop_node *x) {
+    if (x->op == &lop_op_todense) x = x->child[0];
+    return x->op == &lop_op_identity || x->op == &lop_op_eye;
+}
+/* OK where diagonal k of p has a way of its own, as of A^-1 and A^-1 X A^-1 of bands; NOMATCH. */
+static lop_status is_read(const lop_maker *mk, const lop_node *p, lop_dtype dt, int64_t k) {
+    lop_band b = {0, 0};
+    const lop_node *a = p;
+    lop_status st = LOP_OK;
+    between r;
+    while (a->op == &lop_op_view) a = a->child[0];
+    if (a->op == &lop_op_inverse && lop_is_square(a)) {
+        const lop_node *s = a->child[0];
+        b = lop_infer_bands(s);
+        if (!lop_is_blas(s->dtype) || b.l != b.u || !lop_band_is_narrow(s, b)) return LOP_NOMATCH;
+    } else {
+        st = read_between(mk, p, dt, &r);
+        b = r.b;
+        drop(&r);
+    }
+    if (st != LOP_OK) return st;
+    return b.l > 0 && k <= b.l && -k <= b.u ? LOP_OK : LOP_NOMATCH;
+}
+
+/* Diagonal k of sum_q P[(., q), (., q)] is the sum over q of one of P's. */
+LOP_BUILD(diagonal_of_partial) {
+    const lop_node *root = m->root, *part = root->child[0]->child[0], *p = part->child[0],
+                   *x = part->child[1];
+    const bool first = part->attr.i[0] != 0;
+    const int64_t k = root->attr.i[0], n = lop_rows(p), places = lop_rows(x),
+                  own = places > 0 ? n / places : 0, off = first ? k : k * places;
+    const lop_dtype dt = part->dtype;
+    if (!is_identity(x) || lop_nbatch(p) || root->dtype != dt || !lop_is_blas(dt) ||
+        !lop_is_square(p) || own < 2 || k >= own || -k >= own)
+        return LOP_NOMATCH;
+    lop_status st = is_read(mk, p, dt, off);
+    if (st != LOP_OK) return st;
+    const lop_attr at = {.i = {off, 0, 0, (int64_t)dt + 1}}, where = {.i = {off, n, n, 0}},
+                   fold = {.i = {1, first ? places : own, first ? own : places, 1}},
+                   turn = {.i = {LOP_T, 0, 0, 0}}, matrix = {.i = {2, 0, 0, 0}},
+                   rows = {.i = {0, k < 0 ? -k : 0, 1, own - (k < 0 ? -k : k)}};
+    const lop_node *d = NULL, *line = NULL, *ones[2] = {NULL}, *c = NULL, *folded = NULL,
+                   *op = NULL, *seen = NULL, *sums = NULL, *some = NULL;
+    st = lop_make1(mk, &lop_op_diagonal, &at, p, &d);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_offdiag, &where, d, &line);
+    if (st == LOP_OK) st = lop_ones_column(mk, dt, n, &ones[0]);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, line, ones[0], &c);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_kron_unfold, &fold, c, &folded);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_dense, NULL, folded, &op);
+    if (st == LOP_OK && first) st = lop_make1(mk, &lop_op_view, &turn, op, &seen);
+    if (st == LOP_OK) st = lop_ones_column(mk, dt, places, &ones[1]);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, first ? seen : op, ones[1], &sums);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_array_slice, &rows, sums, &some);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_ravel, &matrix, some, out);
+    const lop_node *gone[] = {d, line, ones[0], ones[1], c, folded, op, seen, sums, some};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
 }

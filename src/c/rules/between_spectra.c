@@ -3,6 +3,7 @@
  * S^-1 = V D^-1 V^H it is V^H X V over the products of D's numbers in the basis V, so that no
  * matrix of S's size is made. Where V is not unitary, of pencils, this holds of S^-1 alone, not of
  * its powers. */
+#include "low_rank_woodbury.h"
 #include "sum_of_krons.h"
 #include "expr/properties.h"
 
@@ -358,8 +359,112 @@ static lop_status open_partial(partial *p, bool first, const lop_node *m) {
     return st;
 }
 
-lop_status lop_partial_between(const lop_kron_sum *s, const lop_kron_sum *x, const lop_node *root,
-                               const lop_node **out) {
+/* -- X = diag(w): weighted diagonals of S^-1 have such derivatives
+ *
+ * V^H X V has no structure of its own, but where M = V diag(m) V^H what is asked for reads of it
+ * only where both of M's places are one: with w as a matrix, W = w |V|^2 diag(m), and K the columns
+ * of V at the other places by those of R^T, one by one (Khatri and Rao 1968),
+ *
+ *   V (K^T diag(W) K) V^T
+ */
+
+/* The numbers of a diagonal X as a column. NOMATCH: it is none, or not of s's dtype. */
+static lop_status column_of(const lop_kron_sum *s, const lop_node *x, const lop_node **out) {
+    const lop_node *ones = NULL;
+    if (!lop_is_diagonal_matrix(x) || !lop_is_square(x) || lop_nbatch(x) || x->dtype != s->dt ||
+        lop_rows(x) != s->rows)
+        return LOP_NOMATCH;
+    lop_status st = lop_ones_column(s->mk, s->dt, s->rows, &ones);
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_apply, NULL, x, ones, out);
+    lop_node_unref(ones);
+    return st;
+}
+static lop_status weights_within(const lop_kron_sum *s, const lop_node *x, const lop_node **out) {
+    const lop_attr turn = {.i = {LOP_T, 0, 0, 0}}, matrix = {.i = {2, 0, 0, 0}};
+    const lop_node *f[LOP_KRON_PLACES] = {NULL}, *squares = NULL, *w = NULL, *mu = NULL;
+    lop_status st = column_of(s, x, &w);
+    for (int i = 0; st == LOP_OK && i < s->n; i++) {
+        const lop_node *one = NULL;
+        st = lop_squares_of(s->mk, s->dt, s->at[i].v, &one);
+        if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_view, &turn, one, &f[i]);
+        lop_node_unref(one);
+    }
+    if (st == LOP_OK) st = lop_kron_of(s->mk, s->n, f, &squares);
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_apply, NULL, squares, w, &mu);
+    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_ravel, &matrix, mu, out);
+    for (int i = 0; i < LOP_KRON_PLACES; i++) lop_node_unref(f[i]);
+    lop_node_unref(squares);
+    lop_node_unref(w);
+    lop_node_unref(mu);
+    return st;
+}
+
+/* Is M the matrix whose eigenvectors place i has? */
+static bool is_place(const lop_kron_sum *s, int i, const lop_node *m) {
+    const lop_node *a = s->at[i].a;
+    if (!a || s->at[i].b || s->at[i].flip || m->dtype != s->dt || a->dtype != s->dt) return false;
+    if (m->op == &lop_op_todense) return lop_kron_same(m->child[0], a);
+    return a->op == &lop_op_dense && lop_kron_same(m, a->child[0]);
+}
+
+/* W as a vector, and K; `first`: M comes first. */
+static lop_status weights_and_columns(const partial *p, bool first, const lop_node *w,
+                                      const lop_node *m, const lop_node **wv,
+                                      const lop_node **columns) {
+    const lop_kron_sum *s = p->s;
+    const int64_t theirs = lop_rows(m), mine = s->rows / theirs;
+    const lop_attr fold = {.i = {1, first ? theirs : mine, first ? mine : theirs, 1}},
+                   turn = {.i = {LOP_T, 0, 0, 0}}, matrix = {.i = {2, 0, 0, 0}}, d = value_attr(s);
+    const lop_node *folded = NULL, *op = NULL, *seen = NULL, *in = NULL, *lm = NULL, *by = NULL,
+                   *squares = NULL, *all = NULL, *v = NULL, *va = NULL, *ra = NULL;
+    lop_status st = lop_make1(s->mk, &lop_op_kron_unfold, &fold, w, &folded);
+    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_dense, NULL, folded, &op);
+    if (st == LOP_OK && first) st = lop_make1(s->mk, &lop_op_view, &turn, op, &seen);
+    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_dense, NULL, m, &in);
+    if (st == LOP_OK) st = turned(s, &lop_op_diagonal, p->theirs[0], p->theirs[1], in, &lm);
+    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_diag, NULL, lm, &by);
+    if (st == LOP_OK) st = lop_squares_of(s->mk, s->dt, s->at[p->theirs[0]].v, &squares);
+    if (st == LOP_OK) st = value_of(s, &lop_op_todense, first ? seen : op, squares, by, &all);
+    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_ravel, &matrix, all, wv);
+    if (st == LOP_OK) st = basis_of(s, false, p->mine[0], p->mine[1], &v);
+    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_todense, &d, v, &va);
+    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_todense, &d, p->rt, &ra);
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_khatri_rao_array, NULL, va, ra, columns);
+    const lop_node *gone[] = {folded, op, seen, in, lm, by, squares, all, v, va, ra};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
+static lop_status partial_weighted(const lop_kron_sum *s, const lop_node *x, const lop_node *root,
+                                   const lop_node **out) {
+    const bool first = root->attr.i[0] != 0;
+    const lop_attr turn = {.i = {LOP_T, 0, 0, 0}};
+    const lop_node *m = root->child[1], *w = NULL, *wv = NULL, *k = NULL, *ko = NULL, *kt = NULL,
+                   *by = NULL, *g = NULL, *go = NULL, *v = NULL, *vh = NULL;
+    const int at = first ? 0 : s->n - 1;
+    if (!s->unitary || lop_is_complex(s->dt) || s->n < 2 || m->shape.ndim != 2 ||
+        lop_rows(m) != s->t[0].size[at] || !lop_is_square(m) || !is_place(s, at, m))
+        return LOP_NOMATCH;
+    partial p = {.s = s, .theirs = {at, at + 1}, .mine = {first ? 1 : 0, first ? s->n : s->n - 1}};
+    lop_status st = column_of(s, x, &w);
+    if (st == LOP_OK) st = open_partial(&p, first, m);
+    if (st == LOP_OK) st = weights_and_columns(&p, first, w, m, &wv, &k);
+    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_dense, NULL, k, &ko);
+    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_view, &turn, ko, &kt);
+    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_diag, NULL, wv, &by);
+    if (st == LOP_OK) st = value_of(s, &lop_op_todense, kt, by, ko, &g);
+    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_dense, NULL, g, &go);
+    if (st == LOP_OK) st = basis_of(s, false, p.mine[0], p.mine[1], &v);
+    if (st == LOP_OK) st = basis_of(s, true, p.mine[0], p.mine[1], &vh);
+    if (st == LOP_OK) st = value_of(s, &lop_op_todense, v, go, vh, out);
+    const lop_node *gone[] = {p.mt, p.r, p.rt, w, wv, k, ko, kt, by, g, go, v, vh};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
+lop_status lop_partial_between(const lop_kron_sum *s, const lop_kron_sum *terms, const lop_node *x,
+                               const lop_node *root, const lop_node **out) {
+    if (!terms) return partial_weighted(s, x, root, out);
     const bool first = root->attr.i[0] != 0;
     const lop_node *m = root->child[1], *z = NULL, *zo = NULL, *v = NULL, *vh = NULL;
     int64_t size = 1;
@@ -371,7 +476,7 @@ lop_status lop_partial_between(const lop_kron_sum *s, const lop_kron_sum *x, con
                  .theirs = {first ? 0 : s->n - few, first ? few : s->n},
                  .mine = {first ? few : 0, first ? s->n : s->n - few}};
     lop_status st = open_partial(&p, first, m);
-    if (st == LOP_OK) st = sum_terms(x, partial_term, &p, &z);
+    if (st == LOP_OK) st = sum_terms(terms, partial_term, &p, &z);
     if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_dense, NULL, z, &zo);
     if (st == LOP_OK) st = basis_of(s, false, p.mine[0], p.mine[1], &v);
     if (st == LOP_OK) st = basis_of(s, true, p.mine[0], p.mine[1], &vh);
@@ -418,7 +523,7 @@ lop_status lop_trace_beside(const lop_kron_sum *s, const lop_kron_sum *x, const 
                             const lop_node **out) {
     const lop_attr matrix = {.i = {2, 0, 0, 0}};
     const lop_node *mu = NULL, *by = NULL, *over = NULL, *all = NULL;
-    lop_status st = sum_terms(x, trace_term, s, &mu);
+    lop_status st = x ? sum_terms(x, trace_term, s, &mu) : weights_within(s, b->x, &mu);
     if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_diag, NULL, mu, &by);
     if (st == LOP_OK) st = powers_over(s, b, &over);
     if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_apply, NULL, by, over, &all);

@@ -60,6 +60,10 @@ lop_status lop_make_diagonal(const lop_maker *mk, const lop_node *a, const lop_n
 /* The band of `a` in dtype dt, as band_solve takes it. Owned. */
 lop_status lop_make_band(const lop_maker *mk, const lop_node *a, lop_band b, lop_dtype dt,
                          const lop_node **out);
+/* Diagonals b.l, ..., -b.u of the inverse of `a`, of bands b, as band_join has them; by one sweep.
+ * Owned. NOMATCH: its band is not narrow. */
+lop_status lop_band_of_inverse(const lop_maker *mk, const lop_node *a, lop_dtype dt,
+                               const lop_node **out) LOP_MUST_CHECK;
 /* kron_places.c */
 LOP_BUILD(apply_kron_places);
 /* sum_terms.c */
@@ -374,6 +378,8 @@ LOP_BUILD(sums_inverse_circulant);
 LOP_BUILD(sums_inverse_toeplitz);
 LOP_BUILD(sums_circulants);
 LOP_BUILD(sums_between_toeplitz);
+LOP_BUILD(sums_weighted_toeplitz);
+LOP_BUILD(sums_expanded);
 LOP_BUILD(between_toeplitz_trace);
 LOP_BUILD(sums_toeplitz);
 LOP_BUILD(sums_circulant);
@@ -430,7 +436,12 @@ lop_status lop_read_between_or_twice(const lop_maker *mk, const lop_node *p, con
 /* The diagonal of the dense form. Owned. */
 lop_status lop_diagonal_of_dense(const lop_maker *mk, lop_dtype dt, const lop_node *a,
                                  const lop_node **out) LOP_MUST_CHECK;
-/* inverse_diagonals.c: a column of ones over d; Kron(v[0], ..., v[n-1]), or the one. Owned. */
+/* inverse_diagonals.c: |V|^2, number by number, as an operator; a column of ones. Owned. */
+lop_status lop_squares_of(const lop_maker *mk, lop_dtype dt, const lop_node *v,
+                          const lop_node **out) LOP_MUST_CHECK;
+lop_status lop_ones_column(const lop_maker *mk, lop_dtype dt, int64_t n,
+                           const lop_node **out) LOP_MUST_CHECK;
+/* A column of ones over d; Kron(v[0], ..., v[n-1]), or the one. Owned. */
 lop_status lop_reciprocals(const lop_maker *mk, lop_dtype dt, const lop_node *d,
                            const lop_node **out) LOP_MUST_CHECK;
 lop_status lop_kron_of(const lop_maker *mk, int n, const lop_node *const *v,
@@ -441,7 +452,9 @@ lop_status lop_generators_of_dense(const lop_maker *mk, const lop_node *root,
 /* projections.c: entry_sums of root's operator by its dense form. Owned in *out. */
 lop_status lop_entries_of_dense(const lop_maker *mk, const lop_node *root,
                                 const lop_node **out) LOP_MUST_CHECK;
-/* projections.c: the same by the dense form. */
+/* projections.c: diagonal_sums by the dense form; what is meant for a factor of a Kron by it. */
+lop_status lop_sums_of_dense(const lop_maker *mk, const lop_node *root,
+                             const lop_node **out) LOP_MUST_CHECK;
 lop_status lop_partial_of_dense(const lop_maker *mk, const lop_node *root,
                                 const lop_node **out) LOP_MUST_CHECK;
 /* diag(V diag(d)^-1 V^H) for V the Kron of n operators v. Owned in *out. */
@@ -518,6 +531,8 @@ LOP_BUILD(diagonal_between_bands);
 LOP_BUILD(trace_between_bands);
 LOP_BUILD(entries_between_bands);
 LOP_BUILD(entries_inverse_band);
+LOP_BUILD(entries_near_band_inverse);
+LOP_BUILD(diagonal_of_partial);
 LOP_BUILD(trace_sparse_inverse);
 LOP_BUILD(trace_turned_to_inverse);
 LOP_BUILD(sparse_rows);

@@ -522,6 +522,13 @@ LOP_BUILD(partial_expanded) {
     return projected(m, mk, lop_build_partial_krons, lop_partial_of_dense, out);
 }
 
+/* Sums along diagonals beside a Toeplitz base. */
+static lop_status base_sums(const lop_match *m, const lop_maker *mk, const lop_node **out) {
+    const lop_status st = lop_build_sums_between_toeplitz(m, mk, out);
+    return st == LOP_NOMATCH ? lop_build_sums_weighted_toeplitz(m, mk, out) : st;
+}
+LOP_BUILD(sums_expanded) { return projected(m, mk, base_sums, lop_sums_of_dense, out); }
+
 static bool is_diagonal(const lop_node *a) {
     const lop_band b = lop_infer_bands(a);
     return b.l == 0 && b.u == 0;
@@ -563,6 +570,13 @@ LOP_BUILD(diagonal_expanded) {
         return LOP_NOMATCH;
     return projected(m, mk, base_diagonal, dense_diagonal, out);
 }
+static lop_status dense_trace(const lop_maker *mk, const lop_node *root, const lop_node **out) {
+    const lop_node *d = NULL;
+    lop_status st = dense_diagonal(mk, root, &d);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_sumall, NULL, d, out);
+    lop_node_unref(d);
+    return st;
+}
 LOP_BUILD(trace_expanded) {
     const lop_attr all = {.i = {0, 0, 0, m->root->attr.i[3]}};
     const lop_node *root = NULL, *d = NULL;
@@ -573,5 +587,7 @@ LOP_BUILD(trace_expanded) {
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_sumall, NULL, d, out);
     lop_node_unref(root);
     lop_node_unref(d);
+    if (st == LOP_NOMATCH)
+        st = projected(m, mk, lop_build_between_toeplitz_trace, dense_trace, out);
     return st;
 }

@@ -164,8 +164,8 @@ LOP_BUILD(circulant_inverse_diagonal) {
 /* -- by eigenvectors */
 
 /* |V|^2 element by element, as an operator. Owned. */
-static lop_status squares_of(const lop_maker *mk, lop_dtype dt, const lop_node *v,
-                             const lop_node **out) {
+lop_status lop_squares_of(const lop_maker *mk, lop_dtype dt, const lop_node *v,
+                          const lop_node **out) {
     const lop_attr d = {.i = {0, 0, 0, (int64_t)dt + 1}};
     const lop_node *a = NULL, *conj = NULL, *square = NULL;
     if (v->op == &lop_op_identity) {
@@ -182,7 +182,7 @@ static lop_status squares_of(const lop_maker *mk, lop_dtype dt, const lop_node *
 }
 
 /* A column of n ones. Owned. */
-static lop_status ones_of(const lop_maker *mk, lop_dtype dt, int64_t n, const lop_node **out) {
+lop_status lop_ones_column(const lop_maker *mk, lop_dtype dt, int64_t n, const lop_node **out) {
     const lop_attr to = {.i = {0, 0, 0, (int64_t)dt + 1}}, number = lop_attr_coef(1, 0);
     const lop_node column = {.shape = {.ndim = 2, .dim = {n, 1}}, .dtype = dt, .core = 2};
     const lop_node *full = NULL;
@@ -197,7 +197,7 @@ lop_status lop_reciprocals(const lop_maker *mk, lop_dtype dt, const lop_node *d,
     const lop_attr to = {.i = {0, 0, 0, (int64_t)dt + 1}};
     const lop_node *cast = NULL, *one = NULL;
     lop_status st = lop_make1(mk, &lop_op_cast, &to, d, &cast);
-    if (st == LOP_OK) st = ones_of(mk, dt, lop_cols(d), &one);
+    if (st == LOP_OK) st = lop_ones_column(mk, dt, lop_cols(d), &one);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_div, NULL, one, cast, out);
     lop_node_unref(cast);
     lop_node_unref(one);
@@ -213,7 +213,7 @@ lop_status lop_diagonal_of_spectrum(const lop_maker *mk, lop_dtype dt, int n,
                    *x = NULL;
     if (!f) return lop_fail(mk->err, LOP_NOMEM, NULL);
     lop_status st = LOP_OK;
-    for (int i = 0; st == LOP_OK && i < n; i++) st = squares_of(mk, dt, v[i], &f[i]);
+    for (int i = 0; st == LOP_OK && i < n; i++) st = lop_squares_of(mk, dt, v[i], &f[i]);
     if (st == LOP_OK) st = lop_make(mk, "kron", NULL, n, f, NULL, &squares);
     if (st == LOP_OK) st = lop_reciprocals(mk, dt, d, &w);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, squares, w, &x);
@@ -253,7 +253,7 @@ static lop_status weights_of(const lop_maker *mk, lop_dtype dt, const lop_node *
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_dense, NULL, folded, &op);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_view, &turn, op, &view);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_diag, NULL, conj, &by);
-    if (st == LOP_OK) st = ones_of(mk, dt, px, &ones);
+    if (st == LOP_OK) st = lop_ones_column(mk, dt, px, &ones);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, by, ones, &column);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, first ? view : op, column, &y);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_ravel, &matrix, y, out);

@@ -234,7 +234,7 @@ LOP_BUILD(sums_between_toeplitz) {
     return st;
 }
 
-/* The trace of S^-1 X S^-1: the sum along its main diagonal. */
+/* The trace of S^-1 X S^-1, X Toeplitz or a diagonal: the sum along its main diagonal. */
 LOP_BUILD(between_toeplitz_trace) {
     const int64_t n = lop_rows(m->root->child[0]);
     const lop_attr lines = {.i = {0, 0, 0, (int64_t)m->root->dtype + 1}},
@@ -245,6 +245,7 @@ LOP_BUILD(between_toeplitz_trace) {
     lop_status st = lop_make1(mk, &lop_op_diagonal_sums, &lines, m->root->child[0], &sums);
     as.root = sums;
     if (st == LOP_OK) st = lop_build_sums_between_toeplitz(&as, mk, &value);
+    if (st == LOP_NOMATCH) st = lop_build_sums_weighted_toeplitz(&as, mk, &value);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_array_slice, &middle, value, &one);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_sumall, NULL, one, out);
     lop_node_unref(sums);
@@ -273,14 +274,15 @@ LOP_BUILD(sums_product) {
     return lop_chain_pair(m, mk, &r, out);
 }
 
-LOP_BUILD(sums_dense) {
-    const lop_attr d = {.i = {0, 0, 0, m->root->attr.i[3]}};
-    lop_attr how = m->root->attr;
+lop_status lop_sums_of_dense(const lop_maker *mk, const lop_node *root, const lop_node **out) {
+    const lop_attr d = {.i = {0, 0, 0, root->attr.i[3]}};
+    lop_attr how = root->attr;
     const lop_node *dense;
     how.i[3] = 0;
-    lop_status st = lop_make1(mk, &lop_op_todense, &d, HOLE(m, 'a'), &dense);
+    lop_status st = lop_make1(mk, &lop_op_todense, &d, root->child[0], &dense);
     return st == LOP_OK ? wrapped(mk, &lop_op_array_diagonal_sums, &how, dense, out) : st;
 }
+LOP_BUILD(sums_dense) { return lop_sums_of_dense(mk, m->root, out); }
 
 /* -- what is meant for a factor of a Kron */
 

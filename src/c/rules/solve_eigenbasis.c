@@ -520,14 +520,15 @@ LOP_BUILD(between_partial_spectral) {
     lop_status st = lop_read_between_or_twice(mk, m->root->child[0], &sum, &x);
     if (st == LOP_OK &&
         (!lop_is_blas(m->root->dtype) || !lop_kron_sum_read(&s, mk, m->root->dtype, sum) ||
-         (!s.unitary && m->root->child[1]->shape.ndim > 2) || !lop_kron_terms_read(&terms, &s, x)))
+         (!s.unitary && m->root->child[1]->shape.ndim > 2)))
         st = LOP_NOMATCH;
     if (st != LOP_OK) {
         lop_node_unref(x);
         return st;
     }
+    const bool krons = lop_kron_terms_read(&terms, &s, x);
     st = open(&s);
-    if (st == LOP_OK) st = lop_partial_between(&s, &terms, m->root, &value);
+    if (st == LOP_OK) st = lop_partial_between(&s, krons ? &terms : NULL, x, m->root, &value);
     if (st == LOP_OK) st = lop_partial_of_dense(mk, m->root, &alt);
     if (st == LOP_OK) st = sound_value(&s, &lop_op_checked_value, value, alt, out);
     const lop_node *gone[] = {value, alt, x};
@@ -555,13 +556,12 @@ static lop_status trace_beside(const lop_match *m, const lop_maker *mk, const lo
     lop_kron_sum s, terms;
     lop_beside b;
     if (!lop_read_beside(mk->ctx, p, &b) || !lop_kron_sum_read(&s, mk, m->root->dtype, b.s) ||
-        !s.unitary || (b.x && !lop_kron_terms_read(&terms, &s, b.x)))
+        !s.unitary)
         return LOP_NOMATCH;
-    if (!b.x)
-        terms = (lop_kron_sum){
-            .mk = mk, .dt = s.dt, .rows = s.rows, .n = s.n, .eye = true, .c = {.re = 1}};
+    const bool weights = b.x && !lop_kron_terms_read(&terms, &s, b.x);
+    if (!b.x) terms = (lop_kron_sum){.mk = mk, .dt = s.dt, .n = s.n, .eye = true, .c = {.re = 1}};
     lop_status st = open(&s);
-    if (st == LOP_OK) st = lop_trace_beside(&s, &terms, &b, &value);
+    if (st == LOP_OK) st = lop_trace_beside(&s, weights ? NULL : &terms, &b, &value);
     if (st == LOP_OK) st = sum_of_sound(&s, m->root->child[0], value, out);
     lop_node_unref(value);
     close(&s);

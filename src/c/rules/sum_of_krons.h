@@ -50,11 +50,11 @@ bool lop_kron_sum_pays(const lop_kron_sum *s, double each);
 /* Do both stand for one matrix? */
 bool lop_kron_same(const lop_node *a, const lop_node *b);
 
-/* Of S^-1 X S^-1, S = V diag(d) V^H opened, X of terms of its places: what it means for a factor of
- * a Kron, as `root` asks (between_spectra.c). NOMATCH: the factor is of none of the places. Owned
- * in *out. */
-lop_status lop_partial_between(const lop_kron_sum *s, const lop_kron_sum *x, const lop_node *root,
-                               const lop_node **out) LOP_MUST_CHECK;
+/* Of S^-1 X S^-1, S = V diag(d) V^H opened, X of terms of its places (NULL: X is a diagonal): what
+ * it means for a factor of a Kron, as `root` asks (between_spectra.c). NOMATCH: the factor is of
+ * none of the places. Owned in *out. */
+lop_status lop_partial_between(const lop_kron_sum *s, const lop_kron_sum *terms, const lop_node *x,
+                               const lop_node *root, const lop_node **out) LOP_MUST_CHECK;
 
 /* X, the identity where it is NULL, beside a sum of c S^-power, in any order, as a trace does not
  * ask for it. Borrowed. */
@@ -66,7 +66,7 @@ typedef struct lop_beside {
 } lop_beside;
 /* False: the product p is none. */
 bool lop_read_beside(lop_ctx *ctx, const lop_node *p, lop_beside *b);
-/* Numbers whose sum is the trace. Owned in *out. */
+/* Numbers whose sum is the trace; x NULL: of b's X, a diagonal. Owned in *out. */
 lop_status lop_trace_beside(const lop_kron_sum *s, const lop_kron_sum *x, const lop_beside *b,
                             const lop_node **out) LOP_MUST_CHECK;
 

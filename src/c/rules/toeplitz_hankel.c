@@ -5,6 +5,8 @@
  * sides that its rate makes up for its factor. */
 #include "builds.h"
 #include "expr/properties.h"
+#include "low_rank_woodbury.h"
+#include "ops/projections/projections.h"
 #include "rewrite/costs.h"
 
 #include <math.h>
@@ -202,6 +204,64 @@ LOP_BUILD(toeplitz_inverse_dense) {
     for (int i = 0; i < 5; i++) lop_node_unref(child[i]);
     lop_node_unref(column[2]);
     lop_node_unref(column[3]);
+    return st;
+}
+
+/* p or q of op_weighted_sums.c, and what solves with T^T leave of it. Owned. */
+static lop_status weights_of(const lop_maker *mk, const lop_node *a, bool own, int which,
+                             const lop_node *const *given, const lop_node **out) {
+    const lop_attr at = {.i = {which, 0, 0, 0}}, turn = {.i = {LOP_T, 0, 0, 0}};
+    const lop_node *p = NULL, *seen = NULL;
+    lop_status st = lop_make_op(mk, &lop_op_toeplitz_weights, &at, 3, given, NULL, &p);
+    if (st == LOP_OK && !own) st = lop_make1(mk, &lop_op_view, &turn, a, &seen);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_solve, NULL, own ? a : seen, p, out);
+    lop_node_unref(p);
+    lop_node_unref(seen);
+    return st;
+}
+/* The sums along diagonals of x u^T. Owned. */
+static lop_status sums_of_pair(const lop_maker *mk, const lop_attr *how, const lop_node *x,
+                               const lop_node *u, const lop_node **out) {
+    const lop_attr turn = {.i = {LOP_T, 0, 0, 0}};
+    const lop_node *row = NULL;
+    lop_status st = lop_make1(mk, &lop_op_swap, &turn, u, &row);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_pair_diagonal_sums, how, x, row, out);
+    lop_node_unref(row);
+    return st;
+}
+/* Of T^-1 X T^-1, X a diagonal. */
+LOP_BUILD(sums_weighted_toeplitz) {
+    const lop_dtype dt = m->root->dtype;
+    const lop_attr d = {.i = {0, 0, 0, (int64_t)dt + 1}};
+    const lop_node *a = NULL, *x = NULL, *vector = NULL, *given[3] = {NULL}, *column[4] = {NULL},
+                   *pair[2] = {NULL}, *moved = NULL, *dense = NULL, *child[8] = {NULL};
+    lop_attr how = m->root->attr;
+    lop_status st = lop_read_between_or_twice(mk, m->root->child[0], &a, &x);
+    if (st == LOP_OK && (a->op != &lop_op_toeplitz || lop_nbatch(a) || lop_nbatch(x) || how.i[0] ||
+                         !lop_is_diagonal_matrix(x) || !lop_is_square(x)))
+        st = LOP_NOMATCH;
+    const bool own = st == LOP_OK && !lop_is_complex(dt) && hermitian(a->child[0], a->child[1]);
+    if (st == LOP_OK) st = lop_toeplitz_inverse_columns(mk, a, dt, column);
+    if (st == LOP_OK) st = lop_make_diagonal(mk, x, &vector);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_cast, &d, vector, &given[2]);
+    given[0] = child[1] = column[0];
+    given[1] = child[2] = column[1];
+    how.i[3] = 0;
+    for (int i = 0; st == LOP_OK && i < 2; i++) {
+        st = weights_of(mk, a, own, i, given, &child[3 + i]);
+        if (st == LOP_OK) st = sums_of_pair(mk, &how, child[1 + i], child[3 + i], &pair[i]);
+    }
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_add, NULL, pair[0], pair[1], &child[0]);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, x, column[2], &moved);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_solve, NULL, a, moved, &child[5]);
+    child[6] = column[3];
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &d, m->root->child[0], &dense);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_array_diagonal_sums, &how, dense, &child[7]);
+    if (st == LOP_OK)
+        st = lop_make_op(mk, &lop_op_toeplitz_weighted_sums, NULL, 8, child, NULL, out);
+    const lop_node *gone[] = {x, vector, given[2], column[2], pair[0], pair[1], moved, dense};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    for (int i = 0; i < 8; i++) lop_node_unref(child[i]);
     return st;
 }
 

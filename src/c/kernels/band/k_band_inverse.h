@@ -19,7 +19,9 @@ typedef struct lopk_lines {
 size_t lopk_band_inverse_bytes(int64_t n, int64_t l, int64_t u, lop_dtype dt); /* of work */
 /* y <- diagonal k of A^-1, -u <= k <= l. LOP_SINGULAR: it is not known to be accurate, or, where
  * one half is read, A is not positive definite; y holds anything then. *rcond: no less than the
- * reciprocal condition number. */
+ * reciprocal condition number. Of y with l + u + 1 columns, more than one: all of them, the
+ * diagonals l, ..., -u, element (j - k, j) of diagonal k in row j; zeros where they do not reach.
+ */
 lop_status lopk_band_inverse_diagonal(const lop_mat *y, int64_t k, const lopk_lines *A, void *work,
                                       double *rcond) LOP_MUST_CHECK;
 

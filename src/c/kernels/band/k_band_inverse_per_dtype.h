@@ -133,6 +133,17 @@ static bool N_(holds)(const lopk_lines *A, const EL *a, const EL *z, double norm
     return true;
 }
 
+/* Row j of y: the column j of Z on the band, from above. */
+static void N_(put_band)(const lop_mat *y, const lopk_lines *A, const EL *z) {
+    const int64_t n = A->n, w = A->l + A->u + 1;
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t t = 0; t < w; t++) {
+            const int64_t i = j - A->l + t;
+            ((EL *)y->p)[j * y->rs + t * y->cs] =
+                i < 0 || i >= n ? N_(zero)() : z[i * w + A->u + j - i];
+        }
+}
+
 static lop_status N_(band_inverse)(const lop_mat *y, int64_t k, const lopk_lines *A, void *work,
                                    double *rcond) {
     const int64_t w = A->l + A->u + 1;
@@ -143,7 +154,8 @@ static lop_status N_(band_inverse)(const lop_mat *y, int64_t k, const lopk_lines
     if (!N_(factor)(A, a, norm)) return LOP_SINGULAR;
     N_(select_band)(A, a, z, column);
     if (!N_(holds)(A, held, z, norm, &most)) return LOP_SINGULAR;
-    for (int64_t i = 0; i < y->m; i++) {
+    if (y->n > 1) N_(put_band)(y, A, z);
+    for (int64_t i = 0; y->n == 1 && i < y->m; i++) {
         const int64_t row = k < 0 ? i - k : i;
         ((EL *)y->p)[i * y->rs] = z[row * w + A->u + k];
     }

@@ -114,7 +114,13 @@ static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype d
     return st;
 }
 
+/* One that wraps round is circulant, the kernel the beginning of its first column. */
 static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lop_node *g) {
+    const lop_shape *k = &self->child[1]->shape, *n = &self->child[2]->shape;
+    if (child == 0 && self->attr.i[0] == CIRCULAR && n->ndim == 1 && k->dim[0] <= n->dim[0]) {
+        const lop_node *all = lop_vjp_sums(v, g, (lopk_lines){.circular = true});
+        return all ? lop_vjp_run(v, all, 0, 1, k->dim[0]) : NULL;
+    }
     return child ? lop_vjp_unable(v)
                  : lop_vjp_boxes(v, g, self->attr.i[0], self->child[1], self->child[2]);
 }

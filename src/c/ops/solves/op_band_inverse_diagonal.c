@@ -4,6 +4,8 @@
  * triinvdiag     children dl, d, du, alt: of a Tridiagonal; attr.i: assumption, does it name dl?,
  * -,
  *                k
+ * bandinvband    children ab, alt: of a Banded; attr.i: l, u, assumption. All diagonals, side by
+ *                side as band_join has them: u, ..., -l of it are l, ..., -u of the band
  *
  * The value is diagonal k, -u <= k <= l, by the recurrences of k_band_inverse.c: O(l u n) and no
  * more memory than three bands. Where these are not known to be accurate, and where what was
@@ -20,6 +22,23 @@ static lop_band band_of(const lop_node *n) {
     return is_three(n) ? (lop_band){1, 1} : (lop_band){n->attr.i[0], n->attr.i[1]};
 }
 
+static lop_status infer_all(lop_node *n, lop_err *err) {
+    const lop_node *ab = n->child[0], *alt = n->child[1];
+    const int64_t l = n->attr.i[0], u = n->attr.i[1];
+    if (ab->core != 2 || l < 0 || u < 0 || l > INT64_MAX / 4 || u > INT64_MAX / 4 || l + u < 1 ||
+        lop_rows(ab) != l + u + 1)
+        return lop_fail(err, LOP_DIM, "%s takes a band", n->op->name);
+    n->shape = ab->shape;
+    n->shape.dim[n->shape.ndim - 2] = lop_cols(ab);
+    n->shape.dim[n->shape.ndim - 1] = lop_rows(ab);
+    n->core = 2;
+    n->dtype = ab->dtype;
+    n->weak = LOP_STRONG;
+    if (!lop_is_blas(n->dtype) || alt->dtype != n->dtype || alt->core != 2 ||
+        !lop_shape_equal(&alt->shape, &n->shape))
+        return lop_fail(err, LOP_DIM, "the branches of %s differ", n->op->name);
+    return LOP_OK;
+}
 static lop_status infer(lop_node *n, lop_err *err) {
     const lop_node *alt = n->child[n->n - 1];
     const int64_t size = lop_cols(n->child[is_three(n)]), k = n->attr.i[3];
@@ -63,8 +82,8 @@ static lop_status finish(const lop_call *c, lopk_lines *A) {
     double rcond;
     A->at = c->scratch;
     lop_status st = lopk_band_inverse_diagonal(
-        c->a[0], c->step->attr.i[3], A, (char *)c->scratch + lop_band_lines_bytes(1, A->l, A->u),
-        &rcond);
+        c->a[0], c->a[0]->n > 1 ? 0 : c->step->attr.i[3], A,
+        (char *)c->scratch + lop_band_lines_bytes(1, A->l, A->u), &rcond);
     if (st == LOP_OK) lop_call_near(c, rcond, lopk_eps(A->dt));
     return st;
 }
@@ -114,3 +133,6 @@ const lop_op lop_op_bandinvdiag = {
 const lop_op lop_op_triinvdiag = {
     LOP_NAMED(triinvdiag), .cls = LOP_ARRAY,        .min = 4,      .max = 4, .ints = 4,
     .infer = infer,        .lower = lop_lower_arms, .check = check};
+const lop_op lop_op_bandinvband = {
+    LOP_NAMED(bandinvband), .cls = LOP_ARRAY,        .min = 2,      .max = 2, .ints = 3,
+    .infer = infer_all,     .lower = lop_lower_arms, .check = check};
