@@ -11,6 +11,7 @@
 #include "kernels/fft/k_fft.h"
 #include "ops/shared/convolution.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -99,32 +100,36 @@ static lop_status run_plan(const lop_call *c) {
     return st == LOP_OK ? st : lop_fail(c->err, LOP_INTERNAL, "no such FFT");
 }
 
+/* NaN where a divisor is out of range: it is not one to divide by. */
+static void drop_infinite(const lop_mat *q, const lop_mat *b) {
+    const int64_t cell = (int64_t)lop_dtype_size(q->dt);
+    for (int64_t k = 0; k < q->m; k++) {
+        const double _Complex z = lop_get(b->dt, (const char *)b->p + k * b->rs * cell, 0);
+        if (!isfinite(creal(z)) || !isfinite(cimag(z)))
+            lop_set(q->dt, (char *)q->p + k * cell, 0, NAN);
+    }
+}
+
 /* The quotient of all spectra, in q. */
 static lop_status divide(const lop_call *c, const lop_mat *q) {
     const lop_mat *const *of = c->a + 1 + TOP;
     const int many = c->step->n - 1 - TOP;
-    const bool both = c->step->attr.i[2] != 0;
-    const int64_t cell = (int64_t)lop_dtype_size(q->dt);
-    for (int i = 1; i < many; i++) {
-        const lop_mat along = {of[i]->p, q->m, q->m, of[i]->rs, 0, q->dt};
-        lop_call_near(c, lopk_pivot_ratio(&along), lopk_eps(q->dt));
+    bool zero = false;
+    lopk_copy(q, of[0]);
+    for (int i = c->step->attr.i[2] ? 0 : 1; i < many; i++) {
+        const lop_mat along = {of[i]->p, q->m, q->m, of[i]->rs, 0, q->dt},
+                      b = {of[i]->p, q->m, 1, of[i]->rs, 1, q->dt};
+        double least, most;
+        lopk_pivot_range(&along, &least, &most);
+        zero = zero || least == 0;
+        if (i == 0) continue;
+        lop_call_near(c, lopk_range_ratio(least, most), lopk_eps(q->dt));
+        lopk_div(q, q, &b);
+        if (!(most <= DBL_MAX)) drop_infinite(q, &b);
     }
-    for (int64_t k = 0; k < q->m; k++) {
-        double _Complex z = lop_get(q->dt, (const char *)of[0]->p + k * of[0]->rs * cell, 0);
-        bool zero = both && z == 0;
-        for (int i = 1; i < many; i++) {
-            const double _Complex b =
-                lop_get(q->dt, (const char *)of[i]->p + k * of[i]->rs * cell, 0);
-            zero = zero || b == 0;
-            /* what is out of range is not one to divide by */
-            z = isfinite(creal(b)) && isfinite(cimag(b)) ? z / b : (double _Complex)NAN;
-        }
-        if (zero)
-            return lop_fail(c->err, LOP_SINGULAR,
-                            "Singular matrix: an eigenvalue of the circulant is exactly zero");
-        lop_set(q->dt, (char *)q->p + k * cell, 0, z);
-    }
-    return LOP_OK;
+    if (!zero) return LOP_OK;
+    return lop_fail(c->err, LOP_SINGULAR,
+                    "Singular matrix: an eigenvalue of the circulant is exactly zero");
 }
 static size_t rounded(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
 
