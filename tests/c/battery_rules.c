@@ -310,7 +310,8 @@ static const lop_node *by_name(gen *g, const char *rule) {
         !strcmp(rule, "entries-triangle"))
         return gen_entries(g, rule);
     if (strstr(rule, "-digits")) return gen_digits(g, rule);
-    if (!strcmp(rule, "cast-ravel") || (!strncmp(rule, "cast", 4) && strstr(rule, "column")))
+    if (!strcmp(rule, "cast-ravel") ||
+        (!strncmp(rule, "cast", 4) && (strstr(rule, "column") || strstr(rule, "-circulant-"))))
         return gen_column(g, rule);
     if (!strcmp(rule, "add-shift")) return gen_shift(g);
     return NULL;

@@ -50,17 +50,19 @@ static const lop_node *asked(gen *g, const char *rule, const lop_node *a) {
     const lop_attr main_one = t_ints(0, 0, 0, 0),
                    d = t_ints(0, 0, 0, a ? (int64_t)a->dtype + 1 : 0);
     if (!a) return NULL;
-    if (!strncmp(rule, "solve", 5)) {
+    if (!strncmp(rule, "solve", 5) || !strncmp(rule, "apply", 5)) {
         const int64_t n = lop_rows(a);
-        return t_two_of(g->w, "solve", a, gen_array(g, 2, n, 1 + pick(g, 2)));
+        return t_two_of(g->w, rule[0] == 's' ? "solve" : "apply", a,
+                        gen_array(g, 2, n, 1 + pick(g, 2)));
     }
     if (!strcmp(rule, "dense-spelled-product") || !strcmp(rule, "dense-corner") ||
         !strcmp(rule, "dense-smoother") || !strcmp(rule, "dense-circulants") ||
-        !strcmp(rule, "dense-sum-circulants"))
+        !strcmp(rule, "dense-sum-circulants") || !strcmp(rule, "dense-scaled-circulants"))
         return t_one_of(g->w, "todense", &d, a);
     if (!strcmp(rule, "diagonal-smoother") || !strcmp(rule, "diagonal-circulants") ||
-        strstr(rule, "plus-identity") || !strcmp(rule, "diagonal-spelled-product") ||
-        !strcmp(rule, "diagonal-corner") || !strncmp(rule, "diagonal-inverses", 17))
+        !strcmp(rule, "diagonal-sum-circulants") || strstr(rule, "plus-identity") ||
+        !strcmp(rule, "diagonal-spelled-product") || !strcmp(rule, "diagonal-corner") ||
+        !strncmp(rule, "diagonal-inverses", 17))
         return t_one_of(g->w, rule[0] == 't' ? "trace" : "diagonal",
                         rule[0] == 't' ? &d : &main_one, a);
     if (!strncmp(rule, "trace", 5)) return t_one_of(g->w, "trace", &d, a);
@@ -259,16 +261,48 @@ static const lop_node *beside_band(gen *g) {
     return sum(g, d, times(g, c, all));
 }
 
+/* A Circulant whose first column holds a product, as it closes where it is written, or its inverse.
+ */
+static const lop_node *of_several(gen *g, const char *rule) {
+    const int64_t n = 2 + pick(g, 4);
+    const lop_node *s = gen_sizes(g, n), *a = gen_array(g, 1, n, 1),
+                   *in[3] = {keep(a), gen_array(g, 1, n, 1), keep(s)}, *c;
+    if (strstr(rule, "power")) {
+        const lop_attr p = t_ints(2 + pick(g, 2), 0, 0, 0);
+        c = t_one_of(g->w, "power", &p, t_two_of(g->w, "circulant", keep(a), s));
+        for (int i = 0; i < 3; i++) lop_node_unref(in[i]);
+        lop_node_unref(a);
+        return c;
+    }
+    c = t_node(g->w, "circular_convolution", NULL, 3, in);
+    for (int i = 0; i < 3; i++) lop_node_unref(in[i]);
+    if (strstr(rule, "sum")) c = t_two_of(g->w, "add", c, keep(a));
+    if (strstr(rule, "flip")) c = t_two_of(g->w, "circulant_flip", c, keep(s));
+    lop_node_unref(a);
+    c = t_two_of(g->w, "circulant", c, s);
+    return strstr(rule, "inverse") ? inverse(g, c) : c;
+}
+
 /* C D^-1 or D^-1 C of circulants, C + D^-1, or C. */
 static const lop_node *circulants(gen *g, const char *rule) {
     const int64_t n = 2 + pick(g, 4);
+    if (!strncmp(rule, "solve", 5) && strcmp(rule, "solve-prod-circulants"))
+        return of_several(g, rule);
     const lop_node *c = t_two_of(g->w, "circulant", gen_array(g, 1, n, 1), gen_sizes(g, n)),
                    *d = t_two_of(g->w, "circulant", gen_array(g, 1, n, 1), gen_sizes(g, n));
     if (!strcmp(rule, "dense-inverse-circulants")) {
         lop_node_unref(d);
         return c;
     }
-    if (!strcmp(rule, "dense-sum-circulants")) return sum(g, c, inverse(g, d));
+    if (strstr(rule, "sum-circulants")) return sum(g, c, inverse(g, d));
+    if (strstr(rule, "apply-inverse")) return prod(g, inverse(g, c), inverse(g, d));
+    if (strstr(rule, "apply-scaled")) return sum(g, c, times(g, 2, inverse(g, d)));
+    if (strstr(rule, "view")) {
+        const lop_attr turn = t_ints(LOP_T, 0, 0, 0);
+        return sum(g, sum(g, c, identity(g, n)),
+                   t_one_of(g->w, "view", &turn, sum(g, d, identity(g, n))));
+    }
+    if (strstr(rule, "scaled")) return times(g, 2, prod(g, c, inverse(g, d)));
     return pick(g, 2) ? prod(g, c, inverse(g, d)) : prod(g, inverse(g, d), c);
 }
 

@@ -140,7 +140,18 @@ const lop_node *gen_column(gen *g, const char *rule) {
     const lop_node *x = NULL, *y = NULL, *in[3] = {NULL};
     if (lop_node_make(&g->w->ctx, &lop_op_unit, &at, 0, NULL, &like, &x, &g->w->err) != LOP_OK)
         return NULL;
-    if (strstr(rule, "circulant")) {
+    if (strstr(rule, "quotient") || strstr(rule, "spectrum")) {
+        const lop_attr of = t_ints(one.dtype + 1, 0, 0, 0);
+        in[0] = gen_array(&one, 1, n, 1);
+        if (lop_sizes_make(&g->w->ctx, 1, &n, &in[1], &g->w->err) != LOP_OK || !in[0]) return NULL;
+        y = t_node(g->w, "circulant_spectrum", NULL, 2, in);
+        lop_node_unref(in[0]);
+        const lop_node *of_y[4] = {in[1], x, y, y};
+        if (strstr(rule, "quotient")) y = t_node(g->w, "circulant_quotient", &of, 4, of_y);
+        if (strstr(rule, "quotient")) lop_node_unref(of_y[2]);
+        lop_node_unref(in[1]);
+        lop_node_unref(x);
+    } else if (strstr(rule, "circulant")) {
         in[0] = gen_array(&one, 1, n, 1);
         in[2] = x;
         if (lop_sizes_make(&g->w->ctx, 1, &n, &in[1], &g->w->err) == LOP_OK && in[0])

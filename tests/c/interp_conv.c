@@ -10,6 +10,8 @@ static const char *const heads[] = {"sizes",
                                     "circulant_flip",
                                     "circular_convolution",
                                     "circulant_solve",
+                                    "circulant_spectrum",
+                                    "circulant_quotient",
                                     "concat",
                                     "hankel",
                                     "multitoeplitz",
@@ -167,6 +169,81 @@ static const tv *transform(ip *p, const lop_node *node) {
     return t;
 }
 
+/* The angle of the raveled indices j and k of a box. */
+static long double turned(const lop_shape *s, int64_t j, int64_t k) {
+    long double a = 0;
+    for (int l = 0; l < s->ndim; l++)
+        a += (long double)(level(s, j, l) * level(s, k, l) % s->dim[l]) / (long double)s->dim[l];
+    return 2 * PI * a;
+}
+/* Where, of a whole spectrum, the half of the last level has number k. */
+static int64_t in_half(const lop_shape *s, int64_t k) {
+    const int64_t n = s->dim[s->ndim - 1], row = n / 2 + 1;
+    return k / n * row + k % n;
+}
+static void do_spectrum(ip *p, const lop_node *node, mv y, mv a, mv b) {
+    const lop_shape *s = &node->child[1]->shape;
+    const bool half = !lop_is_complex(node->child[0]->dtype);
+    (void)p;
+    (void)b;
+    for (int64_t k = 0; k < a.m; k++) {
+        const int64_t at = half ? in_half(s, k) : k;
+        if (half && 2 * level(s, k, s->ndim - 1) > s->dim[s->ndim - 1]) continue;
+        for (int64_t j = 0; j < a.m; j++) {
+            const long double t = turned(s, j, k);
+            y.v[at].re += a.v[j].re * cosl(t) + a.v[j].im * sinl(t);
+            y.v[at].im += a.v[j].im * cosl(t) - a.v[j].re * sinl(t);
+            y.v[at].mag += a.v[j].mag;
+        }
+    }
+}
+/* F^-1 diag(q) F x, by the column of the circulant. */
+static void do_quotient(ip *p, const lop_node *node, mv y, mv x, mv q) {
+    const lop_shape *s = &node->child[0]->shape;
+    const bool half = !lop_is_complex((lop_dtype)(node->attr.i[0] - 1));
+    const long double n = (long double)x.m;
+    (void)p;
+    for (int64_t j = 0; j < x.n; j++) {
+        long double nx = 0, nq = 0;
+        for (int64_t i = 0; i < x.m; i++) nx += x.v[i * x.n + j].mag * x.v[i * x.n + j].mag;
+        for (int64_t k = 0; k < q.m; k++) nq = q.v[k].mag > nq ? q.v[k].mag : nq;
+        for (int64_t d = 0; d < x.m; d++) {
+            long double re = 0, im = 0;
+            for (int64_t k = 0; k < x.m; k++) {
+                const bool other = half && 2 * level(s, k, s->ndim - 1) > s->dim[s->ndim - 1];
+                const val v = q.v[!half ? k : in_half(s, other ? around(s, 0, k) : k)];
+                const long double t = turned(s, d, k), qi = other ? -v.im : v.im;
+                re += (v.re * cosl(t) - qi * sinl(t)) / n;
+                im += (v.re * sinl(t) + qi * cosl(t)) / n;
+            }
+            for (int64_t i = 0; i < x.m; i++) { /* row around(i, -d): row - i = d */
+                int64_t row = 0;
+                for (int l = 0; l < s->ndim; l++)
+                    row = row * s->dim[l] + (level(s, i, l) + level(s, d, l)) % s->dim[l];
+                const val v = x.v[i * x.n + j];
+                y.v[row * y.n + j].re += re * v.re - im * v.im;
+                y.v[row * y.n + j].im += re * v.im + im * v.re;
+                y.v[row * y.n + j].mag = sqrtl(nx) * nq;
+            }
+        }
+    }
+}
+static const tv *quotient(ip *p, const lop_node *node) {
+    const tv *x = ip_eval(p, node->child[1]), *top = ip_eval(p, node->child[2]);
+    if (!x || !top) return NULL;
+    tv *q = ip_blank(p, &top->batch, 1, top->m, 1);
+    memcpy(q->v, top->v, (size_t)top->m * sizeof *q->v);
+    for (int i = 3; i < node->n; i++) {
+        const tv *by = ip_eval(p, node->child[i]);
+        if (!by) return NULL;
+        for (int64_t k = 0; k < q->m; k++) {
+            if (by->v[k].re == 0 && by->v[k].im == 0) p->singular = true;
+            q->v[k] = ip_quotient(q->v[k], by->v[k]);
+        }
+    }
+    return ip_zip(p, node, x, q, 2, x->m, x->n, do_quotient);
+}
+
 static const tv *raveled(ip *p, const lop_node *node, const tv *a) {
     lop_shape batch = a->batch;
     batch.ndim = node->shape.ndim - 1;
@@ -179,10 +256,13 @@ const tv *ip_conv(ip *p, const lop_node *node) {
     const char *s = node->op->name;
     if (!strcmp(s, "dft") || !strcmp(s, "dct") || !strcmp(s, "hadamard")) return transform(p, node);
     if (!strcmp(s, "sizes")) return ip_blank(p, &node->shape, 0, 1, 1);
+    if (!strcmp(s, "circulant_quotient")) return quotient(p, node);
     const tv *a = ip_eval(p, node->child[0]);
     if (!a) return NULL;
     if (!strcmp(s, "ravel")) return raveled(p, node, a);
     if (!strcmp(s, "circulant")) return ip_zip(p, node, a, NULL, 2, a->m, a->m, do_circulant);
+    if (!strcmp(s, "circulant_spectrum"))
+        return ip_zip(p, node, a, NULL, 1, lop_cols(node), 1, do_spectrum);
     if (!strcmp(s, "circulant_flip")) return ip_zip(p, node, a, NULL, 1, a->m, 1, do_flip);
     if (!strcmp(s, "hankel"))
         return ip_zip(p, node, a, NULL, 2, lop_rows(node), lop_cols(node), do_hankel);

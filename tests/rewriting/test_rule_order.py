@@ -27,6 +27,7 @@ EITHER = {
     ): "a diagonal, a constant or zeros on one side: where both "
     "sides are, either is diagonal, or zeros, by its own row next",
     ("diagonal-diag-prod", "diagonal-prod-diag"): MIRROR,
+    ("apply-*circulants", "apply-*circulants"): "one way of computing",
 }
 
 

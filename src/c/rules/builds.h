@@ -223,7 +223,17 @@ lop_status lop_sums_as_toeplitz(const lop_match *m, const lop_maker *mk,
                                 const lop_node **out) LOP_MUST_CHECK;
 LOP_BUILD(trace_beside_circulant);
 LOP_BUILD(circular_solve);
-/* What lop_is_circulant, as a Circulant: owned. NOMATCH: it is none. */
+/* circulant_fractions.c */
+LOP_BUILD(circulants_applied);
+LOP_BUILD(circulants_solved);
+LOP_BUILD(cast_quotient);
+LOP_BUILD(cast_spectrum);
+/* The root's solve with a, circulants that hold inverses; the first column of such: owned. NOMATCH:
+ * it is none. */
+lop_status lop_spectral_solve(const lop_maker *mk, const lop_node *root, const lop_node *a,
+                              const lop_node **out);
+lop_status lop_spectral_column(const lop_maker *mk, const lop_node *a, const lop_node **out);
+/* circulant_sums.c: what lop_is_circulant, as a Circulant: owned. NOMATCH: it is none. */
 lop_status lop_one_circulant(const lop_maker *mk, const lop_node *a, const lop_node **out);
 /* The root, a solve with the sum, its determinant or an action on its inverse, of a sum of
  * circulants that holds inverses, by a fraction. NOMATCH: it is none. */

@@ -80,10 +80,25 @@ static lop_status cast_to(const lop_maker *mk, const lop_node *c, lop_dtype dt,
 static lop_status column_of(const lop_maker *mk, const lop_node *a, const lop_node *sizes,
                             const lop_node **out);
 
+/* Is a first column the identity's? */
+static bool is_unit(const lop_node *c) {
+    while (c->op == &lop_op_cast) c = c->child[0];
+    return c->op == &lop_op_first_unit;
+}
+
 /* The circulants of columns a and b multiplied, as a column. */
 static lop_status times(const lop_maker *mk, lop_dtype dt, const lop_node *a, const lop_node *b,
                         const lop_node *sizes, const lop_node **out) {
     const lop_node *wide[3] = {NULL, NULL, sizes};
+    if (is_unit(a) || is_unit(b)) return cast_to(mk, is_unit(a) ? b : a, dt, out);
+    for (int i = 0; i < 2; i++) { /* c I times the other */
+        const lop_node *one = i ? b : a;
+        if (one->op == &lop_op_scale && is_unit(one->child[0])) {
+            const lop_status st = lop_make1(mk, &lop_op_scale, &one->attr, i ? a : b, &wide[0]);
+            if (st == LOP_OK) *out = wide[0];
+            return st;
+        }
+    }
     lop_status st = cast_to(mk, a, dt, &wide[0]);
     if (st == LOP_OK) st = cast_to(mk, b, dt, &wide[1]);
     if (st == LOP_OK) st = lop_make(mk, "circular_convolution", NULL, 3, wide, NULL, out);
@@ -187,7 +202,9 @@ static lop_status column_of(const lop_maker *mk, const lop_node *a, const lop_no
 lop_status lop_one_circulant(const lop_maker *mk, const lop_node *a, const lop_node **out) {
     const lop_node *sizes = NULL, *c = NULL;
     if (!lop_is_circulant(a, LOP_CIRCULANT_DEPTH, &sizes) || !sizes) return LOP_NOMATCH;
-    lop_status st = column_of(mk, a, sizes, &c);
+    lop_status st =
+        lop_holds_inverse(a, LOP_CIRCULANT_DEPTH) ? lop_spectral_column(mk, a, &c) : LOP_NOMATCH;
+    if (st == LOP_NOMATCH) st = column_of(mk, a, sizes, &c);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_circulant, NULL, c, sizes, out);
     lop_node_unref(c);
     return st;
@@ -197,6 +214,9 @@ lop_status lop_one_circulant(const lop_maker *mk, const lop_node *a, const lop_n
 LOP_BUILD(circulant_value) {
     const lop_node *product = m->root->child[0], *one = NULL;
     if (!lop_is_blas(product->dtype)) return LOP_NOMATCH;
+    if (product->op == &lop_op_sum && m->root->op != &lop_op_todense &&
+        !lop_holds_inverse(product, LOP_CIRCULANT_DEPTH))
+        return LOP_NOMATCH; /* by terms: few numbers of each */
     lop_status st = lop_one_circulant(mk, product, &one);
     if (st == LOP_OK && one->dtype != product->dtype) st = LOP_NOMATCH;
     if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, one, out);
@@ -248,38 +268,30 @@ static lop_status fraction_det(const lop_maker *mk, const lop_node *root, const 
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     return st;
 }
-static lop_status fraction_inverse(const lop_maker *mk, const lop_node *root, const lop_node *num,
-                                   const lop_node *den, const lop_node **out) {
-    const lop_node *inverse = NULL, *p = NULL, *one = NULL;
-    lop_status st = lop_make1(mk, &lop_op_inverse, NULL, num, &inverse);
-    if (st == LOP_OK) st = lop_make2(mk, &lop_op_prod, NULL, den, inverse, &p);
-    if (st == LOP_OK) st = lop_one_circulant(mk, p, &one);
+/* What the root asks of the inverse of the sum, as one Circulant. */
+static lop_status fraction_inverse(const lop_maker *mk, const lop_node *root, const lop_node *sum,
+                                   const lop_node **out) {
+    const lop_node *sizes = NULL, *inverse = NULL, *c = NULL, *one = NULL;
+    if (!lop_is_circulant(sum, LOP_CIRCULANT_DEPTH, &sizes) || !sizes) return LOP_NOMATCH;
+    lop_status st = lop_make1(mk, &lop_op_inverse, NULL, sum, &inverse);
+    if (st == LOP_OK) st = lop_spectral_column(mk, inverse, &c);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_circulant, NULL, c, sizes, &one);
     if (st == LOP_OK) st = lop_make1(mk, root->op, &root->attr, one, out);
-    const lop_node *gone[] = {inverse, p, one};
+    const lop_node *gone[] = {inverse, c, one};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     return st;
 }
 
 lop_status lop_circulant_fraction(const lop_maker *mk, const lop_node *root, const lop_node *sum,
                                   const lop_node **out) {
-    const lop_node *num = NULL, *den = NULL, *b = NULL, *y = NULL, *x = NULL;
-    const lop_attr cast = {.i = {1, 0, 0, (int64_t)sum->dtype + 1}};
-    const bool solve = root->op == &lop_op_solve;
-    lop_status st =
-        solve && root->dtype != sum->dtype ? LOP_NOMATCH : fraction_as_kinds(mk, sum, &num, &den);
+    const lop_node *num = NULL, *den = NULL;
+    if (root->op == &lop_op_solve) return lop_spectral_solve(mk, root, sum, out);
+    if (root->op != &lop_op_scaledet) return fraction_inverse(mk, root, sum, out);
+    lop_status st = fraction_as_kinds(mk, sum, &num, &den);
     if (st == LOP_OK && !den) st = LOP_NOMATCH;
-    if (st == LOP_OK && root->op == &lop_op_scaledet) {
-        st = fraction_det(mk, root, num, den, out);
-    } else if (st == LOP_OK && !solve) {
-        st = fraction_inverse(mk, root, num, den, out);
-    } else if (st == LOP_OK) {
-        st = lop_make1(mk, &lop_op_cast, &cast, root->child[1], &b);
-        if (st == LOP_OK) st = lop_make2(mk, &lop_op_solve, NULL, num, b, &y);
-        if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, den, y, &x);
-        if (st == LOP_OK) st = lop_check_or_dense(mk, sum, x, b, out);
-    }
-    const lop_node *gone[] = {num, den, b, y, x};
-    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    if (st == LOP_OK) st = fraction_det(mk, root, num, den, out);
+    lop_node_unref(num);
+    lop_node_unref(den);
     return st;
 }
 

@@ -263,7 +263,10 @@ LOP_BUILD(diagonal_inverses_shifted) {
     const lop_node *in[2] = {NULL, NULL}, *d[2] = {NULL, NULL}, *less = NULL, *value = NULL,
                    *room[2] = {NULL, NULL}, *alt = NULL, *once = NULL;
     pair p;
-    lop_status st = read_inverses(mk, m->root->child[0], &p);
+    lop_status st =
+        lop_build_circulant_value(m, mk, out); /* of eigenvalues, which cancel nothing */
+    if (st != LOP_NOMATCH) return st;
+    st = read_inverses(mk, m->root->child[0], &p);
     if (st != LOP_OK || at->i[0] != 0) {
         drop(&p);
         return st == LOP_OK ? LOP_NOMATCH : st;
@@ -295,7 +298,9 @@ LOP_BUILD(diagonal_inverses_shifted) {
 /* The sum of that. */
 LOP_BUILD(trace_inverses_shifted) {
     pair p;
-    lop_status st = read_inverses(mk, m->root->child[0], &p);
+    lop_status st = lop_build_circulant_value(m, mk, out);
+    if (st != LOP_NOMATCH) return st;
+    st = read_inverses(mk, m->root->child[0], &p);
     drop(&p);
     return st == LOP_OK ? lop_build_trace_diagonal(m, mk, out) : st;
 }

@@ -1,21 +1,19 @@
 /* resolvents.c: A = d I + a M^-1, M = K + c I, and products P M^-1 of P = p K.
- *
  *   A = d M^-1 G,   G = K + (c + q) I,   q = a / d       I - s (K + s I)^-1 = K (K + s I)^-1: G = K
  *
  *   q < 0, K and G semidefinite, c > 0:   x = (b - q z) / d,  G z = b
  *     With r = b - G z the residual of x is - q M^-1 r, and |q M^-1| <= |q| / c <= 1: no larger
- * than r, which takes a product and no factor of M. |A / d| = |G| / (|G| + |q|), as its eigenvalues
- *     are g / (g - q), at least |G| / 2 |q| or a half, whichever is less: both have to accept r. In
- *     A^-1 = (I - q G^-1) / d nothing cancels.
- *   else, where M is solved with at once: that, or for q > 0   x = M z / d,   checked by A itself.
- *     A^-1 = M G^-1 / d has no check: only of M that is proved to be invertible, or whose inverse,
- *     that the formula has, is taken the diagonal of, which a singular M has none of.
- *   det A = d^n det G / det M,   M definite, or normal and solved with at once
- *     Errors E of M and of G, |E| <= e = n u |M|, change log det G - log det M by up to n e times
- *     |M^-1| + |G^-1|; in the formula as written one of M counts (M^-1 - G^-1) E, as
- *     q M^-1 G^-1 is M^-1 - G^-1. With t = |q| |M^-1| that is at least t / (2 + 3 t) of it:
- *     little where A / d is near I. As (1 - t)^n <= |det(A / d)| <= (1 + t)^n for t < 1,
- *     |log2 det(A / d)| > n / 8 shows t > 1 / 13; else LU or Cholesky of the dense form.
+ * than r, which takes no factor of M. |A / d| = |G| / (|G| + |q|), as its eigenvalues are g / (g -
+ * q), at least |G| / 2 |q| or a half, whichever is less: both have to accept r. In A^-1 = (I - q
+ * G^-1) / d nothing cancels. else, where M is solved with at once: that, or for q > 0   x = M z /
+ * d,   checked by A itself. A^-1 = M G^-1 / d has no check: only of M that is proved to be
+ * invertible, or whose inverse, that the formula has, is taken the diagonal of, which a singular M
+ * has none of. det A = d^n det G / det M,   M definite, or normal and solved with at once Errors E
+ * of M and of G, |E| <= e = n u |M|, change log det G - log det M by up to n e times |M^-1| +
+ * |G^-1|; in the formula as written one of M counts (M^-1 - G^-1) E, as q M^-1 G^-1 is M^-1 - G^-1.
+ * With t = |q| |M^-1| that is at least t / (2 + 3 t) of it: little where A / d is near I. As (1 -
+ * t)^n <= |det(A / d)| <= (1 + t)^n for t < 1, |log2 det(A / d)| > n / 8 shows t > 1 / 13; else LU
+ * or Cholesky of the dense form.
  *
  *   diag(P M^-1) = p (1 - c diag(M^-1)) / a,   M = a K + c I, where 10 a K_ii >= c > 0
  *     for all i, else as a product. The product's error bound is n u (|K| |M^-1|)_ii, and as
@@ -25,7 +23,8 @@
  *   X = p P M^-1 or p M^-1 P of M = P + E, P semidefinite, E > 0 diagonal, as an array: by the
  *     inverse, p (I - E M^-1), where all 16 X_jj > p and max E <= 16 min E. As |M^-1| <= 1 / min E,
  *     the residual n u |M| |M^-1| of M^-1 is 16 n u |M| in a column x of X / p (1 of E = c I), and
- *     16 |x| > 1: some 256 n u |M| |x| at most. Rows of P M^-1 likewise. Else as written. */
+ *     16 |x| > 1: some 256 n u |M| |x| at most. Rows of P M^-1 likewise. Of a Toeplitz M, whatever
+ * P is: |c M^-1| <= 1 + |X / p|, so 17 n u |M| |X| normwise. Else as written. */
 #include "builds.h"
 #include "expr/properties.h"
 #include "ops/shared/sparse_solver.h"
@@ -566,9 +565,10 @@ LOP_BUILD(dense_smoother) {
     lop_status st = read_quotient(mk, product, &q);
     if (st != LOP_OK) return st;
     const lop_node *in = product->child[q.at], *of = in->child[0];
-    if (!lop_infer_semidefinite(peeled(product->child[1 - q.at], &by)) ||
-        !lop_coef_test(mk->ctx, q.p, LOP_COEF_MODEST) || lop_cheap_to_solve(of) ||
-        lop_sparse_pays(of) || lop_solved_as_update(of))
+    const bool toeplitz = of->op == &lop_op_toeplitz && q.e->op != &lop_op_diag;
+    if (!lop_coef_test(mk->ctx, q.p, LOP_COEF_MODEST) ||
+        (!toeplitz && (!lop_infer_semidefinite(peeled(product->child[1 - q.at], &by)) ||
+                       lop_cheap_to_solve(of) || lop_sparse_pays(of) || lop_solved_as_update(of))))
         st = LOP_NOMATCH;
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_prod, NULL, q.at ? q.e : in, q.at ? in : q.e, &ie);
     if (st == LOP_OK) st = lop_thin_multiple(mk, lop_coef_const(-1, 0), ie, &less);

@@ -350,12 +350,12 @@ LOP_BUILD(sum_settled) {
     const bool within =
         circulant && inner->op != &lop_op_view && lop_holds_inverse(sum, LOP_CIRCULANT_DEPTH);
     if (within && root->op != &lop_op_solve) return lop_circulant_fraction(mk, root, sum, out);
-    if (circulant && root->n > 0 && root->op != &lop_op_diagonal && is_resolvent(term, n))
-        return LOP_NOMATCH;
     if (within) {
         const lop_status made = lop_circulant_fraction(mk, root, sum, out);
         if (made != LOP_NOMATCH) return made;
     }
+    if (circulant && root->n > 0 && root->op != &lop_op_diagonal && is_resolvent(term, n))
+        return LOP_NOMATCH;
     lop_status st = update      ? one_kron(mk, sum, &settled)
                     : circulant ? LOP_NOMATCH
                                 : lop_shifted_similar(mk, sum, &settled);

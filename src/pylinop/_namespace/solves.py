@@ -3,6 +3,7 @@ modulus 1, or 0) and the logarithm of its modulus."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -148,6 +149,38 @@ def _circulant_solve(w: Any, row: Any) -> Any:
     b = w.child(row, 2)
     real = not row.dtype.startswith("complex")
     return products.by_spectrum(w, 1 / products.spectrum(w, c, sizes), sizes, b, real)
+
+
+def _circulant_spectrum(w: Any, row: Any) -> Any:
+    """The eigenvalues of a circulant: of a real one half of its last level."""
+    sizes = w.rows[row.children[1]].shape
+    found = products.spectrum(w, w.whole(row, 0), sizes)
+    if math.prod(sizes) != row.shape[-1]:
+        found = w.ns.take(found, np.arange(sizes[-1] // 2 + 1), found.ndim - 1)
+    return w.ns.reshape(found, tuple(row.shape))
+
+
+def _whole_spectrum(w: Any, half: Any, sizes: Any) -> Any:
+    """All of one of which half of the last level is there: conjugates of those turned round."""
+    n, at = sizes[-1], np.indices(sizes)
+    beyond = 2 * at[-1] > n
+    back = [np.where(beyond, (-i) % k, i) for i, k in zip(at, sizes, strict=True)]
+    index = np.ravel_multi_index(back, (*sizes[:-1], n // 2 + 1)).ravel()
+    both = w.ns.concat([half, w.ns.conj(half)], -1)
+    return w.ns.take(both, index + half.shape[-1] * beyond.ravel(), both.ndim - 1)
+
+
+def _circulant_quotient(w: Any, row: Any) -> Any:
+    """F^-1 diag(t / (b1 b2 ...)) F x."""
+    sizes = w.rows[row.children[0]].shape
+    values, *by = (w.values[k] for k in row.children[2:])  # complex, whatever the result is
+    for divisor in by:
+        values = values / divisor
+    if values.shape[-1] != math.prod(sizes):
+        values = _whole_spectrum(w, values, sizes)
+    values = w.ns.reshape(values, (*values.shape[:-1], *sizes))
+    real = not row.dtype.startswith("complex")
+    return products.by_spectrum(w, values, sizes, w.child(row, 1), real)
 
 
 def _of_kind(head: str, arrays: int) -> Callable[..., Any]:
@@ -421,6 +454,8 @@ HEADS: dict[str, Callable[..., Any]] = {
     "ldl_solve": _ldl_solve,
     "normal_equations_solve": _normal_solve,
     "circulant_solve": _circulant_solve,
+    "circulant_spectrum": _circulant_spectrum,
+    "circulant_quotient": _circulant_quotient,
     "tridiagonal_solve": _of_kind("tridiagonal", 3),
     "band_solve": _band_solve,
     "sparse_triangular_solve": _sparse_triangular_solve,

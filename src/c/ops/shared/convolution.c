@@ -120,6 +120,22 @@ static lop_status run_fft(const lop_call *c) {
     return LOP_OK;
 }
 
+int lop_conv_spectrum(lop_emit *e, const lopk_conv *c, int g, size_t *at, lop_status *st) {
+    const lop_dtype dt = lop_slot_dtype(e, g);
+    fft_data d = {.c = *c};
+    if (!lopk_conv_lengths(c, dt, true, d.N) || !lopk_nd_plan_bytes(d.N, c->levels, dt)) {
+        *st = lop_fail(lop_emit_err(e), LOP_OVERFLOW, "no FFT is as long as this matrix needs");
+        return -1;
+    }
+    const size_t work = plan_room(lopk_nd_work_bytes(d.N, c->levels, dt)),
+                 spectrum = lopk_nd_spectrum_bytes(d.N, c->levels, dt);
+    *at = plan_room(lopk_nd_plan_bytes(d.N, c->levels, dt));
+    const lop_attr attr = {.i = {(int64_t)*at, 0, (int64_t)work, 0}};
+    const double flops = lopk_conv_fft_flops(d.N, c->levels) * (lop_is_complex(dt) ? 1 : 0.5);
+    return lop_emit_derived_data(e, "spectrum", run_spectrum, *at + spectrum, 1, &g, &attr,
+                                 (const int64_t *)&d, FFT_INTS, work, flops, st);
+}
+
 static lop_status by_fft(lop_emit *e, fft_data *d, const lop_node *g, lop_mode mode, bool invert,
                          int x, int out) {
     lop_status st;
@@ -246,10 +262,15 @@ static lop_status run_dense(const lop_call *c) {
 static lop_status run_entries(const lop_call *c) {
     const lop_mat *y = c->a[0];
     const int64_t size = (int64_t)lop_dtype_size(y->dt), *from = c->step->attr.i;
+    const lopk_conv *g = (const lopk_conv *)(const void *)c->step->data;
+    /* along one level, and on the main diagonal of a circulant, all have one difference */
+    const bool alike = !g->flip && (g->levels == 1 || (g->circular && from[0] == from[1]));
     for (int64_t t = 0; t < y->m; t++) {
         const lop_mat one = {(char *)y->p + t * y->rs * size, 1, 1, 1, 1, y->dt};
-        lopk_conv_element(&one, (const lopk_conv *)(const void *)c->step->data, c->a[1],
-                          from[0] + t, from[1] + t);
+        if (alike && t)
+            memcpy(one.p, y->p, (size_t)size);
+        else
+            lopk_conv_element(&one, g, c->a[1], from[0] + t, from[1] + t);
     }
     return LOP_OK;
 }

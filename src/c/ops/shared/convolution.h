@@ -10,6 +10,9 @@
 /* out = mode(T) x; T has that geometry and the generator `g`, an array node of one dimension. */
 lop_status lop_conv_apply(lop_emit *e, const lopk_conv *c, const lop_node *g, lop_mode mode, int x,
                           int out);
+/* The derived value [plan, spectrum] of a circulant of the numbers in slot g, without padding; the
+ * spectrum begins at byte *at. -1: an error, in *st. */
+int lop_conv_spectrum(lop_emit *e, const lopk_conv *c, int g, size_t *at, lop_status *st);
 /* out = mode(T)^-1 x of a circulant, by its eigenvalues. */
 lop_status lop_conv_solve(lop_emit *e, const lopk_conv *c, const lop_node *g, lop_mode mode, int x,
                           int out);
@@ -28,6 +31,8 @@ double lop_conv_flops(const lopk_conv *c, int64_t k);
 
 /* Checks that `g` is a vector of as many numbers as `sizes` says and fills the batch of *n. */
 lop_status lop_conv_infer(lop_node *n, const lop_node *g, const lop_node *sizes, lop_err *err);
+/* Eigenvalues that are kept of a circulant of those sizes: of a real one half of the last level. */
+int64_t lop_spectrum_length(const lop_node *sizes, lop_dtype dt);
 /* Owned sizes node. */
 lop_status lop_sizes_make(lop_ctx *ctx, int levels, const int64_t *n, const lop_node **out,
                           lop_err *err);
