@@ -115,6 +115,9 @@ const lop_node *gen_entries(gen *g, const char *rule);
 const lop_node *gen_between(gen *g, const char *rule);
 const lop_node *gen_between_alike(gen *g, const char *rule);
 const lop_node *gen_between_bands(gen *g, const char *rule);
+/* Of D + U U^H by its generators; (C^-1 - (C + I)^-1)^-1 x of a Circulant. */
+const lop_node *gen_of_generators(world *w, int which);
+const lop_node *gen_circulant_fraction(world *w);
 const lop_node *gen_inverse_band(gen *g);
 const lop_node *gen_near_band_inverse(gen *g);
 /* Which sums along diagonals: often plain ones, over i + j, modulo n, the other way round. */

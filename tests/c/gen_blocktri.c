@@ -132,6 +132,22 @@ const lop_node *gen_at_places(gen *g, int64_t triangle, const lop_node *a) {
     return out;
 }
 
+/* A band times p, or p times one; of p and what is thin too. Takes over p. */
+static const lop_node *beside_band(gen *g, int64_t n, const lop_node *p) {
+    world *w = g->w;
+    lop_status st = LOP_OK;
+    const bool before = pick(g, 2), sum = pick(g, 2);
+    const lop_node *f = gen_instance(g, pick(g, 2) ? &lop_op_tridiagonal : &lop_op_diag, n, n, &st);
+    const lop_node *u = gen_array(g, 2, n, 1), *v = gen_array(g, 2, n, 1);
+    const lop_node *thin =
+        t_two_of(w, "lowrank", t_one_of(w, "dense", NULL, u), t_one_of(w, "dense", NULL, v));
+    if (sum)
+        p = t_two_of(w, "sum", p, thin);
+    else
+        lop_node_unref(thin);
+    return t_two_of(w, "prod", before ? f : p, before ? p : f);
+}
+
 /* What is read off A^-1 X A^-1, or A^-2, of bands that are far narrower than they are long: blocks
  * of more than 32 rows, as the rule asks. */
 const lop_node *gen_between_bands(gen *g, const char *rule) {
@@ -153,6 +169,7 @@ const lop_node *gen_between_bands(gen *g, const char *rule) {
     const lop_node *left = inverse ? lop_node_ref(inverse) : NULL;
     if (x) left = t_two_of(w, "prod", left, x);
     const lop_node *both = t_two_of(w, "prod", left, inverse);
+    if (both && strstr(rule, "by-between")) both = beside_band(g, n, both);
     const lop_attr at = t_ints(blocks                      ? 3
                                : strncmp(rule, "trace", 5) ? pick(g, 3) - 1
                                                            : 0,

@@ -211,3 +211,37 @@ const lop_node *gen_sums_expanded(gen *g) {
                                    : gen_instance(&one, &lop_op_toeplitz, n, n, &st);
     return t_one_of(g->w, "diagonal_sums", &how, around(&one, in, x));
 }
+
+/* Of D + U U^H of more than ten rows a column, whose safer way has generators: a solution, the
+ * determinant, the inverse's diagonal. */
+const lop_node *gen_of_generators(world *w, int which) {
+    static const char *const ask[] = {"solve", "scaledet", "diagonal"};
+    const int64_t n = 12;
+    gen g = {.w = w, .dtype = LOP_f64};
+    const lop_node *u = t_one_of(w, "dense", NULL, t_array(w, LOP_f64, 2, 2, (int64_t[]){n, 1})),
+                   *d = t_one_of(w, "diag", NULL, t_array(w, LOP_f64, 1, 1, &n));
+    const lop_node *child[3] = {d, u, u},
+                   *a = d && u ? t_node(w, "lowrankupdate", NULL, 3, child) : NULL;
+    const lop_attr dt = t_ints(0, 0, 0, (int64_t)LOP_f64 + 1);
+    lop_node_unref(u);
+    lop_node_unref(d);
+    if (which == 0) return t_two_of(w, "solve", a, gen_array(&g, 2, n, 1));
+    if (which == 2) a = t_one_of(w, "inverse", NULL, a);
+    return t_one_of(w, ask[which], &dt, a);
+}
+
+/* (C^-1 - (C + I)^-1)^-1 x of a Circulant: by its eigenvalues. */
+const lop_node *gen_circulant_fraction(world *w) {
+    const lop_node like = {.shape = {.ndim = 2, .dim = {4, 4}}, .dtype = LOP_f64, .core = 2};
+    const lop_node *eye = NULL;
+    const lop_attr less = lop_attr_coef(-1, 0);
+    const int64_t n = 4;
+    gen g = {.w = w, .dtype = LOP_f64};
+    if (lop_node_make(&w->ctx, &lop_op_identity, NULL, 0, NULL, &like, &eye, &w->err) != LOP_OK)
+        return NULL;
+    const lop_node *c = t_two_of(w, "circulant", t_array(w, LOP_f64, 1, 1, &n), gen_sizes(&g, n)),
+                   *shifted = t_two_of(w, "sum", lop_node_ref(c), eye),
+                   *first = t_one_of(w, "inverse", NULL, c),
+                   *second = t_one_of(w, "scaled", &less, t_one_of(w, "inverse", NULL, shifted));
+    return t_two_of(w, "solve", t_two_of(w, "sum", first, second), gen_array(&g, 2, n, 1));
+}

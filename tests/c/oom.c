@@ -265,7 +265,8 @@ static const lop_node *read_off(int which) {
     case 3: return gen_sums_expanded(&g);
     case 4: return gen_between_weights(&g, "partial-between-spectral");
     case 5: return gen_between_weights(&g, "trace-between-spectral");
-    default: return gen_inverse_band(&g);
+    case 6: return gen_inverse_band(&g);
+    default: return gen_between_bands(&g, "diagonal-by-between-bands");
     }
 }
 
@@ -284,22 +285,6 @@ static const lop_node *of_stack(void) {
     lop_node_unref(f[1]);
     lop_node_unref(stack);
     return t_two_of(&w, "apply", all, operand(4));
-}
-
-/* (C^-1 - (C + I)^-1)^-1 x of a Circulant: by its eigenvalues. */
-static const lop_node *circulants(void) {
-    const lop_node like = {.shape = {.ndim = 2, .dim = {4, 4}}, .dtype = LOP_f64, .core = 2};
-    const lop_node *eye = NULL;
-    const lop_attr less = lop_attr_coef(-1, 0);
-    const int64_t n = 4;
-    gen g = {.w = &w, .dtype = LOP_f64};
-    if (lop_node_make(&w.ctx, &lop_op_identity, NULL, 0, NULL, &like, &eye, &w.err) != LOP_OK)
-        return NULL;
-    const lop_node *c = t_two_of(&w, "circulant", t_array(&w, LOP_f64, 1, 1, &n), gen_sizes(&g, n)),
-                   *shifted = t_two_of(&w, "sum", lop_node_ref(c), eye),
-                   *first = t_one_of(&w, "inverse", NULL, c),
-                   *second = t_one_of(&w, "scaled", &less, t_one_of(&w, "inverse", NULL, shifted));
-    return t_two_of(&w, "solve", t_two_of(&w, "sum", first, second), operand(4));
 }
 
 static const lop_node *fixed(int which) {
@@ -359,7 +344,11 @@ static const lop_node *fixed(int which) {
     case 66:
     case 67:
     case 68: return read_off(which - 62);
-    case 69: return circulants();
+    case 69: return gen_circulant_fraction(&w);
+    case 70: return read_off(7);
+    case 71:
+    case 72:
+    case 73: return gen_of_generators(&w, which - 71);
     default: return of_inverses(which - 13);
     }
 }
@@ -591,7 +580,7 @@ int main(int argc, char **argv) {
         cotangents_alone();
         tests_of_assumptions();
         kinds_as_declared();
-        fixed_scenes(0, 70);
+        fixed_scenes(0, 74);
         w.ctx.mixed = true; /* solves by a factor, and a batch in which it fails */
         fixed_scenes(1, 3);
         w.ctx.mixed = false;

@@ -157,3 +157,24 @@ def test_sizes_on_both_sides_of_thresholds(spelled, n, dtype):
                 np.testing.assert_allclose(values[5], inverse, atol=near)
         np.testing.assert_allclose(values[3], inverse.diagonal(), atol=near)
         np.testing.assert_allclose(values[4], inverse.trace(), atol=n * near)
+
+
+def test_least_squares_over_a_kernel_on_a_line_stays_with_its_states():
+    """X (X^T S^-1 X)^-1 X^T S^-1 y took the dense form of S beside the states of S."""
+    n = 400
+    r = np.random.default_rng(2)
+    t, y = np.sort(r.random(n)) * 20, r.standard_normal(n)
+    X = np.c_[np.ones(n), t]
+    S = pl.Kernel("matern12", t[:, None], length_scale=1.3) + pl.Diag(0.3 + r.random(n))
+    lazy = pl.lazy(S)
+    Z = pl.solve(lazy, X)
+    M = pl.Dense(X.T @ Z)
+    rest = y - X @ pl.solve(M, Z.T @ y)
+    with pl.explaining() as e:
+        found = pl.evaluate(rest @ pl.solve(lazy, rest), pl.logdet(lazy))
+    names = [s["name"] for s in e.steps if s["when"] is None]
+    assert "potrf" not in names and names.count("quasi-factor") == 1
+    A = S.toarray()
+    left = y - X @ np.linalg.solve(X.T @ np.linalg.solve(A, X), X.T @ np.linalg.solve(A, y))
+    assert abs(found[0] - left @ np.linalg.solve(A, left)) <= 1e-10 * found[0]
+    assert abs(found[1] - np.linalg.slogdet(A)[1]) <= 1e-9

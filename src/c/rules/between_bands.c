@@ -359,6 +359,157 @@ LOP_BUILD(entries_near_band_inverse) {
     return st;
 }
 
+/* -- diagonal k of L A^-1 X A^-1 R, L and R bands: what derivatives by a band's factor read */
+
+/* The two inverses of one A among w's factors and how far the others beside them reach; NOMATCH. */
+typedef struct beside {
+    int at[2];
+    int64_t l, u;
+} beside;
+static lop_status read_beside(const lop_word *w, beside *r) {
+    const lop_node *s[2] = {NULL};
+    int64_t mode[2];
+    int found = 0;
+    *r = (beside){{0, 0}, 0, 0};
+    for (int i = 0; i < w->n && found < 3; i++) {
+        int64_t seen;
+        const lop_node *a = inverted(w->f[i], &seen);
+        if (a && found < 2) {
+            s[found] = a;
+            mode[found] = seen;
+            r->at[found] = i;
+        }
+        found += a != NULL;
+    }
+    if (found != 2 || mode[0] != mode[1] || !lop_node_alike(s[0], s[1], LOP_INFER_DEPTH) ||
+        (r->at[0] == 0 && r->at[1] == w->n - 1))
+        return LOP_NOMATCH;
+    for (int i = 0; i < w->n; i++) {
+        const lop_band b = lop_infer_bands(w->f[i]);
+        if (i >= r->at[0] && i <= r->at[1]) continue;
+        if (b.l < 0 || b.u < 0 || b.l > MOST || b.u > MOST || lop_nbatch(w->f[i]) ||
+            !lop_is_square(w->f[i]) || !lop_is_blas(w->f[i]->dtype))
+            return LOP_NOMATCH;
+        r->l += b.l;
+        r->u += b.u;
+    }
+    return LOP_OK;
+}
+
+/* Diagonals l below to u above of p, which has n rows, as a band. Owned. */
+static lop_status lines_as_band(const lop_maker *mk, const lop_node *p, int64_t l, int64_t u,
+                                lop_dtype dt, const lop_node **out) {
+    const lop_attr all = {.i = {l, u, lop_rows(p), lop_cols(p)}}, turn = {.i = {LOP_T, 0, 0, 0}},
+                   how = {.i = {l, u, LOP_ASSUME_GENERAL, 0}};
+    const lop_node *d[MOST] = {NULL}, *lines = NULL, *ab = NULL;
+    lop_status st = l + u < MOST ? LOP_OK : LOP_NOMATCH;
+    for (int64_t k = 0; st == LOP_OK && k <= l + u; k++) {
+        const lop_attr at = {.i = {u - k, 0, 0, (int64_t)dt + 1}};
+        st = lop_make1(mk, &lop_op_diagonal, &at, p, &d[k]);
+    }
+    if (st == LOP_OK)
+        st = lop_make_op(mk, &lop_op_band_join, &all, (int)(l + u + 1), d, NULL, &lines);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_swap, &turn, lines, &ab);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_banded, &how, ab, out);
+    for (int k = 0; k < MOST; k++) lop_node_unref(d[k]);
+    lop_node_unref(lines);
+    lop_node_unref(ab);
+    return st;
+}
+
+/* Diagonal k of w times its number. */
+static lop_status of_beside(const lop_maker *mk, const lop_word *w, int64_t k, lop_dtype dt,
+                            const lop_node **out) {
+    const lop_attr at = {.i = {k, 0, 0, (int64_t)dt + 1}}, by = lop_coef_attr(w->c);
+    const lop_node *f[LOP_FACTORS], *p = NULL, *band = NULL, *whole = NULL, *d = NULL;
+    beside s;
+    between r = {NULL};
+    int n = 0;
+    lop_status st = read_beside(w, &s);
+    if (st != LOP_OK) return st;
+    const int64_t u = k + s.l > 0 ? k + s.l : 0, l = s.u - k > 0 ? s.u - k : 0;
+    st = lop_product_of(mk, w->f + s.at[0], s.at[1] - s.at[0] + 1, &p);
+    if (st == LOP_OK) st = read_between(mk, p, dt, &r);
+    if (st == LOP_OK && (u > r.b.l || l > r.b.u)) st = LOP_NOMATCH;
+    drop(&r);
+    if (st == LOP_OK) st = lines_as_band(mk, p, l, u, dt, &band);
+    for (int i = 0; i < w->n; i++)
+        if (i <= s.at[0] || i > s.at[1]) f[n++] = i == s.at[0] ? band : w->f[i];
+    if (st == LOP_OK) st = lop_product_of(mk, f, n, &whole);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_diagonal, &at, whole, &d);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_scale, &by, d, out);
+    const lop_node *gone[] = {p, band, whole, d};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
+/* Likewise of w with a term in the place of factor `at`, added to *sum: that, or of few columns. */
+static lop_status add_beside(const lop_maker *mk, const lop_word *w, int at, const lop_node *term,
+                             int mode, int64_t k, lop_dtype dt, bool *pays, const lop_node **sum) {
+    const lop_attr how = {.i = {k, 0, 0, (int64_t)dt + 1}};
+    const lop_node *one = NULL, *more = NULL, *p = NULL, *d = NULL;
+    lop_word own, all = {.n = 0};
+    bool thin = false;
+    lop_status st = lop_word_opened(mk, term, mode, &own);
+    all.c = lop_coef_times(mk->ctx, w->c, own.c);
+    if (st == LOP_OK) st = lop_word_add(&all, w->f, 0, at);
+    if (st == LOP_OK) st = lop_word_add(&all, own.f, 0, own.n);
+    if (st == LOP_OK) st = lop_word_add(&all, w->f, at + 1, w->n);
+    if (st == LOP_OK) st = of_beside(mk, &all, k, dt, &one);
+    *pays = *pays || st == LOP_OK;
+    for (int i = 0; i < all.n; i++)
+        thin = thin || TERMS * lop_infer_rank(all.f[i]) <= lop_rows(w->f[0]);
+    if (st == LOP_NOMATCH && thin) {
+        const lop_attr by = lop_coef_attr(all.c);
+        st = lop_product_of(mk, all.f, all.n, &p);
+        if (st == LOP_OK) st = lop_make1(mk, &lop_op_diagonal, &how, p, &d);
+        if (st == LOP_OK) st = lop_make1(mk, &lop_op_scale, &by, d, &one);
+    }
+    if (st == LOP_OK && one->dtype != dt) st = LOP_NOMATCH;
+    if (st == LOP_OK && *sum) st = lop_make2(mk, &lop_op_add, NULL, *sum, one, &more);
+    if (st == LOP_OK) {
+        lop_node_unref(*sum);
+        *sum = lop_node_ref(more ? more : one);
+    }
+    const lop_node *gone[] = {one, more, p, d};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    lop_word_close(&own);
+    lop_word_close(&all);
+    return st;
+}
+
+/* Alone, or as a term of a sum among bands, the others of few columns. */
+LOP_BUILD(diagonal_beside_between_bands) {
+    const lop_node *a = m->root->child[0], *term[TERMS], *sum = NULL;
+    const int64_t k = m->root->attr.i[0];
+    const lop_dtype dt = m->root->dtype;
+    int at = -1, mode = LOP_N, terms = 0;
+    lop_coef c = lop_coef_const(1, 0);
+    lop_word w;
+    bool pays = false;
+    if (lop_nbatch(a) || !lop_is_blas(dt) || !lop_is_square(a)) return LOP_NOMATCH;
+    lop_status st = lop_word_opened(mk, a, LOP_N, &w);
+    for (int i = 0; st == LOP_OK && at < 0 && i < w.n; i++) {
+        const lop_band b = lop_infer_bands(w.f[i]);
+        const bool wide = b.l < 0 || b.u < 0 || !lop_band_is_narrow(w.f[i], b);
+        const lop_node *s = wide ? lop_sum_seen(w.f[i], &mode, &c) : NULL;
+        if (s && (terms = lop_terms_of(s, term, TERMS)) > 0) at = i;
+    }
+    if (st == LOP_OK && at < 0) st = of_beside(mk, &w, k, dt, out);
+    if (st == LOP_OK && at >= 0) {
+        w.c = lop_coef_times(mk->ctx, w.c, c);
+        for (int i = 0; st == LOP_OK && i < terms; i++)
+            st = add_beside(mk, &w, at, term[i], mode, k, dt, &pays, &sum);
+        if (st == LOP_OK && !pays) st = LOP_NOMATCH;
+        if (st == LOP_OK)
+            *out = sum;
+        else
+            lop_node_unref(sum);
+    }
+    lop_word_close(&w);
+    return st;
+}
+
 /* -- of what is meant for a factor of a KronSum: the sums of blocks' diagonals, which lie on one */
 
 static bool is_identity(const lop_node *x) {

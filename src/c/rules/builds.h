@@ -539,6 +539,7 @@ LOP_BUILD(band_inverse_diagonal);
 /* between_bands.c */
 LOP_BUILD(diagonal_between_bands);
 LOP_BUILD(trace_between_bands);
+LOP_BUILD(diagonal_beside_between_bands);
 LOP_BUILD(entries_between_bands);
 LOP_BUILD(entries_inverse_band);
 LOP_BUILD(entries_near_band_inverse);

@@ -275,6 +275,9 @@ const lop_rule lop_rule_table[] = {
      "of A^-1 X A^-1 and A^-2, A and X bands: the derivative of Takahashi's sweep, checked, else "
      "dense",
      LOP_WHOLE},
+    {"diagonal-by-between-bands", LOP_PUSH, "(diagonal@k (prod ?a ?b))", NULL, NULL,
+     lop_build_diagonal_beside_between_bands,
+     "of L A^-1 X A^-1 R, L and R bands too: off the diagonals of what is between", LOP_WHOLE},
     {"diagonal-between-sparse", LOP_PUSH, "(diagonal@k (prod ?a ?b))", NULL, NULL,
      lop_build_diagonal_between_sparse,
      "[A X; 0 A]^-1 has -A^-1 X A^-1 in it: selected entries of that", LOP_WHOLE},

@@ -154,6 +154,8 @@ def _joined(y: Any, g: Any, k: int) -> Any:
     axis = y._more[1]["axis"]
     start = sum(x.shape[axis] for x in y._args[:k])
     part = slice(start, start + y._args[k].shape[axis])
+    if g._head == "made" and g.ndim == 2:  # what a kind's array is meant: one array for all parts
+        g = np.reshape(np.reshape(g, (-1,)), g.shape)
     return g[(*(slice(None),) * axis, part)]
 
 
