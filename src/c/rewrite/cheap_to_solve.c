@@ -51,8 +51,10 @@ bool lop_is_circular(const lop_node *a) {
     return a->op == &lop_op_convolution && a->attr.i[0] == LOP_CONV_CIRCULAR &&
            lop_is_blas(a->dtype);
 }
-bool lop_is_circulant(const lop_node *a, int depth, const lop_node **sizes) {
-    if (a->shape.ndim != 2) return false;
+/* *left: how many nodes more may be looked at. Nodes that a formula shares count wherever they
+ * stand, as whoever takes it apart meets them so often. */
+static bool circulant_within(const lop_node *a, int depth, const lop_node **sizes, int *left) {
+    if (a->shape.ndim != 2 || --*left < 0) return false;
     if (a->op == &lop_op_identity) return true;
     if (a->op == &lop_op_circulant || lop_is_circular(a)) {
         const lop_node *own = a->child[a->n - 1];
@@ -66,8 +68,12 @@ bool lop_is_circulant(const lop_node *a, int depth, const lop_node **sizes) {
     if (depth == 0 || !(one || inverse || two)) return false;
     if (inverse && lop_holds_inverse(a->child[0], depth)) return false; /* it would lose as much */
     for (int i = 0; i < a->n; i++)
-        if (!lop_is_circulant(a->child[i], depth - 1, sizes)) return false;
+        if (!circulant_within(a->child[i], depth - 1, sizes, left)) return false;
     return true;
+}
+bool lop_is_circulant(const lop_node *a, int depth, const lop_node **sizes) {
+    int left = LOP_CIRCULANT_NODES;
+    return circulant_within(a, depth, sizes, &left);
 }
 bool lop_is_circulant_sum(const lop_node *a) {
     const lop_node *sizes = NULL;

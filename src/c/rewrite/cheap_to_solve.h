@@ -14,7 +14,7 @@ bool lop_is_circular(const lop_node *a);
 /* A Circulant by what it is made of: circulants, convolutions that wrap round of one shape and
  * identities, their multiples, views, sums, products and inverses of what holds none, without
  * batch? *sizes, NULL at first: those of its levels. */
-enum { LOP_CIRCULANT_DEPTH = 8 };
+enum { LOP_CIRCULANT_DEPTH = 20, LOP_CIRCULANT_NODES = 200 };
 bool lop_is_circulant(const lop_node *a, int depth, const lop_node **sizes);
 /* A sum of floats that is one? */
 bool lop_is_circulant_sum(const lop_node *a);
