@@ -67,6 +67,15 @@ static const lop_node *sum_of_less(gen *g, const lop_node *in, int64_t n) {
     return x;
 }
 
+/* a + u v^H, of one column. Takes over a. */
+static const lop_node *beside_thin(gen *g, const lop_node *a, int64_t n) {
+    const lop_node *child[3] = {a}, *out = NULL;
+    for (int i = 1; i < 3; i++) child[i] = t_one_of(g->w, "dense", NULL, gen_array(g, 2, n, 1));
+    if (a && child[1] && child[2]) out = t_node(g->w, "lowrankupdate", NULL, 3, child);
+    for (int i = 0; i < 3; i++) lop_node_unref(child[i]);
+    return out;
+}
+
 /* A^-1 X A^-1 of sparse A and X, or A^-1 X A^-1 Y A^-1, or a sum of those between inverses; in a
  * trace perhaps beside another. */
 const lop_node *gen_between_sparse(gen *g, const char *rule) {
@@ -75,11 +84,13 @@ const lop_node *gen_between_sparse(gen *g, const char *rule) {
     one.exprs = 0;
     one.dtype = LOP_c128;
     g = &one;
-    const int64_t n = 2 + pick(g, 3);
     const bool sums = strstr(rule, "sums") != NULL,
                rows =
-                   strstr(rule, "-rows-") || (sums && !strncmp(rule, "diagonal", 8) && pick(g, 3));
-    const lop_node *in = inverse(g, two(g, "sum", sparse(g, n, n), noise(g, n))), *x = NULL;
+                   strstr(rule, "-rows-") || (sums && !strncmp(rule, "diagonal", 8) && pick(g, 3)),
+               thin = sums && rows && pick(g, 3) == 0; /* beside A, by its border */
+    const int64_t n = thin ? 9 : 2 + pick(g, 3);
+    const lop_node *a = two(g, "sum", sparse(g, n, n), noise(g, n)), *x = NULL;
+    const lop_node *in = inverse(g, thin ? beside_thin(g, a, n) : a);
     if (sums)
         x = two(g, "sum", within(g, in, n), times(g, -2, within(g, in, n)));
     else

@@ -3,7 +3,8 @@
  * and Y (between_sparse.c): the second derivatives of traces and diagonals of A^-1. Of main
  * diagonals, rows U and W of entries stand beside them, too, and terms of few columns, without an
  * inverse or with one: those of quadratic forms and determinants of one A = U^T D U, whose
- * derivatives by D are read by U. A sum of such terms has no way but the dense form. */
+ * derivatives by D are read by U. Of A = B + U C V^H, B sparse, the bordered matrix stands for A
+ * (sparse_borders.c). A sum of such terms has no way but the dense form. */
 #include "expr/properties.h"
 #include "ops/shared/sparse_solver.h"
 #include "product_words.h"
@@ -73,7 +74,7 @@ static lop_status with_term(const lop_maker *mk, const lop_word *w, int at, cons
 }
 
 /* list[0] multiplied out, sums within terms too. All of them are to be closed whatever comes back.
- * NOMATCH: there is no sum, or there are too many terms. */
+ * NOMATCH: there are too many terms. */
 static lop_status multiplied_out(const lop_maker *mk, lop_word *list, int *n) {
     part term[TERMS];
     lop_status st = LOP_OK;
@@ -91,7 +92,7 @@ static lop_status multiplied_out(const lop_maker *mk, lop_word *list, int *n) {
             st = with_term(mk, &w, at, &term[t], t ? &list[(*n)++] : &list[i]);
         lop_word_close(&w);
     }
-    return st == LOP_OK && *n < 2 ? LOP_NOMATCH : st;
+    return st;
 }
 
 /* Has the main diagonal of these factors a way that is cheap beside A^-1 X A^-1? Of few columns
@@ -111,8 +112,8 @@ static bool is_light(const lop_maker *mk, const lop_node *root, const lop_word *
 
 /* The root's action on these factors, times their number; *pays is set where that is a way that a
  * sum has not, of A^-1 X A^-1 or of few columns. NOMATCH: they have none of their own. */
-static lop_status of_word(const lop_maker *mk, const lop_node *root, const lop_word *w, bool *pays,
-                          const lop_node **out) {
+static lop_status of_own(const lop_maker *mk, const lop_node *root, const lop_word *w, bool *pays,
+                         const lop_node **out) {
     const lop_node *child[3] = {NULL, root->n > 1 ? root->child[1] : NULL,
                                 root->n > 2 ? root->child[2] : NULL},
                    *value = NULL;
@@ -128,6 +129,18 @@ static lop_status of_word(const lop_maker *mk, const lop_node *root, const lop_w
     lop_node_unref(value);
     return st;
 }
+/* Likewise, or of the inverses of bordered matrices in the places of those of updates. `alone`:
+ * only so, as there is no sum. */
+static lop_status of_word(const lop_maker *mk, const lop_node *root, const lop_word *w, bool alone,
+                          bool *pays, const lop_node **out) {
+    lop_word all;
+    lop_status st = alone ? LOP_NOMATCH : of_own(mk, root, w, pays, out);
+    if (st != LOP_NOMATCH) return st;
+    st = lop_word_bordered(mk, w, &all);
+    if (st == LOP_OK) st = of_own(mk, root, &all, pays, out);
+    lop_word_close(&all);
+    return st;
+}
 
 LOP_BUILD(between_sums) {
     const lop_node *root = m->root, *p = root->child[0], *sum = NULL;
@@ -140,7 +153,7 @@ LOP_BUILD(between_sums) {
     if (st == LOP_OK) st = multiplied_out(mk, list, &n);
     for (int i = 0; st == LOP_OK && i < n; i++) {
         const lop_node *one = NULL, *before = sum;
-        st = of_word(mk, root, &list[i], &pays, &one);
+        st = of_word(mk, root, &list[i], n == 1, &pays, &one);
         if (st == LOP_OK)
             st = before ? lop_make2(mk, &lop_op_add, NULL, before, one, &sum)
                         : (sum = lop_node_ref(one), LOP_OK);

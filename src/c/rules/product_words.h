@@ -25,6 +25,9 @@ lop_status lop_word_opened(const lop_maker *mk, const lop_node *a, int mode,
  * it, too; else NOMATCH. */
 lop_status lop_reads_between_sparse(const lop_maker *mk, const lop_node *root,
                                     const lop_word *w) LOP_MUST_CHECK;
+/* sparse_borders.c: w with the inverses of S = B + U C V^H, B sparse, as E K^-1 E^T of the bordered
+ * K; to be closed whatever comes back. NOMATCH: there is none. */
+lop_status lop_word_bordered(const lop_maker *mk, const lop_word *w, lop_word *out) LOP_MUST_CHECK;
 /* Factors from.. to - 1 of f, which are retained, put behind those of w; likewise one. */
 lop_status lop_word_add(lop_word *w, const lop_node *const *f, int from, int to) LOP_MUST_CHECK;
 lop_status lop_word_one(lop_word *w, const lop_node *f) LOP_MUST_CHECK;

@@ -10,8 +10,9 @@
  * thin, and factored with pivots from among all its rows. What is lost where U is large shows in
  * the backward error of x, which is looked at as that of the formula is; the dense form else. */
 #include "builds.h"
-#include "low_rank_parts.h"
+#include "low_rank_woodbury.h"
 #include "ops/shared/sparse_solver.h"
+#include "product_words.h"
 
 /* K; NOMATCH: it is not sparse. Owned. */
 static lop_status border(const lop_maker *mk, const parts *p, const lop_node **out) {
@@ -127,4 +128,50 @@ lop_status lop_border_det(const lop_maker *mk, const lop_node *update, const lop
     if (st != LOP_NOMATCH) return st;
     *out = lop_node_ref(alt);
     return LOP_OK;
+}
+
+/* S^-1 as E K^-1 E^T, E = [I 0], seen through the mode, behind the factors of w. */
+static lop_status add_bordered(const lop_maker *mk, lop_dtype dt, const lop_node *s, int mode,
+                               lop_word *w) {
+    const lop_attr beside = {.i = {1, 2, 0, 0}};
+    const lop_node *update = NULL, *k = NULL, *eye = NULL, *zeros = NULL, *e = NULL,
+                   *inverse = NULL, *seen_inverse = NULL, *turned = NULL;
+    lop_status st = lop_woodbury_of_sum(mk, dt, s, &update);
+    if (st != LOP_OK) return st;
+    const parts p = parts_of(update);
+    const int64_t n = lop_rows(s), more = lop_cols(p.v);
+    const lop_node own = {
+        .shape = {.ndim = 2, .dim = {n, n}}, .dtype = LOP_f64, .weak = LOP_WEAK, .core = 2};
+    const lop_node rest = {
+        .shape = {.ndim = 2, .dim = {n, more}}, .dtype = LOP_f64, .weak = LOP_WEAK, .core = 2};
+    st = lop_sparse_selects(p.base) ? border(mk, &p, &k) : LOP_NOMATCH;
+    if (st == LOP_OK) st = lop_make(mk, "identity", NULL, 0, NULL, &own, &eye);
+    if (st == LOP_OK) st = lop_make(mk, "zeros", NULL, 0, NULL, &rest, &zeros);
+    const lop_node *child[2] = {eye, zeros};
+    if (st == LOP_OK) st = lop_make_op(mk, &lop_op_block, &beside, 2, child, NULL, &e);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_inverse, NULL, k, &inverse);
+    if (st == LOP_OK) st = lop_view_once(mk, mode, inverse, &seen_inverse);
+    if (st == LOP_OK) st = lop_view_once(mk, LOP_T, e, &turned);
+    if (st == LOP_OK) st = lop_word_one(w, e);
+    if (st == LOP_OK) st = lop_word_one(w, seen_inverse);
+    if (st == LOP_OK) st = lop_word_one(w, turned);
+    const lop_node *gone[] = {update, k, eye, zeros, e, inverse, seen_inverse, turned};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
+lop_status lop_word_bordered(const lop_maker *mk, const lop_word *w, lop_word *out) {
+    bool any = false;
+    lop_status st = LOP_OK;
+    *out = (lop_word){.n = 0, .c = w->c};
+    for (int i = 0; st == LOP_OK && i < w->n; i++) {
+        int64_t mode;
+        const lop_node *s = lop_inverse_seen(w->f[i], &mode);
+        st = s && lop_nbatch(s) == 0 && lop_is_square(s)
+                 ? add_bordered(mk, w->f[i]->dtype, s, (int)mode, out)
+                 : LOP_NOMATCH;
+        any |= st == LOP_OK;
+        if (st == LOP_NOMATCH) st = lop_word_one(out, w->f[i]);
+    }
+    return st == LOP_OK && !any ? LOP_NOMATCH : st;
 }
