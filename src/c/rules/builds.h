@@ -349,6 +349,7 @@ LOP_BUILD(dense_inverse_weighted);
 /* inverse_identities.c */
 LOP_BUILD(solve_spelled_inverse);
 LOP_BUILD(spelled_inverse);
+LOP_BUILD(apply_spelled_product);
 LOP_BUILD(inverse_parallel);
 /* inverse_differences.c */
 LOP_BUILD(solve_inverse_difference);

@@ -531,7 +531,8 @@ lop_status lop_diagonal_by_update(const lop_match *m, const lop_maker *mk, const
         return st == LOP_OK ? asked_by(m, mk, alt, lop_build_diagonal_sparse_inverse, out) : st;
     }
     if (st == LOP_NOMATCH) st = lop_woodbury_open(&s);
-    if (st == LOP_OK) st = woodbury_diagonal(&s, &m->root->attr, plain, &own, &value);
+    const bool half = s.own && s.p.u == s.p.v && m->root->attr.i[0] == 0;
+    if (st == LOP_OK) st = woodbury_diagonal(&s, &m->root->attr, half, &own, &value);
     if (st == LOP_OK) st = lop_inverse_diagonal(mk, a, &m->root->attr, m->root->dtype, &dense);
     if (st == LOP_OK)
         st = s.apart ? (alt = lop_node_ref(dense), LOP_OK)
