@@ -277,6 +277,11 @@ PARTS = {
         "likewise, each element a sum along an antidiagonal, checked",
         "three solves and n^2 flops",
     ),
+    "diagonal-inverse-kron-runs": (
+        "`Kron + Diag`, the diagonal constant in runs or repeating itself; main diagonal",
+        "as of `Kron + Kron(Diag, I)`; the diagonal is looked at when it runs",
+        "9 n_i^3 a factor, N sum n_i",
+    ),
     "diagonal-inverse-spectral-sum": (
         "sums of `Kron`s that one basis makes diagonal, `Kron + c I`, `KronSum`; main diagonal",
         "squares of the eigenvectors of the factors, as a Kron, times the reciprocals; checked",

@@ -273,7 +273,7 @@ static const lop_node *by_name(gen *g, const char *rule) {
         !strcmp(rule, "diagonal-plus-identity") || !strcmp(rule, "trace-plus-identity") ||
         !strcmp(rule, "diagonal-inverse-block") || !strcmp(rule, "dense-inverse-update") ||
         !strcmp(rule, "dense-inverse-thin-sum") || !strcmp(rule, "trace-inverse-update") ||
-        strstr(rule, "-weighted") || strstr(rule, "-similar"))
+        strstr(rule, "-weighted") || strstr(rule, "-similar") || strstr(rule, "kron-runs"))
         return gen_identity_of_inverses(g, rule);
     if (strstr(rule, "dense-results")) return gen_results(g);
     if (!strcmp(rule, "solve-normal")) return gen_normal(g);

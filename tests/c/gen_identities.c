@@ -113,6 +113,16 @@ static const lop_node *spelled_product(gen *g) {
     return left ? prod(g, inner, q) : prod(g, q, inner);
 }
 
+/* A (x) B + a real diagonal. */
+static const lop_node *kron_runs(gen *g) {
+    const int64_t n = 2, m = 2 + pick(g, 2);
+    gen real = *g;
+    real.dtype = LOP_f64;
+    real.exprs = 0;
+    const lop_node *d = t_one_of(g->w, "diag", NULL, gen_array(&real, 1, n * m, 1));
+    return sum(g, t_two_of(g->w, "kron", positive(g, n), positive(g, m)), d);
+}
+
 /* K beside K + s I: a (K^-1 - (K + s I)^-1), their product, its inverse, or K K + s K. */
 static const lop_node *shifted_pair(gen *g, const char *rule) {
     const int64_t n = 2 + pick(g, 3);
@@ -437,6 +447,7 @@ const lop_node *gen_identity_of_inverses(gen *g, const char *rule) {
         : strstr(rule, "corner") ? corner(&one, pick(g, 2) && strcmp(rule, "diagonal-corner") &&
                                                     strcmp(rule, "dense-corner"))
         : strstr(rule, "spelled-product") ? spelled_product(&one)
+        : strstr(rule, "kron-runs")       ? kron_runs(&one)
         : strstr(rule, "difference") || strstr(rule, "shifted") || strstr(rule, "quadratic")
             ? shifted_pair(&one, rule)
         : strstr(rule, "spelled")   ? spelled(&one)

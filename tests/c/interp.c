@@ -465,7 +465,7 @@ static const tv *only(ip *p, const lop_node *node, const char *s, const tv *a) {
     if (IS("part")) return zip(p, node, a, NULL, 2, a->m, a->n, do_part);
     if (IS("diag")) return zip(p, node, a, NULL, 2, a->m, a->m, do_diag);
     if (IS("selection")) return zip(p, node, a, NULL, 2, a->m, node->attr.i[0], do_selection);
-    if (IS("sliced") || IS("array_slice")) return sliced(p, node, a, NULL);
+    if (IS("sliced") || IS("array_slice") || IS("run_values")) return sliced(p, node, a, NULL);
     if (IS("scatter_slice")) return zip(p, node, a, NULL, 2, node->attr.i[0], a->n, do_putback);
     if (IS("power")) return power(p, node, a);
     if (IS("diagonal") || IS("array_diagonal")) return diagonal(p, node, a);

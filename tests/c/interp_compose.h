@@ -200,6 +200,7 @@ static bool is_composed(const char *s) {
                                         "rowmix",
                                         "shift",
                                         "spectral",
+                                        "where_runs",
                                         "schur_solve",
                                         "schur_det",
                                         "normal_equations_solve",
@@ -291,6 +292,9 @@ static const tv *composed(ip *p, const lop_node *node, const char *s) {
     /* the fast branch; of a wrong bound something else, that it does not go unseen */
     if (!strcmp(s, "checked") || !strcmp(s, "checked_det") || !strcmp(s, "checked_value")) {
         const int q = strcmp(s, "checked") ? 4 : 3;
+        const lop_node *next = node->child[node->n - 1]; /* the same by a better bound */
+        if (q == 4 && next->op == node->op && next->child[0] == node->child[0])
+            return ip_eval(p, next);
         return ip_eval(p, node->child[bounds_norm(p, node->child[q]) ? 0 : 1]);
     }
     if (!strcmp(s, "checked_difference") || !strncmp(s, "checked_update", 14) ||
@@ -298,7 +302,8 @@ static const tv *composed(ip *p, const lop_node *node, const char *s) {
         !strcmp(s, "checked_beside") || !strcmp(s, "checked_parallel"))
         return ip_eval(p, node->child[0]);
     /* eigenvectors are not known here: the second */
-    if (!strcmp(s, "spectral")) return ip_eval(p, node->child[node->n - 1]);
+    if (!strcmp(s, "spectral") || !strcmp(s, "where_runs"))
+        return ip_eval(p, node->child[node->n - 1]);
     if (!strncmp(s, "schur_", 6)) return by_schur(p, node, s);
     if (!strcmp(s, "normal_equations_solve")) {
         const tv *a = ip_eval(p, node->child[0]), *b = ip_eval(p, node->child[1]);

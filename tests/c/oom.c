@@ -10,6 +10,7 @@
 #include "plan/plan_print.h"
 #include "expr/vjp.h"
 #include "gen.h"
+#include "oom_inverses.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -172,60 +173,6 @@ static const lop_node *beside_thin(bool solve) {
     return solve ? t_two_of(&w, "solve", a, operand(4)) : t_one_of(&w, "scaledet", NULL, a);
 }
 
-/* Formulas that spell out an inverse, and a covariance by its precision. */
-static const lop_node *of_inverses(int which) {
-    enum { OF_SPARSE = 26 }; /* these are last */
-    static const char *const rule[] = {"solve-spelled-inverse",
-                                       "scaledet-resolvent",
-                                       "solve-beside-inverse",
-                                       "dense-inverse-update",
-                                       "solve-resolvent",
-                                       "diagonal-smoother",
-                                       "solve-inverse-difference",
-                                       "diagonal-inverses-shifted-kron",
-                                       "diagonal-corner",
-                                       "solve-spelled-product",
-                                       "solve-quadratic",
-                                       "diagonal-inverse-beside-band",
-                                       "diagonal-spelled-product",
-                                       "dense-spelled-product",
-                                       "scaledet-spelled-product",
-                                       "scaledet-quadratic",
-                                       "diagonal-inverse-of-parallel-sum",
-                                       "diagonal-plus-identity",
-                                       "diagonal-inverse-block",
-                                       "trace-inverse-similar",
-                                       "diagonal-inverse-similar",
-                                       "solve-of-parallel-sum",
-                                       "scaledet-of-parallel-sum",
-                                       "scaledet-parallel",
-                                       "solve-expanded",
-                                       "diagonal-inverse-expanded-slice",
-                                       "solve-sparse-update",
-                                       "scaledet-sparse-update",
-                                       "diagonal-covered-inverse",
-                                       "trace-pushed-inverse",
-                                       "trace-field-pushed",
-                                       "trace-views-opened",
-                                       "trace-pushed-pair",
-                                       "trace-distributed",
-                                       "dense-smoother"};
-    const lop_node *a = NULL;
-    gen g = {.w = &w, .dtype = LOP_f64, .solves = true, .largest = 3};
-    for (int i = 0; i < 40 && !a; i++) {
-        world_leaves(&w);
-        a = which < OF_SPARSE || strstr(rule[which], "smoother")
-                ? gen_identity_of_inverses(&g, rule[which])
-            : strstr(rule[which], "field")  ? gen_field(&g, rule[which])
-            : strstr(rule[which], "opened") ? gen_views_opened(&g, rule[which])
-            : strstr(rule[which], "pair") || strstr(rule[which], "distributed")
-                ? gen_pushed_pair(&g, rule[which])
-            : strstr(rule[which], "pushed") ? gen_pushed(&g, rule[which])
-                                            : gen_sparse_update(&g, rule[which]);
-    }
-    return a;
-}
-
 /* Sums of products with three inverses, between inverses. */
 static const lop_node *between_sums(bool entries) {
     gen g = {.w = &w, .dtype = LOP_f64, .solves = true, .largest = 3};
@@ -331,7 +278,7 @@ static const lop_node *fixed(int which) {
     case 53:
     case 54:
     case 55: return parts_between(which - 52);
-    case 56: return of_inverses(34);
+    case 56: return of_inverses(&w, 34);
     case 57: return of_stack();
     case 58:
     case 59:
@@ -349,7 +296,9 @@ static const lop_node *fixed(int which) {
     case 71:
     case 72:
     case 73: return gen_of_generators(&w, which - 71);
-    default: return of_inverses(which - 13);
+    case 74:
+    case 75: return of_inverses(&w, which - 39);
+    default: return of_inverses(&w, which - 13);
     }
 }
 
@@ -580,7 +529,7 @@ int main(int argc, char **argv) {
         cotangents_alone();
         tests_of_assumptions();
         kinds_as_declared();
-        fixed_scenes(0, 74);
+        fixed_scenes(0, 76);
         w.ctx.mixed = true; /* solves by a factor, and a batch in which it fails */
         fixed_scenes(1, 3);
         w.ctx.mixed = false;

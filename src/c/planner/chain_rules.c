@@ -219,6 +219,20 @@ lop_status lop_chain_pair(const lop_match *m, const lop_maker *mk, const lop_pai
     return st;
 }
 
+/* tr(R^H A^-1 R) = the sum of the squares of L^-1 R, A = L L^H, where that costs less than
+ * `least`. NOMATCH: it does not. */
+static lop_status half_trace(lop_builder *b, const lop_chterm *t, double least,
+                             const lop_node **out) {
+    lop_chdp d;
+    lop_chain_items(&b->memo, t, 0, -1, &d);
+    d.loose = true;
+    lop_chain_dp(&b->memo, &d);
+    if (!(lop_chain_half(&b->memo, &d) < least * (1 - 1e-9))) return LOP_NOMATCH;
+    lop_chmake_say_span(b, &d, 0, d.n - 1);
+    lop_status st = lop_chmake_half(b, &d, d.n / 2, d.n - 1, true, NULL, out);
+    return st == LOP_OK ? lop_chmake_wrap(b, &lop_op_sumall, NULL, *out, out) : st;
+}
+
 /* tr(A B C) = sum of (B C)^T o A, for the rotation and the cut that cost least. The factors twice
  * in a row hold all rotations. */
 LOP_BUILD(chain_trace) {
@@ -253,8 +267,11 @@ LOP_BUILD(chain_trace) {
         }
     const lop_attr summed = {.i = {0, 0, 0, 1}};
     const lop_node *diagonal;
-    lop_status st = pair(&b, &d, from, cut, from + n - 1, summed, &diagonal);
-    if (st == LOP_OK) st = lop_chmake_wrap(&b, &lop_op_sumall, NULL, diagonal, out);
+    lop_status st = half_trace(&b, t, least, out);
+    if (st == LOP_NOMATCH) {
+        st = pair(&b, &d, from, cut, from + n - 1, summed, &diagonal);
+        if (st == LOP_OK) st = lop_chmake_wrap(&b, &lop_op_sumall, NULL, diagonal, out);
+    }
     if (st == LOP_OK) st = lop_chmake_scaled(&b, t, *out, out);
     lop_chmake_close(&b, lop_chain_written(ch.dt, m->root->child[0], NULL));
     return st;

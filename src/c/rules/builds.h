@@ -4,6 +4,7 @@
 #define LOP_BUILDS_H
 
 #include "planner/chain_rules.h"
+#include "checked_solution.h"
 #include "rewrite/cheap_to_solve.h"
 
 /* slices_of_blocks.c */
@@ -348,7 +349,9 @@ LOP_BUILD(diagonal_inverse_weighted);
 LOP_BUILD(dense_inverse_weighted);
 /* inverse_identities.c */
 LOP_BUILD(solve_spelled_inverse);
+LOP_BUILD(kron_beside_runs);
 LOP_BUILD(spelled_inverse);
+LOP_BUILD(apply_spelled_product);
 LOP_BUILD(inverse_parallel);
 /* inverse_differences.c */
 LOP_BUILD(solve_inverse_difference);
@@ -566,41 +569,11 @@ lop_status lop_two_by_two(const lop_maker *mk, const lop_node *a, const lop_node
 lop_status lop_blocks_alike_array(const lop_match *m, const lop_maker *mk,
                                   const lop_node **out) LOP_MUST_CHECK;
 
-/* checked_solution.c. `a` is borrowed, the others are made by open and given up by close. */
-typedef struct lop_check {
-    const lop_maker *mk;
-    const lop_node *a;
-    const lop_node *q, *u, *v, *av; /* A^H u; A v times a power of two, near one; a probe; A v */
-    int room;                       /* lop_room of a solution that is refined where it is larger */
-    bool exact;                     /* without the check by |A v| before it: what seldom runs */
-} lop_check;
 lop_status lop_inverse_alike(const lop_match *m, const lop_maker *mk,
                              const lop_node **out) LOP_MUST_CHECK;
 /* A view with its views moved down to its parts, where rows say how. Takes over *a. */
 lop_status lop_settle(const lop_maker *mk, const lop_node **a) LOP_MUST_CHECK;
 lop_status lop_solve_conjugated(const lop_match *m, const lop_maker *mk,
                                 const lop_node **out) LOP_MUST_CHECK;
-lop_status lop_check_open(lop_check *k, lop_dtype dt);
-void lop_check_close(lop_check *k);
-lop_status lop_check_residual(const lop_check *k, const lop_node *x, const lop_node *b,
-                              const lop_node **out);
-/* x where its backward error is small enough, else alt; `by` with a residual that is there. */
-lop_status lop_check_by(const lop_check *k, const lop_node *x, const lop_node *r, const lop_node *b,
-                        const lop_node *alt, const lop_node **out);
-lop_status lop_check_instead(const lop_check *k, const lop_node *x, const lop_node *b,
-                             const lop_node *alt, const lop_node **out);
-/* x of A x = b likewise, in b's dtype, else by Cholesky or LU of the dense form. */
-lop_status lop_check_or_dense(const lop_maker *mk, const lop_node *a, const lop_node *x,
-                              const lop_node *b, const lop_node **out);
-/* sparse_borders.c: mode(`update`)^-1 b, checked, and det(`update`) by [B U C; -V^H I] of a sparse
- * B; else alt. */
-lop_status lop_border_solve(const lop_check *k, const lop_node *update, int mode, const lop_node *b,
-                            const lop_node *alt, const lop_node **out);
-lop_status lop_border_diagonal(const lop_maker *mk, const lop_node *update, const lop_attr *at,
-                               lop_dtype dt, const lop_node *alt, const lop_node **out);
-lop_status lop_border_det(const lop_maker *mk, const lop_node *update, const lop_attr *how,
-                          const lop_node *alt, const lop_node **out);
-lop_status lop_build_minus(const lop_maker *mk, const lop_node *a, const lop_node *b,
-                           const lop_node **out);
 
 #endif

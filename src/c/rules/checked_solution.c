@@ -79,6 +79,26 @@ lop_status lop_check_by(const lop_check *k, const lop_node *x, const lop_node *r
     return st;
 }
 
+/* As |A| |x| >= |A x| = |v| but for what r tells, |v| / |x| is a bound of |A| that takes no product
+ * with A: what is accepted by it, as what is made of a well conditioned A is, the bound by A^H A v
+ * accepts too. */
+lop_status lop_check_made(const lop_check *k, const lop_op *op, const lop_node *const *child,
+                          const lop_node **out) {
+    const lop_node *exact = NULL, *rough[9];
+    lop_status st = lop_make_op(k->mk, op, NULL, 9, child, NULL, &exact);
+    if (st != LOP_OK || !is_given(k->a, k->v)) {
+        *out = exact;
+        return st;
+    }
+    for (int i = 0; i < 9; i++) rough[i] = child[i];
+    rough[4] = child[3]; /* v */
+    rough[5] = child[1]; /* x */
+    rough[8] = exact;
+    st = lop_make_op(k->mk, op, NULL, 9, rough, NULL, out);
+    lop_node_unref(exact);
+    return st;
+}
+
 lop_status lop_check_instead(const lop_check *k, const lop_node *x, const lop_node *b,
                              const lop_node *alt, const lop_node **out) {
     const lop_node *r;

@@ -406,11 +406,13 @@ static lop_status det_of_doubt(const lop_maker *mk, const lop_node *const *doubt
     return st;
 }
 
-/* What the root, a diagonal or a dense form, is of the formula as it is written. */
+/* What the root, a product with an array, a diagonal or a dense form, is of the formula as it is
+ * written. */
 static lop_status as_written(const lop_match *m, const lop_maker *mk, const lop_node **out) {
     const lop_node *root = m->root, *a = root->child[0], *dense = NULL;
     const lop_attr d = {.i = {0, 0, 0, (int64_t)root->dtype + 1}}, k = {.i = {root->attr.i[0]}};
     lop_status st = LOP_NOMATCH;
+    if (root->op == &lop_op_apply) return lop_build_chain_apply(m, mk, out);
     if (root->op == &lop_op_todense) {
         st = lop_build_chain_dense(m, mk, out);
         if (st != LOP_NOMATCH) return st;
@@ -469,6 +471,31 @@ LOP_BUILD(spelled_inverse) {
     lop_node_unref(inverse);
     lop_node_unref(times);
     lop_node_unref(value);
+    return st;
+}
+
+/* B^-1 (c I + M B^-1)^-1 x = (c B + M)^-1 x: one factor in place of two. Woodbury's formula is
+ * applied as it is written. */
+LOP_BUILD(apply_spelled_product) {
+    const lop_node *root = m->root, *p = root->child[0], *t = NULL, *base = NULL, *inverse = NULL,
+                   *times = NULL, *value = NULL;
+    lop_coef c;
+    if (lop_nbatch(p) > 0 || !lop_is_blas(p->dtype) || root->dtype != p->dtype ||
+        !lop_is_square(p->child[0]) || !lop_is_square(p))
+        return LOP_NOMATCH;
+    lop_status st = two_inverses(mk, p, &c, &t, &base);
+    if (st == LOP_OK && t->dtype != p->dtype) st = LOP_NOMATCH;
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_inverse, NULL, t, &inverse);
+    if (st == LOP_OK) st = lop_thin_multiple(mk, c, inverse, &times);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, times, root->child[1], &value);
+    if (st == LOP_OK && lop_infer_regular(base) != LOP_TRUE) {
+        const lop_node *const doubt[2] = {base, NULL};
+        st = where_sure(m, mk, doubt, value, out);
+    } else if (st == LOP_OK) {
+        *out = lop_node_ref(value);
+    }
+    const lop_node *gone[] = {t, base, inverse, times, value};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     return st;
 }
 

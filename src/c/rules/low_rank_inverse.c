@@ -501,7 +501,7 @@ lop_status lop_woodbury_checked(const woodbury *s, const lop_op *op, const lop_n
     if (st == LOP_OK && !precision) st = lop_check_residual(&k, x, k.v, &r);
     const lop_node *child[9] = {value, x, r, k.v, k.q, k.u, s->w->child[0], s->u, alt};
     if (st == LOP_OK && precision) st = lop_precision_signs(s, &d);
-    if (st == LOP_OK) st = lop_make_op(s->mk, op, NULL, 9, child, NULL, d ? &told : out);
+    if (st == LOP_OK) st = lop_check_made(&k, op, child, d ? &told : out);
     const lop_node *positive[3] = {told, d, alt};
     if (st == LOP_OK && d)
         st = lop_make_op(s->mk, &lop_op_spectral, &signs, 3, positive, NULL, out);
@@ -531,7 +531,8 @@ lop_status lop_diagonal_by_update(const lop_match *m, const lop_maker *mk, const
         return st == LOP_OK ? asked_by(m, mk, alt, lop_build_diagonal_sparse_inverse, out) : st;
     }
     if (st == LOP_NOMATCH) st = lop_woodbury_open(&s);
-    if (st == LOP_OK) st = woodbury_diagonal(&s, &m->root->attr, plain, &own, &value);
+    const bool half = s.own && s.p.u == s.p.v && m->root->attr.i[0] == 0;
+    if (st == LOP_OK) st = woodbury_diagonal(&s, &m->root->attr, half, &own, &value);
     if (st == LOP_OK) st = lop_inverse_diagonal(mk, a, &m->root->attr, m->root->dtype, &dense);
     if (st == LOP_OK)
         st = s.apart ? (alt = lop_node_ref(dense), LOP_OK)

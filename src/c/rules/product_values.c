@@ -327,18 +327,20 @@ LOP_BUILD(value_prod_blocks) {
 enum { FACTORS = 24 };
 
 /* The product without its first (`end` 0) or last factor, which is a Diag: that in *diag. NOMATCH:
- * it is none, or a part on the way has another dtype, whose numbers may wrap. */
-static lop_status without_end(const lop_maker *mk, const lop_node *p, int end, int depth,
-                              const lop_node **diag, const lop_node **out) {
+ * it is none, or a part on the way has another dtype, whose numbers may wrap, or, with `square`,
+ * is not square. */
+static lop_status without_end(const lop_maker *mk, const lop_node *p, int end, bool square,
+                              int depth, const lop_node **diag, const lop_node **out) {
     const lop_node *child[2] = {p->child[0], p->child[1]}, *rest = NULL;
-    if (depth == 0 || !lop_is_square(child[0]) || !lop_is_square(child[1])) return LOP_NOMATCH;
+    if (depth == 0 || (square && (!lop_is_square(child[0]) || !lop_is_square(child[1]))))
+        return LOP_NOMATCH;
     if (child[end]->op == &lop_op_diag) {
         *diag = child[end];
         *out = lop_node_ref(child[1 - end]);
         return LOP_OK;
     }
     if (child[end]->op != &lop_op_prod || child[end]->dtype != p->dtype) return LOP_NOMATCH;
-    lop_status st = without_end(mk, child[end], end, depth - 1, diag, &rest);
+    lop_status st = without_end(mk, child[end], end, square, depth - 1, diag, &rest);
     if (st != LOP_OK) return st;
     child[end] = rest;
     st = lop_make2(mk, &lop_op_prod, NULL, child[0], child[1], out);
@@ -350,8 +352,8 @@ static lop_status without_end(const lop_maker *mk, const lop_node *p, int end, i
 LOP_BUILD(trace_ends) {
     const lop_node *p = m->root->child[0], *diag = NULL, *rest = NULL;
     if (!lop_is_blas(m->root->dtype)) return LOP_NOMATCH;
-    lop_status st = without_end(mk, p, 0, FACTORS, &diag, &rest);
-    if (st == LOP_NOMATCH) st = without_end(mk, p, 1, FACTORS, &diag, &rest);
+    lop_status st = without_end(mk, p, 0, true, FACTORS, &diag, &rest);
+    if (st == LOP_NOMATCH) st = without_end(mk, p, 1, true, FACTORS, &diag, &rest);
     lop_node_unref(rest);
     return st == LOP_OK ? lop_build_trace_diagonal(m, mk, out) : st;
 }
@@ -359,10 +361,11 @@ LOP_BUILD(trace_ends) {
 /* diag(D A B) = d diag(A B), diag(A B D) = diag(A B) d. */
 LOP_BUILD(diagonal_ends) {
     const lop_node *p = m->root->child[0], *diag = NULL, *rest = NULL, *d = NULL, *value = NULL;
-    if (m->root->attr.i[0] != 0 || !lop_is_blas(m->root->dtype)) return LOP_NOMATCH;
-    lop_status st = without_end(mk, p, 0, FACTORS, &diag, &rest);
+    if (m->root->attr.i[0] != 0 || !lop_is_blas(m->root->dtype) || !lop_is_square(p))
+        return LOP_NOMATCH;
+    lop_status st = without_end(mk, p, 0, false, FACTORS, &diag, &rest);
     const bool first = st == LOP_OK;
-    if (st == LOP_NOMATCH) st = without_end(mk, p, 1, FACTORS, &diag, &rest);
+    if (st == LOP_NOMATCH) st = without_end(mk, p, 1, false, FACTORS, &diag, &rest);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_cast, &m->root->attr, diag->child[0], &d);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_diagonal, &m->root->attr, rest, &value);
     if (st == LOP_OK)

@@ -47,6 +47,7 @@ ARMS = {
     "checked_update_det": -1,
     "checked_quotient_det": -1,
     "checked_share": -1,
+    "where_runs": -1,
     "block_tridiagonal_solve": -1,
     "block_det": -1,
     "blockinvblocks": -1,
