@@ -82,19 +82,19 @@ lop_status lop_check_by(const lop_check *k, const lop_node *x, const lop_node *r
 /* As |A| |x| >= |A x| = |v| but for what r tells, |v| / |x| is a bound of |A| that takes no product
  * with A: what is accepted by it, as what is made of a well conditioned A is, the bound by A^H A v
  * accepts too. */
-lop_status lop_check_made(const lop_check *k, const lop_op *op, const lop_node *const *child,
+lop_status lop_check_made(const lop_check *k, const lop_op *op, int n, const lop_node *const *child,
                           const lop_node **out) {
-    const lop_node *exact = NULL, *rough[9];
-    lop_status st = lop_make_op(k->mk, op, NULL, 9, child, NULL, &exact);
+    const lop_node *exact = NULL, *rough[11];
+    lop_status st = lop_make_op(k->mk, op, NULL, n, child, NULL, &exact);
     if (st != LOP_OK || !is_given(k->a, k->v)) {
         *out = exact;
         return st;
     }
-    for (int i = 0; i < 9; i++) rough[i] = child[i];
+    for (int i = 0; i < n - 1; i++) rough[i] = child[i];
     rough[4] = child[3]; /* v */
     rough[5] = child[1]; /* x */
-    rough[8] = exact;
-    st = lop_make_op(k->mk, op, NULL, 9, rough, NULL, out);
+    rough[n - 1] = exact;
+    st = lop_make_op(k->mk, op, NULL, n, rough, NULL, out);
     lop_node_unref(exact);
     return st;
 }

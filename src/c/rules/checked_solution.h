@@ -21,8 +21,8 @@ lop_status lop_check_residual(const lop_check *k, const lop_node *x, const lop_n
 lop_status lop_check_by(const lop_check *k, const lop_node *x, const lop_node *r, const lop_node *b,
                         const lop_node *alt, const lop_node **out);
 /* checked_value or checked_det of its nine children, with a cheaper bound first. Owned in *out. */
-lop_status lop_check_made(const lop_check *k, const lop_op *op, const lop_node *const *child,
-                          const lop_node **out);
+lop_status lop_check_made(const lop_check *k, const lop_op *op, int n, const lop_node *const *child,
+                          const lop_node **out) LOP_MUST_CHECK;
 lop_status lop_check_instead(const lop_check *k, const lop_node *x, const lop_node *b,
                              const lop_node *alt, const lop_node **out);
 /* x of A x = b likewise, in b's dtype, else by Cholesky or LU of the dense form. */

@@ -36,26 +36,29 @@ lop_status lop_update_generators(const lop_maker *mk, const lop_node *a, lop_dty
     const lop_node like = {.shape = {.ndim = 2, .dim = {lop_rows(a), lop_cols(p.u)}},
                            .dtype = lop_dtype_real(dt),
                            .core = 2};
-    const lop_node *v[4] = {NULL}, *u = NULL, *uc = NULL;
-    lop_status st = lop_make1(mk, &lop_op_diagonal, &as, a, &v[0]);
-    if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &as, p.u, &u);
+    const lop_attr main_one = {.i = {0, 0, 0, 0}}, adjoint = {.i = {LOP_H, 0, 0, 0}};
+    const lop_node *v[4] = {NULL}, *u = NULL, *uc = NULL, *own = NULL, *uh = NULL, *low = NULL;
+    lop_status st = lop_make1(mk, &lop_op_todense, &as, p.u, &u);
     if (st == LOP_OK && p.c) st = lop_make2(mk, &lop_op_prod, NULL, p.u, p.c, &uc);
     if (st == LOP_OK) st = uc ? lop_make1(mk, &lop_op_todense, &as, uc, &v[1]) : LOP_OK;
     if (!v[1]) v[1] = lop_node_ref(u);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_diagonal, &as, p.base, &own);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_swap, &adjoint, u, &uh);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_product_diagonal, &main_one, v[1], uh, &low);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_add, NULL, own, low, &v[0]);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_conjugate, NULL, u, &v[2]);
     if (st == LOP_OK) st = lop_make_op(mk, &lop_op_ones, NULL, 0, NULL, &like, &v[3]);
     if (st == LOP_OK) st = lop_make_op(mk, &lop_op_quasiseparable, NULL, 4, v, NULL, out);
-    const lop_node *gone[] = {v[0], v[1], v[2], v[3], u, uc};
+    const lop_node *gone[] = {v[0], v[1], v[2], v[3], u, uc, own, uh, low};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     return st;
 }
 
 lop_status lop_safer_det(const lop_maker *mk, const lop_node *a, const lop_attr *attr,
-                         const lop_node *alt, bool *by, const lop_node **out) {
+                         const lop_node *alt, const lop_node **out) {
     const lop_attr dt = {.i = {0, 0, 0, attr->i[3]}};
     const lop_node *g = NULL;
     lop_status st = lop_update_generators(mk, a, (lop_dtype)(attr->i[3] - 1), &g);
-    *by = g != NULL;
     if (st == LOP_OK && !g) return lop_border_det(mk, a, &dt, alt, out);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_scaledet, attr, g, out);
     lop_node_unref(g);

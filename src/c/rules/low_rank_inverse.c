@@ -1,6 +1,7 @@
 /* low_rank_inverse.c: Woodbury's formula, and the determinant lemma, for LowRankUpdate. */
 #include "expr/properties.h"
 #include "low_rank_woodbury.h"
+#include "ops/shared/column_norm.h"
 #include "ops/shared/sparse_solver.h"
 
 enum {
@@ -303,13 +304,6 @@ static lop_status refined_solve(const woodbury *s, const lop_check *c, int mode,
     return st;
 }
 
-/* Is the factor of generators next, which takes no longer for few columns than to refine or to
- * probe? Not of D - U U^H, which what the formula shows by itself never accepts. */
-static bool few_are_next(const woodbury *s) {
-    return lop_cols(s->u) <= LOP_FEW_GENERATORS && s->gram &&
-           (!s->own || lop_coef_test(s->mk->ctx, s->c, LOP_COEF_POSITIVE));
-}
-
 /* What mode(A)^-1 b is where x is not accepted: refined once, then by a factor of generators where
  * A has them, else by borders, else by LU of the dense form, which is in *alt then. */
 static lop_status safer_solve(const woodbury *s, lop_check *c, const lop_node *update, int mode,
@@ -318,16 +312,17 @@ static lop_status safer_solve(const woodbury *s, lop_check *c, const lop_node *u
     const lop_attr how = {.i = {mode, 0, 0, 0}};
     const lop_node *g = NULL, *x2 = NULL, *dense = NULL, *last = NULL;
     lop_status st = s->apart ? LOP_OK : lop_update_generators(s->mk, s->a, b->dtype, &g);
-    const bool few = g && few_are_next(s);
-    if (st == LOP_OK && g) st = lop_make2(s->mk, &lop_op_solve, NULL, g, b, few ? out : &last);
-    if (st == LOP_OK && !few) st = refined_solve(s, c, mode, x, b, &x2);
+    if (st == LOP_OK && g) st = lop_make2(s->mk, &lop_op_solve, NULL, g, b, &last);
+    if (st == LOP_OK) st = refined_solve(s, c, mode, x, b, &x2);
     if (st == LOP_OK && !g) st = lop_make1(s->mk, &lop_op_todense, &s->dt, s->a, &dense);
     if (st == LOP_OK && !g)
         st = lop_make2(s->mk, &lop_op_lu_solve, mode == LOP_N ? NULL : &how, dense, b, alt);
     if (st == LOP_OK && !g) st = lop_border_solve(c, update, mode, b, *alt, &last);
     c->exact = true;
-    if (st == LOP_OK && !few) st = lop_check_instead(c, x2, b, last, out);
+    c->room = g ? LOP_ROOM_MADE : LOP_ROOM_PROMISED;
+    if (st == LOP_OK) st = lop_check_instead(c, x2, b, last, out);
     c->exact = false;
+    c->room = LOP_ROOM_PROMISED;
     const lop_node *gone[] = {g, x2, dense, last};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     return st;
@@ -492,20 +487,27 @@ lop_status lop_woodbury_checked(const woodbury *s, const lop_op *op, const lop_n
                                 const lop_node *alt, const lop_node **out) {
     const bool precision = lop_is_precision(s->a);
     const lop_attr signs = {.i = {0, 1, 0, 0}};
-    const lop_node *x = NULL, *r = NULL, *low = NULL, *y = NULL, *d = NULL, *told = NULL;
+    const lop_node *x = NULL, *r = NULL, *low = NULL, *y = NULL, *d = NULL, *told = NULL,
+                   *ones = NULL, *z[2] = {NULL};
     lop_status st = precision ? lop_precision_low(s, &low) : LOP_OK;
     lop_check k = {.mk = s->mk, .a = low ? low : s->a};
     if (st == LOP_OK) st = lop_check_open(&k, (lop_dtype)(s->dt.i[3] - 1));
     if (st == LOP_OK && precision) st = lop_precision_solution(s, k.v, &x, &y, &r);
     if (st == LOP_OK && !precision) st = woodbury_solve(s, k.v, NULL, &x);
     if (st == LOP_OK && !precision) st = lop_check_residual(&k, x, k.v, &r);
-    const lop_node *child[9] = {value, x, r, k.v, k.q, k.u, s->w->child[0], s->u, alt};
+    if (st == LOP_OK && !precision)
+        st = lop_make2(s->mk, &lop_op_solve, NULL, s->p.base, k.v, &z[0]);
+    if (st == LOP_OK && !precision) st = lop_ones_column(s->mk, k.v->dtype, lop_rows(k.v), &ones);
+    if (st == LOP_OK && !precision)
+        st = lop_make2(s->mk, &lop_op_solve, NULL, s->p.base, ones, &z[1]);
+    const lop_node *child[11] = {value, x, r, k.v, k.q, k.u, s->w->child[0], s->u, z[0], z[1], alt};
+    if (precision) child[8] = alt;
     if (st == LOP_OK && precision) st = lop_precision_signs(s, &d);
-    if (st == LOP_OK) st = lop_check_made(&k, op, child, d ? &told : out);
+    if (st == LOP_OK) st = lop_check_made(&k, op, precision ? 9 : 11, child, d ? &told : out);
     const lop_node *positive[3] = {told, d, alt};
     if (st == LOP_OK && d)
         st = lop_make_op(s->mk, &lop_op_spectral, &signs, 3, positive, NULL, out);
-    const lop_node *gone[] = {x, r, low, y, d, told};
+    const lop_node *gone[] = {x, r, low, y, d, told, ones, z[0], z[1]};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     lop_check_close(&k);
     return st;
@@ -559,7 +561,6 @@ lop_status lop_det_by_update(const lop_match *m, const lop_maker *mk, const lop_
     woodbury s = opened_by(mk, a, update, (lop_dtype)(m->root->attr.i[3] - 1));
     const lop_node *base = NULL, *small = NULL, *det = NULL, *dense = NULL, *whole = NULL,
                    *alt = NULL, *probed = NULL;
-    bool generators = false;
     lop_status st = s.apart ? LOP_NOMATCH : sparse_whole(mk, s.a, 1, &base);
     if (st == LOP_OK) {
         st = lop_make1(mk, &lop_op_scaledet, &m->root->attr, base, &det);
@@ -574,11 +575,9 @@ lop_status lop_det_by_update(const lop_match *m, const lop_maker *mk, const lop_
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_lu_det, NULL, dense, &whole);
     if (st == LOP_OK) /* nothing looks at that of what is a but for rounding */
         st = s.apart ? (alt = lop_node_ref(whole), LOP_OK)
-                     : lop_safer_det(mk, update, &m->root->attr, whole, &generators, &alt);
+                     : lop_safer_det(mk, update, &m->root->attr, whole, &alt);
     const bool shown = s.own && s.gram;
-    if (st == LOP_OK && shown && generators && few_are_next(&s))
-        probed = lop_node_ref(alt);
-    else if (st == LOP_OK)
+    if (st == LOP_OK)
         st = lop_woodbury_checked(&s, &lop_op_checked_det, det, alt, shown ? &probed : out);
     const lop_node *child[5] = {det, s.gram, s.inner, s.d, probed};
     if (st == LOP_OK && shown)

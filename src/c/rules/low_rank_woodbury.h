@@ -54,13 +54,12 @@ lop_status lop_inverse_by_update(const lop_match *m, const lop_maker *mk, const 
 
 /* low_rank_generators.c: a = D + U C U^H of a real diagonal D, few columns and C = C^H as a
  * quasi-separable matrix, for what is asked of it in dt; *out NULL: it is none. Owned. */
-enum { LOP_FEW_GENERATORS = 8 }; /* columns for which its factor is as quick as refining */
 lop_status lop_update_generators(const lop_maker *mk, const lop_node *a, lop_dtype dt,
                                  const lop_node **out) LOP_MUST_CHECK;
 /* The determinant and diagonal `at` of the inverse of the update a: by its generators where it has
- * any (which *by says), else by borders, else alt. Owned in *out. */
+ * any, else by borders, else alt. Owned in *out. */
 lop_status lop_safer_det(const lop_maker *mk, const lop_node *a, const lop_attr *attr,
-                         const lop_node *alt, bool *by, const lop_node **out) LOP_MUST_CHECK;
+                         const lop_node *alt, const lop_node **out) LOP_MUST_CHECK;
 lop_status lop_safer_diagonal(const lop_maker *mk, const lop_node *a, const lop_attr *at,
                               lop_dtype dt, const lop_node *alt,
                               const lop_node **out) LOP_MUST_CHECK;

@@ -96,11 +96,17 @@ def _probed(rows: Any, row: Any) -> int:
 
 
 def _by_probe(w: Any, row: Any) -> Any:
-    """W has not grown more than x, which answers a probe."""
+    """W has not grown more than x, which answers a probe; nor have the base's own answers to it and
+    to ones."""
     n = w.rows[row.children[1]].shape[-2]
     x, grown, start = (w.ns.largest(w.values[row.children[k]]) for k in (1, 6, 7))
     over = w.ns.plus_times(grown, x[..., :1], start, -10 * n)
-    return _all(w, over * 0 >= over)  # so that inf and NaN do not pass
+    sound = _all(w, over * 0 >= over)  # so that inf and NaN do not pass
+    if len(row.children) == 9:
+        return sound
+    size, own, ones = (_norms(w, row, k) for k in (1, 8, 9))
+    room = 10 * n if row.head == "checked_det" else 10
+    return sound & _all(w, room * size - own >= 0) & _all(w, 10 * n * size - ones >= 0)
 
 
 def _difference(w: Any, row: Any) -> Any:
@@ -154,5 +160,5 @@ def reads(rows: Any, row: Any) -> tuple[int, ...]:
     if row.head == "checked":
         return (*below[:3], _probed(rows, row))
     if row.head in ("checked_value", "checked_det"):
-        return (*below[:2], *below[6:8])
+        return (*below[:2], *below[6:-1])
     return tuple(below[:-1])

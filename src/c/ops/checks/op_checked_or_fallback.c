@@ -29,7 +29,11 @@
  * small matrix, such as A^-1 or its diagonal, with 10 sqrt(n) |x| / |v| in place of 10 n |x| / |v|:
  * of signs v |x| / |v| is some |A^-1|_F / sqrt(n), so that no column of W is more than ten times
  * A^-1's, and what cancels in B^-1 - W S^-1 V^H B^-1 is no larger than some hundred errors of an LU
- * of A, u |A^-1| cond(A).
+ * of A, u |A^-1| cond(A). What U does not see B^-1 may still have: where z = B^-1 v and y = B^-1 1
+ * stand before alt,
+ *                  |z| <= 10 |x|,  of a determinant 10 n |x| or as above,
+ *                and y / sqrt(n) counts as a column of W does. (1 by itself: it is the null vector
+ *                of differences, to which signs are orthogonal now and then.)
  *
  *   checked_difference  children x, d, s, alt: x = d - c diag(W S^-1 W^H), the diagonals of
  *                (B + c U U^H)^-1 and B^-1, S = I + c U^H W, W = B^-1 U, B diagonal, where
@@ -157,9 +161,11 @@ const lop_op lop_op_checked = {
     .infer = infer_instead, .lower = lop_lower_arms, .check = check, .ints = 2};
 
 static lop_status infer_by_probe(lop_node *n, lop_err *err) {
-    const lop_node *value = n->child[0], *x = n->child[1], *w = n->child[6], *alt = n->child[8];
+    const lop_node *value = n->child[0], *x = n->child[1], *w = n->child[6],
+                   *alt = n->child[n->n - 1];
     const bool det = n->op == &lop_op_checked_det;
-    for (int i = 1; i < 8; i++)
+    if (n->n == 10) return lop_fail(err, LOP_DIM, "%s takes two solutions, or none", n->op->name);
+    for (int i = 1; i < n->n - 1; i++)
         if (n->child[i]->core != 2 || n->child[i]->dtype != x->dtype || n->child[i]->weak ||
             lop_rows(n->child[i]) != lop_rows(x))
             return lop_fail(err, LOP_DIM, "%s takes matrices of as many rows and one dtype",
@@ -181,7 +187,7 @@ static lop_status infer_by_probe(lop_node *n, lop_err *err) {
 
 /* Of so many rows the dense form still stands by for a determinant in single precision. */
 enum { SINGLE_ROWS = 4096 };
-/* attr.i[0]: 1 of a determinant, which is not 0. */
+/* attr.i[0]: 1 of a determinant, which is not 0; attr.i[1]: 1 with the base's own solutions. */
 static lop_status run_accept_by_probe(const lop_call *c) {
     const lop_mat *x = c->a[2], *v = c->a[4], *w = c->a[7], *u = c->a[8]; /* a[5]: the bound */
     double grown[LOP_NORMS], from[LOP_NORMS];
@@ -199,26 +205,32 @@ static lop_status run_accept_by_probe(const lop_call *c) {
         }
         if (!(grown[at] <= most * from[at]) || !isfinite(grown[at])) return LOP_SINGULAR;
     }
+    if (c->step->attr.i[1]) { /* the base's own solutions of v and of ones */
+        const double z = lop_column_norm(c->a[9], 0), y = lop_column_norm(c->a[10], 0);
+        const double own = 10 * (c->step->attr.i[0] ? room : 1) * lop_column_norm(x, 0);
+        if (!(z <= own && y <= most * sqrt(rows)) || !isfinite(y)) return LOP_SINGULAR;
+    }
     return small_enough(c->a + 2, LOP_ROOM_MADE);
 }
 static lop_status check_by_probe(lop_emit *e, const lop_node *self, int value, int mask) {
-    int in[8];
+    int in[10];
     lop_status st;
-    for (int i = 0; i < 8; i++) in[i] = lop_emit_value(e, self->child[i]);
+    for (int i = 0; i < self->n - 1; i++) in[i] = lop_emit_value(e, self->child[i]);
     in[4] = emit_bound(e, self->child[4], self->child[5], &st);
     if (in[4] < 0) return st;
-    lop_step *s = lop_emit_step(e, "accept", run_accept_by_probe, value, 8, in);
+    lop_step *s = lop_emit_step(e, "accept", run_accept_by_probe, value, self->n - 1, in);
     if (!s) return LOP_NOMEM;
     s->attr.i[0] = self->op == &lop_op_checked_det;
+    s->attr.i[1] = self->n > 9;
     s->fail = mask;
     s->flags = LOP_STEP_QUIET | LOP_STEP_INPLACE;
     return LOP_OK;
 }
 const lop_op lop_op_checked_det = {
-    LOP_NAMED(checked_det),  .cls = LOP_ARRAY,       .min = 9, .max = 9, .infer = infer_by_probe,
+    LOP_NAMED(checked_det),  .cls = LOP_ARRAY,       .min = 9, .max = 11, .infer = infer_by_probe,
     .lower = lop_lower_arms, .check = check_by_probe};
 const lop_op lop_op_checked_value = {
-    LOP_NAMED(checked_value), .cls = LOP_ARRAY,       .min = 9, .max = 9, .infer = infer_by_probe,
+    LOP_NAMED(checked_value), .cls = LOP_ARRAY,       .min = 9, .max = 11, .infer = infer_by_probe,
     .lower = lop_lower_arms,  .check = check_by_probe};
 
 static lop_status infer_difference(lop_node *n, lop_err *err) {

@@ -110,12 +110,28 @@ static void drop_infinite(const lop_mat *q, const lop_mat *b) {
     }
 }
 
+/* Beyond these products of a few eigenvalues are no numbers, or have lost all digits. */
+static const double SMALLEST = 1e-90, LARGEST = 1e90;
+/* Where a divisor is in range, what a product on top of it has lost is lost of the whole too. */
+static lop_status leaves_range(const lop_call *c, double most, bool alone) {
+    if (alone || !(most > 0) || !(most <= DBL_MAX) || (most >= SMALLEST && most <= LARGEST))
+        return LOP_OK;
+    return lop_fail(c->err, LOP_OVERFLOW,
+                    "eigenvalues of circulants that are multiplied with one another reach %.1e: "
+                    "products of more leave the range of float64; scale the matrices",
+                    most);
+}
+
 /* The quotient of all spectra, in q. */
 static lop_status divide(const lop_call *c, const lop_mat *q) {
     const lop_mat *const *of = c->a + 1 + TOP;
     const int many = c->step->n - 1 - TOP;
+    const lop_mat top = {of[0]->p, q->m, q->m, of[0]->rs, 0, q->dt};
+    double low, high;
     bool zero = false;
     lopk_copy(q, of[0]);
+    lopk_pivot_range(&top, &low, &high);
+    const bool alone = many == 2 && low == 1 && high == 1;
     for (int i = c->step->attr.i[2] ? 0 : 1; i < many; i++) {
         const lop_mat along = {of[i]->p, q->m, q->m, of[i]->rs, 0, q->dt},
                       b = {of[i]->p, q->m, 1, of[i]->rs, 1, q->dt};
@@ -123,6 +139,8 @@ static lop_status divide(const lop_call *c, const lop_mat *q) {
         lopk_pivot_range(&along, &least, &most);
         zero = zero || least == 0;
         if (i == 0) continue;
+        const lop_status st = leaves_range(c, most, alone);
+        if (st != LOP_OK) return st;
         lop_call_near(c, lopk_range_ratio(least, most), lopk_eps(q->dt));
         lopk_div(q, q, &b);
         if (!(most <= DBL_MAX)) drop_infinite(q, &b);
