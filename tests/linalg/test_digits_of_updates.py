@@ -137,7 +137,7 @@ def test_a_diagonal_with_a_tiny_entry_beside_a_low_rank(n, k, middle, dtype):
             assert abs(pl.trace(pl.inv(A)) - inverse.trace()) <= room * near * n**0.5
             sign, log = pl.slogdet(A)
             assert abs(log - np.linalg.slogdet(dense)[1]) <= room + 300 * n * eps
-            assert abs(sign - 1) <= 10 * eps * n
+            assert abs(sign - 1) <= 10 * eps * n + room
 
 
 def test_a_tiny_entry_asks_for_no_square_memory():
