@@ -227,7 +227,8 @@ static lop_status half_trace(lop_builder *b, const lop_chterm *t, double least,
     lop_chain_items(&b->memo, t, 0, -1, &d);
     d.loose = true;
     lop_chain_dp(&b->memo, &d);
-    if (!(lop_chain_half(&b->memo, &d) < least * (1 - 1e-9))) return LOP_NOMATCH;
+    if (2 * d.p[d.n / 2] > d.p[d.n] || !(lop_chain_half(&b->memo, &d) < least * (1 - 1e-9)))
+        return LOP_NOMATCH; /* a factor of A's dense form is to be little beside R */
     lop_chmake_say_span(b, &d, 0, d.n - 1);
     lop_status st = lop_chmake_half(b, &d, d.n / 2, d.n - 1, true, NULL, out);
     return st == LOP_OK ? lop_chmake_wrap(b, &lop_op_sumall, NULL, *out, out) : st;
