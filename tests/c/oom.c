@@ -265,6 +265,9 @@ static const lop_node *read_off(int which) {
     case 3: return gen_sums_expanded(&g);
     case 4: return gen_between_weights(&g, "partial-between-spectral");
     case 5: return gen_between_weights(&g, "trace-between-spectral");
+    case 7: return gen_toeplitz_words(&g, "sums-toeplitz-words");
+    case 8: return gen_toeplitz_words(&g, "diagonal-toeplitz-words");
+    case 9: return gen_toeplitz_words(&g, "trace-toeplitz-words");
     default: return gen_inverse_band(&g);
     }
 }
@@ -342,7 +345,10 @@ static const lop_node *fixed(int which) {
     case 65:
     case 66:
     case 67:
-    case 68: return read_off(which - 62);
+    case 68:
+    case 69:
+    case 70:
+    case 71: return read_off(which - 62);
     default: return of_inverses(which - 13);
     }
 }
@@ -574,7 +580,7 @@ int main(int argc, char **argv) {
         cotangents_alone();
         tests_of_assumptions();
         kinds_as_declared();
-        fixed_scenes(0, 69);
+        fixed_scenes(0, 72);
         w.ctx.mixed = true; /* solves by a factor, and a batch in which it fails */
         fixed_scenes(1, 3);
         w.ctx.mixed = false;
