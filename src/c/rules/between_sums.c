@@ -16,18 +16,19 @@ static bool stays(const lop_node *f) {
     return lop_inverse_seen(f, &mode) || lop_sparse_entries(f) >= 0;
 }
 
-/* Has the main diagonal of these factors a way that is cheap beside A^-1 X A^-1? Of few columns
- * that of a thin product, of sparse ones what meets (sparse_pairs.c), also with one inverse between
- * them (solve_sparse.c). */
+/* Has the diagonal of these factors a way that is cheap beside A^-1 X A^-1? Of few columns
+ * that of a thin product, of sparse ones the main one what meets (sparse_pairs.c), also with one
+ * inverse between them (solve_sparse.c). */
 static bool is_light(const lop_maker *mk, const lop_node *root, const lop_word *w, bool *pays) {
     const lop_sparse *outside = mk->ctx->sparse;
-    if (root->op != &lop_op_diagonal || root->attr.i[0] != 0 || !outside) return false;
+    if (root->op != &lop_op_diagonal || !outside) return false;
     int sparse = 0;
     for (int i = 0; i < w->n; i++) {
         if (THIN * lop_infer_rank(w->f[i]) <= lop_rows(w->f[i])) return *pays = true;
         sparse += lop_sparse_entries(w->f[i]) >= 0;
     }
-    if (!outside->fewest && lop_rows(root->child[0]) < LOP_ROWS_FEWEST) return false;
+    if (root->attr.i[0] != 0 || (!outside->fewest && lop_rows(root->child[0]) < LOP_ROWS_FEWEST))
+        return false;
     return sparse == w->n || lop_turns_to_inverse(w->f, w->n);
 }
 

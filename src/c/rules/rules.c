@@ -270,7 +270,7 @@ const lop_rule lop_rule_table[] = {
     {"diagonal-rows-between-sparse", LOP_PUSH, "(diagonal@k (prod ?a ?b))", NULL, lop_when_main,
      lop_build_rows_between_sparse, "of U A^-1 X A^-1 W^T, all sparse: those where rows meet",
      LOP_WHOLE},
-    {"diagonal-between-sums", LOP_PUSH, "(diagonal@k (prod ?a ?b))", NULL, lop_when_main,
+    {"diagonal-between-sums", LOP_PUSH, "(diagonal@k (prod ?a ?b))", NULL, NULL,
      lop_build_between_sums,
      "of L (S + T) R those of L S R and L T R, A^-1 X A^-1, longer ones and of few columns",
      LOP_WHOLE},
