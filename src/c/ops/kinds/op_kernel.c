@@ -460,14 +460,38 @@ static bool is_read_off(const lop_node *g, int deep) {
     return g->op == &lop_op_identity || g->op == &lop_op_diag ||
            (g->op == &lop_op_lowrank && lop_cols(a) <= few);
 }
+/* g without the first multiple, *by, that stands within its products and views; NULL: there is
+ * none, or an error. */
+static const lop_node *without_multiple(lop_vjp *v, const lop_node *g, int deep,
+                                        const lop_node **by) {
+    const bool pair = g->op == &lop_op_prod;
+    if (deep == 0 || (!pair && g->op != &lop_op_view)) return NULL;
+    for (int i = 0; i < (pair ? 2 : 1); i++) {
+        const lop_node *a = g->child[i], *own = NULL, *both[2];
+        if (a->op == &lop_op_scaled) {
+            *by = a;
+            own = a->child[0];
+        } else {
+            own = without_multiple(v, a, deep - 1, by);
+        }
+        if (!own && *by) return NULL;
+        if (!own) continue;
+        if (!pair) return lop_vjp_view(v, own, (lop_mode)g->attr.i[0]);
+        both[i] = own;
+        both[1 - i] = g->child[1 - i];
+        return lop_vjp_make(v, &lop_op_prod, NULL, both[0], both[1]);
+    }
+    return NULL;
+}
 /* The sums of a cotangent; those of multiples and of what is read off are multiplied and added. */
 static const lop_node *sums_of(lop_vjp *v, const lop_node *self, int child, const lop_node *g,
                                int deep) {
-    const lop_node *held[6], *one;
+    const lop_node *held[6], *one, *by = NULL;
     lop_attr attr = self->attr;
-    if (deep-- > 0 && g->op == &lop_op_scaled && !lop_is_complex(g->dtype)) {
-        one = sums_of(v, self, child, g->child[0], deep);
-        return one ? lop_vjp_make(v, &lop_op_scale, &g->attr, one, NULL) : NULL;
+    if (deep-- > 0 && !lop_is_complex(g->dtype)) {
+        one = g->op == &lop_op_scaled ? (by = g)->child[0] : without_multiple(v, g, DEEP, &by);
+        if (by && one) one = sums_of(v, self, child, one, deep);
+        if (by) return one ? lop_vjp_make(v, &lop_op_scale, &by->attr, one, NULL) : NULL;
     }
     const lop_mode mode = g->op == &lop_op_view ? (lop_mode)g->attr.i[0] : LOP_N;
     const lop_node *sum = mode ? g->child[0] : g, *other = NULL;
