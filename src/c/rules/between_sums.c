@@ -60,7 +60,7 @@ LOP_BUILD(between_sums) {
     if (lop_nbatch(p) > 0 || !lop_is_blas(root->dtype) || !lop_is_blas(p->dtype))
         return LOP_NOMATCH;
     lop_status st = lop_word_opened(mk, p, LOP_N, &list[0]);
-    if (st == LOP_OK) st = lop_words_multiplied_out(mk, stays, list, &n);
+    if (st == LOP_OK) st = lop_words_multiplied_out(mk, stays, false, list, &n);
     if (st == LOP_OK && n < 2) st = LOP_NOMATCH;
     for (int i = 0; st == LOP_OK && i < n; i++) {
         const lop_node *one = NULL, *before = sum;

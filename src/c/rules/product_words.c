@@ -60,9 +60,9 @@ static void drop(part *list, int n) {
 }
 /* The terms of t, a sum or B + U C V^H: of its mode and number. Owned; n of them, 0: it is neither.
  */
-static lop_status two_terms(const lop_maker *mk, const part *t, part *two, int *n) {
+static lop_status two_terms(const lop_maker *mk, bool all, const part *t, part *two, int *n) {
     const lop_node *x = t->node;
-    const bool update = x->op == &lop_op_lowrankupdate;
+    const bool update = all && x->op == &lop_op_lowrankupdate;
     *n = 0;
     if (!update && x->op != &lop_op_sum) return LOP_OK;
     two[0] = two[1] = *t;
@@ -76,7 +76,7 @@ static lop_status two_terms(const lop_maker *mk, const part *t, part *two, int *
 }
 /* The terms of a sum and of sums within it, behind multiples and views, in `list`, of which *n are
  * to be dropped whatever comes back. NOMATCH: a is none, or has too many. */
-static lop_status terms_of(const lop_maker *mk, const lop_node *a, part *list, int *n) {
+static lop_status terms_of(const lop_maker *mk, bool all, const lop_node *a, part *list, int *n) {
     part todo[LOP_WORDS + 1] = {{lop_node_ref(a), LOP_N, lop_coef_const(1, 0)}};
     int waiting = 1;
     lop_status st = LOP_OK;
@@ -95,7 +95,7 @@ static lop_status terms_of(const lop_maker *mk, const lop_node *a, part *list, i
             lop_node_unref(x);
             continue;
         }
-        st = waiting + 2 > LOP_WORDS ? LOP_NOMATCH : two_terms(mk, &t, two, &more);
+        st = waiting + 2 > LOP_WORDS ? LOP_NOMATCH : two_terms(mk, all, &t, two, &more);
         for (int i = 0; i < more; i++) todo[waiting++] = two[i];
         if (st == LOP_OK && !more) {
             if (*n == LOP_WORDS)
@@ -109,14 +109,15 @@ static lop_status terms_of(const lop_maker *mk, const lop_node *a, part *list, i
     return st == LOP_OK && *n < 2 ? LOP_NOMATCH : st;
 }
 
-/* Which factor is a sum to be opened first, where all others stay or are sums; -1: none. */
-static int sum_among(bool (*stays)(const lop_node *f), const lop_word *w) {
+/* Which factor is a sum to be opened first, where all others stay or (all) are sums; -1: none. */
+static int sum_among(bool (*stays)(const lop_node *f), bool all, const lop_word *w) {
     int at = -1;
     for (int i = 0; i < w->n; i++) {
         lop_coef c = w->c;
         int mode;
         if (stays(w->f[i])) continue;
-        if (!lop_sum_seen(w->f[i], &mode, &c) && !lop_update_seen(w->f[i])) return -1;
+        const bool sum = lop_sum_seen(w->f[i], &mode, &c) || (all && lop_update_seen(w->f[i]));
+        if (!sum || (at >= 0 && !all)) return -1;
         if (at < 0) at = i;
     }
     return at;
@@ -142,18 +143,18 @@ const lop_node *lop_update_seen(const lop_node *f) {
     if (f->op == &lop_op_scaled) f = f->child[0];
     return f->op == &lop_op_lowrankupdate ? f : NULL;
 }
-lop_status lop_words_multiplied_out(const lop_maker *mk, bool (*stays)(const lop_node *f),
+lop_status lop_words_multiplied_out(const lop_maker *mk, bool (*stays)(const lop_node *f), bool all,
                                     lop_word *list, int *n) {
     lop_status st = LOP_OK;
     for (int i = 0; st == LOP_OK && i < *n;) {
         part term[LOP_WORDS];
         int terms = 0;
-        const int at = sum_among(stays, &list[i]);
+        const int at = sum_among(stays, all, &list[i]);
         if (at < 0) {
             i++;
             continue;
         }
-        st = terms_of(mk, list[i].f[at], term, &terms);
+        st = terms_of(mk, all, list[i].f[at], term, &terms);
         if (st == LOP_OK && *n + terms - 1 > LOP_WORDS) st = LOP_NOMATCH;
         if (st == LOP_OK) {
             lop_word w = list[i];

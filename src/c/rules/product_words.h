@@ -33,7 +33,7 @@ lop_status lop_word_one(lop_word *w, const lop_node *f) LOP_MUST_CHECK;
  * where all others stay. All of them are to be closed whatever comes back. NOMATCH: there are too
  * many terms. */
 enum { LOP_WORDS = 12 };
-lop_status lop_words_multiplied_out(const lop_maker *mk, bool (*stays)(const lop_node *f),
+lop_status lop_words_multiplied_out(const lop_maker *mk, bool (*stays)(const lop_node *f), bool all,
                                     lop_word *list, int *n) LOP_MUST_CHECK;
 
 /* product_values.c: sparse by how it is written, or a BlockDiag of any length, multiples and views

@@ -429,7 +429,7 @@ LOP_BUILD(toeplitz_words) {
         !lop_is_square(p) || (root->op != &lop_op_trace && root->attr.i[0]))
         return LOP_NOMATCH;
     lop_status st = lop_word_opened(mk, p, LOP_N, &list[0]);
-    if (st == LOP_OK) st = lop_words_multiplied_out(mk, stays, list, &n);
+    if (st == LOP_OK) st = lop_words_multiplied_out(mk, stays, true, list, &n);
     for (int i = 0; st == LOP_OK && i < n; i++) st = diagonals_settled(mk, &list[i]);
     for (int i = 0; st == LOP_OK && i < n; i++) {
         const lop_node *one = NULL, *before = sum;
