@@ -224,7 +224,7 @@ const lop_node *gen_toeplitz_words(gen *g, const char *rule) {
     one.exprs = 0;
     one.dtype = pick(g, 2) ? LOP_f64 : LOP_c128;
     const bool diagonal = !strncmp(rule, "diagonal", 8), sums = !strncmp(rule, "sums", 4);
-    const int64_t n = 9 + pick(g, 4);
+    const int64_t n = 9 + pick(g, 3);
     const lop_attr turn = t_ints(1 + pick(g, 3), 0, 0, 0), back = t_ints(LOP_H, 0, 0, 0),
                    how = t_ints(0, sums ? pick(g, 2) : 0, sums ? pick(g, 2) : 0, 0);
     const lop_node *t = t_one_of(w, "inverse", NULL,

@@ -447,7 +447,6 @@ SUMS(kernel_number_sums);
 SUMS(kernel_point_sums);
 
 enum { DEEP = 12 }; /* how far down a cotangent is looked at */
-
 /* Is a cotangent read without being formed, a few such together? */
 static bool is_read_off(const lop_node *g, int deep) {
     const int64_t few = (lop_rows(g) < lop_cols(g) ? lop_rows(g) : lop_cols(g)) / 2;
@@ -460,36 +459,12 @@ static bool is_read_off(const lop_node *g, int deep) {
     return g->op == &lop_op_identity || g->op == &lop_op_diag ||
            (g->op == &lop_op_lowrank && lop_cols(a) <= few);
 }
-/* g without the first multiple, *by, that stands within its products and views; NULL: there is
- * none, or an error. */
-static const lop_node *without_multiple(lop_vjp *v, const lop_node *g, int deep,
-                                        const lop_node **by) {
-    const bool pair = g->op == &lop_op_prod;
-    if (deep == 0 || (!pair && g->op != &lop_op_view)) return NULL;
-    for (int i = 0; i < (pair ? 2 : 1); i++) {
-        const lop_node *a = g->child[i], *own = NULL, *both[2];
-        if (a->op == &lop_op_scaled) {
-            *by = a;
-            own = a->child[0];
-        } else {
-            own = without_multiple(v, a, deep - 1, by);
-        }
-        if (!own && *by) return NULL;
-        if (!own) continue;
-        if (!pair) return lop_vjp_view(v, own, (lop_mode)g->attr.i[0]);
-        both[i] = own;
-        both[1 - i] = g->child[1 - i];
-        return lop_vjp_make(v, &lop_op_prod, NULL, both[0], both[1]);
-    }
-    return NULL;
-}
 /* The sums of a cotangent; those of multiples and of what is read off are multiplied and added. */
 static const lop_node *sums_of(lop_vjp *v, const lop_node *self, int child, const lop_node *g,
                                int deep) {
     const lop_node *held[6], *one, *by = NULL;
-    lop_attr attr = self->attr;
     if (deep-- > 0 && !lop_is_complex(g->dtype)) {
-        one = g->op == &lop_op_scaled ? (by = g)->child[0] : without_multiple(v, g, DEEP, &by);
+        one = lop_vjp_without_multiple(v, g, DEEP, &by);
         if (by && one) one = sums_of(v, self, child, one, deep);
         if (by) return one ? lop_vjp_make(v, &lop_op_scale, &by->attr, one, NULL) : NULL;
     }
@@ -503,6 +478,7 @@ static const lop_node *sums_of(lop_vjp *v, const lop_node *self, int child, cons
     }
     for (int i = 0; i < self->n; i++) held[i] = self->child[i];
     held[self->n] = lop_vjp_dense(v, g);
+    lop_attr attr = self->attr;
     attr.i[3] = child == 1;
     return lop_vjp_over(v, child < 2 ? &lop_op_kernel_point_sums : &lop_op_kernel_number_sums,
                         &attr, self->n + 1, held);
