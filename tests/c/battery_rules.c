@@ -253,6 +253,7 @@ static const lop_node *by_name(gen *g, const char *rule) {
     if (strstr(rule, "-beside-deficient")) return gen_beside_deficient(g, rule);
     if (strstr(rule, "between-spectral") && world_pick(g->w, 0, 3) == 0)
         return gen_between_weights(g, rule);
+    if (strstr(rule, "toeplitz-words")) return gen_toeplitz_words(g, rule);
     if (!strcmp(rule, "sums-expanded")) return gen_sums_expanded(g);
     if (!strcmp(rule, "diagonal-of-partial")) return gen_diagonal_of_partial(g);
     if (strstr(rule, "between-expanded")) return gen_between_expanded(g, rule);

@@ -88,6 +88,7 @@ const lop_node *gen_partial(gen *g, const char *rule);
 const lop_node *gen_between_expanded(gen *g, const char *rule);
 const lop_node *gen_diagonal_of_partial(gen *g);
 const lop_node *gen_sums_expanded(gen *g);
+const lop_node *gen_toeplitz_words(gen *g, const char *rule);
 const lop_node *gen_between_weights(gen *g, const char *rule);
 /* a + c I, of arrays, either way round. */
 const lop_node *gen_shift(gen *g);

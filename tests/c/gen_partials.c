@@ -1,7 +1,10 @@
 /* gen_partials.c: what operators mean for a factor of a Kron, for the rows named partial-kron,
  * -krons, -inverse-kron, -inverse-update, -inverse-thin-sum, -turned, -expanded and -product; and
- * diagonals and traces for those named between-expanded. */
+ * diagonals and traces for those named between-expanded; sums, diagonals and traces for those
+ * named toeplitz-words. */
 #include "gen.h"
+
+#include <string.h>
 
 static int64_t pick(gen *g, int64_t n) { return world_pick(g->w, 0, n); }
 
@@ -244,4 +247,40 @@ const lop_node *gen_circulant_fraction(world *w) {
                    *first = t_one_of(w, "inverse", NULL, c),
                    *second = t_one_of(w, "scaled", &less, t_one_of(w, "inverse", NULL, shifted));
     return t_two_of(w, "solve", t_two_of(w, "sum", first, second), gen_array(&g, 2, n, 1));
+}
+
+/* Products of Toeplitz matrices T, S and X, inverses of T and S, and a diagonal D (+ u v^H). */
+const lop_node *gen_toeplitz_words(gen *g, const char *rule) {
+    world *w = g->w;
+    gen one = *g;
+    lop_status st = LOP_OK;
+    one.batch = (lop_shape){0};
+    one.exprs = 0;
+    one.dtype = pick(g, 2) ? LOP_f64 : LOP_c128;
+    const bool diagonal = !strncmp(rule, "diagonal", 8), sums = !strncmp(rule, "sums", 4);
+    const int64_t n = 9 + pick(g, 3);
+    const lop_attr turn = t_ints(1 + pick(g, 3), 0, 0, 0), back = t_ints(LOP_H, 0, 0, 0),
+                   how = t_ints(0, sums ? pick(g, 2) : 0, sums ? pick(g, 2) : 0, 0);
+    const lop_node *t = t_one_of(w, "inverse", NULL,
+                                 gen_instance(&one, &lop_op_toeplitz, n, n, &st)),
+                   *s = pick(g, 2) ? keep(t)
+                                   : t_one_of(w, "inverse", NULL,
+                                              gen_instance(&one, &lop_op_toeplitz, n, n, &st)),
+                   *x = gen_instance(&one, &lop_op_toeplitz, n, n, &st),
+                   *d = diagonal ? gen_instance(&one, &lop_op_toeplitz, n, n, &st)
+                                 : t_one_of(w, "diag", NULL, gen_array(&one, 1, n, 1));
+    if (d && !diagonal && pick(g, 2) == 0) d = t_one_of(w, "view", &turn, d);
+    if (s && pick(g, 3) == 0) s = t_one_of(w, "view", &turn, s);
+    if (pick(g, 3) == 0)
+        d = t_two_of(
+            w, "sum", d,
+            t_two_of(w, "prod", dense(&one, n, 1), t_one_of(w, "view", &back, dense(&one, n, 1))));
+    const lop_node *all = t_two_of(w, "prod", t, d);
+    if (pick(g, 2)) {
+        all = t_two_of(w, "prod", all, s);
+        all = t_two_of(w, "prod", all, x);
+    } else {
+        all = t_two_of(w, "prod", s, t_two_of(w, "prod", x, all));
+    }
+    return t_one_of(w, sums ? "diagonal_sums" : diagonal ? "diagonal" : "trace", &how, all);
 }

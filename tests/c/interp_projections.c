@@ -1,6 +1,8 @@
 /* interp_projections.c: what gradients read off an operator, entry by entry, as it is defined. */
 #include "interp.h"
 
+#include "ops/projections/projections.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -278,6 +280,45 @@ static const tv *weights(ip *p, const lop_node *node) {
     return x && w && g ? ip_zip(p, node, join(p, node, x, w), g, 2, x->m, 1, do_weights) : NULL;
 }
 
+/* op_displaced.c as it is defined: weights from row i on. */
+static void do_displaced(ip *p, const lop_node *node, mv y, mv a, mv w) {
+    const int64_t how = node->attr.i[0], n = a.m;
+    const bool all = how == LOP_DISPLACED_BY_ALL,
+               down = how == LOP_DISPLACED_BY_ROW_ABOVE || how == LOP_DISPLACED_ON;
+    for (int64_t i = all ? 0 : 1; i < n; i++) { /* between rows i - 1 and i */
+        val by = {0};
+        for (int64_t l = all ? 0 : i; w.v && l < n; l++) by = ip_add(p, by, w.v[l]);
+        for (int64_t j = 0; j < a.n; j++) {
+            const val x = a.v[(all || !down ? i : i - 1) * a.n + j];
+            y.v[(all || down ? i : i - 1) * a.n + j] = w.v ? ip_mul(p, by, x) : x;
+        }
+    }
+}
+static void do_displaced_diagonal(ip *p, const lop_node *node, mv y, mv a, mv gh) {
+    const int64_t k = gh.m / (2 * a.m);
+    val d = a.v[0];
+    (void)node;
+    for (int64_t i = 0; i < a.m; i++) {
+        for (int64_t j = 0; i > 0 && j < k; j++) {
+            val part = ip_mul(p, gh.v[i * k + j], gh.v[(a.m + i - 1) * k + j]);
+            part.re = -part.re, part.im = -part.im;
+            d = ip_add(p, d, part);
+        }
+        y.v[i] = d;
+    }
+}
+static const tv *displaced(ip *p, const lop_node *node) {
+    const tv *a = ip_eval(p, node->child[0]);
+    if (!strcmp(node->op->name, "displaced_diagonal")) {
+        const tv *g = ip_eval(p, node->child[1]), *h = ip_eval(p, node->child[2]);
+        return a && g && h
+                   ? ip_zip(p, node, a, join(p, node, g, h), 1, a->m, 1, do_displaced_diagonal)
+                   : NULL;
+    }
+    const tv *w = node->n > 1 ? ip_eval(p, node->child[1]) : NULL;
+    return a && (w || node->n == 1) ? ip_zip(p, node, a, w, 2, a->m, a->n, do_displaced) : NULL;
+}
+
 bool ip_is_projection(const char *s) {
     if (strstr(s, "generator_sums") || strstr(s, "quasi_between") ||
         !strcmp(s, "quasi_inverse_sums"))
@@ -285,7 +326,7 @@ bool ip_is_projection(const char *s) {
     if (!strcmp(s, "band_join") || strstr(s, "kron_partial")) return true;
     return strstr(s, "diagonal_sums") || strstr(s, "entry_sums") ||
            !strcmp(s, "toeplitz_inverse_sums") || !strcmp(s, "toeplitz_between_sums") ||
-           strstr(s, "toeplitz_weight") || !strcmp(s, "sparseentries");
+           strstr(s, "toeplitz_weight") || strstr(s, "displaced") || !strcmp(s, "sparseentries");
 }
 const tv *ip_projection(ip *p, const lop_node *node) {
     const char *s = node->op->name;
@@ -295,6 +336,8 @@ const tv *ip_projection(ip *p, const lop_node *node) {
     if (!strcmp(s, "sparseentries")) return ip_eval(p, node->child[3]);
     if (!strcmp(s, "quasi_inverse_sums") || strstr(s, "quasi_between"))
         return ip_eval(p, node->child[node->n - 1]);
+    if (!strcmp(s, "displaced_checked")) return ip_eval(p, node->child[0]);
+    if (strstr(s, "displaced")) return displaced(p, node);
     if (!strcmp(s, "toeplitz_weights")) return weights(p, node);
     if (!strcmp(s, "toeplitz_weighted_sums")) {
         const tv *x = ip_eval(p, node->child[1]); /* whose first number is divided by */

@@ -213,7 +213,10 @@ static const lop_node *read_off(int which) {
     case 4: return gen_between_weights(&g, "partial-between-spectral");
     case 5: return gen_between_weights(&g, "trace-between-spectral");
     case 6: return gen_inverse_band(&g);
-    default: return gen_between_bands(&g, "diagonal-by-between-bands");
+    case 7: return gen_between_bands(&g, "diagonal-by-between-bands");
+    case 8: return gen_toeplitz_words(&g, "sums-toeplitz-words");
+    case 9: return gen_toeplitz_words(&g, "diagonal-toeplitz-words");
+    default: return gen_toeplitz_words(&g, "trace-toeplitz-words");
     }
 }
 
@@ -298,6 +301,9 @@ static const lop_node *fixed(int which) {
     case 73: return gen_of_generators(&w, which - 71);
     case 74:
     case 75: return of_inverses(&w, which - 39);
+    case 76:
+    case 77:
+    case 78: return read_off(which - 68);
     default: return of_inverses(&w, which - 13);
     }
 }
@@ -529,7 +535,7 @@ int main(int argc, char **argv) {
         cotangents_alone();
         tests_of_assumptions();
         kinds_as_declared();
-        fixed_scenes(0, 76);
+        fixed_scenes(0, 79);
         w.ctx.mixed = true; /* solves by a factor, and a batch in which it fails */
         fixed_scenes(1, 3);
         w.ctx.mixed = false;

@@ -197,3 +197,19 @@ lop_status lop_cotangent(lop_ctx *ctx, const lop_node *self, int child, const lo
     for (int i = 0; i < v.n; i++) lop_node_unref(v.made[i]);
     return v.st;
 }
+
+const lop_node *lop_vjp_without_multiple(lop_vjp *v, const lop_node *g, int deep,
+                                         const lop_node **by) {
+    const bool pair = g->op == &lop_op_prod;
+    if (g->op == &lop_op_scaled) return (*by = g)->child[0];
+    if (deep == 0 || (!pair && g->op != &lop_op_view)) return NULL;
+    for (int i = 0; i < (pair ? 2 : 1); i++) {
+        const lop_node *both[2] = {g->child[0], pair ? g->child[1] : NULL};
+        both[i] = lop_vjp_without_multiple(v, both[i], deep - 1, by);
+        if (both[i])
+            return pair ? lop_vjp_make(v, &lop_op_prod, NULL, both[0], both[1])
+                        : lop_vjp_view(v, both[0], (lop_mode)g->attr.i[0]);
+        if (*by) return NULL;
+    }
+    return NULL;
+}

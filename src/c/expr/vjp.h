@@ -42,6 +42,10 @@ const lop_node *lop_vjp_like(lop_vjp *v, const lop_op *op, const lop_node *like)
 const lop_node *lop_vjp_sum(lop_vjp *v, const lop_node *a, const lop_node *b);
 const lop_node *lop_vjp_prod(lop_vjp *v, const lop_node *a, const lop_node *b);
 const lop_node *lop_vjp_view(lop_vjp *v, const lop_node *a, lop_mode mode);
+/* The operator g without the first multiple, *by, that stands within its products and views, at
+ * most `deep` of them; NULL: there is none (*by NULL), or an error. */
+const lop_node *lop_vjp_without_multiple(lop_vjp *v, const lop_node *g, int deep,
+                                         const lop_node **by);
 const lop_node *lop_vjp_inverse(lop_vjp *v, const lop_node *a);
 /* (re + i im) a, of an operator. */
 const lop_node *lop_vjp_times(lop_vjp *v, double re, double im, const lop_node *a);

@@ -227,18 +227,52 @@ static lop_status numbered(const lop_maker *mk, const between *b, const lop_node
     return lop_make1(mk, &lop_op_scale, &by, value, out);
 }
 
+enum { NEAR = 2 }; /* diagonals that bands have */
+
+/* Diagonal k of p as diagonal -k of its transpose. */
+static lop_status diagonal_turned(const lop_match *m, const lop_maker *mk, const lop_node **out) {
+    const lop_attr k = {.i = {-m->root->attr.i[0], 0, 0, m->root->attr.i[3]}};
+    const lop_node *turned = NULL, *value = NULL;
+    lop_word w;
+    lop_status st = lop_word_opened(mk, m->root->child[0], LOP_T, &w);
+    const lop_attr by = lop_coef_attr(w.c);
+    if (st == LOP_OK) st = w.n ? lop_product_of(mk, w.f, w.n, &turned) : LOP_NOMATCH;
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_diagonal, &k, turned, &value);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_scale, &by, value, out);
+    lop_word_close(&w);
+    lop_node_unref(turned);
+    lop_node_unref(value);
+    return st;
+}
+/* Diagonal k of the dense form. Owned. */
+static lop_status diagonal_of_dense(const lop_maker *mk, const lop_node *root,
+                                    const lop_node *plain, const lop_node **out) {
+    const lop_attr d = {.i = {0, 0, 0, (int64_t)root->dtype + 1}},
+                   k = {.i = {root->attr.i[0], 0, 0, 0}};
+    const lop_node *dense = NULL;
+    lop_status st = lop_make1(mk, &lop_op_todense, &d, plain, &dense);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_array_diagonal, &k, dense, out);
+    lop_node_unref(dense);
+    return st;
+}
+/* Diagonal k of the corner is diagonal k + (count - 1) n of the whole, where k >= 0. */
 LOP_BUILD(diagonal_between_sparse) {
     const lop_node *p = m->root->child[0], *plain = NULL, *all = NULL, *alt = NULL, *less = NULL,
                    *value = NULL;
+    const int64_t k = m->root->attr.i[0];
     between b = {.by = lop_coef_const(1, 0)};
-    if (!lop_is_blas(m->root->dtype) || m->root->attr.i[0] != 0) return LOP_NOMATCH;
+    if (!lop_is_blas(m->root->dtype) || k > NEAR || k < -NEAR || k >= lop_rows(p))
+        return LOP_NOMATCH;
     lop_status st = read_between(mk, p, &b, &plain, &all);
-    const lop_attr at = {.i = {(b.count - 1) * lop_rows(p), 0, 0, 0}};
-    if (st == LOP_OK) st = lop_diagonal_of_dense(mk, m->root->dtype, plain, &alt);
-    if (st == LOP_OK) st = turned(mk, &b, alt, &less);
+    const bool turns = st == LOP_OK && k < 0;
+    const lop_attr at = {.i = {(b.count - 1) * lop_rows(p) + k, 0, 0, 0}};
+    if (turns) st = diagonal_turned(m, mk, out);
+    if (st == LOP_OK && !turns) st = diagonal_of_dense(mk, m->root, plain, &alt);
+    if (st == LOP_OK && !turns) st = turned(mk, &b, alt, &less);
     const lop_node *child[2] = {all, less};
-    if (st == LOP_OK) st = lop_make_op(mk, &lop_op_sparsediag, &at, 2, child, NULL, &value);
-    if (st == LOP_OK) st = numbered(mk, &b, value, out);
+    if (st == LOP_OK && !turns)
+        st = lop_make_op(mk, &lop_op_sparsediag, &at, 2, child, NULL, &value);
+    if (st == LOP_OK && !turns) st = numbered(mk, &b, value, out);
     const lop_node *gone[] = {plain, all, alt, less, value};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     drop(&b);

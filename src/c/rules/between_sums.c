@@ -9,104 +9,27 @@
 #include "ops/shared/sparse_solver.h"
 #include "product_words.h"
 
-enum { TERMS = 12, THIN = 8 };
+enum { THIN = 8 };
 
-/* A term of a sum, seen through a mode, times a number. */
-typedef struct part {
-    const lop_node *node; /* borrowed */
-    int mode;
-    lop_coef c;
-} part;
-
-/* The terms of a sum and of sums within it, behind multiples and views; 0: a is none, or has too
- * many. */
-static int terms_of(const lop_node *a, part *term) {
-    part todo[TERMS + 1] = {{.node = a, .mode = LOP_N, .c = lop_coef_const(1, 0)}};
-    int waiting = 1, n = 0;
-    while (waiting > 0) {
-        part t = todo[--waiting];
-        const lop_node *x = t.node;
-        if (x->op == &lop_op_scaled) {
-            const lop_coef by = lop_coef_of(&x->attr);
-            t.c = lop_coef_times(x->ctx, t.c, t.mode & LOP_C ? lop_coef_conj(x->ctx, by) : by);
-            t.node = x->child[0];
-            todo[waiting++] = t;
-        } else if (x->op == &lop_op_view) {
-            todo[waiting++] = (part){x->child[0], t.mode ^ (int)x->attr.i[0], t.c};
-        } else if (x->op == &lop_op_sum) {
-            if (waiting + 2 > TERMS) return 0;
-            todo[waiting++] = (part){x->child[1], t.mode, t.c};
-            todo[waiting++] = (part){x->child[0], t.mode, t.c};
-        } else {
-            if (n == TERMS) return 0;
-            term[n++] = t;
-        }
-    }
-    return n > 1 ? n : 0;
+/* Inverses stay, and what is sparse. */
+static bool stays(const lop_node *f) {
+    int64_t mode;
+    return lop_inverse_seen(f, &mode) || lop_sparse_entries(f) >= 0;
 }
 
-/* Which factor is a sum that is not sparse, where all others are sparse or inverses; -1: none. */
-static int sum_among(const lop_word *w, part *term, int *terms) {
-    int at = -1;
-    for (int i = 0; i < w->n; i++) {
-        int64_t seen;
-        if (lop_inverse_seen(w->f[i], &seen) || lop_sparse_entries(w->f[i]) >= 0) continue;
-        *terms = at < 0 ? terms_of(w->f[i], term) : 0;
-        if (*terms == 0) return -1;
-        at = i;
-    }
-    return at;
-}
-
-/* The factors of w, with those of a term in the place of the sum. To be closed whatever comes back.
- */
-static lop_status with_term(const lop_maker *mk, const lop_word *w, int at, const part *term,
-                            lop_word *all) {
-    lop_word own;
-    *all = (lop_word){.n = 0};
-    lop_status st = lop_word_opened(mk, term->node, term->mode, &own);
-    all->c = lop_coef_times(mk->ctx, w->c, lop_coef_times(mk->ctx, own.c, term->c));
-    if (st == LOP_OK) st = lop_word_add(all, w->f, 0, at);
-    if (st == LOP_OK) st = lop_word_add(all, own.f, 0, own.n);
-    if (st == LOP_OK) st = lop_word_add(all, w->f, at + 1, w->n);
-    lop_word_close(&own);
-    return st;
-}
-
-/* list[0] multiplied out, sums within terms too. All of them are to be closed whatever comes back.
- * NOMATCH: there are too many terms. */
-static lop_status multiplied_out(const lop_maker *mk, lop_word *list, int *n) {
-    part term[TERMS];
-    lop_status st = LOP_OK;
-    for (int i = 0; st == LOP_OK && i < *n;) {
-        int terms = 0;
-        const int at = sum_among(&list[i], term, &terms);
-        if (at < 0) {
-            i++;
-            continue;
-        }
-        if (*n + terms - 1 > TERMS) return LOP_NOMATCH;
-        lop_word w = list[i];
-        list[i] = (lop_word){.n = 0};
-        for (int t = 0; st == LOP_OK && t < terms; t++)
-            st = with_term(mk, &w, at, &term[t], t ? &list[(*n)++] : &list[i]);
-        lop_word_close(&w);
-    }
-    return st;
-}
-
-/* Has the main diagonal of these factors a way that is cheap beside A^-1 X A^-1? Of few columns
- * that of a thin product, of sparse ones what meets (sparse_pairs.c), also with one inverse between
- * them (solve_sparse.c). */
+/* Has the diagonal of these factors a way that is cheap beside A^-1 X A^-1? Of few columns
+ * that of a thin product, of sparse ones the main one what meets (sparse_pairs.c), also with one
+ * inverse between them (solve_sparse.c). */
 static bool is_light(const lop_maker *mk, const lop_node *root, const lop_word *w, bool *pays) {
     const lop_sparse *outside = mk->ctx->sparse;
-    if (root->op != &lop_op_diagonal || root->attr.i[0] != 0 || !outside) return false;
+    if (root->op != &lop_op_diagonal || !outside) return false;
     int sparse = 0;
     for (int i = 0; i < w->n; i++) {
         if (THIN * lop_infer_rank(w->f[i]) <= lop_rows(w->f[i])) return *pays = true;
         sparse += lop_sparse_entries(w->f[i]) >= 0;
     }
-    if (!outside->fewest && lop_rows(root->child[0]) < LOP_ROWS_FEWEST) return false;
+    if (root->attr.i[0] != 0 || (!outside->fewest && lop_rows(root->child[0]) < LOP_ROWS_FEWEST))
+        return false;
     return sparse == w->n || lop_turns_to_inverse(w->f, w->n);
 }
 
@@ -144,13 +67,13 @@ static lop_status of_word(const lop_maker *mk, const lop_node *root, const lop_w
 
 LOP_BUILD(between_sums) {
     const lop_node *root = m->root, *p = root->child[0], *sum = NULL;
-    lop_word list[TERMS];
+    lop_word list[LOP_WORDS];
     bool pays = false;
     int n = 1;
     if (lop_nbatch(p) > 0 || !lop_is_blas(root->dtype) || !lop_is_blas(p->dtype))
         return LOP_NOMATCH;
     lop_status st = lop_word_opened(mk, p, LOP_N, &list[0]);
-    if (st == LOP_OK) st = multiplied_out(mk, list, &n);
+    if (st == LOP_OK) st = lop_words_multiplied_out(mk, stays, false, list, &n);
     for (int i = 0; st == LOP_OK && i < n; i++) {
         const lop_node *one = NULL, *before = sum;
         st = of_word(mk, root, &list[i], n == 1, &pays, &one);

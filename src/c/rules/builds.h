@@ -169,6 +169,8 @@ LOP_BUILD(hankel_det);
 LOP_BUILD(toeplitz_plus);
 LOP_BUILD(toeplitz_inverse_diagonal);
 LOP_BUILD(toeplitz_inverse_dense);
+/* toeplitz_hankel.c: are solves with the Toeplitz matrix a in dt by its structure? */
+bool lop_toeplitz_pays(const lop_maker *mk, const lop_node *a, lop_dtype dt);
 /* The columns x, w, z and v of toeplitz_inverse_diagonal, of a Toeplitz or a Hankel matrix; NOMATCH
  * where the dense way is as good. Owned, four. */
 lop_status lop_toeplitz_inverse_columns(const lop_maker *mk, const lop_node *a, lop_dtype dt,
@@ -393,6 +395,7 @@ LOP_BUILD(sums_circulants);
 LOP_BUILD(sums_between_toeplitz);
 LOP_BUILD(sums_weighted_toeplitz);
 LOP_BUILD(sums_expanded);
+LOP_BUILD(toeplitz_words);
 LOP_BUILD(between_toeplitz_trace);
 LOP_BUILD(sums_toeplitz);
 LOP_BUILD(sums_circulant);

@@ -32,6 +32,13 @@ lop_status lop_word_bordered(const lop_maker *mk, const lop_word *w, lop_word *o
 lop_status lop_word_add(lop_word *w, const lop_node *const *f, int from, int to) LOP_MUST_CHECK;
 lop_status lop_word_one(lop_word *w, const lop_node *f) LOP_MUST_CHECK;
 
+/* list[0], *n = 1, multiplied out, sums within terms too: factors that are sums and do not stay,
+ * where all others stay. All of them are to be closed whatever comes back. NOMATCH: there are too
+ * many terms. */
+enum { LOP_WORDS = 12 };
+lop_status lop_words_multiplied_out(const lop_maker *mk, bool (*stays)(const lop_node *f), bool all,
+                                    lop_word *list, int *n) LOP_MUST_CHECK;
+
 /* product_values.c: sparse by how it is written, or a BlockDiag of any length, multiples and views
  * of one. */
 bool lop_has_few_entries(const lop_node *a);
@@ -39,5 +46,7 @@ bool lop_has_few_entries(const lop_node *a);
 /* A sum, or what is one behind a multiple, a view or both; borrowed, with the mode it is seen in
  * and *c multiplied by its number. NULL: f is none. */
 const lop_node *lop_sum_seen(const lop_node *f, int *mode, lop_coef *c);
+/* product_words.c: likewise B + U C V^H. */
+const lop_node *lop_update_seen(const lop_node *f);
 
 #endif

@@ -149,6 +149,10 @@ static lop_status det(const lop_match *m, const lop_maker *mk, bool hankel, cons
 LOP_BUILD(toeplitz_det) { return det(m, mk, false, out); }
 LOP_BUILD(hankel_det) { return det(m, mk, true, out); }
 
+bool lop_toeplitz_pays(const lop_maker *mk, const lop_node *a, lop_dtype dt) {
+    return lop_is_square(a) && lop_is_blas(dt) &&
+           pays(mk, a, dt, hermitian(a->child[0], a->child[1]), 1);
+}
 lop_status lop_toeplitz_inverse_columns(const lop_maker *mk, const lop_node *a, lop_dtype dt,
                                         const lop_node **column) {
     const bool own = a->op == &lop_op_toeplitz && hermitian(a->child[0], a->child[1]);

@@ -62,6 +62,7 @@ ARMS = {
     "toeplitz_inverse_sums": -1,
     "toeplitz_between_sums": -1,
     "toeplitz_weighted_sums": -1,
+    "displaced_checked": -1,
     "quasi_between_diagonal": -1,
     "quasi_between_sums": -1,
     "quasi_inverse_sums": -1,

@@ -447,7 +447,6 @@ SUMS(kernel_number_sums);
 SUMS(kernel_point_sums);
 
 enum { DEEP = 12 }; /* how far down a cotangent is looked at */
-
 /* Is a cotangent read without being formed, a few such together? */
 static bool is_read_off(const lop_node *g, int deep) {
     const int64_t few = (lop_rows(g) < lop_cols(g) ? lop_rows(g) : lop_cols(g)) / 2;
@@ -463,11 +462,11 @@ static bool is_read_off(const lop_node *g, int deep) {
 /* The sums of a cotangent; those of multiples and of what is read off are multiplied and added. */
 static const lop_node *sums_of(lop_vjp *v, const lop_node *self, int child, const lop_node *g,
                                int deep) {
-    const lop_node *held[6], *one;
-    lop_attr attr = self->attr;
-    if (deep-- > 0 && g->op == &lop_op_scaled && !lop_is_complex(g->dtype)) {
-        one = sums_of(v, self, child, g->child[0], deep);
-        return one ? lop_vjp_make(v, &lop_op_scale, &g->attr, one, NULL) : NULL;
+    const lop_node *held[6], *one, *by = NULL;
+    if (deep-- > 0 && !lop_is_complex(g->dtype)) {
+        one = lop_vjp_without_multiple(v, g, DEEP, &by);
+        if (by && one) one = sums_of(v, self, child, one, deep);
+        if (by) return one ? lop_vjp_make(v, &lop_op_scale, &by->attr, one, NULL) : NULL;
     }
     const lop_mode mode = g->op == &lop_op_view ? (lop_mode)g->attr.i[0] : LOP_N;
     const lop_node *sum = mode ? g->child[0] : g, *other = NULL;
@@ -479,6 +478,7 @@ static const lop_node *sums_of(lop_vjp *v, const lop_node *self, int child, cons
     }
     for (int i = 0; i < self->n; i++) held[i] = self->child[i];
     held[self->n] = lop_vjp_dense(v, g);
+    lop_attr attr = self->attr;
     attr.i[3] = child == 1;
     return lop_vjp_over(v, child < 2 ? &lop_op_kernel_point_sums : &lop_op_kernel_number_sums,
                         &attr, self->n + 1, held);

@@ -16,6 +16,15 @@ lop_status lop_projection_dtype(lop_node *n, lop_err *err) LOP_MUST_CHECK;
 static inline lopk_lines lop_lines_of(const lop_attr *a) {
     return (lopk_lines){a->i[0] != 0, a->i[1] != 0, a->i[2] != 0};
 }
+/* displaced (op_displaced.c): of rows a_i, with W_i = w_i + .. + w_(n-1): W_i a_i a row up, W_i
+ * a_(i-1) a row down, W_0 a; a itself a row down, and a row up. */
+enum {
+    LOP_DISPLACED_BY_ROW_BELOW,
+    LOP_DISPLACED_BY_ROW_ABOVE,
+    LOP_DISPLACED_BY_ALL,
+    LOP_DISPLACED_ON,
+    LOP_DISPLACED_BACK
+};
 /* Of pair_diagonal_sums for m x k times k x n. */
 double lop_pair_sums_flops(lop_dtype dt, int64_t m, int64_t n, int64_t k);
 
