@@ -85,13 +85,13 @@ def test_only_the_listed_places_changed(tree):
     assert set(library) == {
         "src/c/ops/kinds/op_reversal.c",
         "src/c/expr/kinds.def",
-        "src/c/rules/rules.c",
+        "src/c/rules/traces.def",
         "src/pylinop/_structured/kinds/reversal.py",
         "src/pylinop/_structured/table.py",
     }
     assert library["src/pylinop/_structured/table.py"] == 1  # the line
     assert library["src/c/expr/kinds.def"] == 1  # the line
-    assert library["src/c/rules/rules.c"] == 2  # the row, on two lines
+    assert library["src/c/rules/traces.def"] == 2  # the row, on two lines
 
 
 def test_house_rules(tree):

@@ -116,8 +116,8 @@ def test_every_guard_has_a_name():
     text = "".join(
         (core / name).read_text("utf-8")
         for name in (
-            "rules.c first.def close.def solve.def dense.def inverse.def traces.def determinants.def "
-            "cast.def projections.def".split()
+            "rules.c first.def close.def solve.def dense.def inverse.def traces.def "
+            "determinants.def cast.def projections.def".split()
         )
     )
     rows = re.findall(r'\{"([\w-]+)",\s*LOP_(?:CLOSE|FIRST|PUSH|BOTH),(.*?)\},\n', text, re.DOTALL)
