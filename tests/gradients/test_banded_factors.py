@@ -100,3 +100,16 @@ def test_no_square_array_however_it_is_made(made):
     else:
         assert np.allclose(found[0], due[0], rtol=1e-12, atol=1e-14)
         assert np.allclose(found[1], due[1, :-1], rtol=1e-12, atol=1e-14)
+
+
+def test_parts_of_one_gradient_together_are_read_off_one_array():
+    """Slices of it took the matrices that they shared as values, n x n."""
+    n = 500
+    r = np.random.default_rng(4)
+    ab = pl.lazy(np.stack([2 + r.random(n), r.random(n) / 4]))
+    value = loss_of(pl.Banded((1, 0), ab), np.ones(n), r.standard_normal((n, 3)), False)
+    g = pl.gradients(value, ab)
+    with pl.config(memory_limit=1_500_000):
+        first, second = pl.evaluate(g[0], g[1, :-1])
+    whole = pl.evaluate(g)
+    assert np.array_equal(first, whole[0]) and np.array_equal(second, whole[1, :-1])

@@ -10,6 +10,7 @@
  * thin, and factored with pivots from among all its rows. What is lost where U is large shows in
  * the backward error of x, which is looked at as that of the formula is; the dense form else. */
 #include "builds.h"
+#include "expr/properties.h"
 #include "low_rank_woodbury.h"
 #include "ops/shared/sparse_solver.h"
 #include "product_words.h"
@@ -130,6 +131,13 @@ lop_status lop_border_det(const lop_maker *mk, const lop_node *update, const lop
     return LOP_OK;
 }
 
+/* Bands of a few diagonals are solved with sooner than the border is factored. */
+enum { FEW_DIAGONALS = 16 };
+static bool has_few_diagonals(const lop_node *a) {
+    const lop_band b = lop_infer_bands(a);
+    return b.l >= 0 && b.u >= 0 && b.l + b.u <= FEW_DIAGONALS;
+}
+
 /* S^-1 as E K^-1 E^T, E = [I 0], seen through the mode, behind the factors of w. */
 static lop_status add_bordered(const lop_maker *mk, lop_dtype dt, const lop_node *s, int mode,
                                lop_word *w) {
@@ -144,7 +152,8 @@ static lop_status add_bordered(const lop_maker *mk, lop_dtype dt, const lop_node
         .shape = {.ndim = 2, .dim = {n, n}}, .dtype = LOP_f64, .weak = LOP_WEAK, .core = 2};
     const lop_node rest = {
         .shape = {.ndim = 2, .dim = {n, more}}, .dtype = LOP_f64, .weak = LOP_WEAK, .core = 2};
-    st = lop_sparse_selects(p.base) ? border(mk, &p, &k) : LOP_NOMATCH;
+    st =
+        lop_sparse_selects(p.base) && !has_few_diagonals(p.base) ? border(mk, &p, &k) : LOP_NOMATCH;
     if (st == LOP_OK) st = lop_make(mk, "identity", NULL, 0, NULL, &own, &eye);
     if (st == LOP_OK) st = lop_make(mk, "zeros", NULL, 0, NULL, &rest, &zeros);
     const lop_node *child[2] = {eye, zeros};

@@ -386,9 +386,16 @@ def _is_outer(a: Any) -> bool:
     return bool(a._head == "matmul" and a.size > sum(x.size for x in a._args))
 
 
+def _is_read_off(a: Any) -> bool:
+    """What is read off a larger matrix, as the bands of a cotangent are."""
+    sizes = [x.size for x in a._args if isinstance(x, _core.Lazy)]
+    return bool(a._head == "made" and sizes and a.size < max(sizes))
+
+
 def _shared(roots: list[Any], held: Callable[[Any], bool] | None = None) -> list[Any]:
-    """Products and calls that two roots share; of those that are larger than what they are made
-    of, that. ``held``: does what a node is made of lie ready otherwise?"""
+    """Products and calls that two roots share, and what they share of what is read off matrices; of
+    those that are larger than what they are made of, that. ``held``: does what a node is made of
+    lie ready otherwise?"""
     first: set[int] = set()
     found: dict[int, Any] = {}
     for root in roots:
@@ -399,6 +406,7 @@ def _shared(roots: list[Any], held: Callable[[Any], bool] | None = None) -> list
                 continue
             seen.add(id(a))
             kept = a._head in ("matmul", "call", "of form") and not _is_outer(a)
+            kept = kept or _is_read_off(a)
             if kept and id(a) in first:
                 found[id(a)] = a
             elif held is None or not held(a):
