@@ -101,6 +101,10 @@ void lop_plan_find_unasked(lop_plan *p) {
     const int64_t k = asked->op == &lop_op_apply ? lop_cols(asked->child[1]) : 1;
     const bool program = a && a->op == &lop_op_results;
     double given = elements_of(&p->slot[p->out]) / (program ? 8 : 1); /* of bytes */
+    bool looked = false; /* at values, most of which are not as hoped for: as good as no fallback */
+    for (int i = 0; i < p->nstep; i++)
+        looked = looked || (p->step[i].fail >= 0 && p->step[i].origin &&
+                            p->step[i].origin->op == &lop_op_where_runs);
     for (int i = 0; i < p->nleaf; i++) given += elements_of(&p->slot[p->leaf[i].slot]);
     if (program)
         for (; a; a = lop_results_before(a)) given += VECTORS * sides(a->child[0]);
@@ -111,15 +115,16 @@ void lop_plan_find_unasked(lop_plan *p) {
             given += 2 * elements_of(&p->slot[p->step[i].arg[0]]);
     for (int i = 0; i < p->nslot; i++) {
         const lop_slot *s = &p->slot[i];
-        if (s->kind != LOP_S_TEMP || s->core != 2 || s->alias >= 0 || s->late || s->first < 0 ||
-            s->m <= k || s->n <= k || elements_of(s) <= given)
+        if (s->kind != LOP_S_TEMP || s->core != 2 || s->alias >= 0 || (s->late && !looked) ||
+            s->first < 0 || s->m <= k || s->n <= k || elements_of(s) <= given)
             continue;
         note_dense(p, s->matbytes, s->batch);
     }
     for (int i = 0; i < p->nderive; i++) {
         const lop_step *s = &p->step[p->derive[i].step];
         const lop_slot *to = &p->slot[s->arg[0]];
-        if (s->late >= 0 || (double)p->derive[i].bytes * (double)to->batch <= BYTES * given)
+        if ((s->late >= 0 && !looked) ||
+            (double)p->derive[i].bytes * (double)to->batch <= BYTES * given)
             continue;
         note_dense(p, p->derive[i].bytes, to->batch);
     }
