@@ -114,7 +114,7 @@ def test_near_singular_ones(what, low, n=12):
                 A = spell(O, P, pl.Identity(n))
                 x, y = pl.solve(A, b), A @ b
             off = float(mpmath.norm(right - exact * mpmath.matrix(x.tolist())))
-            eta = off / (size * np.linalg.norm(x) + np.linalg.norm(b))
+            eta = off / ((size + 1) * np.linalg.norm(x) + np.linalg.norm(b))  # |O|, |P| = 1
             # a circulant within 3 u log2(n) |O| of O has a spectrum of this relative error
             far = 20 * n * u / low
             assert eta <= far if what == "a difference" else eta <= 50 * n * u, (seed, i)

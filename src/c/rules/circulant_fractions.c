@@ -224,21 +224,18 @@ static const lop_node *levels_of(const lop_node *a, int depth) {
     return found;
 }
 
-/* a x, or a^-1 x, of one that holds inverses or products, in double precision, as products of
- * single numbers leave their range; NOMATCH: it is none of those. */
+/* a x, or a^-1 x, of one that holds inverses or products, by eigenvalues in double precision, as
+ * products of single numbers leave their range; NOMATCH: it is none of those. */
 static lop_status by_spectrum(const lop_maker *mk, const lop_node *a, bool solve, const lop_node *x,
-                              lop_dtype own, const lop_node **out) {
-    const lop_dtype dt = lop_promote(own, LOP_f64);
-    reader r = {mk, levels_of(a, LOP_CIRCULANT_DEPTH),
-                lop_is_complex(a->dtype) ? dt : lop_dtype_real(dt)};
+                              lop_dtype dt, const lop_node **out) {
+    const lop_dtype own = lop_is_complex(a->dtype) ? dt : lop_dtype_real(dt);
+    reader r = {mk, levels_of(a, LOP_CIRCULANT_DEPTH), lop_promote(own, LOP_f64)};
     spectrum f = {.n = 0};
     const lop_node *child[3 + DIVISORS] = {r.sizes, NULL};
     if (!r.sizes || a->shape.ndim != 2 || lop_rows(a) == 0 || !lop_is_blas(a->dtype) ||
-        !lop_is_blas(own) || lop_promote(a->dtype, own) != own)
+        !lop_is_blas(dt) || lop_promote(a->dtype, dt) != dt)
         return LOP_NOMATCH;
-    const lop_attr cast = {.i = {1, 0, 0, (int64_t)dt + 1}},
-                   back = {.i = {1, 0, 0, (int64_t)own + 1}};
-    const lop_node *made = NULL;
+    const lop_attr cast = {.i = {1, 0, 0, (int64_t)dt + 1}};
     lop_status st = read(&r, a, LOP_CIRCULANT_DEPTH, &f);
     if (st == LOP_OK && solve) st = inverted(&r, &f);
     const lop_dtype wide = lop_promote(r.dt, LOP_c64);
@@ -247,14 +244,12 @@ static lop_status by_spectrum(const lop_maker *mk, const lop_node *a, bool solve
         if (f.by[i]->dtype != wide) st = LOP_NOMATCH;
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_cast, &cast, x, &child[1]);
     if (st == LOP_OK) {
-        const lop_attr attr = {.i = {(int64_t)r.dt + 1, solve && !is_ones(f.top), 0, 0}};
+        const lop_attr attr = {.i = {(int64_t)own + 1, solve && !is_ones(f.top), 0, 0}};
         child[2] = f.top;
         for (int i = 0; i < f.n; i++) child[3 + i] = f.by[i];
-        st = lop_make(mk, "circulant_quotient", &attr, 3 + f.n, child, NULL, &made);
+        st = lop_make(mk, "circulant_quotient", &attr, 3 + f.n, child, NULL, out);
     }
-    if (st == LOP_OK) st = lop_make1(mk, &lop_op_cast, &back, made, out);
     lop_node_unref(child[1]);
-    lop_node_unref(made);
     drop(&f);
     return st;
 }
@@ -339,7 +334,7 @@ LOP_BUILD(cast_quotient) {
     attr.i[0] = (int64_t)to + 1;
     lop_status st = LOP_OK;
     for (int i = 1; st == LOP_OK && i < q->n; i++)
-        st = cast_to(mk, q->child[i], i == 1 ? dt : lop_promote(to, LOP_c64), &child[i]);
+        st = cast_to(mk, q->child[i], i == 1 ? dt : LOP_c128, &child[i]);
     if (st == LOP_OK) st = lop_make(mk, "circulant_quotient", &attr, q->n, child, NULL, out);
     for (int i = 1; i < q->n; i++) lop_node_unref(child[i]);
     return st;

@@ -1,7 +1,7 @@
 /* op_circulant_quotient.c: functions of circulants by their eigenvalues, number by number.
  *
  *   circulant_spectrum    the eigenvalues of C(c): of a real c half of the last level, as an rfft
- *   circulant_quotient    F^-1 (t / (b1 b2 ...)) F x, of spectra t, b1, ...
+ *   circulant_quotient    F^-1 (t / (b1 b2 ...)) F x, of spectra t, b1, ... in double precision
  *
  * One pair of transforms whatever the function: a product, sum or solve of functions of circulants
  * is one of their eigenvalues. Each computed eigenvalue is one of a circulant within C u log2(n)
@@ -84,7 +84,7 @@ static lop_status infer_quotient(lop_node *n, lop_err *err) {
         return lop_fail(err, LOP_DIM, "circulant_quotient: columns that fit are needed");
     for (int i = TOP; i < n->n; i++) {
         const lop_node *s = n->child[i];
-        if (s->core != 1 || s->shape.ndim != 1 || s->dtype != lop_promote(dt, LOP_c64) ||
+        if (s->core != 1 || s->shape.ndim != 1 || s->dtype != LOP_c128 ||
             lop_cols(s) != lop_spectrum_length(sizes, dt))
             return lop_fail(err, LOP_DIM, "circulant_quotient: spectra that fit are needed");
     }
@@ -141,7 +141,7 @@ static lop_status divide(const lop_call *c, const lop_mat *q) {
         if (i == 0) continue;
         const lop_status st = leaves_range(c, most, alone);
         if (st != LOP_OK) return st;
-        lop_call_near(c, lopk_range_ratio(least, most), lopk_eps(q->dt));
+        lop_call_near(c, lopk_range_ratio(least, most), lopk_eps(c->a[0]->dt));
         lopk_div(q, q, &b);
         if (!(most <= DBL_MAX)) drop_infinite(q, &b);
     }
@@ -161,10 +161,16 @@ static void product(const lop_mat *y, const lop_mat *x, const void *arg) {
 }
 static lop_status run_quotient(const lop_call *c) {
     const lop_mat *t = c->a[1 + TOP];
-    const lop_mat q = {(char *)c->scratch + c->step->attr.i[0], t->m, 1, 1, 1, t->dt};
+    const int64_t *at = c->step->attr.i, cell = (int64_t)lop_dtype_size(t->dt);
+    const bool narrow = lop_dtype_real(c->a[0]->dt) == LOP_f32;
+    char *quotient = (char *)c->scratch + at[0],
+         *wide = narrow ? (char *)c->scratch + at[3] : quotient;
+    const lop_mat q = {wide, t->m, 1, 1, 1, t->dt};
     const lop_status st = divide(c, &q);
     if (st != LOP_OK) return st;
-    lopk_by_panels(c->a[0], c->a[1], c->scratch, (size_t)c->step->attr.i[0], product, c);
+    for (int64_t k = 0; narrow && k < q.m; k++)
+        lop_set(LOP_c64, quotient, k, lop_get(t->dt, wide + k * cell, 0));
+    lopk_by_panels(c->a[0], c->a[1], c->scratch, (size_t)at[0], product, c);
     return LOP_OK;
 }
 
@@ -191,8 +197,11 @@ static lop_status lower_quotient(lop_emit *e, const lop_node *self, int out) {
     lop_slot_sizes(e, out, &m, &k, &batch);
     const size_t panel = lopk_panel_bytes(m, m, k, self->dtype),
                  quotient = rounded(lopk_nd_spectrum_bytes(N, c.levels, dt));
-    s->attr = (lop_attr){.i = {(int64_t)panel, (int64_t)quotient, self->attr.i[1], 0}};
-    s->scratch = panel + quotient + work;
+    const size_t before = panel + quotient + rounded(work),
+                 wide = rounded((size_t)lop_cols(self->child[TOP]) * lop_dtype_size(LOP_c128));
+    s->attr =
+        (lop_attr){.i = {(int64_t)panel, (int64_t)quotient, self->attr.i[1], (int64_t)before}};
+    s->scratch = before + (lop_dtype_real(dt) == LOP_f32 ? wide : 0);
     s->flags = LOP_STEP_COLUMNS;
     s->flops = lopk_conv_fft_flops(N, c.levels) * (lop_is_complex(dt) ? 2 : 1) * (double)k *
                    (double)batch +
