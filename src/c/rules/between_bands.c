@@ -285,36 +285,37 @@ static lop_status of_near(const lop_maker *mk, const lop_node *root, const lop_w
 /* Likewise of a product through few columns. */
 static lop_status of_thin(const lop_maker *mk, const lop_node *root, const lop_word *w,
                           const lop_node **out) {
-    const lop_node *child[3] = {NULL, root->child[1], root->child[2]}, *value = NULL;
+    const lop_node *child[3] = {NULL, root->n > 1 ? root->child[1] : NULL,
+                                root->n > 2 ? root->child[2] : NULL},
+                   *value = NULL;
     const lop_attr by = lop_coef_attr(w->c);
     bool thin = false;
     for (int i = 0; i < w->n; i++)
         thin = thin || TERMS * lop_infer_rank(w->f[i]) <= lop_rows(root->child[0]);
     if (!thin) return LOP_NOMATCH;
     lop_status st = lop_product_of(mk, w->f, w->n, &child[0]);
-    if (st == LOP_OK) st = lop_make_op(mk, root->op, &root->attr, 3, child, NULL, &value);
+    if (st == LOP_OK) st = lop_make_op(mk, root->op, &root->attr, root->n, child, NULL, &value);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_scale, &by, value, out);
     lop_node_unref(child[0]);
     lop_node_unref(value);
     return st;
 }
+
+/* The root's value of a product times its number, which lies on diagonals l to u; NOMATCH. */
+typedef lop_status near_value(const lop_maker *mk, const lop_node *root, const lop_word *w,
+                              int64_t l, int64_t u, const lop_node **out);
 /* Of w with a term, seen through the mode, in the place of factor `at`; added to *sum. */
 static lop_status add_term(const lop_maker *mk, const lop_node *root, const lop_word *w, int at,
-                           const lop_node *term, int mode, int64_t l, int64_t u, bool *pays,
-                           const lop_node **sum) {
-    lop_word own, all = {.n = 0};
+                           const lop_node *term, int mode, int64_t l, int64_t u, near_value *of,
+                           bool *pays, const lop_node **sum) {
+    lop_word all;
     const lop_node *one = NULL, *more = NULL;
-    lop_status st = lop_word_opened(mk, term, mode, &own);
-    all.c = lop_coef_times(mk->ctx, w->c, own.c);
-    if (st == LOP_OK) st = lop_word_add(&all, w->f, 0, at);
-    if (st == LOP_OK) st = lop_word_add(&all, own.f, 0, own.n);
-    if (st == LOP_OK) st = lop_word_add(&all, w->f, at + 1, w->n);
-    if (st == LOP_OK) st = of_near(mk, root, &all, l, u, &one);
+    lop_status st = lop_word_with(mk, w, at, term, mode, &all);
+    if (st == LOP_OK) st = of(mk, root, &all, l, u, &one);
     *pays = *pays || st == LOP_OK;
     if (st == LOP_NOMATCH) st = of_thin(mk, root, &all, &one);
     if (st == LOP_OK && one->dtype != root->dtype) st = LOP_NOMATCH;
     if (st == LOP_OK && *sum) st = lop_make2(mk, &lop_op_add, NULL, *sum, one, &more);
-    lop_word_close(&own);
     lop_word_close(&all);
     if (st != LOP_OK || *sum) {
         lop_node_unref(one);
@@ -326,29 +327,27 @@ static lop_status add_term(const lop_maker *mk, const lop_node *root, const lop_
     return LOP_OK;
 }
 
-/* Alone, or as a term of a sum among bands, the others of few columns. */
-LOP_BUILD(entries_near_band_inverse) {
-    const lop_node *root = m->root, *a = root->child[0], *term[TERMS], *sum = NULL;
-    int64_t l, u;
+/* Of what the root is asked of, alone or as a term of a sum among bands, which `wide` tells from a
+ * band, the others of few columns. */
+static lop_status among_bands(const lop_maker *mk, const lop_node *root,
+                              bool (*wide)(const lop_node *), int64_t l, int64_t u, near_value *of,
+                              const lop_node **out) {
+    const lop_node *term[TERMS], *sum = NULL;
     int at = -1, mode = LOP_N, terms = 0;
     lop_coef c = lop_coef_const(1, 0);
     lop_word w;
     bool pays = false;
-    if (!meet(root, &l, &u) || lop_rows(a) < lop_cols(a) || lop_nbatch(a) ||
-        !lop_is_blas(root->dtype) || !lop_is_blas(a->dtype))
-        return LOP_NOMATCH;
-    lop_status st = lop_word_opened(mk, a, LOP_N, &w);
+    lop_status st = lop_word_opened(mk, root->child[0], LOP_N, &w);
     for (int i = 0; st == LOP_OK && at < 0 && i < w.n; i++) {
-        const lop_band b = lop_infer_bands(w.f[i]);
-        const lop_node *s = b.l > MOST || b.u > MOST ? lop_sum_seen(w.f[i], &mode, &c) : NULL;
+        const lop_node *s = wide(w.f[i]) ? lop_sum_seen(w.f[i], &mode, &c) : NULL;
         if (s && (terms = lop_terms_of(s, term, TERMS)) > 0) at = i;
     }
     if (st == LOP_OK && at < 0) {
-        st = of_near(mk, root, &w, l, u, out);
+        st = of(mk, root, &w, l, u, out);
     } else if (st == LOP_OK) {
         w.c = lop_coef_times(mk->ctx, w.c, c);
         for (int i = 0; st == LOP_OK && i < terms; i++)
-            st = add_term(mk, root, &w, at, term[i], mode, l, u, &pays, &sum);
+            st = add_term(mk, root, &w, at, term[i], mode, l, u, of, &pays, &sum);
         if (st == LOP_OK && !pays) st = LOP_NOMATCH;
         if (st == LOP_OK)
             *out = sum;
@@ -357,6 +356,19 @@ LOP_BUILD(entries_near_band_inverse) {
     }
     lop_word_close(&w);
     return st;
+}
+
+static bool has_many_diagonals(const lop_node *a) {
+    const lop_band b = lop_infer_bands(a);
+    return b.l > MOST || b.u > MOST;
+}
+LOP_BUILD(entries_near_band_inverse) {
+    const lop_node *root = m->root, *a = root->child[0];
+    int64_t l, u;
+    if (!meet(root, &l, &u) || lop_rows(a) < lop_cols(a) || lop_nbatch(a) ||
+        !lop_is_blas(root->dtype) || !lop_is_blas(a->dtype))
+        return LOP_NOMATCH;
+    return among_bands(mk, root, has_many_diagonals, l, u, of_near, out);
 }
 
 /* -- diagonal k of L A^-1 X A^-1 R, L and R bands: what derivatives by a band's factor read */
@@ -417,10 +429,12 @@ static lop_status lines_as_band(const lop_maker *mk, const lop_node *p, int64_t 
     return st;
 }
 
-/* Diagonal k of w times its number. */
-static lop_status of_beside(const lop_maker *mk, const lop_word *w, int64_t k, lop_dtype dt,
-                            const lop_node **out) {
-    const lop_attr at = {.i = {k, 0, 0, (int64_t)dt + 1}}, by = lop_coef_attr(w->c);
+/* Diagonal k = u = -l of w times its number. */
+static lop_status of_beside(const lop_maker *mk, const lop_node *root, const lop_word *w,
+                            int64_t below, int64_t k, const lop_node **out) {
+    (void)below;
+    const lop_dtype dt = root->dtype;
+    const lop_attr by = lop_coef_attr(w->c);
     const lop_node *f[LOP_FACTORS], *p = NULL, *band = NULL, *whole = NULL, *d = NULL;
     beside s;
     between r = {NULL};
@@ -436,78 +450,22 @@ static lop_status of_beside(const lop_maker *mk, const lop_word *w, int64_t k, l
     for (int i = 0; i < w->n; i++)
         if (i <= s.at[0] || i > s.at[1]) f[n++] = i == s.at[0] ? band : w->f[i];
     if (st == LOP_OK) st = lop_product_of(mk, f, n, &whole);
-    if (st == LOP_OK) st = lop_make1(mk, &lop_op_diagonal, &at, whole, &d);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_diagonal, &root->attr, whole, &d);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_scale, &by, d, out);
     const lop_node *gone[] = {p, band, whole, d};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     return st;
 }
 
-/* Likewise of w with a term in the place of factor `at`, added to *sum: that, or of few columns. */
-static lop_status add_beside(const lop_maker *mk, const lop_word *w, int at, const lop_node *term,
-                             int mode, int64_t k, lop_dtype dt, bool *pays, const lop_node **sum) {
-    const lop_attr how = {.i = {k, 0, 0, (int64_t)dt + 1}};
-    const lop_node *one = NULL, *more = NULL, *p = NULL, *d = NULL;
-    lop_word own, all = {.n = 0};
-    bool thin = false;
-    lop_status st = lop_word_opened(mk, term, mode, &own);
-    all.c = lop_coef_times(mk->ctx, w->c, own.c);
-    if (st == LOP_OK) st = lop_word_add(&all, w->f, 0, at);
-    if (st == LOP_OK) st = lop_word_add(&all, own.f, 0, own.n);
-    if (st == LOP_OK) st = lop_word_add(&all, w->f, at + 1, w->n);
-    if (st == LOP_OK) st = of_beside(mk, &all, k, dt, &one);
-    *pays = *pays || st == LOP_OK;
-    for (int i = 0; i < all.n; i++)
-        thin = thin || TERMS * lop_infer_rank(all.f[i]) <= lop_rows(w->f[0]);
-    if (st == LOP_NOMATCH && thin) {
-        const lop_attr by = lop_coef_attr(all.c);
-        st = lop_product_of(mk, all.f, all.n, &p);
-        if (st == LOP_OK) st = lop_make1(mk, &lop_op_diagonal, &how, p, &d);
-        if (st == LOP_OK) st = lop_make1(mk, &lop_op_scale, &by, d, &one);
-    }
-    if (st == LOP_OK && one->dtype != dt) st = LOP_NOMATCH;
-    if (st == LOP_OK && *sum) st = lop_make2(mk, &lop_op_add, NULL, *sum, one, &more);
-    if (st == LOP_OK) {
-        lop_node_unref(*sum);
-        *sum = lop_node_ref(more ? more : one);
-    }
-    const lop_node *gone[] = {one, more, p, d};
-    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
-    lop_word_close(&own);
-    lop_word_close(&all);
-    return st;
+static bool is_no_band(const lop_node *a) {
+    const lop_band b = lop_infer_bands(a);
+    return b.l < 0 || b.u < 0 || !lop_band_is_narrow(a, b);
 }
-
-/* Alone, or as a term of a sum among bands, the others of few columns. */
 LOP_BUILD(diagonal_beside_between_bands) {
-    const lop_node *a = m->root->child[0], *term[TERMS], *sum = NULL;
-    const int64_t k = m->root->attr.i[0];
-    const lop_dtype dt = m->root->dtype;
-    int at = -1, mode = LOP_N, terms = 0;
-    lop_coef c = lop_coef_const(1, 0);
-    lop_word w;
-    bool pays = false;
-    if (lop_nbatch(a) || !lop_is_blas(dt) || !lop_is_square(a)) return LOP_NOMATCH;
-    lop_status st = lop_word_opened(mk, a, LOP_N, &w);
-    for (int i = 0; st == LOP_OK && at < 0 && i < w.n; i++) {
-        const lop_band b = lop_infer_bands(w.f[i]);
-        const bool wide = b.l < 0 || b.u < 0 || !lop_band_is_narrow(w.f[i], b);
-        const lop_node *s = wide ? lop_sum_seen(w.f[i], &mode, &c) : NULL;
-        if (s && (terms = lop_terms_of(s, term, TERMS)) > 0) at = i;
-    }
-    if (st == LOP_OK && at < 0) st = of_beside(mk, &w, k, dt, out);
-    if (st == LOP_OK && at >= 0) {
-        w.c = lop_coef_times(mk->ctx, w.c, c);
-        for (int i = 0; st == LOP_OK && i < terms; i++)
-            st = add_beside(mk, &w, at, term[i], mode, k, dt, &pays, &sum);
-        if (st == LOP_OK && !pays) st = LOP_NOMATCH;
-        if (st == LOP_OK)
-            *out = sum;
-        else
-            lop_node_unref(sum);
-    }
-    lop_word_close(&w);
-    return st;
+    const lop_node *root = m->root, *a = root->child[0];
+    const int64_t k = root->attr.i[0];
+    if (lop_nbatch(a) || !lop_is_blas(root->dtype) || !lop_is_square(a)) return LOP_NOMATCH;
+    return among_bands(mk, root, is_no_band, -k, k, of_beside, out);
 }
 
 /* -- of what is meant for a factor of a KronSum: the sums of blocks' diagonals, which lie on one */

@@ -123,14 +123,12 @@ static int sum_among(bool (*stays)(const lop_node *f), bool all, const lop_word 
     return at;
 }
 
-/* The factors of w, with those of a term in the place of the sum. To be closed whatever comes back.
- */
-static lop_status with_term(const lop_maker *mk, const lop_word *w, int at, const part *term,
-                            lop_word *all) {
+lop_status lop_word_with(const lop_maker *mk, const lop_word *w, int at, const lop_node *term,
+                         int mode, lop_word *all) {
     lop_word own;
     *all = (lop_word){.n = 0};
-    lop_status st = lop_word_opened(mk, term->node, term->mode, &own);
-    all->c = lop_coef_times(mk->ctx, w->c, lop_coef_times(mk->ctx, own.c, term->c));
+    lop_status st = lop_word_opened(mk, term, mode, &own);
+    all->c = lop_coef_times(mk->ctx, w->c, own.c);
     if (st == LOP_OK) st = lop_word_add(all, w->f, 0, at);
     if (st == LOP_OK) st = lop_word_add(all, own.f, 0, own.n);
     if (st == LOP_OK) st = lop_word_add(all, w->f, at + 1, w->n);
@@ -159,11 +157,36 @@ lop_status lop_words_multiplied_out(const lop_maker *mk, bool (*stays)(const lop
         if (st == LOP_OK) {
             lop_word w = list[i];
             list[i] = (lop_word){.n = 0};
-            for (int t = 0; st == LOP_OK && t < terms; t++)
-                st = with_term(mk, &w, at, &term[t], t ? &list[(*n)++] : &list[i]);
+            for (int t = 0; st == LOP_OK && t < terms; t++) {
+                lop_word *to = t ? &list[(*n)++] : &list[i];
+                st = lop_word_with(mk, &w, at, term[t].node, term[t].mode, to);
+                to->c = lop_coef_times(mk->ctx, to->c, term[t].c);
+            }
             lop_word_close(&w);
         }
         drop(term, terms);
     }
+    return st;
+}
+
+lop_status lop_words_summed(const lop_maker *mk, const lop_node *root, const lop_word *list, int n,
+                            lop_word_value *of, const lop_node **out) {
+    const lop_node *sum = NULL;
+    bool pays = false;
+    lop_status st = LOP_OK;
+    for (int i = 0; st == LOP_OK && i < n; i++) {
+        const lop_node *one = NULL, *before = sum;
+        st = of(mk, root, &list[i], n == 1, &pays, &one);
+        if (st == LOP_OK)
+            st = before ? lop_make2(mk, &lop_op_add, NULL, before, one, &sum)
+                        : (sum = lop_node_ref(one), LOP_OK);
+        if (sum != before) lop_node_unref(before);
+        lop_node_unref(one);
+    }
+    if (st == LOP_OK && !pays) st = LOP_NOMATCH;
+    if (st == LOP_OK)
+        *out = sum;
+    else
+        lop_node_unref(sum);
     return st;
 }

@@ -32,6 +32,17 @@ lop_status lop_word_bordered(const lop_maker *mk, const lop_word *w, lop_word *o
 lop_status lop_word_add(lop_word *w, const lop_node *const *f, int from, int to) LOP_MUST_CHECK;
 lop_status lop_word_one(lop_word *w, const lop_node *f) LOP_MUST_CHECK;
 
+/* w with what a term is, seen through the mode, in the place of factor `at`. To be closed whatever
+ * comes back. */
+lop_status lop_word_with(const lop_maker *mk, const lop_word *w, int at, const lop_node *term,
+                         int mode, lop_word *all) LOP_MUST_CHECK;
+/* The root's value of one product; `alone`: there is no sum; *pays is set where that has a way that
+ * the sum has not. NOMATCH: none. */
+typedef lop_status lop_word_value(const lop_maker *mk, const lop_node *root, const lop_word *w,
+                                  bool alone, bool *pays, const lop_node **out);
+/* The sum of those values. Owned in *out; NOMATCH: one has none, or none pays. */
+lop_status lop_words_summed(const lop_maker *mk, const lop_node *root, const lop_word *list, int n,
+                            lop_word_value *of, const lop_node **out) LOP_MUST_CHECK;
 /* list[0], *n = 1, multiplied out, sums within terms too: factors that are sums and do not stay,
  * where all others stay. All of them are to be closed whatever comes back. NOMATCH: there are too
  * many terms. */

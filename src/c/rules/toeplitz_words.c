@@ -421,9 +421,8 @@ static lop_status diagonals_settled(const lop_maker *mk, lop_word *w) {
     return st;
 }
 LOP_BUILD(toeplitz_words) {
-    const lop_node *root = m->root, *p = root->child[0], *sum = NULL;
+    const lop_node *root = m->root, *p = root->child[0];
     lop_word list[LOP_WORDS];
-    bool pays = false;
     int n = 1;
     if (lop_nbatch(p) > 0 || !lop_is_blas(root->dtype) || p->dtype != root->dtype ||
         !lop_is_square(p) || (root->op != &lop_op_trace && root->attr.i[0]))
@@ -431,20 +430,7 @@ LOP_BUILD(toeplitz_words) {
     lop_status st = lop_word_opened(mk, p, LOP_N, &list[0]);
     if (st == LOP_OK) st = lop_words_multiplied_out(mk, stays, true, list, &n);
     for (int i = 0; st == LOP_OK && i < n; i++) st = diagonals_settled(mk, &list[i]);
-    for (int i = 0; st == LOP_OK && i < n; i++) {
-        const lop_node *one = NULL, *before = sum;
-        st = of_word(mk, root, &list[i], n == 1, &pays, &one);
-        if (st == LOP_OK)
-            st = before ? lop_make2(mk, &lop_op_add, NULL, before, one, &sum)
-                        : (sum = lop_node_ref(one), LOP_OK);
-        if (sum != before) lop_node_unref(before);
-        lop_node_unref(one);
-    }
-    if (st == LOP_OK && !pays) st = LOP_NOMATCH;
-    if (st == LOP_OK)
-        *out = sum;
-    else
-        lop_node_unref(sum);
+    if (st == LOP_OK) st = lop_words_summed(mk, root, list, n, of_word, out);
     for (int i = 0; i < n; i++) lop_word_close(&list[i]);
     return st;
 }

@@ -13,14 +13,6 @@
 #include <math.h>
 #include <string.h>
 
-static void geometry(const lop_node *sizes, lopk_conv *c) {
-    memset(c, 0, sizeof *c);
-    c->levels = sizes->shape.ndim;
-    c->circular = 1;
-    for (int l = 0; l < sizes->shape.ndim; l++)
-        c->g[l] = c->in[l] = c->out[l] = sizes->shape.dim[l];
-}
-
 static lop_status infer(lop_node *n, lop_err *err) {
     lop_status st = lop_conv_infer(n, n->child[0], n->child[1], err);
     if (st != LOP_OK) return st;
@@ -31,27 +23,27 @@ static lop_status infer(lop_node *n, lop_err *err) {
 
 static lop_status apply(lop_emit *e, const lop_node *self, lop_mode mode, int x, int out) {
     lopk_conv c;
-    geometry(self->child[1], &c);
+    lop_circular_geometry(self->child[1], &c);
     return lop_conv_apply(e, &c, self->child[0], mode, x, out);
 }
 static lop_status dense(lop_emit *e, const lop_node *self, int out) {
     lopk_conv c;
-    geometry(self->child[1], &c);
+    lop_circular_geometry(self->child[1], &c);
     return lop_conv_dense(e, &c, self->child[0], out);
 }
 static lop_status diagonal(lop_emit *e, const lop_node *self, int64_t k, int out) {
     lopk_conv c;
-    geometry(self->child[1], &c);
+    lop_circular_geometry(self->child[1], &c);
     return lop_conv_diagonal(e, &c, self->child[0], k, out);
 }
 static lop_status element(lop_emit *e, const lop_node *self, int64_t i, int64_t j, int out) {
     lopk_conv c;
-    geometry(self->child[1], &c);
+    lop_circular_geometry(self->child[1], &c);
     return lop_conv_element(e, &c, self->child[0], i, j, out);
 }
 static double flops(const lop_node *self, int64_t k) {
     lopk_conv c;
-    geometry(self->child[1], &c);
+    lop_circular_geometry(self->child[1], &c);
     return lop_conv_flops(&c, k);
 }
 
@@ -169,7 +161,7 @@ static lop_status infer_conv(lop_node *n, lop_err *err) {
 static lop_status lower_conv(lop_emit *e, const lop_node *self, int out) {
     lop_status st;
     lopk_conv c;
-    geometry(self->child[2], &c);
+    lop_circular_geometry(self->child[2], &c);
     int x = lop_emit_cast(e, lop_emit_value(e, self->child[1]), self->dtype, &st);
     return x < 0 ? st : lop_conv_apply(e, &c, self->child[0], LOP_N, x, out);
 }
@@ -198,7 +190,7 @@ static lop_status infer_solve(lop_node *n, lop_err *err) {
 static lop_status lower_solve(lop_emit *e, const lop_node *self, int out) {
     lop_status st;
     lopk_conv c;
-    geometry(self->child[1], &c);
+    lop_circular_geometry(self->child[1], &c);
     int x = lop_emit_cast(e, lop_emit_value(e, self->child[2]), self->dtype, &st);
     return x < 0 ? st : lop_conv_solve(e, &c, self->child[0], (lop_mode)self->attr.i[0], x, out);
 }
@@ -293,7 +285,7 @@ static lop_status lower_det(lop_emit *e, const lop_node *self, int out) {
     int in[2] = {lop_emit_value(e, v), -1};
     int64_t N[LOPK_LEVELS];
     size_t scratch = 0;
-    geometry(self->child[1], &c);
+    lop_circular_geometry(self->child[1], &c);
     if (lop_cols(v) > 0) {
         size_t plan = lopk_conv_lengths(&c, v->dtype, true, N)
                           ? lopk_nd_plan_bytes(N, c.levels, v->dtype)

@@ -332,3 +332,11 @@ lop_status lop_sizes_make(lop_ctx *ctx, int levels, const int64_t *n, const lop_
     for (int i = 0; i < levels && i < LOP_MAXDIM; i++) like.shape.dim[i] = n[i];
     return lop_node_make(ctx, &lop_op_sizes, NULL, 0, NULL, &like, out, err);
 }
+
+void lop_circular_geometry(const lop_node *sizes, lopk_conv *c) {
+    memset(c, 0, sizeof *c);
+    c->levels = sizes->shape.ndim;
+    c->circular = 1;
+    for (int l = 0; l < sizes->shape.ndim; l++)
+        c->g[l] = c->in[l] = c->out[l] = sizes->shape.dim[l];
+}

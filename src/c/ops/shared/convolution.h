@@ -31,6 +31,8 @@ double lop_conv_flops(const lopk_conv *c, int64_t k);
 
 /* Checks that `g` is a vector of as many numbers as `sizes` says and fills the batch of *n. */
 lop_status lop_conv_infer(lop_node *n, const lop_node *g, const lop_node *sizes, lop_err *err);
+/* Of a circulant of these levels. */
+void lop_circular_geometry(const lop_node *sizes, lopk_conv *c);
 /* Eigenvalues that are kept of a circulant of those sizes: of a real one half of the last level. */
 int64_t lop_spectrum_length(const lop_node *sizes, lop_dtype dt);
 /* Owned sizes node. */

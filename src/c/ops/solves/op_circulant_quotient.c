@@ -15,14 +15,6 @@
 #include <math.h>
 #include <string.h>
 
-static void geometry(const lop_node *sizes, lopk_conv *c) {
-    memset(c, 0, sizeof *c);
-    c->levels = sizes->shape.ndim;
-    c->circular = 1;
-    for (int l = 0; l < sizes->shape.ndim; l++)
-        c->g[l] = c->in[l] = c->out[l] = sizes->shape.dim[l];
-}
-
 int64_t lop_spectrum_length(const lop_node *sizes, lop_dtype dt) {
     int64_t all = 1;
     for (int l = 0; l < sizes->shape.ndim; l++) {
@@ -53,7 +45,7 @@ static lop_status lower_spectrum(lop_emit *e, const lop_node *self, int out) {
     lop_status st;
     lopk_conv c;
     size_t at = 0;
-    geometry(self->child[1], &c);
+    lop_circular_geometry(self->child[1], &c);
     const int g = lop_emit_cast(e, lop_emit_value(e, self->child[0]), self->child[0]->dtype, &st),
               blob = g < 0 ? -1 : lop_conv_spectrum(e, &c, g, &at, &st);
     if (blob < 0) return st;
@@ -180,7 +172,7 @@ static lop_status lower_quotient(lop_emit *e, const lop_node *self, int out) {
     int64_t N[LOPK_LEVELS], m, k, batch;
     const lop_dtype dt = (lop_dtype)(self->attr.i[0] - 1);
     int in[LOP_MAXARG];
-    geometry(self->child[0], &c);
+    lop_circular_geometry(self->child[0], &c);
     const bool fits = lopk_conv_lengths(&c, dt, true, N);
     const size_t plan = fits ? lopk_nd_plan_bytes(N, c.levels, dt) : 0,
                  work = fits ? lopk_nd_work_bytes(N, c.levels, dt) : 0;
